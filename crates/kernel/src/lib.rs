@@ -1,1 +1,22 @@
-//! The simulation kernel.
+//! The simulation kernel: time, clocks, components, channels, wake-ups, random streams, counters and trace events.
+//!
+//! A [`System`] is a set of [`Component`]s, each in a clock domain, joined only by channels ([`Tx`], [`Rx`]). A component
+//! is ticked at an edge of its clock when it asked for that edge or when one of its ports changed; all else is asleep and
+//! costs nothing. What is sent at an edge is seen at a later one and room freed at an edge is usable at a later one, so
+//! the order in which components tick within an edge cannot change a result.
+//!
+//! The kernel knows no NIC, no packet and no instruction.
+
+mod channel;
+mod component;
+mod random;
+mod system;
+mod time;
+pub mod trace;
+mod wheel;
+
+pub use channel::{Rx, Tx};
+pub use component::{Activity, Component, CounterList, Direction, Port, Ports};
+pub use random::Stream;
+pub use system::{ClockId, Mode, Outcome, System, SystemBuilder, WiringError};
+pub use time::{Clock, Cycle, Freq, FreqError, Time};

@@ -1,0 +1,238 @@
+//! Bounded, typed channels with latency: the only way from one component to another.
+
+use crate::system::{Domain, WiringError};
+use crate::time::{Cycle, Time};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// The component at one end of a channel.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    pub domain: Rc<Domain>,
+    /// Index of the component within its domain.
+    pub index: u32,
+}
+
+impl Endpoint {
+    fn now(&self) -> Cycle {
+        self.domain.now.get()
+    }
+
+    fn wake(&self, cycle: Cycle) {
+        self.domain.wake(self.index, cycle);
+    }
+}
+
+/// What both ends share.
+struct Channel<T> {
+    name: String,
+    capacity: usize,
+    /// Cycles of the sender from sending to being seen.
+    latency: u64,
+    sender: OnceCell<(Endpoint, String)>,
+    receiver: OnceCell<(Endpoint, String)>,
+    /// Items, each with the receiver's cycle from which it is seen.
+    items: RefCell<VecDeque<(Cycle, T)>>,
+    /// Sender's cycles from which the room of a taken item is usable again.
+    freed: RefCell<VecDeque<Cycle>>,
+    /// The sender asked for room and found none.
+    sender_waits: Cell<bool>,
+}
+
+impl<T> Channel<T> {
+    fn sender(&self) -> &Endpoint {
+        &self.sender.get().expect("a channel is used only once its system is built").0
+    }
+
+    fn receiver(&self) -> &Endpoint {
+        &self.receiver.get().expect("a channel is used only once its system is built").0
+    }
+}
+
+/// Makes a channel that is not yet attached to components; [`crate::SystemBuilder::channel`] is the public way.
+pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
+    let channel = Rc::new(Channel {
+        name: name.to_owned(),
+        capacity,
+        latency,
+        sender: OnceCell::new(),
+        receiver: OnceCell::new(),
+        items: RefCell::new(VecDeque::new()),
+        freed: RefCell::new(VecDeque::new()),
+        sender_waits: Cell::new(false),
+    });
+    (Tx(channel.clone()), Rx(channel))
+}
+
+/// The sending end.
+pub struct Tx<T>(Rc<Channel<T>>);
+
+/// The receiving end.
+pub struct Rx<T>(Rc<Channel<T>>);
+
+impl<T> Tx<T> {
+    /// Whether an item may be sent at this edge. If not, the component is woken when that changes.
+    pub fn has_room(&self) -> bool {
+        let room = self.room() > 0;
+        if !room {
+            match self.0.freed.borrow().front() {
+                Some(&usable) => self.0.sender().wake(usable),
+                None => self.0.sender_waits.set(true),
+            }
+        }
+        room
+    }
+
+    /// How many items may be sent at this edge.
+    pub fn room(&self) -> usize {
+        let channel = &*self.0;
+        let now = channel.sender().now();
+        let mut freed = channel.freed.borrow_mut();
+        while freed.front().is_some_and(|&usable| usable <= now) {
+            freed.pop_front();
+        }
+        channel.capacity - channel.items.borrow().len() - freed.len()
+    }
+
+    /// Sends an item; it is seen after the channel's latency. Panics when there is no room: ask first.
+    pub fn send(&self, item: T) {
+        self.send_late(item, 0);
+    }
+
+    /// Sends an item that takes `extra` cycles of the sender longer than the channel's latency.
+    ///
+    /// Items still arrive in the order in which they were sent: one that follows a late one is late too.
+    pub fn send_late(&self, item: T, extra: u64) {
+        assert!(self.room() > 0, "channel {} is full", self.0.name);
+        let channel = &*self.0;
+        let (sender, receiver) = (channel.sender(), channel.receiver());
+        let arrival = sender.now() + channel.latency + extra;
+        let mut seen = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
+            arrival
+        } else {
+            receiver.domain.clock.cycle_at_or_after(sender.domain.clock.edge(arrival))
+        };
+        let mut items = channel.items.borrow_mut();
+        if let Some((last, _)) = items.back() {
+            seen = seen.max(*last);
+        }
+        items.push_back((seen, item));
+        receiver.wake(seen);
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.0.name.clone()
+    }
+
+    pub(crate) fn bind(&self, endpoint: Endpoint, port: &str) -> Result<(), WiringError> {
+        attach(&self.0.sender, endpoint, port, &self.0.name)
+    }
+
+    /// The port at this end, once attached.
+    pub(crate) fn attached_to(&self) -> Option<&str> {
+        self.0.sender.get().map(|(_, port)| port.as_str())
+    }
+}
+
+impl<T> Rx<T> {
+    /// Whether an item is there to take at this edge.
+    pub fn has_item(&self) -> bool {
+        let now = self.0.receiver().now();
+        self.0.items.borrow().front().is_some_and(|(seen, _)| *seen <= now)
+    }
+
+    /// A look at the item that [`Rx::take`] would give.
+    pub fn peek(&self) -> Option<Ref<'_, T>> {
+        let now = self.0.receiver().now();
+        Ref::filter_map(self.0.items.borrow(), |items| {
+            items.front().filter(|(seen, _)| *seen <= now).map(|(_, item)| item)
+        })
+        .ok()
+    }
+
+    /// Takes the oldest item that has arrived. Its room is usable for the sender from the sender's next edge on.
+    pub fn take(&self) -> Option<T> {
+        if !self.has_item() {
+            return None;
+        }
+        let channel = &*self.0;
+        let (_, item) = channel.items.borrow_mut().pop_front()?;
+        let (sender, receiver) = (channel.sender(), channel.receiver());
+        let usable = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
+            receiver.now() + 1
+        } else {
+            let now = receiver.domain.clock.edge(receiver.now());
+            sender.domain.clock.cycle_at_or_after(now + Time::from_fs(1))
+        };
+        channel.freed.borrow_mut().push_back(usable);
+        if channel.sender_waits.replace(false) {
+            sender.wake(usable);
+        }
+        Some(item)
+    }
+
+    /// Whether nothing has arrived and nothing is on its way.
+    pub fn is_drained(&self) -> bool {
+        self.0.items.borrow().is_empty()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.0.name.clone()
+    }
+
+    pub(crate) fn bind(&self, endpoint: Endpoint, port: &str) -> Result<(), WiringError> {
+        attach(&self.0.receiver, endpoint, port, &self.0.name)
+    }
+
+    /// The port at this end, once attached.
+    pub(crate) fn attached_to(&self) -> Option<&str> {
+        self.0.receiver.get().map(|(_, port)| port.as_str())
+    }
+}
+
+fn attach(
+    end: &OnceCell<(Endpoint, String)>,
+    endpoint: Endpoint,
+    port: &str,
+    channel: &str,
+) -> Result<(), WiringError> {
+    end.set((endpoint, port.to_owned())).map_err(|_| WiringError::Twice {
+        channel: channel.to_owned(),
+        port: port.to_owned(),
+        other: end.get().map(|(_, other)| other.clone()).unwrap_or_default(),
+    })
+}
+
+/// A channel, as the builder keeps it to check that both ends are attached.
+pub(crate) trait AnyChannel {
+    fn check(&self) -> Result<(), WiringError>;
+}
+
+impl<T> AnyChannel for (Tx<T>, Rx<T>) {
+    fn check(&self) -> Result<(), WiringError> {
+        let Channel { name, capacity, latency, .. } = &*self.0.0;
+        let name = name.clone();
+        if *capacity == 0 || *latency == 0 {
+            return Err(WiringError::Size { channel: name, capacity: *capacity, latency: *latency });
+        }
+        match (self.0.attached_to(), self.1.attached_to()) {
+            (Some(_), Some(_)) => Ok(()),
+            (Some(port), None) => Err(WiringError::Unread { channel: name, port: port.to_owned() }),
+            (None, Some(port)) => Err(WiringError::Unwritten { channel: name, port: port.to_owned() }),
+            (None, None) => Err(WiringError::Loose { channel: name }),
+        }
+    }
+}
+
+impl<T> Tx<T> {
+    pub(crate) fn alias(&self) -> Tx<T> {
+        Tx(self.0.clone())
+    }
+}
+
+impl<T> Rx<T> {
+    pub(crate) fn alias(&self) -> Rx<T> {
+        Rx(self.0.clone())
+    }
+}

@@ -1,0 +1,73 @@
+//! Random streams that have names.
+
+/// A deterministic stream of random numbers, set by a run's seed and a name: the path of the component that draws.
+///
+/// Two streams of one run do not share draws, so a new component cannot change what an old one sees.
+/// The generator is xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    state: [u64; 4],
+}
+
+impl Stream {
+    /// The stream called `name` in the run with this `seed`.
+    pub fn new(seed: u64, name: &str) -> Self {
+        // FNV-1a folds the name into the seed.
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        let mut counter = seed ^ hash.rotate_left(32);
+        Stream { state: std::array::from_fn(|_| split_mix(&mut counter)) }
+    }
+
+    /// The next 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        let shifted = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= shifted;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// A number from 0 to `bound - 1`, each as likely to within `bound / 2^64`. Panics for a bound of 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "a draw from an empty range");
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+fn split_mix(counter: &mut u64) -> u64 {
+    *counter = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*counter ^ (*counter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_depends_on_seed_and_name_alone() {
+        let draws = |seed, name| {
+            let mut stream = Stream::new(seed, name);
+            [(); 4].map(|()| stream.below(1000))
+        };
+        assert_eq!(draws(1, "nic.a"), draws(1, "nic.a"));
+        assert_ne!(draws(1, "nic.a"), draws(1, "nic.b"));
+        assert_ne!(draws(1, "nic.a"), draws(2, "nic.a"));
+    }
+
+    #[test]
+    fn draws_fill_their_range() {
+        let mut stream = Stream::new(7, "range");
+        let mut seen = [0u32; 10];
+        (0..10_000).for_each(|_| seen[stream.below(10) as usize] += 1);
+        assert!(seen.iter().all(|&n| (850..1150).contains(&n)), "{seen:?}");
+    }
+}

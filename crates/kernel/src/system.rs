@@ -1,0 +1,297 @@
+//! Building a system of components and running it.
+
+use crate::channel::{AnyChannel, Endpoint, Rx, Tx, channel};
+use crate::component::{Activity, Component, CounterList, Port, Ports};
+use crate::random::Stream;
+use crate::time::{Clock, Cycle, Freq, Time};
+use crate::trace::{Hub, Sink, Tracer};
+use crate::wheel::Wheel;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// A wiring that cannot work.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum WiringError {
+    #[error("channel `{channel}`: `{port}` writes to it, but nothing reads from it")]
+    Unread { channel: String, port: String },
+    #[error("channel `{channel}`: `{port}` reads from it, but nothing writes to it")]
+    Unwritten { channel: String, port: String },
+    #[error("channel `{channel}` is attached to nothing")]
+    Loose { channel: String },
+    #[error("channel `{channel}`: `{port}` and `{other}` want the same end of it")]
+    Twice { channel: String, port: String, other: String },
+    #[error("channel `{channel}` has capacity {capacity} and latency {latency}; both must be at least 1")]
+    Size { channel: String, capacity: usize, latency: u64 },
+    #[error("two components are called `{path}`")]
+    Path { path: String },
+}
+
+/// A clock domain: one clock, and which of its components wants which edge.
+pub(crate) struct Domain {
+    pub clock: Clock,
+    pub now: Cell<Cycle>,
+    wheel: RefCell<Wheel>,
+    sleepers: RefCell<Vec<Sleeper>>,
+}
+
+/// What the kernel remembers of a component between its ticks.
+#[derive(Clone)]
+struct Sleeper {
+    /// The edge of its last tick.
+    ticked: Option<Cycle>,
+    /// The edge for which a port woke it last; saves a second entry for the same edge.
+    woken: Option<Cycle>,
+    /// The edge for which it asked itself.
+    timer: Option<Cycle>,
+}
+
+impl Domain {
+    /// A port of the component changes at `cycle`.
+    pub fn wake(&self, index: u32, cycle: Cycle) {
+        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
+        if sleeper.woken != Some(cycle) {
+            sleeper.woken = Some(cycle);
+            self.wheel.borrow_mut().insert(cycle, index << 1);
+        }
+    }
+
+    /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
+    fn set_timer(&self, index: u32, cycle: Option<Cycle>) {
+        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
+        if sleeper.timer != cycle {
+            sleeper.timer = cycle;
+            if let Some(cycle) = cycle {
+                self.wheel.borrow_mut().insert(cycle, index << 1 | 1);
+            }
+        }
+    }
+
+    /// Turns the wheel's entries for `cycle` into the components to tick, each once.
+    fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
+        self.wheel.borrow_mut().take(cycle, due);
+        let mut sleepers = self.sleepers.borrow_mut();
+        due.retain_mut(|entry| {
+            let sleeper = &mut sleepers[(*entry >> 1) as usize];
+            let stale = *entry & 1 == 1 && sleeper.timer != Some(cycle);
+            let live = !stale && sleeper.ticked != Some(cycle);
+            if live {
+                sleeper.ticked = Some(cycle);
+            }
+            *entry >>= 1;
+            live
+        });
+    }
+}
+
+/// Names a clock domain of a [`SystemBuilder`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockId(usize);
+
+/// In which way a system is run; all ways give the same results, which is what tests use them for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// Tick what is awake, in the order in which it was woken.
+    #[default]
+    Normal,
+    /// Tick what is awake, each edge in another order, drawn from this seed.
+    Shuffled(u64),
+    /// Tick everything at every edge at which anything is awake: sleepers must not mind.
+    Sleepless,
+}
+
+/// Why a run came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Everything sleeps and nothing is on its way.
+    Quiet,
+    /// The time limit is reached.
+    Limit,
+}
+
+struct Slot {
+    path: Rc<str>,
+    component: Box<dyn Component>,
+}
+
+/// Collects clocks, channels and components; [`SystemBuilder::build`] checks the wiring.
+pub struct SystemBuilder {
+    seed: u64,
+    domains: Vec<(Rc<Domain>, Vec<Slot>)>,
+    channels: Vec<Box<dyn AnyChannel>>,
+    hub: Rc<Hub>,
+}
+
+impl SystemBuilder {
+    /// An empty system whose random streams depend on `seed`.
+    pub fn new(seed: u64) -> Self {
+        SystemBuilder { seed, domains: Vec::new(), channels: Vec::new(), hub: Rc::default() }
+    }
+
+    /// A clock domain.
+    pub fn clock(&mut self, freq: Freq) -> ClockId {
+        let domain = Domain {
+            clock: Clock::new(freq),
+            now: Cell::new(0),
+            wheel: RefCell::new(Wheel::new()),
+            sleepers: RefCell::default(),
+        };
+        self.domains.push((Rc::new(domain), Vec::new()));
+        ClockId(self.domains.len() - 1)
+    }
+
+    /// A channel for up to `capacity` items, each seen `latency` cycles of its sender after it was sent.
+    ///
+    /// The capacity counts what is on its way too. An item a cycle through a latency of L needs a capacity of L + 1.
+    pub fn channel<T: 'static>(&mut self, name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
+        let (tx, rx) = channel(name, capacity, latency);
+        self.channels.push(Box::new((tx.alias(), rx.alias())));
+        (tx, rx)
+    }
+
+    /// The random stream of this name.
+    pub fn stream(&self, name: &str) -> Stream {
+        Stream::new(self.seed, name)
+    }
+
+    /// What a component at `path` with this clock emits its events with.
+    pub fn tracer(&self, path: &str, clock: ClockId) -> Tracer {
+        Tracer { hub: self.hub.clone(), clock: self.domains[clock.0].0.clock, source: path.into() }
+    }
+
+    /// Adds a component; it ticks first at edge 0.
+    pub fn add(&mut self, path: &str, clock: ClockId, component: impl Component + 'static) {
+        let (_, slots) = &mut self.domains[clock.0];
+        slots.push(Slot { path: path.into(), component: Box::new(component) });
+    }
+
+    /// Wires all ports. Errors name the port or the channel; the first one found is returned.
+    pub fn build(self) -> Result<System, WiringError> {
+        let (mut ports, mut errors, mut paths) = (Vec::new(), Vec::new(), HashSet::new());
+        for (domain, slots) in &self.domains {
+            *domain.sleepers.borrow_mut() = vec![Sleeper { ticked: None, woken: None, timer: None }; slots.len()];
+            for (index, slot) in slots.iter().enumerate() {
+                if !paths.insert(slot.path.clone()) {
+                    errors.push(WiringError::Path { path: slot.path.to_string() });
+                }
+                let index = u32::try_from(index).expect("fewer than 2^31 components");
+                let endpoint = Endpoint { domain: domain.clone(), index };
+                let (found, errors) = (&mut ports, &mut errors);
+                slot.component.ports(&mut Ports { component: &slot.path, endpoint, found, errors });
+                domain.wake(index, 0);
+            }
+        }
+        errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
+        match errors.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(System { domains: self.domains, hub: self.hub, ports, due: Vec::new(), mode: Mode::Normal }),
+        }
+    }
+}
+
+/// A wired system, ready to run.
+pub struct System {
+    domains: Vec<(Rc<Domain>, Vec<Slot>)>,
+    hub: Rc<Hub>,
+    ports: Vec<Port>,
+    /// Components of the edge that is being lived through; kept to save an allocation an edge.
+    due: Vec<u32>,
+    mode: Mode,
+}
+
+impl System {
+    /// Sets how the system is run from now on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Lets `sink` hear every event from now on.
+    pub fn listen(&mut self, sink: Box<dyn Sink>) {
+        self.hub.listen(sink);
+    }
+
+    /// All ports, as wired.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// All counters with their totals, in the order of the components.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        for slot in self.domains.iter().flat_map(|(_, slots)| slots) {
+            slot.component.counters(&mut CounterList { component: &slot.path, found: &mut found });
+        }
+        found
+    }
+
+    /// The current cycle of a domain: the last edge lived through, or 0.
+    pub fn now(&self, clock: ClockId) -> Cycle {
+        self.domains[clock.0].0.now.get()
+    }
+
+    /// Lives through every edge up to and including `limit` that some component wants.
+    pub fn run_until(&mut self, limit: Time) -> Outcome {
+        if let [(domain, _)] = &self.domains[..] {
+            return self.run_single(domain.clone(), limit);
+        }
+        loop {
+            let first = self.domains.iter().enumerate().filter_map(|(position, (domain, _))| {
+                let cycle = domain.wheel.borrow().first()?;
+                Some((domain.clock.edge(cycle), position, cycle))
+            });
+            match first.min() {
+                None => return Outcome::Quiet,
+                Some((at, ..)) if at > limit => return Outcome::Limit,
+                Some((_, position, cycle)) => self.live(position, cycle),
+            }
+        }
+    }
+
+    /// The same for one clock, without comparing times at every edge.
+    fn run_single(&mut self, domain: Rc<Domain>, limit: Time) -> Outcome {
+        let end = match limit.checked_add(Time::from_fs(1)) {
+            Some(after) => domain.clock.cycle_at_or_after(after),
+            None => Cycle::MAX,
+        };
+        loop {
+            let first = domain.wheel.borrow().first();
+            match first {
+                None => return Outcome::Quiet,
+                Some(cycle) if cycle >= end => return Outcome::Limit,
+                Some(cycle) => self.live(0, cycle),
+            }
+        }
+    }
+
+    /// Lives through one edge of one domain.
+    fn live(&mut self, position: usize, cycle: Cycle) {
+        let (domain, slots) = &mut self.domains[position];
+        domain.now.set(cycle);
+        domain.collect(cycle, &mut self.due);
+        match self.mode {
+            Mode::Normal => {}
+            Mode::Shuffled(seed) => shuffle(&mut self.due, seed, cycle),
+            Mode::Sleepless => self.due = (0..slots.len() as u32).collect(),
+        }
+        for &index in &self.due {
+            let activity = slots[index as usize].component.tick(cycle);
+            let timer = match activity {
+                Activity::Busy => Some(cycle + 1),
+                Activity::Until(later) => {
+                    assert!(later > cycle, "{} waits for the past", slots[index as usize].path);
+                    Some(later)
+                }
+                Activity::Idle => None,
+            };
+            domain.set_timer(index, timer);
+        }
+    }
+}
+
+fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
+    let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
+    for last in (1..items.len()).rev() {
+        items.swap(last, stream.below(last as u64 + 1) as usize);
+    }
+}

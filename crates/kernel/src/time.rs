@@ -1,0 +1,231 @@
+//! Time in femtoseconds, and clocks whose edges are exact.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+
+/// Index of an edge of some clock; edge 0 is at time zero. Which clock is said by the context.
+pub type Cycle = u64;
+
+const FS_PER_SECOND: u64 = 1_000_000_000_000_000;
+
+/// A point in simulated time, or a span of it, in femtoseconds. Reaches over five hours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of the simulation.
+    pub const ZERO: Time = Time(0);
+    /// The last representable point.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// `fs` femtoseconds.
+    pub const fn from_fs(fs: u64) -> Self {
+        Time(fs)
+    }
+
+    /// `ps` picoseconds. Panics beyond [`Time::MAX`].
+    pub const fn from_ps(ps: u64) -> Self {
+        Time(ps.checked_mul(1_000).expect("a time beyond 2^64 fs"))
+    }
+
+    /// `ns` nanoseconds. Panics beyond [`Time::MAX`].
+    pub const fn from_ns(ns: u64) -> Self {
+        Time(ns.checked_mul(1_000_000).expect("a time beyond 2^64 fs"))
+    }
+
+    /// In femtoseconds.
+    pub const fn fs(self) -> u64 {
+        self.0
+    }
+
+    /// In whole picoseconds, rounded down.
+    pub const fn ps(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// In whole nanoseconds, rounded down.
+    pub const fn ns(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// The sum, or `None` beyond [`Time::MAX`].
+    pub fn checked_add(self, span: Time) -> Option<Time> {
+        self.0.checked_add(span.0).map(Time)
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    fn add(self, span: Time) -> Time {
+        self.checked_add(span).expect("a time beyond 2^64 fs")
+    }
+}
+
+impl Sub for Time {
+    type Output = Time;
+    fn sub(self, earlier: Time) -> Time {
+        Time(self.0.checked_sub(earlier.0).expect("a span of time is not negative"))
+    }
+}
+
+/// Prints nanoseconds with as many decimals as are not zero.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (ns, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        let decimals = format!("{rest:06}");
+        match decimals.trim_end_matches('0') {
+            "" => write!(f, "{ns} ns"),
+            some => write!(f, "{ns}.{some} ns"),
+        }
+    }
+}
+
+/// An exact frequency: `hz / parts` hertz.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Freq {
+    hz: u64,
+    parts: u64,
+}
+
+/// A frequency that no clock can have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FreqError {
+    /// Zero hertz, or a zero divisor.
+    #[error("a frequency of {hz}/{parts} Hz; both must be above 0")]
+    Zero {
+        /// Numerator.
+        hz: u64,
+        /// Divisor.
+        parts: u64,
+    },
+    /// Two edges would fall on one femtosecond.
+    #[error("a frequency of {hz}/{parts} Hz; the most is 10^15 Hz, one edge per femtosecond")]
+    TooFast {
+        /// Numerator.
+        hz: u64,
+        /// Divisor.
+        parts: u64,
+    },
+}
+
+impl Freq {
+    /// `hz / parts` hertz.
+    pub const fn ratio(hz: u64, parts: u64) -> Result<Freq, FreqError> {
+        if hz == 0 || parts == 0 {
+            return Err(FreqError::Zero { hz, parts });
+        }
+        if hz as u128 > FS_PER_SECOND as u128 * parts as u128 {
+            return Err(FreqError::TooFast { hz, parts });
+        }
+        Ok(Freq { hz, parts })
+    }
+
+    /// `hz` hertz.
+    pub const fn hz(hz: u64) -> Result<Freq, FreqError> {
+        Freq::ratio(hz, 1)
+    }
+
+    /// `khz` kilohertz: 312.5 MHz is `Freq::khz(312_500)`.
+    pub const fn khz(khz: u64) -> Result<Freq, FreqError> {
+        Freq::hz(khz.saturating_mul(1_000))
+    }
+
+    /// `mhz` megahertz.
+    pub const fn mhz(mhz: u64) -> Result<Freq, FreqError> {
+        Freq::hz(mhz.saturating_mul(1_000_000))
+    }
+}
+
+/// A clock without drift: edge `k` is at `k / frequency`, rounded down to a femtosecond, for every `k`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    freq: Freq,
+    /// Femtoseconds of a period where that is a whole number, else 0.
+    whole_period: u64,
+}
+
+impl Clock {
+    /// The clock of this frequency, with edge 0 at time zero.
+    pub const fn new(freq: Freq) -> Clock {
+        let fs = FS_PER_SECOND as u128 * freq.parts as u128;
+        let hz = freq.hz as u128;
+        let whole = fs.is_multiple_of(hz) && fs / hz <= u64::MAX as u128;
+        Clock { freq, whole_period: if whole { (fs / hz) as u64 } else { 0 } }
+    }
+
+    /// When edge `cycle` is. Panics beyond [`Time::MAX`].
+    pub fn edge(&self, cycle: Cycle) -> Time {
+        let fs = if self.whole_period != 0 {
+            cycle.checked_mul(self.whole_period)
+        } else {
+            let numerator = u128::from(cycle) * u128::from(FS_PER_SECOND) * u128::from(self.freq.parts);
+            u64::try_from(numerator / u128::from(self.freq.hz)).ok()
+        };
+        Time(fs.expect("a clock edge beyond 2^64 fs"))
+    }
+
+    /// The first edge at `time` or later.
+    pub fn cycle_at_or_after(&self, time: Time) -> Cycle {
+        if self.whole_period != 0 {
+            return time.0.div_ceil(self.whole_period);
+        }
+        // edge(k) >= t holds when k * 10^15 * parts >= t * hz, since t is whole.
+        let per_cycle = u128::from(FS_PER_SECOND) * u128::from(self.freq.parts);
+        let needed = (u128::from(time.0) * u128::from(self.freq.hz)).div_ceil(per_cycle);
+        u64::try_from(needed).expect("a cycle beyond 2^64")
+    }
+
+    /// The frequency.
+    pub fn freq(&self) -> Freq {
+        self.freq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(freq: Result<Freq, FreqError>, want: Expect) {
+        let clock = Clock::new(freq.unwrap());
+        let edges: Vec<_> = [1, 3, 1_000_000_000].iter().map(|&k| clock.edge(k).fs().to_string()).collect();
+        want.assert_eq(&edges.join(" "));
+    }
+
+    #[test]
+    fn edges_do_not_drift() {
+        check(Freq::mhz(88), expect!["11363636 34090909 11363636363636363"]);
+        check(Freq::mhz(250), expect!["4000000 12000000 4000000000000000"]);
+        check(Freq::khz(312_500), expect!["3200000 9600000 3200000000000000"]);
+        check(Freq::mhz(3000), expect!["333333 1000000 333333333333333"]);
+    }
+
+    #[test]
+    fn edge_and_cycle_are_inverse() {
+        for freq in [Freq::mhz(88), Freq::mhz(1000), Freq::khz(312_500), Freq::mhz(3000), Freq::ratio(10_000_000, 7)] {
+            let clock = Clock::new(freq.unwrap());
+            for k in [0, 1, 2, 87, 88, 89, 999_999, 1_000_000_000] {
+                let at = clock.edge(k);
+                assert_eq!(clock.cycle_at_or_after(at), k, "{clock:?}");
+                assert_eq!(clock.cycle_at_or_after(at + Time::from_fs(1)), k + 1, "{clock:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_frequencies_are_refused() {
+        expect!["a frequency of 0/1 Hz; both must be above 0"].assert_eq(&Freq::mhz(0).unwrap_err().to_string());
+        expect!["a frequency of 2000000000000000/1 Hz; the most is 10^15 Hz, one edge per femtosecond"]
+            .assert_eq(&Freq::hz(2 * FS_PER_SECOND).unwrap_err().to_string());
+    }
+
+    #[test]
+    fn times_print_as_nanoseconds() {
+        expect!["1.5 ns, 0 ns, 0.000001 ns"].assert_eq(&format!(
+            "{}, {}, {}",
+            Time::from_ps(1500),
+            Time::ZERO,
+            Time::from_fs(1)
+        ));
+    }
+}

@@ -1,0 +1,217 @@
+//! The kernel's contract, shown on a small pipeline: source, two relays and a sink, each with its own habits and clock.
+
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use expect_test::{Expect, expect};
+use kernel::trace::{Event, EventKind, Sink, Tracer};
+use kernel::{
+    Activity, Component, CounterList, Cycle, Freq, Mode, Outcome, Ports, Rx, Stream, SystemBuilder, Time, Tx,
+    WiringError,
+};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Sends the numbers from 0 to `count - 1`, one an edge while there is room.
+struct Source {
+    next: u64,
+    count: u64,
+    output: Tx<u64>,
+}
+
+impl Component for Source {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        if self.next == self.count || !self.output.has_room() {
+            return Activity::Idle;
+        }
+        self.output.send(self.next);
+        self.next += 1;
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.output("output", &self.output);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("sent", self.next);
+    }
+}
+
+/// Passes on what it gets after resting for a random time.
+struct Relay {
+    input: Rx<u64>,
+    output: Tx<u64>,
+    rest: u64,
+    ready: Cycle,
+    draws: Stream,
+}
+
+impl Component for Relay {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if now < self.ready {
+            return Activity::Until(self.ready);
+        }
+        if !self.input.has_item() || !self.output.has_room() {
+            return Activity::Idle;
+        }
+        self.output.send(self.input.take().expect("an item is there"));
+        self.ready = now + 1 + self.draws.below(self.rest);
+        Activity::Until(self.ready)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("input", &self.input);
+        ports.output("output", &self.output);
+    }
+}
+
+static ARRIVED: EventKind = EventKind { name: "arrived", fields: &["item"] };
+
+/// Takes what it gets and writes down what and when.
+struct Drain {
+    input: Rx<u64>,
+    log: Rc<RefCell<Vec<(Cycle, u64)>>>,
+    trace: Tracer,
+}
+
+impl Component for Drain {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        while let Some(item) = self.input.take() {
+            self.trace.emit(&ARRIVED, now, &[item]);
+            self.log.borrow_mut().push((now, item));
+        }
+        Activity::Idle
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("input", &self.input);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    mhz: [u64; 4],
+    capacity: usize,
+    latency: u64,
+    rest: u64,
+}
+
+fn run(shape: Shape, mode: Mode, sink: Option<Box<dyn Sink>>) -> Vec<(Cycle, u64)> {
+    let mut b = SystemBuilder::new(1);
+    let mut clocks = Vec::new();
+    for (i, &mhz) in shape.mhz.iter().enumerate() {
+        // Equal frequencies share a domain, so both ways of sharing are met.
+        let same = shape.mhz.iter().position(|&other| other == mhz).filter(|&first| first < i);
+        let clock = same.map_or_else(|| b.clock(Freq::mhz(mhz).unwrap()), |first| clocks[first]);
+        clocks.push(clock);
+    }
+    let (tx0, rx0) = b.channel("first", shape.capacity, shape.latency);
+    let (tx1, rx1) = b.channel("second", shape.capacity, shape.latency);
+    let (tx2, rx2) = b.channel("third", shape.capacity, shape.latency);
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let relay = |input, output, draws| Relay { input, output, rest: shape.rest, ready: 0, draws };
+    b.add("source", clocks[0], Source { next: 0, count: 50, output: tx0 });
+    let (one, two) = (b.stream("relay[0]"), b.stream("relay[1]"));
+    b.add("relay[0]", clocks[1], relay(rx0, tx1, one));
+    b.add("relay[1]", clocks[2], relay(rx1, tx2, two));
+    let trace = b.tracer("drain", clocks[3]);
+    b.add("drain", clocks[3], Drain { input: rx2, log: log.clone(), trace });
+    let mut system = b.build().unwrap();
+    system.set_mode(mode);
+    sink.into_iter().for_each(|sink| system.listen(sink));
+    assert_eq!(system.run_until(Time::from_ns(1_000_000)), Outcome::Quiet);
+    assert_eq!(system.counters(), [("source.sent".to_owned(), 50)]);
+    log.take()
+}
+
+proptest! {
+    /// Nothing is lost, doubled or reordered whatever stalls; no order of ticks and no waking of sleepers changes a time.
+    #[test]
+    fn order_and_sleep_cannot_change_a_result(
+        mhz in prop::array::uniform4(prop::sample::select(vec![88u64, 250, 1000, 3000])),
+        capacity in 1usize..5, latency in 1u64..5, rest in 1u64..20, order: u64,
+    ) {
+        let shape = Shape { mhz, capacity, latency, rest };
+        let normal = run(shape, Mode::Normal, None);
+        prop_assert_eq!(normal.iter().map(|&(_, item)| item).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+        prop_assert_eq!(&normal, &run(shape, Mode::Shuffled(order), None));
+        prop_assert_eq!(&normal, &run(shape, Mode::Sleepless, None));
+    }
+}
+
+/// When the first items arrive at the drain of a source, one relay and a drain in one domain.
+fn arrivals(capacity: usize, latency: u64, want: Expect) {
+    let shape = Shape { mhz: [1000; 4], capacity, latency, rest: 1 };
+    let log = run(shape, Mode::Normal, None);
+    let text: Vec<_> = log.iter().take(5).map(|(cycle, item)| format!("{item}@{cycle}")).collect();
+    want.assert_eq(&text.join(" "));
+}
+
+#[test]
+fn full_rate_needs_room_for_what_is_on_its_way() {
+    arrivals(2, 1, expect!["0@3 1@4 2@5 3@6 4@7"]);
+    arrivals(1, 1, expect!["0@3 1@5 2@7 3@9 4@11"]);
+    arrivals(4, 3, expect!["0@9 1@10 2@11 3@12 4@13"]);
+    arrivals(3, 3, expect!["0@9 1@10 2@11 3@13 4@14"]);
+}
+
+#[test]
+fn a_sink_hears_events_and_changes_nothing() {
+    struct Heard(Rc<RefCell<Vec<String>>>);
+    impl Sink for Heard {
+        fn event(&mut self, event: &Event) {
+            let item = event.get("item").expect("the field is there");
+            self.0.borrow_mut().push(format!("{} {} {} {item}", event.at, event.source, event.kind.name));
+        }
+    }
+    let shape = Shape { mhz: [1000, 250, 1000, 88], capacity: 2, latency: 1, rest: 3 };
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let observed = run(shape, Mode::Normal, Some(Box::new(Heard(heard.clone()))));
+    assert_eq!(observed, run(shape, Mode::Normal, None));
+    expect!["11.363636 ns drain arrived 0"].assert_eq(&heard.borrow()[0]);
+}
+
+fn wiring(make: impl FnOnce(&mut SystemBuilder), want: Expect) {
+    let mut b = SystemBuilder::new(0);
+    make(&mut b);
+    let error: WiringError = b.build().err().expect("the wiring is wrong");
+    want.assert_eq(&error.to_string());
+}
+
+#[test]
+fn wiring_errors_name_the_port() {
+    let freq = Freq::mhz(100).unwrap();
+    let source = |output| Source { next: 0, count: 1, output };
+    wiring(
+        |b| {
+            let clock = b.clock(freq);
+            let (tx, _) = b.channel("hers", 1, 1);
+            b.add("nic.inbound", clock, source(tx));
+        },
+        expect!["channel `hers`: `nic.inbound.output` writes to it, but nothing reads from it"],
+    );
+    wiring(|b| drop(b.channel::<u8>("spare", 1, 1)), expect!["channel `spare` is attached to nothing"]);
+    wiring(
+        |b| {
+            let clock = b.clock(freq);
+            let (tx, rx) = b.channel("hers", 0, 1);
+            let trace = b.tracer("drain", clock);
+            b.add("source", clock, source(tx));
+            b.add("drain", clock, Drain { input: rx, log: Rc::default(), trace });
+        },
+        expect!["channel `hers` has capacity 0 and latency 1; both must be at least 1"],
+    );
+    wiring(
+        |b| {
+            let clock = b.clock(freq);
+            for _ in 0..2 {
+                let (tx, rx) = b.channel("hers", 1, 1);
+                let trace = b.tracer("drain", clock);
+                b.add("source", clock, source(tx));
+                b.add(&format!("drain[{}]", rx.is_drained()), clock, Drain { input: rx, log: Rc::default(), trace });
+            }
+        },
+        expect!["two components are called `source`"],
+    );
+}
