@@ -1,0 +1,55 @@
+//! What the NIC tells observers. Times come with each event; values are the fields named here, in order.
+//!
+//! `packet` is a [`crate::protocol::PacketId`]; `stage` is 0 header, 1 payload, 2 completion; `target` is 0 host DMA,
+//! 1 NIC outbound, 2 HostDirect.
+
+use kernel::trace::EventKind;
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident = $text:literal [$($field:literal),*];)*) => {
+        $($(#[$doc])* pub static $name: EventKind = EventKind { name: $text, fields: &[$($field),*] };)*
+        /// All kinds.
+        pub static ALL: &[&EventKind] = &[$(&$name),*];
+    };
+}
+
+events! {
+    /// A packet got room in L2 packet memory (the NIC's arrival time).
+    PACKET_IN = "packet_in" ["packet", "msgid", "bytes"];
+    /// A packet found no room in L2 packet memory for the first time; it is tried again each cycle.
+    PACKET_STALLED = "packet_stalled" ["packet"];
+    /// Its handler execution request was handed to the message queues.
+    HER_SENT = "her_sent" ["packet", "eom"];
+    /// The message queue engine handed a task to the dispatcher.
+    TASK_SENT = "task_sent" ["packet", "stage"];
+    /// The dispatcher chose a cluster.
+    TASK_DISPATCHED = "task_dispatched" ["packet", "stage", "cluster"];
+    /// The cluster scheduler took a task and asked for the copy to L1.
+    TASK_ACCEPTED = "task_accepted" ["packet", "stage"];
+    /// An HPU driver took a task, its packet being in L1.
+    TASK_ASSIGNED = "task_assigned" ["packet", "stage", "hpu"];
+    /// The core read the handler's address.
+    HANDLER_START = "handler_start" ["packet", "stage", "hpu", "handler"];
+    /// The core rang the doorbell.
+    HANDLER_END = "handler_end" ["packet", "stage", "hpu", "instructions"];
+    /// A handler ended by an exception with this cause; `pc` is where, `value` the address or the instruction.
+    HANDLER_TRAP = "handler_trap" ["packet", "stage", "hpu", "cause", "pc", "value"];
+    /// A task's feedback left its HPU driver, all its transfers and commands being done.
+    TASK_DONE = "task_done" ["packet", "stage", "hpu"];
+    /// The NIC freed the packet.
+    PACKET_DONE = "packet_done" ["packet"];
+    /// A core issued a command.
+    COMMAND_ISSUED = "command_issued" ["packet", "hpu", "target"];
+    /// A command's response reached its core.
+    COMMAND_DONE = "command_done" ["packet", "hpu", "target"];
+    /// A unit finished a command with an address that nothing answers at.
+    COMMAND_FAULT = "command_fault" ["packet", "target", "addr"];
+    /// A packet left the NIC.
+    PACKET_SENT = "packet_sent" ["packet", "bytes"];
+    /// Bytes reached host memory.
+    HOST_WRITTEN = "host_written" ["addr", "bytes"];
+    /// Bytes were read from host memory.
+    HOST_READ = "host_read" ["addr", "bytes"];
+    /// All cores of a cluster have reached their driver.
+    CLUSTER_ACTIVE = "cluster_active" [];
+}

@@ -1,0 +1,233 @@
+//! The numbers of a PsPIN NIC, and which of them cannot work together.
+//!
+//! `presets/pspin.toml` holds the published machine with the source of every number.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be chosen about a PsPIN NIC.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PspinParams {
+    /// Clock of the whole NIC, in MHz.
+    pub clock_mhz: u64,
+    /// Number of clusters: 1 to 4, the cluster field of a command's identity having 2 bits.
+    pub n_clusters: u32,
+    /// The clusters, all alike.
+    pub cluster: ClusterParams,
+    /// Memories outside the clusters.
+    pub l2: L2Params,
+    /// Message queues and dispatcher.
+    pub scheduler: SchedulerParams,
+    /// Commands in flight and the units that execute them.
+    pub commands: CommandParams,
+    /// NIC outbound engine.
+    pub outbound: OutboundParams,
+    /// Host memory behind PCIe.
+    pub pcie: PcieParams,
+}
+
+/// One cluster.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterParams {
+    /// Cores (HPUs): 1 to 8, the core field of a command's identity having 3 bits.
+    pub n_cores: u32,
+    /// L1 memory (TCDM).
+    pub l1_bytes: u32,
+    /// Its word-interleaved 32-bit banks: 16, 32 or 64, superbanks of 16 serving a 64-byte beat.
+    pub l1_banks: u32,
+    /// First byte of the packet buffer within L1.
+    pub packet_buffer_offset: u32,
+    /// Bytes of the packet buffer.
+    pub packet_buffer_bytes: u32,
+    /// Rings into which the packet buffer is split.
+    pub packet_buffer_rings: u32,
+    /// First byte of the scratchpads within L1.
+    pub scratchpad_offset: u32,
+    /// Tasks that wait in the cluster scheduler.
+    pub task_fifo: u32,
+    /// Transfers that wait in the cluster DMA.
+    pub dma_fifo: u32,
+    /// Bursts of the cluster DMA under way towards L2, each for reads and writes.
+    pub dma_bursts: u32,
+    /// Commands of one core in flight: 1 to 4, the local field of a command's identity having 2 bits.
+    pub core_commands: u32,
+    /// Words of an inter-core FIFO.
+    pub inter_core_fifo: u32,
+    /// The shared instruction cache.
+    pub icache: IcacheParams,
+}
+
+/// The instruction cache that the cores of a cluster share; lines of 16 bytes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IcacheParams {
+    /// Bytes in all.
+    pub bytes: u32,
+    /// Lines a set holds.
+    pub ways: u32,
+    /// Cycles that a miss adds when nobody else refills.
+    pub miss_cycles: u32,
+}
+
+/// Memories outside the clusters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct L2Params {
+    /// L2 handler memory, from 0x1C00_0000.
+    pub handler_bytes: u32,
+    /// L2 packet memory, from 0x1C40_0000.
+    pub packet_bytes: u32,
+    /// Program memory, from 0x1D00_0000.
+    pub program_bytes: u32,
+    /// Atomic operations on handler memory: reads and writes that may be under way.
+    pub atomics_depth: u32,
+}
+
+/// Message queues and dispatcher.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerParams {
+    /// Message processing queues; a message uses queue `msgid % n_mpqs`. A power of two.
+    pub n_mpqs: u32,
+    /// Packet descriptors that all queues share, besides the one that each queue owns.
+    pub shared_cells: u32,
+    /// Tasks that may be in one cluster.
+    pub max_tasks_per_cluster: u32,
+}
+
+/// Commands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandParams {
+    /// Commands in flight at one executing unit, from all cores.
+    pub in_flight_per_unit: u32,
+    /// Requests that wait at each of the two engines of the off-cluster DMA.
+    pub host_dma_fifo: u32,
+    /// Requests that wait at the HostDirect unit.
+    pub host_direct_fifo: u32,
+}
+
+/// NIC outbound engine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutboundParams {
+    /// Commands that wait or are under way.
+    pub command_slots: u32,
+    /// Largest packet in bytes.
+    pub max_packet_bytes: u32,
+    /// Packets that wait for the wire.
+    pub queue_packets: u32,
+    /// Bytes of the header that an RDMA put adds to each packet.
+    pub rdma_header_bytes: u32,
+    /// Cycles for each whole 64 bytes of a packet before the next may leave; 0 and 1 are back to back.
+    pub cycles_per_beat: u32,
+}
+
+/// PCIe and host memory.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PcieParams {
+    /// Cycles from a beat's acceptance until it is in host memory, or its data are back.
+    pub latency_cycles: u32,
+    /// Cycles from one write beat to the next beyond the first.
+    pub write_gap_cycles: u32,
+    /// Cycles from one read beat to the next beyond the first.
+    pub read_gap_cycles: u32,
+    /// Beats that each of the five AXI channels buffers.
+    pub buffer_beats: u32,
+}
+
+/// A parameter that cannot be, alone or beside another.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key} is {found}, must be {allowed}")]
+pub struct ParamError {
+    /// Path of the parameter, as in the preset: `cluster.n_cores`.
+    pub key: &'static str,
+    /// What it is.
+    pub found: String,
+    /// What it may be.
+    pub allowed: String,
+}
+
+/// Bytes of L1 below the packet buffer that the runtime needs for stacks and its own data.
+pub const L1_RUNTIME_BYTES: u32 = 0x2000;
+
+impl PspinParams {
+    /// Refuses what cannot work, and says what can.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        let cluster = &self.cluster;
+        within("clock_mhz", self.clock_mhz, 1, 100_000)?;
+        within("n_clusters", self.n_clusters, 1, 4)?;
+        within("cluster.n_cores", cluster.n_cores, 1, 8)?;
+        one_of("cluster.l1_banks", cluster.l1_banks, &[16, 32, 64])?;
+        power_of_two("cluster.l1_bytes", cluster.l1_bytes, 0x8000, 0x10_0000)?;
+        within("cluster.packet_buffer_rings", cluster.packet_buffer_rings, 1, 16)?;
+        let ring = cluster.packet_buffer_bytes / cluster.packet_buffer_rings;
+        if ring < 64 || !ring.is_multiple_of(64) || cluster.packet_buffer_bytes % cluster.packet_buffer_rings != 0 {
+            let allowed = format!("{} times a multiple of 64", cluster.packet_buffer_rings);
+            return refuse("cluster.packet_buffer_bytes", cluster.packet_buffer_bytes, allowed);
+        }
+        let (offset, bytes) = (cluster.packet_buffer_offset, cluster.packet_buffer_bytes);
+        if !offset.is_multiple_of(64) {
+            return refuse("cluster.packet_buffer_offset", offset, "a multiple of 64".to_owned());
+        }
+        within("cluster.packet_buffer_offset", offset, L1_RUNTIME_BYTES, cluster.l1_bytes - 64)?;
+        within("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset)?;
+        within("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes)?;
+        within("cluster.task_fifo", cluster.task_fifo, 1, 1024)?;
+        within("cluster.dma_fifo", cluster.dma_fifo, 1, 1024)?;
+        within("cluster.dma_bursts", cluster.dma_bursts, 1, 64)?;
+        within("cluster.core_commands", cluster.core_commands, 1, 4)?;
+        within("cluster.inter_core_fifo", cluster.inter_core_fifo, 1, 1024)?;
+        within("cluster.icache.ways", cluster.icache.ways, 1, 16)?;
+        power_of_two("cluster.icache.bytes", cluster.icache.bytes, 16 * cluster.icache.ways, 0x10_0000)?;
+        within("cluster.icache.miss_cycles", cluster.icache.miss_cycles, 1, 60)?;
+        power_of_two("l2.handler_bytes", self.l2.handler_bytes, 0x1_0000, 0x40_0000)?;
+        power_of_two("l2.packet_bytes", self.l2.packet_bytes, 0x1000, 0x40_0000)?;
+        power_of_two("l2.program_bytes", self.l2.program_bytes, 0x1000, 0x10_0000)?;
+        within("l2.atomics_depth", self.l2.atomics_depth, 1, 64)?;
+        power_of_two("scheduler.n_mpqs", self.scheduler.n_mpqs, 1, 1024)?;
+        within("scheduler.shared_cells", self.scheduler.shared_cells, 0, 65_536)?;
+        within("scheduler.max_tasks_per_cluster", self.scheduler.max_tasks_per_cluster, 1, cluster.task_fifo)?;
+        within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
+        within("commands.host_dma_fifo", self.commands.host_dma_fifo, 1, 1024)?;
+        within("commands.host_direct_fifo", self.commands.host_direct_fifo, 1, 1024)?;
+        within("outbound.command_slots", self.outbound.command_slots, 1, 1024)?;
+        within("outbound.rdma_header_bytes", self.outbound.rdma_header_bytes, 0, 4096)?;
+        let least = self.outbound.rdma_header_bytes + 64;
+        within("outbound.max_packet_bytes", self.outbound.max_packet_bytes, least, 65_536)?;
+        within("outbound.queue_packets", self.outbound.queue_packets, 1, 65_536)?;
+        within("outbound.cycles_per_beat", self.outbound.cycles_per_beat, 0, 1_000_000)?;
+        within("pcie.latency_cycles", self.pcie.latency_cycles, 1, 1_000_000)?;
+        within("pcie.write_gap_cycles", self.pcie.write_gap_cycles, 0, 1_000_000)?;
+        within("pcie.read_gap_cycles", self.pcie.read_gap_cycles, 0, 1_000_000)?;
+        within("pcie.buffer_beats", self.pcie.buffer_beats, 1, 65_536)
+    }
+}
+
+fn refuse(key: &'static str, found: impl ToString, allowed: String) -> Result<(), ParamError> {
+    Err(ParamError { key, found: found.to_string(), allowed })
+}
+
+fn within<T: Into<u64>>(key: &'static str, found: T, least: u32, most: u32) -> Result<(), ParamError> {
+    let found = found.into();
+    match (u64::from(least)..=u64::from(most)).contains(&found) {
+        true => Ok(()),
+        false => refuse(key, found, format!("{least} to {most}")),
+    }
+}
+
+fn one_of(key: &'static str, found: u32, allowed: &[u32]) -> Result<(), ParamError> {
+    match allowed.contains(&found) {
+        true => Ok(()),
+        false => refuse(key, found, format!("one of {allowed:?}")),
+    }
+}
+
+fn power_of_two(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), ParamError> {
+    match found.is_power_of_two() && (least..=most).contains(&found) {
+        true => Ok(()),
+        false => refuse(key, found, format!("a power of two from {least} to {most}")),
+    }
+}

@@ -1,0 +1,206 @@
+//! What the parts of the NIC say to each other.
+//!
+//! Names and fields follow the packed descriptors of `hw/src/pspin_cfg_pkg.sv` (PsPIN RTL a49fec8). Packets carry a
+//! [`PacketId`] besides, which no model reads: it lets an observer follow them.
+
+use std::rc::Rc;
+
+/// Counts packets in the order in which the NIC takes them; for observers alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PacketId(pub u64);
+
+/// A range of a memory of the NIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Region {
+    /// First byte.
+    pub addr: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// What a handler runs with (`mpq_meta_t`): set by the host, carried by each HER.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Context {
+    /// In L2 handler memory.
+    pub handler_mem: Region,
+    /// First byte of the context's host memory.
+    pub host_mem_addr: u64,
+    /// Bytes of host memory.
+    pub host_mem_size: u32,
+    /// Code of the header handler; address 0 means there is none.
+    pub header: Region,
+    /// Code of the payload handler; address 0 means there is none.
+    pub payload: Region,
+    /// Code of the completion handler; address 0 means there is none.
+    pub completion: Region,
+    /// One for each cluster; addresses count from the start of the cluster's scratchpad area.
+    pub scratchpads: Vec<Region>,
+}
+
+/// Handler execution request: a packet that lies in L2 packet memory and wants its handlers (`her_descr_t`).
+#[derive(Clone, Debug)]
+pub struct Her {
+    /// For observers.
+    pub packet: PacketId,
+    /// Identity of the message.
+    pub msgid: u16,
+    /// The last packet of its message.
+    pub eom: bool,
+    /// Where in L2 packet memory.
+    pub addr: u32,
+    /// Bytes of the packet.
+    pub size: u32,
+    /// Bytes of it that are copied to L1.
+    pub xfer_size: u32,
+    /// The context of its message.
+    pub context: Rc<Context>,
+}
+
+/// Which handler of a context.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Once, before any payload handler of the message starts.
+    Header,
+    /// For every packet.
+    Payload,
+    /// Once, after the last payload handler has ended.
+    Completion,
+}
+
+/// A handler to run on a packet (`handler_task_t`).
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// For observers.
+    pub packet: PacketId,
+    /// Which handler.
+    pub stage: Stage,
+    /// Identity of the message.
+    pub msgid: u16,
+    /// Its code; address 0 means that nothing runs and feedback is immediate.
+    pub handler: Region,
+    /// Its context.
+    pub context: Rc<Context>,
+    /// Packet in L2 packet memory.
+    pub pkt_addr: u32,
+    /// Bytes to copy to L1 (the HER's `xfer_size`).
+    pub pkt_size: u32,
+    /// The end of this task frees the packet in L2.
+    pub trigger_feedback: bool,
+}
+
+/// The end of a task (`feedback_descr_t`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feedback {
+    /// For observers.
+    pub packet: PacketId,
+    /// Identity of the message.
+    pub msgid: u16,
+    /// Packet in L2 packet memory.
+    pub pkt_addr: u32,
+    /// The task's `pkt_size`.
+    pub pkt_size: u32,
+    /// Whether the packet in L2 is free now.
+    pub trigger_feedback: bool,
+}
+
+/// Who issued a command, and which of its commands it is (`cmd_id`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandId {
+    /// Position of the cluster.
+    pub cluster: u8,
+    /// Position of the core in its cluster.
+    pub core: u8,
+    /// Which of the core's commands in flight.
+    pub local: u8,
+}
+
+/// Which unit executes a command (`intf_id`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandTarget {
+    /// Off-cluster DMA between NIC memory and host memory.
+    HostDma,
+    /// NIC outbound engine.
+    NicSend,
+    /// A few bytes that travel in the command itself.
+    HostDirect,
+}
+
+/// Words of a command that a core can write.
+pub const COMMAND_WORDS: usize = 7;
+
+/// A command of a handler (`pspin_cmd_t`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// Packet whose handler issued it; for observers.
+    pub packet: PacketId,
+    /// Issuer.
+    pub id: CommandId,
+    /// Executing unit.
+    pub target: CommandTarget,
+    /// Stored by the hardware and not used.
+    pub generate_event: bool,
+    /// The descriptor, as the runtime lays it out for each target.
+    pub words: [u32; COMMAND_WORDS],
+}
+
+/// The end of a command (`pspin_cmd_resp_t`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandResponse {
+    /// Issuer.
+    pub id: CommandId,
+}
+
+/// Bytes of a beat on the wide (512-bit) interconnects.
+pub const BEAT_BYTES: u32 = 64;
+
+/// Beats that `size` bytes at `addr` take on a wide interconnect; nothing takes none.
+pub fn beats(addr: u32, size: u32) -> u32 {
+    if size == 0 { 0 } else { (addr % BEAT_BYTES + size).div_ceil(BEAT_BYTES) }
+}
+
+/// A burst on the NIC-host interconnect (512 bit): at most 4 KiB, within one 4-KiB page.
+///
+/// It is seen by its target when its address (and for a write its first beat) arrives; a write's further beats follow
+/// one a cycle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Burst {
+    /// Reads `size` bytes at `addr`.
+    Read {
+        /// Given back in the reply.
+        tag: u32,
+        /// First byte.
+        addr: u32,
+        /// Bytes.
+        size: u32,
+    },
+    /// Writes `data` at `addr`.
+    Write {
+        /// Given back in the reply.
+        tag: u32,
+        /// First byte.
+        addr: u32,
+        /// The bytes.
+        data: Box<[u8]>,
+    },
+}
+
+/// The reply to a [`Burst`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BurstReply {
+    /// Seen when the first beat arrives; the last one arrives at `last`.
+    Data {
+        /// Of the request.
+        tag: u32,
+        /// The bytes; empty where nothing answers at the address (DECERR).
+        data: Box<[u8]>,
+        /// Cycle in which the last beat arrives at the requester.
+        last: u64,
+    },
+    /// Seen when the write response arrives.
+    Written {
+        /// Of the request.
+        tag: u32,
+        /// Whether something answered at the address.
+        decoded: bool,
+    },
+}
