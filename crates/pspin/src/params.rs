@@ -164,7 +164,10 @@ impl PspinParams {
         power_of_two("cluster.l1_bytes", cluster.l1_bytes, 0x8000, 0x10_0000)?;
         within("cluster.packet_buffer_rings", cluster.packet_buffer_rings, 1, 16)?;
         let ring = cluster.packet_buffer_bytes / cluster.packet_buffer_rings;
-        if ring < 64 || !ring.is_multiple_of(64) || cluster.packet_buffer_bytes % cluster.packet_buffer_rings != 0 {
+        if ring < 64
+            || !ring.is_multiple_of(64)
+            || !cluster.packet_buffer_bytes.is_multiple_of(cluster.packet_buffer_rings)
+        {
             let allowed = format!("{} times a multiple of 64", cluster.packet_buffer_rings);
             return refuse("cluster.packet_buffer_bytes", cluster.packet_buffer_bytes, allowed);
         }
