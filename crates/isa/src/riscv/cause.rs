@@ -1,0 +1,24 @@
+//! Why a trap was taken: the values of `mcause`. P table 3.6.
+
+/// Instruction address misaligned; cannot happen where instructions may be compressed.
+pub const INSTRUCTION_MISALIGNED: u32 = 0;
+/// Instruction fetch not permitted or not answered.
+pub const INSTRUCTION_FAULT: u32 = 1;
+/// A word that is no instruction, or one that this mode may not execute.
+pub const ILLEGAL_INSTRUCTION: u32 = 2;
+/// `ebreak`.
+pub const BREAKPOINT: u32 = 3;
+/// Load address misaligned.
+pub const LOAD_MISALIGNED: u32 = 4;
+/// Load not permitted or not answered.
+pub const LOAD_FAULT: u32 = 5;
+/// Store or AMO address misaligned.
+pub const STORE_MISALIGNED: u32 = 6;
+/// Store or AMO not permitted or not answered.
+pub const STORE_FAULT: u32 = 7;
+/// `ecall` in user mode.
+pub const ECALL_USER: u32 = 8;
+/// `ecall` in machine mode.
+pub const ECALL_MACHINE: u32 = 11;
+/// Set in `mcause` when the trap is an interrupt.
+pub const INTERRUPT: u32 = 1 << 31;

@@ -1,0 +1,257 @@
+//! Instruction formats: where the operands stand in a word, and how an assembler writes them.
+//!
+//! A format says each thing once; decoding, encoding and disassembly all read it here.
+
+/// The operands of an instruction. One that the format lacks is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Destination register.
+    pub rd: u8,
+    /// First source register.
+    pub rs1: u8,
+    /// Second source register.
+    pub rs2: u8,
+    /// Immediate, extended to 32 bits.
+    pub imm: i32,
+}
+
+/// Where an instruction names a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// Nowhere, there is no such operand.
+    Absent,
+    /// Nowhere, it is always this one.
+    Fixed(u8),
+    /// In five bits from this bit upwards.
+    At(u8),
+    /// In three bits from this bit upwards, which name x8 to x15.
+    Short(u8),
+}
+
+impl Register {
+    const fn decode(self, word: u32) -> u8 {
+        match self {
+            Register::Absent => 0,
+            Register::Fixed(r) => r,
+            Register::At(bit) => (word >> bit & 31) as u8,
+            Register::Short(bit) => (word >> bit & 7) as u8 + 8,
+        }
+    }
+
+    /// The bits for register `r`; nonsense if it cannot be named, which [`Format::encode`] notices.
+    const fn encode(self, r: u8) -> u32 {
+        match self {
+            Register::Absent | Register::Fixed(_) => 0,
+            Register::At(bit) => (r as u32 & 31) << bit,
+            Register::Short(bit) => (r as u32 & 7) << bit,
+        }
+    }
+}
+
+/// Bits `high` to `low` of the immediate stand in the word from bit `at` upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    high: u8,
+    low: u8,
+    at: u8,
+}
+
+/// A [`Piece`], named as the manual does: `imm[high:low]`, and the lowest bit it occupies.
+const fn bits(high: u8, low: u8, at: u8) -> Piece {
+    Piece { high, low, at }
+}
+
+impl Piece {
+    const fn mask(self) -> u32 {
+        (1 << (self.high - self.low + 1)) - 1
+    }
+}
+
+/// A format: where the operands stand, and how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Destination register.
+    pub rd: Register,
+    /// First source register.
+    pub rs1: Register,
+    /// Second source register.
+    pub rs2: Register,
+    /// The immediate's pieces, the one with the sign bit first.
+    pub imm: &'static [Piece],
+    /// Whether the immediate is sign-extended.
+    pub is_signed: bool,
+    /// Operands as written, with the names `rd`, `rs1`, `rs2`, `imm`; `upper` for an immediate shifted right by 12,
+    /// `target` for one relative to the program counter, `csr` for a control register and `zimm` for a 5-bit
+    /// immediate behind it, `pred` and `succ` for the sets of a fence.
+    pub syntax: &'static str,
+}
+
+impl Format {
+    /// The operands in `word`.
+    pub fn decode(&self, word: u32) -> Operands {
+        let mut imm = 0;
+        for piece in self.imm {
+            imm |= (word >> piece.at & piece.mask()) << piece.low;
+        }
+        if self.is_signed
+            && let Some(first) = self.imm.first()
+        {
+            let unused = 31 - u32::from(first.high);
+            imm = ((imm << unused) as i32 >> unused) as u32;
+        }
+        Operands { rd: self.rd.decode(word), rs1: self.rs1.decode(word), rs2: self.rs2.decode(word), imm: imm as i32 }
+    }
+
+    /// The bits that hold `operands`, or `None` if the format cannot express them.
+    pub fn encode(&self, operands: Operands) -> Option<u32> {
+        let mut word = self.rd.encode(operands.rd) | self.rs1.encode(operands.rs1) | self.rs2.encode(operands.rs2);
+        for piece in self.imm {
+            word |= (operands.imm as u32 >> piece.low & piece.mask()) << piece.at;
+        }
+        // Whatever did not fit is found by reading back: ranges, alignment, short and equal registers.
+        (self.decode(word) == operands).then_some(word)
+    }
+}
+
+use Register::{Absent, At, Fixed, Short};
+
+/// No operands.
+pub const NONE: Format = Format { rd: Absent, rs1: Absent, rs2: Absent, imm: &[], is_signed: false, syntax: "" };
+
+// The 32-bit formats. U 2.2 and 2.3; the immediates' pieces from the left to the right of the word.
+
+/// Two registers to one.
+pub const R: Format = Format { rd: At(7), rs1: At(15), rs2: At(20), syntax: "rd, rs1, rs2", ..NONE };
+/// A register and a 12-bit immediate to one.
+pub const I: Format =
+    Format { rd: At(7), rs1: At(15), imm: &[bits(11, 0, 20)], is_signed: true, syntax: "rd, rs1, imm", ..NONE };
+/// A register shifted by a constant.
+pub const SHIFT: Format = Format { imm: &[bits(4, 0, 20)], is_signed: false, ..I };
+/// A load, or a jump to a register.
+pub const LOAD: Format = Format { syntax: "rd, imm(rs1)", ..I };
+/// A store.
+pub const S: Format = Format {
+    rs1: At(15),
+    rs2: At(20),
+    imm: &[bits(11, 5, 25), bits(4, 0, 7)],
+    is_signed: true,
+    syntax: "rs2, imm(rs1)",
+    ..NONE
+};
+/// A branch.
+pub const B: Format = Format {
+    imm: &[bits(12, 12, 31), bits(10, 5, 25), bits(4, 1, 8), bits(11, 11, 7)],
+    syntax: "rs1, rs2, target",
+    ..S
+};
+/// The upper 20 bits of a constant.
+pub const U: Format = Format { rd: At(7), imm: &[bits(31, 12, 12)], is_signed: true, syntax: "rd, upper", ..NONE };
+/// A jump and its link.
+pub const J: Format = Format {
+    rd: At(7),
+    imm: &[bits(20, 20, 31), bits(10, 1, 21), bits(11, 11, 20), bits(19, 12, 12)],
+    is_signed: true,
+    syntax: "rd, target",
+    ..NONE
+};
+/// An atomic memory operation; the immediate is `aq` (bit 1) and `rl` (bit 0).
+pub const AMO: Format = Format { imm: &[bits(1, 0, 25)], syntax: "rd, rs2, (rs1)", ..R };
+/// A load-reserved, with `aq` and `rl` as in [`AMO`].
+pub const LR: Format = Format { rs2: Absent, syntax: "rd, (rs1)", ..AMO };
+/// Access to a control register, whose number is the immediate.
+pub const CSR: Format = Format { rd: At(7), rs1: At(15), imm: &[bits(11, 0, 20)], syntax: "rd, csr, rs1", ..NONE };
+/// The same with a constant, which stands above the number in the immediate.
+pub const CSRI: Format =
+    Format { rs1: Absent, imm: &[bits(16, 12, 15), bits(11, 0, 20)], syntax: "rd, csr, zimm", ..CSR };
+/// A fence; the immediate is the predecessor set (bits 7 to 4) and the successor set (3 to 0), each `iorw`.
+pub const FENCE: Format = Format { imm: &[bits(7, 0, 20)], syntax: "pred, succ", ..NONE };
+
+// The 16-bit formats. U 16.2 to 16.5. They hold the operands of the instruction they stand for.
+
+/// Stack pointer plus a constant to a short register.
+pub const CIW: Format = Format {
+    rd: Short(2),
+    rs1: Fixed(2),
+    imm: &[bits(9, 6, 7), bits(5, 4, 11), bits(3, 3, 5), bits(2, 2, 6)],
+    syntax: "rd, rs1, imm",
+    ..NONE
+};
+/// Word load relative to a short register.
+pub const CL: Format = Format {
+    rd: Short(2),
+    rs1: Short(7),
+    imm: &[bits(6, 6, 5), bits(5, 3, 10), bits(2, 2, 6)],
+    syntax: "rd, imm(rs1)",
+    ..NONE
+};
+/// Word store relative to a short register.
+pub const CS: Format = Format { rd: Absent, rs2: Short(2), syntax: "rs2, imm(rs1)", ..CL };
+/// A register and a 6-bit immediate to the same register.
+pub const CI: Format =
+    Format { rd: At(7), rs1: At(7), imm: &[bits(5, 5, 12), bits(4, 0, 2)], is_signed: true, syntax: "rd, imm", ..NONE };
+/// No operation, with an immediate that nobody reads.
+pub const C_NOP: Format = Format { rd: Absent, rs1: Absent, syntax: "", ..CI };
+/// A 6-bit immediate to a register.
+pub const C_LI: Format = Format { rs1: Absent, ..CI };
+/// A 6-bit immediate to bits 17 to 12 of a register.
+pub const C_LUI: Format = Format { imm: &[bits(17, 17, 12), bits(16, 12, 2)], syntax: "rd, upper", ..C_LI };
+/// Stack pointer plus a multiple of 16.
+pub const C_ADDI16SP: Format = Format {
+    rd: Fixed(2),
+    rs1: Fixed(2),
+    imm: &[bits(9, 9, 12), bits(8, 7, 3), bits(6, 6, 5), bits(5, 5, 2), bits(4, 4, 6)],
+    ..CI
+};
+/// A register shifted left by a constant.
+pub const C_SLLI: Format = Format { imm: &[bits(4, 0, 2)], is_signed: false, ..CI };
+/// A short register shifted right by a constant.
+pub const C_SHIFT: Format = Format { rd: Short(7), rs1: Short(7), ..C_SLLI };
+/// A short register and a 6-bit immediate to the same register.
+pub const C_ANDI: Format = Format { rd: Short(7), rs1: Short(7), ..CI };
+/// Two short registers to the first.
+pub const CA: Format = Format { rd: Short(7), rs1: Short(7), rs2: Short(2), syntax: "rd, rs2", ..NONE };
+/// A jump without link.
+pub const CJ: Format = Format {
+    imm: &[
+        bits(11, 11, 12),
+        bits(10, 10, 8),
+        bits(9, 8, 9),
+        bits(7, 7, 6),
+        bits(6, 6, 7),
+        bits(5, 5, 2),
+        bits(4, 4, 11),
+        bits(3, 1, 3),
+    ],
+    is_signed: true,
+    syntax: "target",
+    ..NONE
+};
+/// A jump that leaves its link in x1.
+pub const C_JAL: Format = Format { rd: Fixed(1), ..CJ };
+/// A branch on a short register against zero.
+pub const CB: Format = Format {
+    rs1: Short(7),
+    imm: &[bits(8, 8, 12), bits(7, 6, 5), bits(5, 5, 2), bits(4, 3, 10), bits(2, 1, 3)],
+    is_signed: true,
+    syntax: "rs1, target",
+    ..NONE
+};
+/// Word load relative to the stack pointer.
+pub const C_LWSP: Format = Format {
+    rd: At(7),
+    rs1: Fixed(2),
+    imm: &[bits(7, 6, 2), bits(5, 5, 12), bits(4, 2, 4)],
+    syntax: "rd, imm(rs1)",
+    ..NONE
+};
+/// Word store relative to the stack pointer.
+pub const C_SWSP: Format =
+    Format { rs1: Fixed(2), rs2: At(2), imm: &[bits(7, 6, 7), bits(5, 2, 9)], syntax: "rs2, imm(rs1)", ..NONE };
+/// A jump to a register, without link.
+pub const C_JR: Format = Format { rs1: At(7), syntax: "rs1", ..NONE };
+/// A jump to a register that leaves its link in x1.
+pub const C_JALR: Format = Format { rd: Fixed(1), ..C_JR };
+/// One register to another.
+pub const C_MV: Format = Format { rd: At(7), rs2: At(2), syntax: "rd, rs2", ..NONE };
+/// Two registers to the first.
+pub const C_ADD: Format = Format { rs1: At(7), ..C_MV };

@@ -1,0 +1,40 @@
+//! RISC-V: RV32IMAC, Zicsr, Zifencei, the machine and user mode instructions, and of PULP's extensions `p.elw`.
+//!
+//! Reading order: `rv32i.rs` shows what a row of the table looks like, `table.rs` what is made of the rows. A file
+//! holds one extension. [`decode`] turns a word into a dense [`Inst`]; [`execute`] does what it says to a [`Hart`].
+//! Compressed instructions (`rv32c.rs`) are rows that stand for a base operation, so [`execute`] never meets them.
+//!
+//! Sources: RISC-V Unprivileged ISA 20191213 ("U"), Privileged Architecture 20211203 ("P"), and for what is PULP's own
+//! the RTL of PsPIN a49fec8, `riscv_decoder.sv`.
+
+#[macro_use]
+mod rv32i;
+#[macro_use]
+mod rv32m;
+#[macro_use]
+mod rv32a;
+#[macro_use]
+mod zicsr;
+#[macro_use]
+mod privileged;
+#[macro_use]
+mod xpulp;
+
+pub mod cause;
+pub mod csr;
+mod decode;
+mod disassemble;
+pub mod flow;
+pub mod format;
+mod hart;
+mod row;
+mod rv32c;
+mod table;
+
+pub use csr::CsrWrite;
+pub use decode::{Inst, decode};
+pub use disassemble::{disassemble, register_name};
+pub use format::Operands;
+pub use hart::{Amo, Hart, Load, System, Width};
+pub use row::{Pattern, Row, row, rows};
+pub use table::{Class, Op, execute};

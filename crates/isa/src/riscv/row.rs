@@ -1,0 +1,89 @@
+//! A row of the instruction table.
+
+use super::format::{Format, Operands};
+use super::rv32c::COMPRESSED;
+use super::table::{BASE, Op};
+
+/// The fixed bits of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Bits that are fixed.
+    pub mask: u32,
+    /// Their values; 0 elsewhere.
+    pub value: u32,
+    /// Length of the instruction in bytes: 2 or 4.
+    pub len: u8,
+}
+
+impl Pattern {
+    /// Reads a pattern of 16 or 32 characters: `0` and `1` are fixed, `.` is free, spaces are for the eye.
+    ///
+    /// # Panics
+    ///
+    /// On anything else; the patterns are constants, so that ends the compilation.
+    pub const fn parse(text: &str) -> Pattern {
+        let text = text.as_bytes();
+        let (mut mask, mut value, mut n_bits, mut i) = (0, 0, 0, 0);
+        while i < text.len() {
+            if text[i] != b' ' {
+                let (fixed, one) = match text[i] {
+                    b'0' => (1, 0),
+                    b'1' => (1, 1),
+                    b'.' => (0, 0),
+                    _ => panic!("a pattern is made of 0, 1, dots and spaces"),
+                };
+                mask = mask << 1 | fixed;
+                value = value << 1 | one;
+                n_bits += 1;
+            }
+            i += 1;
+        }
+        assert!(n_bits == 16 || n_bits == 32, "a pattern has 16 or 32 bits");
+        Pattern { mask, value, len: n_bits / 8 }
+    }
+
+    /// Whether `word` shows the pattern.
+    pub const fn matches(&self, word: u32) -> bool {
+        word & self.mask == self.value
+    }
+}
+
+/// One instruction: how it is encoded, what it is called and which operation it performs.
+#[derive(Debug)]
+pub struct Row {
+    /// Name in assembly language.
+    pub name: &'static str,
+    /// Where the operands stand.
+    pub format: Format,
+    /// The bits that make a word this instruction ...
+    pub pattern: Pattern,
+    /// ... unless it shows one of these as well.
+    pub except: &'static [Pattern],
+    /// The operation. A compressed instruction has that of the instruction it stands for.
+    pub op: Op,
+}
+
+impl Row {
+    /// Whether `word` is this instruction. Of a compressed one the upper 16 bits must be 0.
+    pub fn matches(&self, word: u32) -> bool {
+        self.pattern.matches(word) && !self.except.iter().any(|pattern| pattern.matches(word))
+    }
+
+    /// The word for this instruction with `operands`, or `None` if it cannot express them.
+    ///
+    /// [`decode`](super::decode) of the word gives the operands back.
+    pub fn encode(&self, operands: Operands) -> Option<u32> {
+        let word = self.pattern.value | self.format.encode(operands)?;
+        (self.matches(word)).then_some(word)
+    }
+}
+
+/// All rows: those of the 32-bit instructions in the order of [`Op`], then the compressed ones.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    BASE.iter().chain(COMPRESSED)
+}
+
+/// The row of the instruction called `name`, such as `amoadd.w` or `c.addi`.
+pub fn row(name: &str) -> Option<&'static Row> {
+    rows().find(|row| row.name == name)
+}
