@@ -1,0 +1,92 @@
+//! Round-robin arbitration as a binary tree, the arbiter of the PULP platform.
+
+/// Chooses one of up to 64 requesters, in turn.
+///
+/// The choice runs down a binary tree whose nodes follow the bits of a pointer, so a requester may be passed over by
+/// one that is not its successor in turn; the pointer moves to the next requester above it, so none starves.
+///
+/// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RoundRobinTree {
+    pointer: u8,
+}
+
+impl RoundRobinTree {
+    /// The winner among the set bits of `requests`, if any. The pointer stays: [`RoundRobinTree::grant`] moves it.
+    #[inline]
+    pub fn choose(&self, requests: u64) -> Option<u32> {
+        if requests & requests.wrapping_sub(1) == 0 {
+            return (requests != 0).then(|| requests.trailing_zeros());
+        }
+        // From the root: the upper half wins if it asks and the pointer's bit points to it, or if it asks alone.
+        let (mut first, mut width) = (0, 64);
+        while width > 1 {
+            width /= 2;
+            let half = (1u64 << width) - 1;
+            let lower = requests >> first & half != 0;
+            let upper = requests >> (first + width) & half != 0;
+            if upper && (!lower || u32::from(self.pointer) & width != 0) {
+                first += width;
+            }
+        }
+        Some(first)
+    }
+
+    /// A winner among `requests` was granted: the pointer moves to the next requester above it.
+    #[inline]
+    pub fn grant(&mut self, requests: u64) {
+        let above = requests & !(u64::MAX >> (63 - u32::from(self.pointer)));
+        let from = if above != 0 { above } else { requests };
+        self.pointer = from.trailing_zeros() as u8 & 63;
+    }
+
+    /// The winner among `requests`, granted at once.
+    #[inline]
+    pub fn take(&mut self, requests: u64) -> Option<u32> {
+        let winner = self.choose(requests)?;
+        self.grant(requests);
+        Some(winner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    /// Each word is the requesters of one cycle; the result is who is granted.
+    fn check(cycles: &str, want: Expect) {
+        let mut arbiter = RoundRobinTree::default();
+        let granted: String = cycles
+            .split(' ')
+            .map(|cycle| {
+                let requests = cycle.bytes().filter(|b| b.is_ascii_digit()).fold(0, |set, b| set | 1u64 << (b - b'0'));
+                arbiter.take(requests).map_or('-', |winner| (b'0' + winner as u8) as char)
+            })
+            .collect();
+        want.assert_eq(&granted);
+    }
+
+    #[test]
+    fn requesters_take_turns() {
+        check("0123 0123 0123 0123 0123", expect!["01230"]);
+        check("02 02 02 02", expect!["0202"]);
+        check("5 5 . 5", expect!["55-5"]);
+    }
+
+    #[test]
+    fn the_tree_may_pass_over_the_next_in_turn() {
+        // The pointer is at 1, which does not ask: its sibling 0 wins before 2.
+        check("01 02 02", expect!["002"]);
+    }
+
+    proptest! {
+        #[test]
+        fn who_keeps_asking_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+            let mut arbiter = RoundRobinTree::default();
+            let waits = asked.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
+            prop_assert!(waits.is_some_and(|cycles| cycles < 128), "waited {waits:?}");
+        }
+    }
+}

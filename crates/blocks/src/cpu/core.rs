@@ -1,0 +1,481 @@
+//! A four-stage in-order core with the timing of RI5CY.
+
+use super::csr::{Counted, Csrs, Privilege, Profile};
+use super::program::{Kind, Program};
+use super::timing;
+use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
+use kernel::Cycle;
+
+/// What a core asks of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessKind {
+    /// The answer goes to a register.
+    Load(Load),
+    /// No answer.
+    Store(Width),
+    /// Read and write in one; the answer goes to a register.
+    Amo(Amo),
+}
+
+impl AccessKind {
+    /// Bytes that are accessed.
+    pub fn bytes(self) -> u32 {
+        match self {
+            AccessKind::Load(load) => load.bytes(),
+            AccessKind::Store(width) => width.bytes(),
+            AccessKind::Amo(_) => 4,
+        }
+    }
+}
+
+/// An access that a core waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// First byte.
+    pub addr: u32,
+    /// What to store, or the operand of an AMO.
+    pub value: u32,
+    /// What to do.
+    pub kind: AccessKind,
+    rd: u8,
+}
+
+/// A trap that a core took; it continues in its trap handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrapInfo {
+    /// As in `mcause`.
+    pub cause: u32,
+    /// Address of the instruction.
+    pub pc: u32,
+    /// Address that was accessed, or the word that is no instruction.
+    pub value: u32,
+    /// Privilege in which it happened.
+    pub from: Privilege,
+}
+
+/// Why [`Core::run`] came back. The core's [`Core::time`] says when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The next instruction would leave decode at the horizon or later, or the core just lets its owner look.
+    Yield,
+    /// Memory is asked: the request stands in EX one cycle after [`Core::time`], until [`Core::complete`] or
+    /// [`Core::fault`].
+    Access,
+    /// The fetch line at this address is not there; run again when it is.
+    Fetch(u32),
+    /// A trap was taken.
+    Trap(TrapInfo),
+    /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
+    FenceI,
+    /// `wfi`: nothing more happens without an interrupt.
+    Wait,
+}
+
+/// The instruction cache, as a core sees it.
+pub trait Lines {
+    /// Whether the line of 16 bytes at `addr` is there.
+    fn present(&self, addr: u32) -> bool;
+}
+
+/// No line is current.
+const NO_LINE: u32 = u32::MAX;
+
+/// A core: registers, program counter and the cycle of its next instruction.
+///
+/// Timing:  in cycles from one instruction leaving decode to the next; see `timing.rs`. An access is in EX one cycle
+///          after it left decode and blocks everything behind it until it is granted.
+/// Source:  PsPIN RTL a49fec8, `hw/deps/riscv` as configured there.
+/// Differs: a sequential line is asked for when it is needed, so a miss is never partly hidden.
+pub struct Core {
+    regs: [u32; 32],
+    pc: u32,
+    /// Where the instruction that executes continues.
+    next: u32,
+    jumped: bool,
+    /// Register that the last instruction wrote.
+    last_rd: u8,
+    /// Register that the last load wrote, and the cycle in which it was granted.
+    load_rd: u8,
+    load_granted: Cycle,
+    time: Cycle,
+    /// Current fetch line, as `pc / 16`.
+    line: u32,
+    access: Access,
+    pending: Pending,
+    instructions: u64,
+    /// Events that `mhpmcounter3` counts, by bit, and how many it has counted.
+    counting: u32,
+    events: u64,
+    csrs: Csrs,
+}
+
+/// What an instruction asked for besides its effect on registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pending {
+    Nothing,
+    Trap { cause: u32, value: u32 },
+    Done { cycles: u64, stop: Stop },
+}
+
+// Bits of `mhpmevent3`. Source: PsPIN RTL a49fec8, `riscv_cs_registers.sv`.
+const EVENT_CYCLE: u32 = 1;
+const EVENT_INSTRUCTION: u32 = 1 << 1;
+const EVENT_LOAD_USE: u32 = 1 << 2;
+const EVENT_JUMP_REGISTER: u32 = 1 << 3;
+const EVENT_FETCH_MISS: u32 = 1 << 4;
+const EVENT_LOAD: u32 = 1 << 5;
+const EVENT_STORE: u32 = 1 << 6;
+const EVENT_JUMP: u32 = 1 << 7;
+const EVENT_BRANCH: u32 = 1 << 8;
+const EVENT_TAKEN: u32 = 1 << 9;
+const EVENT_COMPRESSED: u32 = 1 << 10;
+const EVENT_ELW_STALL: u32 = 1 << 11;
+
+impl Core {
+    /// A core that starts in machine mode at `boot`.
+    pub fn new(profile: Profile, hart_id: u32, boot: u32) -> Self {
+        Core {
+            regs: [0; 32],
+            pc: boot,
+            next: boot,
+            jumped: false,
+            last_rd: 0,
+            load_rd: 0,
+            load_granted: 0,
+            time: 0,
+            line: NO_LINE,
+            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
+            pending: Pending::Nothing,
+            instructions: 0,
+            counting: 0,
+            events: 0,
+            csrs: Csrs::new(profile, hart_id, boot),
+        }
+    }
+
+    /// Cycle in which the next instruction leaves decode, or in which the one that waits did.
+    #[inline]
+    pub fn time(&self) -> Cycle {
+        self.time
+    }
+
+    /// The fetch line that was missing is there: the next instruction leaves decode at `cycle` at the earliest.
+    pub fn fetched(&mut self, cycle: Cycle) {
+        let waited = cycle.saturating_sub(self.time);
+        self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
+        self.time += waited;
+    }
+
+    /// Address of the next instruction, or of the one that waits.
+    pub fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    /// Value of register `r`.
+    pub fn x(&self, r: u8) -> u32 {
+        self.regs[usize::from(r & 31)]
+    }
+
+    /// Sets register `r`, as a loader would.
+    pub fn set_x(&mut self, r: u8, value: u32) {
+        self.set(r, value);
+    }
+
+    /// Instructions retired.
+    #[inline]
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Current privilege.
+    #[inline]
+    pub fn privilege(&self) -> Privilege {
+        self.csrs.privilege
+    }
+
+    /// The access that the core waits for, after [`Stop::Access`].
+    #[inline]
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
+    #[inline]
+    pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        match self.counting {
+            0 => self.run_loop::<L, false>(program, lines, horizon),
+            _ => self.run_loop::<L, true>(program, lines, horizon),
+        }
+    }
+
+    fn run_loop<L: Lines, const COUNT: bool>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        while self.time < horizon {
+            let pc = self.pc;
+            if pc >> 4 != self.line {
+                if !lines.present(pc & !15) {
+                    return Stop::Fetch(pc & !15);
+                }
+                self.line = pc >> 4;
+            }
+            let Some(&slot) = program.slot(pc) else {
+                return self.trap(cause::INSTRUCTION_FAULT, pc);
+            };
+            if slot.straddles {
+                if !lines.present((pc & !15).wrapping_add(16)) {
+                    return Stop::Fetch((pc & !15).wrapping_add(16));
+                }
+                self.line = (pc >> 4) + 1;
+            }
+            let inst = slot.inst;
+            let mut cycles = timing::PLAIN;
+            if slot.kind >= Kind::JumpReg {
+                match slot.kind {
+                    Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
+                    Kind::Div => {
+                        cycles = timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem));
+                    }
+                    _ => {}
+                }
+            }
+            self.next = pc.wrapping_add(u32::from(inst.len));
+            execute(self, inst);
+            match slot.kind {
+                Kind::Alu | Kind::Div => {}
+                Kind::MulHigh => cycles = timing::MUL_HIGH,
+                Kind::Memory => {
+                    if COUNT && inst.len == 2 {
+                        self.count(EVENT_COMPRESSED, 1);
+                    }
+                    return Stop::Access;
+                }
+                Kind::Branch | Kind::Jump | Kind::JumpReg => {
+                    if COUNT {
+                        self.count_jump(slot.kind);
+                    }
+                    if self.jumped {
+                        self.jumped = false;
+                        self.line = NO_LINE;
+                        cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        if program.slot(self.next).is_some_and(|target| target.straddles) {
+                            cycles += timing::STRADDLING_TARGET;
+                        }
+                    }
+                }
+                Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
+                    Pending::Trap { cause, value } => return self.trap(cause, value),
+                    Pending::Done { cycles, stop } => {
+                        self.retire(inst.rd, cycles);
+                        self.count(EVENT_CYCLE, cycles);
+                        self.count(EVENT_INSTRUCTION, 1);
+                        return stop;
+                    }
+                    Pending::Nothing => unreachable!("a special instruction says what comes of it"),
+                },
+            }
+            if COUNT {
+                self.count(EVENT_CYCLE, cycles);
+                self.count(EVENT_INSTRUCTION, 1);
+                self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
+            }
+            // A jump leaves its register time enough.
+            self.retire(if slot.kind == Kind::Jump { 0 } else { inst.rd }, cycles);
+        }
+        Stop::Yield
+    }
+
+    /// Counts `n` if `mhpmcounter3` counts this event.
+    #[inline]
+    fn count(&mut self, event: u32, n: u64) {
+        if self.counting & event != 0 {
+            self.events += n;
+        }
+    }
+
+    fn count_jump(&mut self, kind: Kind) {
+        if kind == Kind::Branch {
+            self.count(EVENT_BRANCH, 1);
+            self.count(EVENT_TAKEN, u64::from(self.jumped));
+        } else {
+            self.count(EVENT_JUMP, 1);
+        }
+    }
+
+    #[inline(always)]
+    fn retire(&mut self, rd: u8, cycles: u64) {
+        self.last_rd = rd;
+        self.pc = self.next;
+        self.time += cycles;
+        self.instructions += 1;
+    }
+
+    /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
+    #[inline]
+    pub fn complete(&mut self, program: &Program, granted: Cycle, raw: u32) {
+        let rd = self.access.rd;
+        let waited = granted - self.time;
+        self.time = granted;
+        self.pc = self.next;
+        self.instructions += 1;
+        self.last_rd = 0;
+        if self.counting != 0 {
+            self.count_access(waited);
+        }
+        let value = match self.access.kind {
+            AccessKind::Store(_) => return,
+            AccessKind::Load(load) => load.extend(raw),
+            AccessKind::Amo(_) => raw,
+        };
+        if rd == 0 {
+            return;
+        }
+        self.regs[usize::from(rd & 31)] = value;
+        self.load_rd = rd;
+        self.load_granted = granted;
+        // What follows a load is known: the next instruction in memory.
+        if program.slot(self.pc).is_some_and(|next| next.inst.rs1 == rd || next.inst.rs2 == rd) {
+            self.time += timing::LOAD_USE;
+            self.count(EVENT_LOAD_USE, 1);
+        }
+    }
+
+    #[cold]
+    fn count_access(&mut self, waited: u64) {
+        self.count(EVENT_CYCLE, waited);
+        self.count(EVENT_INSTRUCTION, 1);
+        match self.access.kind {
+            AccessKind::Load(Load::Elw) => self.count(EVENT_ELW_STALL, waited - 1),
+            AccessKind::Load(_) => self.count(EVENT_LOAD, 1),
+            AccessKind::Store(_) => self.count(EVENT_STORE, 1),
+            AccessKind::Amo(_) => {
+                self.count(EVENT_LOAD, 1);
+                self.count(EVENT_STORE, 1);
+            }
+        }
+    }
+
+    /// The access was refused in cycle `at`: a trap.
+    pub fn fault(&mut self, at: Cycle) -> Stop {
+        self.time = at;
+        let cause = match self.access.kind {
+            AccessKind::Load(_) => cause::LOAD_FAULT,
+            AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
+        };
+        self.trap(cause, self.access.addr)
+    }
+
+    /// Enters the trap handler of machine mode.
+    fn trap(&mut self, cause: u32, value: u32) -> Stop {
+        let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
+        self.pc = self.csrs.enter_trap(cause, value, self.pc);
+        self.line = NO_LINE;
+        self.last_rd = 0;
+        self.time += timing::TRAP;
+        Stop::Trap(info)
+    }
+
+    fn wait_for_jump_register(&mut self, rs1: u8) {
+        if rs1 == 0 {
+            return;
+        }
+        let before = self.time;
+        if rs1 == self.last_rd {
+            // The instruction before left decode one cycle ago.
+            self.time += timing::ALU_TO_JUMP - timing::PLAIN;
+        } else if rs1 == self.load_rd {
+            self.time = self.time.max(self.load_granted + timing::LOAD_TO_JUMP);
+        }
+        self.count(EVENT_JUMP_REGISTER, self.time - before);
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { cycle: self.time, instructions: self.instructions, events: self.events }
+    }
+}
+
+impl Hart for Core {
+    #[inline(always)]
+    fn x(&self, r: u8) -> u32 {
+        self.regs[usize::from(r & 31)]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, r: u8, value: u32) {
+        // Register 0 is written and cleared again: cheaper than a branch.
+        self.regs[usize::from(r & 31)] = value;
+        self.regs[0] = 0;
+    }
+
+    #[inline(always)]
+    fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, target: u32) {
+        self.next = target;
+        self.jumped = true;
+    }
+
+    #[inline(always)]
+    fn load(&mut self, rd: u8, addr: u32, kind: Load) {
+        self.access = Access { addr, value: 0, kind: AccessKind::Load(kind), rd };
+    }
+
+    #[inline(always)]
+    fn store(&mut self, addr: u32, value: u32, width: Width) {
+        self.access = Access { addr, value, kind: AccessKind::Store(width), rd: 0 };
+    }
+
+    #[inline(always)]
+    fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
+        self.access = Access { addr, value, kind: AccessKind::Amo(amo), rd };
+    }
+
+    #[inline(never)]
+    fn csr(&mut self, rd: u8, number: u16, write: CsrWrite, reads: bool) {
+        let counted = self.counted();
+        let Some(old) = self.csrs.access(number, write, counted) else {
+            return self.illegal_here();
+        };
+        if reads {
+            self.set(rd, old);
+        }
+        self.counting = self.csrs.counted_events();
+        let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
+        let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
+        self.pending = Pending::Done { cycles, stop: Stop::Yield };
+    }
+
+    #[inline(never)]
+    fn system(&mut self, what: System) {
+        self.pending = match what {
+            System::Ecall => Pending::Trap { cause: self.csrs.ecall_cause(), value: 0 },
+            System::Ebreak => Pending::Trap { cause: cause::BREAKPOINT, value: self.pc },
+            System::Fence => Pending::Done { cycles: timing::FENCE, stop: Stop::Yield },
+            System::FenceI => {
+                self.line = NO_LINE;
+                Pending::Done { cycles: timing::FENCE, stop: Stop::FenceI }
+            }
+            System::Wfi => Pending::Done { cycles: timing::FENCE, stop: Stop::Wait },
+            System::Mret | System::Uret => {
+                let target = if what == System::Mret { self.csrs.leave_trap() } else { Some(self.csrs.user_return()) };
+                let Some(target) = target else { return self.illegal_here() };
+                self.next = target;
+                self.line = NO_LINE;
+                Pending::Done { cycles: timing::TRAP_RETURN, stop: Stop::Yield }
+            }
+        };
+    }
+
+    #[inline(never)]
+    fn illegal(&mut self, word: u32) {
+        self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: word };
+    }
+}
+
+impl Core {
+    /// The instruction exists but not here: for this privilege or this core.
+    fn illegal_here(&mut self) {
+        self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };
+    }
+}

@@ -1,0 +1,261 @@
+//! Control and status registers, privilege and traps.
+
+use isa::riscv::{CsrWrite, cause, csr};
+use kernel::Cycle;
+
+/// Privilege of a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Privilege {
+    /// Handlers.
+    User,
+    /// Boot code and trap handlers.
+    Machine,
+}
+
+/// Which control registers exist and how they behave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// RI5CY in PsPIN: no user counters, counters stand still after reset, `mtval` is 0, traps go to 256-byte blocks.
+    Ri5cy,
+    /// What the RISC-V standard asks of a core with machine and user mode.
+    Standard,
+}
+
+const MSTATUS_MIE: u32 = 1 << 3;
+const MSTATUS_MPIE: u32 = 1 << 7;
+const MSTATUS_MPP: u32 = 3 << 11;
+const MSTATUS_MPRV: u32 = 1 << 17;
+/// RV32 with A, C, I, M and user mode.
+const MISA: u32 = 1 << 30 | 1 << 20 | 1 << 12 | 1 << 8 | 1 << 2 | 1;
+const INHIBIT_CYCLE: u32 = 1;
+const INHIBIT_INSTRET: u32 = 1 << 2;
+const INHIBIT_EVENT: u32 = 1 << 3;
+
+/// A counter register, kept as a difference from what it counts so that counting costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    /// While running: what to add to what it counts. While inhibited: its value.
+    offset: u64,
+    running: bool,
+}
+
+impl Counter {
+    fn read(&self, counted: u64) -> u64 {
+        if self.running { counted.wrapping_add(self.offset) } else { self.offset }
+    }
+
+    fn write(&mut self, counted: u64, value: u64) {
+        self.offset = if self.running { value.wrapping_sub(counted) } else { value };
+    }
+
+    fn run(&mut self, counted: u64, running: bool) {
+        let value = self.read(counted);
+        self.running = running;
+        self.write(counted, value);
+    }
+}
+
+/// What a core has counted when a register is accessed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub cycle: Cycle,
+    pub instructions: u64,
+    pub events: u64,
+}
+
+/// The register file.
+#[derive(Clone, Debug)]
+pub struct Csrs {
+    profile: Profile,
+    /// Current privilege.
+    pub privilege: Privilege,
+    /// Value of `mhartid`, and of `uhartid` on RI5CY.
+    pub hart_id: u32,
+    mstatus: u32,
+    mie: u32,
+    mtvec: u32,
+    mscratch: u32,
+    mepc: u32,
+    mcause: u32,
+    mtval: u32,
+    utvec: u32,
+    uepc: u32,
+    ucause: u32,
+    mhpmevent3: u32,
+    inhibit: u32,
+    cycle: Counter,
+    instret: Counter,
+    event: Counter,
+    pmpcfg: [u32; 4],
+    pmpaddr: [u32; 16],
+    hwloop: [u32; 6],
+}
+
+impl Csrs {
+    pub(crate) fn new(profile: Profile, hart_id: u32, boot: u32) -> Self {
+        let running = profile == Profile::Standard;
+        let counter = Counter { offset: 0, running };
+        Csrs {
+            profile,
+            privilege: Privilege::Machine,
+            hart_id,
+            mstatus: MSTATUS_MPP,
+            mie: 0,
+            mtvec: if profile == Profile::Ri5cy { boot & !0xff } else { 0 },
+            mscratch: 0,
+            mepc: 0,
+            mcause: 0,
+            mtval: 0,
+            utvec: 0,
+            uepc: 0,
+            ucause: 0,
+            mhpmevent3: 0,
+            inhibit: if running { 0 } else { INHIBIT_CYCLE | INHIBIT_INSTRET | INHIBIT_EVENT },
+            cycle: counter,
+            instret: counter,
+            event: Counter::default(),
+            pmpcfg: [0; 4],
+            pmpaddr: [0; 16],
+            hwloop: [0; 6],
+        }
+    }
+
+    /// Which events `mhpmcounter3` counts now, by bit; 0 while it stands still.
+    pub(crate) fn counted_events(&self) -> u32 {
+        if self.event.running { self.mhpmevent3 } else { 0 }
+    }
+
+    /// Reads `number` and writes it; `None` where the access is illegal.
+    pub(crate) fn access(&mut self, number: u16, write: CsrWrite, counted: Counted) -> Option<u32> {
+        if csr::privilege(number) > self.privilege as u8 * 3 || (write.writes() && csr::is_read_only(number)) {
+            return None;
+        }
+        let old = self.read(number, counted)?;
+        if write.writes() {
+            self.write(number, write.apply(old), counted);
+        }
+        Some(old)
+    }
+
+    fn read(&self, number: u16, counted: Counted) -> Option<u32> {
+        let standard = self.profile == Profile::Standard;
+        let (cycle, instret) = (self.cycle.read(counted.cycle), self.instret.read(counted.instructions));
+        let event = self.event.read(counted.events);
+        Some(match number {
+            csr::USTATUS => self.mstatus & 0x11,
+            csr::UTVEC => self.utvec,
+            csr::UEPC => self.uepc,
+            csr::UCAUSE => self.ucause,
+            csr::UHARTID if !standard => self.hart_id,
+            csr::PRIVLV if !standard => self.privilege as u32 * 3,
+            csr::CYCLE | csr::TIME if standard => cycle as u32,
+            csr::CYCLEH | csr::TIMEH if standard => (cycle >> 32) as u32,
+            csr::INSTRET if standard => instret as u32,
+            csr::INSTRETH if standard => (instret >> 32) as u32,
+            csr::MSTATUS => self.mstatus,
+            csr::MISA => MISA,
+            csr::MIE => self.mie,
+            csr::MTVEC => self.mtvec,
+            csr::MCOUNTINHIBIT => self.inhibit,
+            csr::MHPMEVENT3 => self.mhpmevent3,
+            csr::MSCRATCH => self.mscratch,
+            csr::MEPC => self.mepc,
+            csr::MCAUSE => self.mcause,
+            csr::MTVAL => self.mtval,
+            csr::MIP | csr::MVENDORID | csr::MARCHID | csr::MIMPID => 0,
+            csr::MCYCLE => cycle as u32,
+            csr::MCYCLEH => (cycle >> 32) as u32,
+            csr::MINSTRET => instret as u32,
+            csr::MINSTRETH => (instret >> 32) as u32,
+            csr::MHPMCOUNTER3 => event as u32,
+            csr::MHPMCOUNTER3H => (event >> 32) as u32,
+            csr::MHARTID => self.hart_id,
+            csr::LPSTART0..=csr::LPCOUNT0 if !standard => self.hwloop[usize::from(number - csr::LPSTART0)],
+            csr::LPSTART1..=csr::LPCOUNT1 if !standard => self.hwloop[3 + usize::from(number - csr::LPSTART1)],
+            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)],
+            n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => self.pmpaddr[usize::from(n - csr::PMPADDR0)],
+            _ => return None,
+        })
+    }
+
+    fn write(&mut self, number: u16, value: u32, counted: Counted) {
+        let low = |old: u64| old & !0xffff_ffff | u64::from(value);
+        let high = |old: u64| old & 0xffff_ffff | u64::from(value) << 32;
+        match number {
+            csr::USTATUS => self.mstatus = self.mstatus & !0x11 | value & 0x11,
+            csr::UTVEC => self.utvec = value,
+            csr::UEPC => self.uepc = value & !1,
+            csr::UCAUSE => self.ucause = value,
+            csr::MSTATUS => {
+                // MPP holds user or machine; a write of another mode becomes user mode.
+                let mpp = if value & MSTATUS_MPP == MSTATUS_MPP { MSTATUS_MPP } else { 0 };
+                self.mstatus = value & (MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPRV | 0x11) | mpp;
+            }
+            csr::MIE => self.mie = value,
+            csr::MTVEC => self.mtvec = if self.profile == Profile::Ri5cy { value & !0xfe } else { value & !2 },
+            csr::MCOUNTINHIBIT => {
+                self.inhibit = value & (INHIBIT_CYCLE | INHIBIT_INSTRET | INHIBIT_EVENT);
+                self.cycle.run(counted.cycle, value & INHIBIT_CYCLE == 0);
+                self.instret.run(counted.instructions, value & INHIBIT_INSTRET == 0);
+                self.event.run(counted.events, value & INHIBIT_EVENT == 0);
+            }
+            csr::MHPMEVENT3 => self.mhpmevent3 = value,
+            csr::MSCRATCH => self.mscratch = value,
+            csr::MEPC => self.mepc = value & !1,
+            csr::MCAUSE => self.mcause = value,
+            csr::MTVAL if self.profile == Profile::Standard => self.mtval = value,
+            csr::MCYCLE => self.cycle.write(counted.cycle, low(self.cycle.read(counted.cycle))),
+            csr::MCYCLEH => self.cycle.write(counted.cycle, high(self.cycle.read(counted.cycle))),
+            csr::MINSTRET => self.instret.write(counted.instructions, low(self.instret.read(counted.instructions))),
+            csr::MINSTRETH => self.instret.write(counted.instructions, high(self.instret.read(counted.instructions))),
+            csr::MHPMCOUNTER3 => self.event.write(counted.events, low(self.event.read(counted.events))),
+            csr::MHPMCOUNTER3H => self.event.write(counted.events, high(self.event.read(counted.events))),
+            csr::LPSTART0..=csr::LPCOUNT0 => self.hwloop[usize::from(number - csr::LPSTART0)] = value,
+            csr::LPSTART1..=csr::LPCOUNT1 => self.hwloop[3 + usize::from(number - csr::LPSTART1)] = value,
+            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)] = value,
+            n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => {
+                self.pmpaddr[usize::from(n - csr::PMPADDR0)] = value;
+            }
+            _ => {} // Writes to the rest have no effect.
+        }
+    }
+
+    /// Enters machine mode for a trap at `pc`; returns where its handler is.
+    pub(crate) fn enter_trap(&mut self, cause: u32, value: u32, pc: u32) -> u32 {
+        self.mepc = pc;
+        self.mcause = cause;
+        self.mtval = if self.profile == Profile::Standard { value } else { 0 };
+        let enabled = self.mstatus & MSTATUS_MIE != 0;
+        let mpp = if self.privilege == Privilege::Machine { MSTATUS_MPP } else { 0 };
+        self.mstatus &= !(MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPP);
+        self.mstatus |= mpp | if enabled { MSTATUS_MPIE } else { 0 };
+        self.privilege = Privilege::Machine;
+        self.mtvec & !if self.profile == Profile::Ri5cy { 0xff } else { 3 }
+    }
+
+    /// `mret`: back to where the trap came from; `None` in user mode, where it is illegal.
+    pub(crate) fn leave_trap(&mut self) -> Option<u32> {
+        if self.privilege == Privilege::User {
+            return None;
+        }
+        let to_machine = self.mstatus & MSTATUS_MPP != 0;
+        let enabled = self.mstatus & MSTATUS_MPIE != 0;
+        self.mstatus &= !(MSTATUS_MPP | MSTATUS_MIE);
+        self.mstatus |= MSTATUS_MPIE | if enabled { MSTATUS_MIE } else { 0 };
+        self.privilege = if to_machine { Privilege::Machine } else { Privilege::User };
+        Some(self.mepc)
+    }
+
+    /// `uret`: back to where `uepc` says.
+    pub(crate) fn user_return(&self) -> u32 {
+        self.uepc
+    }
+
+    /// The cause of `ecall` at this privilege.
+    pub(crate) fn ecall_cause(&self) -> u32 {
+        match self.privilege {
+            Privilege::User => cause::ECALL_USER,
+            Privilege::Machine => cause::ECALL_MACHINE,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! In-order cores: timing around the instructions of `isa`.
+
+mod core;
+mod csr;
+mod program;
+mod timing;
+
+pub use self::core::{Access, AccessKind, Core, Lines, Stop, TrapInfo};
+pub use csr::{Csrs, Privilege, Profile};
+pub use program::{Kind, Program, Slot};

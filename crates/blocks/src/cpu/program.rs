@@ -1,0 +1,115 @@
+//! A program, decoded once.
+
+use super::timing;
+use isa::riscv::{Class, Inst, decode};
+
+/// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
+/// they execute.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// One cycle, no memory, no jump.
+    Alu,
+    /// High product.
+    MulHigh,
+    /// Load, store, AMO or event load: the core asks its owner.
+    Memory,
+    /// Conditional branch.
+    Branch,
+    /// Jump to a constant distance.
+    Jump,
+    /// Jump to a register, which must be there earlier than other operands.
+    JumpReg,
+    /// Quotient or remainder, whose time depends on the divisor.
+    Div,
+    /// Control registers, traps, fences: leaves the fast path.
+    Special,
+}
+
+/// An instruction in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// What it does.
+    pub inst: Inst,
+    /// What the core must do around it.
+    pub kind: Kind,
+    /// A 32-bit instruction of which only the first half is in its line.
+    pub straddles: bool,
+}
+
+/// A range of memory as instructions, one slot for each half word.
+pub struct Program {
+    base: u32,
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+impl Program {
+    /// Decodes `bytes`, which lie at `base`. An odd last byte is no instruction.
+    pub fn new(base: u32, bytes: &[u8]) -> Self {
+        let mut program = Program { base, bytes: bytes.to_vec(), slots: Vec::with_capacity(bytes.len() / 2) };
+        program.slots.extend((0..bytes.len() / 2).map(|index| decode_slot(base, bytes, index)));
+        program
+    }
+
+    /// The instruction at an even `pc`, if that is within the program.
+    #[inline]
+    pub fn slot(&self, pc: u32) -> Option<&Slot> {
+        self.slots.get((pc.wrapping_sub(self.base) >> 1) as usize)
+    }
+
+    /// Whether an instruction of the program stands at `addr`.
+    pub fn contains(&self, addr: u32) -> bool {
+        self.slot(addr).is_some()
+    }
+
+    /// Writes bytes that lie wholly within the program and decodes anew what they touch.
+    pub fn write(&mut self, addr: u32, data: &[u8]) {
+        let start = addr.wrapping_sub(self.base) as usize;
+        self.bytes[start..start + data.len()].copy_from_slice(data);
+        // An instruction may begin one half word before the first byte.
+        let first = (start / 2).saturating_sub(1);
+        let end = (start + data.len()).div_ceil(2).min(self.slots.len());
+        for index in first..end {
+            self.slots[index] = decode_slot(self.base, &self.bytes, index);
+        }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
+    let half = |i: usize| bytes.get(2 * i..2 * i + 2).map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])));
+    let inst = decode(half(index) | half(index + 1) << 16);
+    let kind = match inst.class() {
+        Class::Alu | Class::Mul => Kind::Alu,
+        Class::MulHigh => Kind::MulHigh,
+        Class::Load | Class::Store | Class::Amo | Class::Elw => Kind::Memory,
+        Class::Branch => Kind::Branch,
+        Class::Jump => Kind::Jump,
+        Class::JumpReg => Kind::JumpReg,
+        Class::Div => Kind::Div,
+        Class::Csr | Class::System | Class::Fence | Class::Illegal => Kind::Special,
+    };
+    let pc = base.wrapping_add(2 * index as u32);
+    let straddles = inst.len == 4 && pc % timing::LINE_BYTES == timing::LINE_BYTES - 2;
+    Slot { inst, kind, straddles }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_decodes_anew_what_it_touches() {
+        let nop = 0x0000_0013u32.to_le_bytes();
+        let mut program = Program::new(0x100, &nop.repeat(4));
+        assert_eq!(program.slot(0x104).map(|slot| slot.kind), Some(Kind::Alu));
+        program.write(0x106, &0x0000u16.to_le_bytes()); // Upper half of the second nop: `addi x0, x0, 0` still.
+        program.write(0x104, &0x0063u16.to_le_bytes()); // Its lower half: now `beq x0, x0, 0`.
+        assert_eq!(program.slot(0x104).map(|slot| slot.kind), Some(Kind::Branch));
+        assert!(program.slot(0x110).is_none() && program.slot(0xfe).is_none());
+    }
+}

@@ -1,0 +1,40 @@
+//! Cycles of RI5CY as PsPIN configures it, from one instruction leaving decode to the next.
+//!
+//! Source: PsPIN RTL a49fec8, `hw/deps/riscv`; each was measured on that RTL under Verilator, where not marked.
+
+/// Bytes of a fetch line.
+pub const LINE_BYTES: u32 = 16;
+
+/// Arithmetic, branches not taken, accesses that are granted at once.
+pub const PLAIN: u64 = 1;
+/// `mulh`, `mulhu`, `mulhsu`.
+pub const MUL_HIGH: u64 = 5;
+/// A branch that is taken: it is resolved in EX.
+pub const BRANCH_TAKEN: u64 = 3;
+/// A jump: it redirects from ID.
+pub const JUMP: u64 = 2;
+/// Added when the target is a 32-bit instruction that straddles two lines.
+pub const STRADDLING_TARGET: u64 = 1;
+/// Added when an operand is loaded by the instruction just before.
+pub const LOAD_USE: u64 = 1;
+/// Cycles after an arithmetic instruction left decode until a register jump may use its result.
+pub const ALU_TO_JUMP: u64 = 2;
+/// Cycles after a load was granted until a register jump may use its result.
+pub const LOAD_TO_JUMP: u64 = 2;
+/// Control register accesses that need no flush.
+pub const CSR: u64 = 1;
+/// Control register accesses that flush the pipeline (`mstatus`, `ustatus`, `uepc`). Derived, not measured.
+pub const CSR_FLUSH: u64 = 4;
+/// Fences: flush, and the prefetch buffer fetches anew. Derived, not measured.
+pub const FENCE: u64 = 5;
+/// From a trapping instruction to the first of its handler. Derived, not measured.
+pub const TRAP: u64 = 5;
+/// `mret` and `uret`. Derived, not measured.
+pub const TRAP_RETURN: u64 = 5;
+
+/// Cycles of a division: 3, and as many as the divisor has leading zeros (if negative: leading ones, less one).
+#[inline]
+pub fn div(divisor: u32, signed: bool) -> u64 {
+    let negative = signed && (divisor as i32) < 0;
+    3 + u64::from(if negative { divisor.leading_ones() - 1 } else { divisor.leading_zeros() })
+}

@@ -1,0 +1,7 @@
+//! The module library that NICs are built from.
+//!
+//! What answers within a cycle is a plain struct here ([`cpu::Core`], [`arbiter::RoundRobinTree`]): the component that
+//! holds it calls it. What talks through channels is a component.
+
+pub mod arbiter;
+pub mod cpu;
