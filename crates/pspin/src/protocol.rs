@@ -184,6 +184,15 @@ pub enum Burst {
     },
 }
 
+impl Burst {
+    /// First byte.
+    pub fn addr(&self) -> u32 {
+        match self {
+            Burst::Read { addr, .. } | Burst::Write { addr, .. } => *addr,
+        }
+    }
+}
+
 /// The reply to a [`Burst`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BurstReply {

@@ -1,0 +1,302 @@
+//! The cores of a cluster, and when each has something to do.
+
+use super::access::DmaRegisters;
+use super::hpu::Hpu;
+use super::l1::OUTSIDE_PORT;
+use super::Cluster;
+use crate::events::HANDLER_TRAP;
+use crate::map;
+use crate::params::PspinParams;
+use crate::pe::{LineReply, LineRequest, PeRequest};
+use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop, TrapInfo};
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// What a core does next, or what it waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wait {
+    /// Goes on with the next instruction.
+    Run,
+    /// Asks for memory.
+    Access,
+    /// Misses the fetch line at this address, and has not asked for it yet.
+    Fetch(u32),
+    /// Has asked for the line.
+    Line(u32),
+    /// Waits for its driver.
+    Driver,
+    /// Waits for the PE interconnect.
+    Pe,
+    /// Sleeps until an event.
+    Event,
+    /// Waits for a word in its inter-core FIFO, or for room in its neighbour's.
+    Fifo,
+    /// Never goes on: nothing grants its access, or it waits for an interrupt.
+    Forever,
+}
+
+/// A core with all that is its own.
+pub(super) struct HpuCore {
+    pub core: Core,
+    pub hpu: Hpu,
+    pub wait: Wait,
+    /// The first part of a misaligned access that is half done.
+    pub first_part: Option<u32>,
+    /// What it asks the PE interconnect, and since when.
+    pub pe_request: Option<(Cycle, PeRequest)>,
+    pub dma: DmaRegisters,
+    /// Words from its neighbour.
+    pub fifo: VecDeque<u32>,
+    /// The line of text it is writing.
+    pub text: Vec<u8>,
+    /// Instructions retired when its handler started.
+    pub started: u64,
+}
+
+impl HpuCore {
+    pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
+        // Bits [10:5] are the cluster, [3:0] the core.
+        let hart_id = cluster << 5 | core;
+        HpuCore {
+            core: Core::new(Profile::Ri5cy, hart_id, map::BOOT_ADDR),
+            hpu: Hpu::new(cluster, core, params),
+            wait: Wait::Run,
+            first_part: None,
+            pe_request: None,
+            dma: DmaRegisters::default(),
+            fifo: VecDeque::new(),
+            text: Vec::new(),
+            started: 0,
+        }
+    }
+}
+
+/// Cycles ahead for which a core can be due: a run ahead and the longest instruction behind it.
+const AHEAD: u64 = 128;
+
+/// Which cores are due in which of the coming cycles.
+pub(super) struct Ready {
+    due: [u8; AHEAD as usize],
+    /// Bit `c % AHEAD` is set where cores are due in cycle `c`.
+    occupied: u128,
+}
+
+impl Ready {
+    /// All cores are due in cycle 0.
+    pub fn new(n_cores: u32) -> Self {
+        let mut ready = Ready { due: [0; AHEAD as usize], occupied: 0 };
+        (0..n_cores).for_each(|core| ready.add(core as usize, 0, 0));
+        ready
+    }
+
+    #[inline]
+    pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
+        assert!(at - now < AHEAD, "a core is due too far ahead");
+        self.due[(at % AHEAD) as usize] |= 1 << core;
+        self.occupied |= 1 << (at % AHEAD);
+    }
+
+    #[inline]
+    fn take(&mut self, now: Cycle) -> u32 {
+        self.occupied &= !(1 << (now % AHEAD));
+        u32::from(std::mem::take(&mut self.due[(now % AHEAD) as usize]))
+    }
+
+    /// The next cycle in which a core is due.
+    #[inline]
+    pub fn next(&self, now: Cycle) -> Option<Cycle> {
+        let turned = self.occupied.rotate_right(((now + 1) % AHEAD) as u32);
+        (turned != 0).then(|| now + 1 + u64::from(turned.trailing_zeros()))
+    }
+}
+
+impl Cluster {
+    /// Lets every core that is due in this cycle go on.
+    pub(super) fn run_cores(&mut self, now: Cycle) {
+        let mut due = self.ready.take(now);
+        // Who asks for L1, and for which bank.
+        let mut asking = 0u64;
+        let mut banks = [0u8; OUTSIDE_PORT as usize + 1];
+        let (mut seen, mut contested) = (0u64, 0u64);
+        while due != 0 {
+            let i = due.trailing_zeros() as usize;
+            due &= due - 1;
+            match self.cores[i].wait {
+                Wait::Access => {
+                    let addr = self.next_address(i);
+                    if self.is_own_l1(addr) {
+                        let bank = self.l1.bank(addr);
+                        banks[i] = bank as u8;
+                        contested |= seen & 1 << bank;
+                        seen |= 1 << bank;
+                        asking |= 1 << i;
+                    } else {
+                        self.access_elsewhere(i, addr, now);
+                    }
+                }
+                Wait::Fetch(addr) => self.fetch(i, addr, now),
+                _ => self.advance(i, now),
+            }
+        }
+        self.take_remote(now);
+        if let Some(remote) = &self.remote {
+            let bank = self.l1.bank(remote.request.addr);
+            banks[OUTSIDE_PORT as usize] = bank as u8;
+            contested |= seen & 1 << bank;
+            seen |= 1 << bank;
+            asking |= 1 << OUTSIDE_PORT;
+        }
+        let blocked = self.l1.blocked(now);
+        if (blocked & seen) | contested == 0 {
+            while asking != 0 {
+                let port = asking.trailing_zeros();
+                asking &= asking - 1;
+                self.l1.grant_alone(u32::from(banks[port as usize]), port);
+                self.grant(port, now);
+            }
+        } else {
+            self.share_banks(asking, &banks, blocked, now);
+        }
+    }
+
+    /// Some of the requests want the same bank, or one that is taken.
+    fn share_banks(&mut self, mut asking: u64, banks: &[u8], blocked: u64, now: Cycle) {
+        while asking != 0 {
+            let first = asking.trailing_zeros() as usize;
+            let bank = banks[first];
+            let same = (first..banks.len()).filter(|&port| asking >> port & 1 != 0 && banks[port] == bank);
+            let same = same.fold(0, |set, port| set | 1u64 << port);
+            asking &= !same;
+            let mut losers = same;
+            if blocked >> bank & 1 == 0 {
+                let winner = self.l1.arbitrate(u32::from(bank), same);
+                losers &= !(1 << winner);
+                self.grant(winner, now);
+            }
+            self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
+            while losers != 0 {
+                let port = losers.trailing_zeros();
+                losers &= losers - 1;
+                // The outside port asks again by itself.
+                if port != OUTSIDE_PORT {
+                    self.ready.add(port as usize, now, now + 1);
+                }
+            }
+        }
+    }
+
+    /// A narrow request gets its bank.
+    #[inline]
+    fn grant(&mut self, port: u32, now: Cycle) {
+        self.totals.l1_accesses.add(1);
+        if port == OUTSIDE_PORT {
+            return self.grant_remote(now);
+        }
+        let i = port as usize;
+        let addr = self.next_address(i);
+        let access = *self.cores[i].core.access();
+        let AccessKind::Amo(amo) = access.kind else {
+            // An access within one word is done; one across two is half done.
+            let shift = access.addr % 4 * 8;
+            let bytes = access.kind.bytes();
+            if access.addr % 4 + bytes <= 4 {
+                let raw = match access.kind {
+                    AccessKind::Store(_) => {
+                        let mask = (u32::MAX >> (32 - 8 * bytes)) << shift;
+                        self.l1.store(addr, access.value << shift, mask);
+                        0
+                    }
+                    _ => self.l1.load(addr) >> shift,
+                };
+                return self.complete(i, now, now, raw);
+            }
+            let op = self.word_op(i);
+            let word = self.word_on_l1(addr, op, now);
+            return self.word_done(i, now, now, word);
+        };
+        let old = self.l1.amo(now, addr & !3, amo, access.value);
+        self.complete(i, now, now, old);
+    }
+
+    /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
+    #[inline]
+    pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
+        self.cores[i].core.complete(&self.program.borrow(), granted, raw);
+        self.advance(i, now);
+    }
+
+    /// Runs core `i` up to the first instruction that needs somebody else.
+    pub(super) fn advance(&mut self, i: usize, now: Cycle) {
+        // A line that is there stays as long as no other can have come: that is how far the core may run ahead.
+        let horizon = if self.icache.refilling() { now + 1 } else { now + self.miss_cycles };
+        loop {
+            let hpu_core = &mut self.cores[i];
+            let stop = hpu_core.core.run(&self.program.borrow(), &self.icache, horizon);
+            let time = hpu_core.core.time();
+            let (wait, at) = match stop {
+                Stop::Access => (Wait::Access, time + 1),
+                Stop::Yield => (Wait::Run, time),
+                Stop::FenceI => (Wait::Run, time),
+                Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
+                Stop::Fetch(addr) => return self.fetch(i, addr, now),
+                Stop::Trap(trap) => {
+                    self.tell_trap(i, trap);
+                    continue;
+                }
+                Stop::Wait => {
+                    hpu_core.wait = Wait::Forever;
+                    return;
+                }
+            };
+            hpu_core.wait = wait;
+            self.ready.add(i, now, at.max(now + 1));
+            return;
+        }
+    }
+
+    fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
+        self.totals.traps.add(1);
+        let at = self.cores[i].core.time();
+        if trap.from == Privilege::User
+            && let Some(held) = self.cores[i].hpu.task()
+        {
+            let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
+            let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];
+            self.trace.emit(&HANDLER_TRAP, at, &values);
+        }
+    }
+
+    /// Core `i` needs a line in this cycle.
+    fn fetch(&mut self, i: usize, addr: u32, now: Cycle) {
+        if self.icache.present(addr) {
+            return self.advance(i, now);
+        }
+        self.cores[i].wait = Wait::Line(addr);
+        if self.icache.miss(addr) {
+            self.totals.line_misses.add(1);
+            self.ports.line_requests.send(LineRequest { addr });
+        }
+    }
+
+    /// Lines have come: who waits for them goes on.
+    pub(super) fn take_lines(&mut self, now: Cycle) {
+        while let Some(LineReply { addr }) = self.ports.line_replies.take() {
+            self.icache.fill(addr);
+            for i in 0..self.cores.len() {
+                if self.cores[i].wait == Wait::Line(addr) {
+                    self.cores[i].core.fetched(now);
+                    self.cores[i].wait = Wait::Run;
+                    self.ready.add(i, now, now);
+                }
+            }
+        }
+    }
+
+    /// Lets core `i` ask its driver again in cycle `at`, if it waits for it.
+    pub(super) fn retry_driver(&mut self, i: usize, at: Cycle) {
+        if self.cores[i].wait == Wait::Driver {
+            self.cores[i].wait = Wait::Access;
+            self.ready.add(i, at, at);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! L1 memory of a cluster (TCDM): word-interleaved banks that cores and wide ports share.
+
+use crate::protocol::BEAT_BYTES;
+use blocks::arbiter::RoundRobinTree;
+use isa::riscv::Amo;
+use kernel::Cycle;
+
+/// Position of the port for accesses from outside the cluster among a bank's requesters; cores come before it.
+pub const OUTSIDE_PORT: u32 = 8;
+
+/// Banks of one superbank, which serves a 64-byte beat.
+const SUPERBANK: u32 = BEAT_BYTES / 4;
+
+/// Cycles ahead for which beats may be reserved: a burst of 4 KiB and what stands before it.
+const RESERVABLE: usize = 512;
+
+/// The memory and who gets which bank.
+///
+/// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle, and none in the
+///          cycle after an AMO, which writes back then.
+/// Order:   wide beats before narrow accesses; among narrow ones a [`RoundRobinTree`] for each bank.
+/// Source:  PsPIN RTL a49fec8, `tcdm_interconnect`, `amo_shim.sv`.
+/// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates the two
+///          wide ports beat by beat; a beat is not delayed by an AMO's write-back.
+pub struct L1 {
+    words: Vec<u32>,
+    n_banks: u32,
+    arbiters: Vec<RoundRobinTree>,
+    /// Banks that write back an AMO in the given cycle.
+    write_back: (Cycle, u64),
+    /// For each coming cycle, modulo the length: the cycle and the superbanks whose beat is served in it.
+    reserved: Vec<(Cycle, u64)>,
+}
+
+impl L1 {
+    pub fn new(bytes: u32, n_banks: u32) -> Self {
+        L1 {
+            words: vec![0; bytes as usize / 4],
+            n_banks,
+            arbiters: vec![RoundRobinTree::default(); n_banks as usize],
+            write_back: (0, 0),
+            reserved: vec![(Cycle::MAX, 0); RESERVABLE],
+        }
+    }
+
+    /// Banks that no narrow access can have in this cycle.
+    #[inline]
+    pub fn blocked(&self, now: Cycle) -> u64 {
+        let (cycle, wide) = self.reserved[now as usize % RESERVABLE];
+        let (back, mut banks) = self.write_back;
+        if back != now {
+            banks = 0;
+        }
+        if cycle == now {
+            let mut left = wide;
+            while left != 0 {
+                let superbank = left.trailing_zeros();
+                banks |= 0xffff << (superbank * SUPERBANK);
+                left &= left - 1;
+            }
+        }
+        banks
+    }
+
+    /// The bank of a byte offset.
+    #[inline]
+    pub fn bank(&self, offset: u32) -> u32 {
+        offset / 4 & (self.n_banks - 1)
+    }
+
+    /// Marks a bank as granted to one port alone.
+    #[inline]
+    pub fn grant_alone(&mut self, bank: u32, port: u32) {
+        self.arbiters[bank as usize].grant(1 << port);
+    }
+
+    /// Which of the ports in the set gets the bank.
+    pub fn arbitrate(&mut self, bank: u32, ports: u64) -> u32 {
+        self.arbiters[bank as usize].take(ports).expect("somebody asks")
+    }
+
+    /// The word at a byte offset.
+    #[inline]
+    pub fn load(&self, offset: u32) -> u32 {
+        self.words[offset as usize / 4 & (self.words.len() - 1)]
+    }
+
+    /// Replaces the bits of `mask` in the word at a byte offset.
+    #[inline]
+    pub fn store(&mut self, offset: u32, value: u32, mask: u32) {
+        let index = offset as usize / 4 & (self.words.len() - 1);
+        let word = &mut self.words[index];
+        *word = *word & !mask | value & mask;
+    }
+
+    /// An atomic operation on the word at a byte offset; the word before it, or 0 for SC.
+    ///
+    /// LR and SC have no reservation here: they act as a load and as a store that succeeds.
+    pub fn amo(&mut self, now: Cycle, offset: u32, amo: Amo, operand: u32) -> u32 {
+        let old = self.load(offset);
+        self.store(offset, amo.apply(old, operand), u32::MAX);
+        let banks = if self.write_back.0 == now + 1 { self.write_back.1 } else { 0 };
+        self.write_back = (now + 1, banks | 1 << self.bank(offset));
+        if amo == Amo::StoreConditional { 0 } else { old }
+    }
+
+    /// Reserves a beat for each 64 bytes that `size` bytes at `offset` touch, one a cycle from `earliest` on; the cycle
+    /// of the first and of the last. Nothing is reserved for no bytes.
+    pub fn reserve(&mut self, earliest: Cycle, offset: u32, size: u32) -> (Cycle, Cycle) {
+        let n_superbanks = self.n_banks / SUPERBANK;
+        let (mut first, mut cycle) = (earliest, earliest);
+        for beat in 0..crate::protocol::beats(offset, size) {
+            let bit = 1 << ((offset / BEAT_BYTES + beat) % n_superbanks);
+            loop {
+                let slot = &mut self.reserved[cycle as usize % RESERVABLE];
+                if slot.0 != cycle {
+                    *slot = (cycle, 0);
+                }
+                if slot.1 & bit == 0 {
+                    slot.1 |= bit;
+                    break;
+                }
+                cycle += 1;
+            }
+            if beat == 0 {
+                first = cycle;
+            }
+            cycle += 1;
+        }
+        (first, cycle.saturating_sub(1).max(first))
+    }
+
+    /// Copies bytes out; offsets wrap at the end of the memory.
+    pub fn read(&self, offset: u32, size: u32) -> Box<[u8]> {
+        let mask = self.words.len() - 1;
+        (offset..offset + size).map(|at| self.words[at as usize / 4 & mask].to_le_bytes()[at as usize % 4]).collect()
+    }
+
+    /// Copies bytes in; offsets wrap at the end of the memory.
+    pub fn write(&mut self, offset: u32, data: &[u8]) {
+        let mask = self.words.len() - 1;
+        let mut at = offset as usize;
+        let mut rest = data;
+        while let Some((&byte, tail)) = rest.split_first() {
+            let word = &mut self.words[at / 4 & mask];
+            if at % 4 == 0 && rest.len() >= 4 {
+                *word = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
+                (rest, at) = (&rest[4..], at + 4);
+            } else {
+                let shift = at % 4 * 8;
+                *word = *word & !(0xff << shift) | u32::from(byte) << shift;
+                (rest, at) = (tail, at + 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_words_are_one_memory() {
+        let mut l1 = L1::new(0x8000, 64);
+        l1.write(0x101, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(l1.load(0x106), 0x0706_0504);
+        l1.store(0x103, 0xaa00_0000, 0xff00_0000);
+        assert_eq!(*l1.read(0x100, 6), [0, 1, 2, 0xaa, 4, 5]);
+    }
+
+    #[test]
+    fn an_amo_keeps_its_bank_for_a_second_cycle() {
+        let mut l1 = L1::new(0x8000, 64);
+        assert_eq!(l1.amo(5, 8, Amo::Add, 3), 0);
+        assert_eq!((l1.blocked(5), l1.blocked(6), l1.blocked(7)), (0, 1 << 2, 0));
+        assert_eq!(l1.load(8), 3);
+    }
+
+    #[test]
+    fn beats_that_meet_in_a_superbank_make_way() {
+        let mut l1 = L1::new(0x8000, 64);
+        assert_eq!(l1.reserve(10, 0, 256), (10, 13)); // Superbanks 0 to 3 in cycles 10 to 13.
+        assert_eq!(l1.reserve(10, 64, 128), (10, 11)); // Superbanks 1 and 2, a cycle ahead: no conflict.
+        assert_eq!(l1.reserve(10, 256, 64), (11, 11)); // Superbank 0 is taken in cycle 10.
+        assert_eq!(l1.reserve(10, 32, 64), (12, 13)); // Two beats, since it straddles.
+        assert_eq!(l1.blocked(10), 0xffff | 0xffff << 16);
+    }
+}

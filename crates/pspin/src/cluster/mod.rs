@@ -1,0 +1,304 @@
+//! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
+//!
+//! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
+//! cycle; `cores.rs` runs the cores, `access.rs` answers what they ask, `scheduler.rs` feeds them tasks.
+
+mod access;
+mod cores;
+mod dma;
+mod events;
+mod hpu;
+mod icache;
+mod l1;
+mod rings;
+mod scheduler;
+
+use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE};
+use crate::map;
+use crate::params::PspinParams;
+use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::protocol::{Burst, BurstReply, Command, CommandResponse, Feedback, Task};
+use crate::world::Console;
+use blocks::arbiter::RoundRobinTree;
+use blocks::cpu::Program;
+use cores::{HpuCore, Ready};
+use dma::{Dma, Owner};
+use events::EventUnit;
+use icache::Icache;
+use kernel::trace::{Counter, Tracer};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use l1::L1;
+use scheduler::Scheduler;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Channels between a cluster and the rest of the NIC.
+pub struct ClusterPorts {
+    /// Tasks from the dispatcher.
+    pub tasks: Rx<Task>,
+    /// Ends of tasks, to the dispatcher.
+    pub feedbacks: Tx<Feedback>,
+    /// Commands to the command unit.
+    pub commands: Tx<Command>,
+    /// Their ends; seen a cycle before the core sees them.
+    pub responses: Rx<CommandResponse>,
+    /// Single accesses to what lies outside.
+    pub pe_requests: Tx<PeRequest>,
+    /// Their answers.
+    pub pe_replies: Rx<PeReply>,
+    /// Lines that the instruction cache misses.
+    pub line_requests: Tx<LineRequest>,
+    /// Lines that have come.
+    pub line_replies: Rx<LineReply>,
+    /// Single accesses from other clusters.
+    pub remote_requests: Rx<RemoteRequest>,
+    /// Their answers.
+    pub remote_replies: Tx<RemoteReply>,
+    /// Bursts of the NIC-host interconnect to L1, one channel for each initiator, with their answers.
+    pub bursts: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    /// Sent once, when all cores have reached their drivers.
+    pub active: Tx<()>,
+}
+
+/// Totals of a cluster.
+#[derive(Default)]
+struct Totals {
+    /// Cycles in which a narrow access found its bank taken.
+    l1_conflicts: Counter,
+    /// Narrow accesses granted.
+    l1_accesses: Counter,
+    line_misses: Counter,
+    traps: Counter,
+    tasks: Counter,
+}
+
+/// One cluster.
+///
+/// Ports:  see [`ClusterPorts`].
+/// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 15; what the parts
+///         take stands with them.
+/// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
+pub struct Cluster {
+    id: u32,
+    n_clusters: u32,
+    program: Rc<RefCell<Program>>,
+    program_end: u32,
+    miss_cycles: u64,
+    ports: ClusterPorts,
+    cores: Vec<HpuCore>,
+    ready: Ready,
+    l1: L1,
+    l1_bytes: u32,
+    icache: Icache,
+    event_unit: EventUnit,
+    dma: Dma,
+    scheduler: Scheduler,
+    inter_core_fifo: usize,
+    /// Who asks the PE interconnect, by bit, and whose turn it is.
+    pe_asking: u32,
+    pe_turn: RoundRobinTree,
+    /// Commands that wait in their core's FIFO, with the cycle from which they are seen.
+    commands: Vec<VecDeque<(Cycle, Command)>>,
+    command_turn: RoundRobinTree,
+    feedback_turn: RoundRobinTree,
+    /// Bytes that come in bursts from outside, with the cycle of their last beat.
+    copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
+    remote: Option<RemoteRequest>,
+    public_dma: access::DmaRegisters,
+    console: Rc<RefCell<dyn Console>>,
+    is_active: bool,
+    totals: Totals,
+    trace: Tracer,
+}
+
+impl Cluster {
+    /// Cluster `id` of the machine, running `program` in all its cores.
+    pub fn new(
+        id: u32,
+        params: &PspinParams,
+        program: Rc<RefCell<Program>>,
+        ports: ClusterPorts,
+        console: Rc<RefCell<dyn Console>>,
+        trace: Tracer,
+        dma_channels: (Tx<Burst>, Rx<BurstReply>),
+    ) -> Self {
+        let cluster = &params.cluster;
+        let n_cores = cluster.n_cores;
+        Cluster {
+            id,
+            n_clusters: params.n_clusters,
+            program,
+            program_end: map::PROGRAM_BASE + params.l2.program_bytes,
+            miss_cycles: u64::from(cluster.icache.miss_cycles),
+            ports,
+            cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
+            ready: Ready::new(n_cores),
+            l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
+            l1_bytes: cluster.l1_bytes,
+            icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
+            event_unit: EventUnit::new(n_cores),
+            dma: Dma::new(id, params, dma_channels.0, dma_channels.1),
+            scheduler: Scheduler::new(id, params),
+            inter_core_fifo: cluster.inter_core_fifo as usize,
+            pe_asking: 0,
+            pe_turn: RoundRobinTree::default(),
+            commands: vec![VecDeque::new(); n_cores as usize],
+            command_turn: RoundRobinTree::default(),
+            feedback_turn: RoundRobinTree::default(),
+            copies: VecDeque::new(),
+            remote: None,
+            public_dma: access::DmaRegisters::default(),
+            console,
+            is_active: false,
+            totals: Totals::default(),
+            trace,
+        }
+    }
+
+    /// Ends of commands reach the drivers; the cores see them in the next cycle.
+    fn take_responses(&mut self, now: Cycle) {
+        while let Some(CommandResponse { id }) = self.ports.responses.take() {
+            let core = usize::from(id.core);
+            let (packet, target) = self.cores[core].hpu.command_done(id.local);
+            self.trace.emit(&COMMAND_DONE, now + 1, &[packet.0, core as u64, target as u64]);
+            self.retry_driver(core, now + 1);
+        }
+    }
+
+    /// Bursts from outside book their beats in L1.
+    fn take_bursts(&mut self, now: Cycle) {
+        let base = map::L1_BASE + self.id * map::L1_STRIDE;
+        for (requests, replies) in &self.ports.bursts {
+            while replies.has_room() {
+                let Some(burst) = requests.take() else { break };
+                match burst {
+                    Burst::Read { tag, addr, size } => {
+                        let offset = addr - base;
+                        let (first, last) = self.l1.reserve(now, offset, size);
+                        let data = self.l1.read(offset, size);
+                        replies.send_late(BurstReply::Data { tag, data, last: last + 1 }, first - now);
+                    }
+                    Burst::Write { tag, addr, data } => {
+                        let (_, last) = self.l1.reserve(now, addr - base, data.len() as u32);
+                        self.copies.push_back((last, addr - base, data));
+                        replies.send_late(BurstReply::Written { tag, decoded: true }, last + 1 - now);
+                    }
+                }
+            }
+        }
+        while self.copies.front().is_some_and(|&(at, ..)| at <= now) {
+            let (_, offset, data) = self.copies.pop_front().expect("just seen");
+            self.l1.write(offset, &data);
+        }
+    }
+
+    /// The DMA engine lives through the cycle.
+    fn run_dma(&mut self, now: Cycle) {
+        match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
+            Some(Owner::Scheduler) => self.scheduler.packet_copied(),
+            Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
+            Some(Owner::Public) | None => {}
+        }
+    }
+
+    /// One command a cycle goes to the command unit.
+    fn send_command(&mut self, now: Cycle) {
+        let asking = self.commands.iter().enumerate().filter(|(_, fifo)| fifo.front().is_some_and(|&(at, _)| at <= now));
+        let asking = asking.fold(0, |set, (core, _)| set | 1u64 << core);
+        if asking != 0 && self.ports.commands.has_room() {
+            let core = self.command_turn.take(asking).expect("somebody asks");
+            let (_, command) = self.commands[core as usize].pop_front().expect("just seen");
+            self.ports.commands.send(command);
+        }
+    }
+
+    /// One feedback a cycle goes to the dispatcher; it leaves its driver in the next cycle.
+    fn send_feedback(&mut self, now: Cycle) {
+        let leaving = (0..self.cores.len()).filter(|&i| self.cores[i].hpu.may_leave(now + 1));
+        let leaving = leaving.fold(0, |set, i| set | 1u64 << i);
+        if leaving != 0 && self.ports.feedbacks.has_room() {
+            let core = self.feedback_turn.take(leaving).expect("somebody leaves") as usize;
+            let done = self.cores[core].hpu.leave(now + 1);
+            self.scheduler.packet_freed(&done);
+            let values = [done.feedback.packet.0, done.stage as u64, core as u64];
+            self.trace.emit(&crate::events::TASK_DONE, now + 1, &values);
+            self.ports.feedbacks.send(done.feedback);
+            self.retry_driver(core, now + 2);
+        }
+    }
+
+    /// Tells the inbound engine, once, that all cores have come.
+    fn tell_active(&mut self, now: Cycle) {
+        if !self.is_active && self.cores.iter().all(|core| core.hpu.is_active()) {
+            self.is_active = true;
+            self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
+            self.ports.active.send(());
+        }
+    }
+
+    /// When to tick next.
+    fn next(&self, now: Cycle) -> Activity {
+        let soon = self.pe_asking != 0
+            || self.remote.is_some()
+            || self.commands.iter().any(|fifo| !fifo.is_empty())
+            || self.scheduler.is_pressing()
+            || self.cores.iter().any(|core| core.hpu.may_leave(now + 2));
+        if soon {
+            return Activity::Busy;
+        }
+        let copy = self.copies.front().map(|&(at, ..)| at.max(now + 1));
+        let events = [self.ready.next(now), self.dma.next_event(now), copy];
+        events.into_iter().flatten().min().map_or(Activity::Idle, Activity::Until)
+    }
+}
+
+impl Component for Cluster {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.take_responses(now);
+        self.take_lines(now);
+        self.take_pe_replies(now);
+        self.take_bursts(now);
+        self.assign_task(now);
+        self.run_dma(now);
+        self.accept_task(now);
+        self.run_cores(now);
+        self.send_pe_request(now);
+        self.send_command(now);
+        self.send_feedback(now);
+        self.tell_active(now);
+        self.next(now)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        let p = &self.ports;
+        ports.input("tasks", &p.tasks);
+        ports.output("feedbacks", &p.feedbacks);
+        ports.output("commands", &p.commands);
+        ports.input("responses", &p.responses);
+        ports.output("pe_requests", &p.pe_requests);
+        ports.input("pe_replies", &p.pe_replies);
+        self.dma.ports(ports);
+        ports.output("line_requests", &p.line_requests);
+        ports.input("line_replies", &p.line_replies);
+        ports.input("remote_requests", &p.remote_requests);
+        ports.output("remote_replies", &p.remote_replies);
+        for (i, (requests, replies)) in p.bursts.iter().enumerate() {
+            ports.input(&format!("bursts[{i}]"), requests);
+            ports.output(&format!("burst_replies[{i}]"), replies);
+        }
+        ports.output("active", &p.active);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let (dma_bytes, dma_faults) = self.dma.totals();
+        counters.add("tasks", self.totals.tasks.total());
+        counters.add("instructions", self.cores.iter().map(|core| core.core.instructions()).sum());
+        counters.add("traps", self.totals.traps.total());
+        counters.add("l1_accesses", self.totals.l1_accesses.total());
+        counters.add("l1_conflicts", self.totals.l1_conflicts.total());
+        counters.add("icache_misses", self.totals.line_misses.total());
+        counters.add("dma_bytes", dma_bytes);
+        counters.add("dma_faults", dma_faults);
+    }
+}

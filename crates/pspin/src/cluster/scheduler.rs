@@ -1,0 +1,101 @@
+//! The cluster scheduler: it brings packets to L1 and gives tasks to idle HPUs, in order.
+
+use super::Cluster;
+use super::dma::Owner;
+use super::hpu::{Done, HpuTask};
+use super::rings::PacketRings;
+use crate::events::{TASK_ACCEPTED, TASK_ASSIGNED};
+use crate::map;
+use crate::params::PspinParams;
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// State of the scheduler.
+///
+/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room; a task whose copy finished in
+///          cycle c is assigned in c + 1; one of each a cycle.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
+pub struct Scheduler {
+    packet_buffer: u32,
+    depth: usize,
+    rings: PacketRings,
+    /// Accepted tasks, in order.
+    fifo: VecDeque<HpuTask>,
+    /// The youngest accepted task waits for the DMA engine to take its copy.
+    waits_for_dma: bool,
+    /// Copies finished whose tasks are not assigned.
+    copied: u32,
+}
+
+impl Scheduler {
+    pub fn new(cluster: u32, params: &PspinParams) -> Self {
+        Scheduler {
+            packet_buffer: map::L1_BASE + cluster * map::L1_STRIDE + params.cluster.packet_buffer_offset,
+            depth: params.cluster.task_fifo as usize,
+            rings: PacketRings::new(&params.cluster),
+            fifo: VecDeque::new(),
+            waits_for_dma: false,
+            copied: 0,
+        }
+    }
+
+    /// The copy of the oldest packet that was on its way is done.
+    pub fn packet_copied(&mut self) {
+        self.copied += 1;
+    }
+
+    /// A task's feedback leaves: the packet's room in L1 is free.
+    pub fn packet_freed(&mut self, done: &Done) {
+        if done.feedback.pkt_size > 0 {
+            self.rings.free(done.pkt_ptr - self.packet_buffer);
+        }
+    }
+
+    /// Whether something may happen in the next cycle without anything else happening first.
+    pub fn is_pressing(&self) -> bool {
+        self.waits_for_dma || self.head_is_ready()
+    }
+
+    fn head_is_ready(&self) -> bool {
+        self.fifo.front().is_some_and(|head| head.task.pkt_size == 0 || self.copied > 0)
+    }
+}
+
+impl Cluster {
+    /// The oldest task goes to the lowest idle HPU, if its packet is there.
+    pub(super) fn assign_task(&mut self, now: Cycle) {
+        if !self.scheduler.head_is_ready() {
+            return;
+        }
+        let Some(core) = self.cores.iter().position(|core| core.hpu.is_ready(now)) else { return };
+        let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
+        if head.task.pkt_size > 0 {
+            self.scheduler.copied -= 1;
+        }
+        self.totals.tasks.add(1);
+        let values = [head.task.packet.0, head.task.stage as u64, core as u64];
+        self.trace.emit(&TASK_ASSIGNED, now, &values);
+        self.cores[core].hpu.accept(now, head);
+        self.retry_driver(core, now + 1);
+    }
+
+    /// Takes a task for whose packet there is room, and asks for the copy.
+    pub(super) fn accept_task(&mut self, now: Cycle) {
+        if !self.scheduler.waits_for_dma && self.scheduler.fifo.len() < self.scheduler.depth {
+            let size = self.ports.tasks.peek().map(|task| task.pkt_size);
+            // A task that finds no room is looked at again when a packet is freed.
+            if size.is_some_and(|size| self.scheduler.rings.has_room(size)) {
+                let task = self.ports.tasks.take().expect("just seen");
+                let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
+                self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
+                self.scheduler.waits_for_dma = task.pkt_size > 0;
+                self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
+            }
+        }
+        if self.scheduler.waits_for_dma {
+            let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
+            let id = self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
+            self.scheduler.waits_for_dma = id.is_none();
+        }
+    }
+}

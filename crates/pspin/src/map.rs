@@ -1,0 +1,28 @@
+//! The address map, as programs see it.
+//!
+//! Source: PsPIN RTL a49fec8, `hw/src/pspin_cfg_pkg.sv`, `hw/src/pspin.sv`, `sw/pulp-sdk/linker/link.ld`.
+
+/// L1 of cluster 0.
+pub const L1_BASE: u32 = 0x1000_0000;
+/// From one cluster's L1 to the next.
+pub const L1_STRIDE: u32 = 0x40_0000;
+/// Peripherals of a cluster, from its L1.
+pub const CLUSTER_PERIPHERALS: u32 = 0x20_0000;
+/// The own cluster's L1 under an address that is the same in all clusters.
+pub const ALIAS_BASE: u32 = 0x1b00_0000;
+/// The own cluster's peripherals under such an address.
+pub const ALIAS_PERIPHERALS: u32 = 0x1b20_0000;
+/// L2 handler memory.
+pub const L2_HANDLER_BASE: u32 = 0x1c00_0000;
+/// L2 packet memory.
+pub const L2_PACKET_BASE: u32 = 0x1c40_0000;
+/// Program memory.
+pub const PROGRAM_BASE: u32 = 0x1d00_0000;
+/// Where cores start.
+pub const BOOT_ADDR: u32 = 0x1d00_0080;
+/// Control block of the system: how many clusters and cores there are, four scratch registers.
+pub const SOC_CONTROL: u32 = 0x1a10_3000;
+/// Stores of characters.
+pub const STDOUT: u32 = 0x1a10_4000;
+/// Peripherals of the system: control block and console.
+pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;

@@ -1,0 +1,471 @@
+//! L2 memories and program memory, with the interconnects that lead to them.
+
+use crate::map;
+use crate::params::PspinParams;
+use crate::pe::{LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::protocol::{Burst, BurstReply, beats};
+use blocks::arbiter::RoundRobinTree;
+use isa::riscv::Amo;
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Channels of the memories; each list has one entry for each cluster, `bursts` one for each initiator.
+pub struct MemoryPorts {
+    /// Single accesses, and their answers.
+    pub pe: Vec<(Rx<PeRequest>, Tx<PeReply>)>,
+    /// Bursts of the cluster DMA engines.
+    pub dma: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    /// Bursts of the NIC-host interconnect.
+    pub bursts: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    /// Lines of the instruction caches.
+    pub lines: Vec<(Rx<LineRequest>, Tx<LineReply>)>,
+    /// Single accesses on their way to another cluster.
+    pub remote: Vec<(Tx<RemoteRequest>, Rx<RemoteReply>)>,
+}
+
+/// Latencies of the channels that the memories are wired with, in cycles. A single access asks at c0, leaves its cluster
+/// at c1, meets the SRAM at c10 and is back at its core's demultiplexer at c18 (loads from packet memory).
+pub mod latency {
+    /// From the cluster to the SRAM, for single accesses.
+    pub const PE_REQUEST: u64 = 9;
+    /// From the SRAM back to the cluster, at the least; what takes longer stands in [`super::extra`].
+    pub const PE_REPLY: u64 = 7;
+    /// From the DMA engine to the SRAM.
+    pub const DMA_REQUEST: u64 = 2;
+    /// From the SRAM back to the DMA engine.
+    pub const DMA_REPLY: u64 = 3;
+    /// From an initiator on the NIC-host interconnect to the SRAM.
+    pub const BURST_REQUEST: u64 = 1;
+    /// From the SRAM back to the initiator.
+    pub const BURST_REPLY: u64 = 3;
+    /// On to another cluster's L1.
+    pub const REMOTE_REQUEST: u64 = 2;
+    /// Back from there.
+    pub const REMOTE_REPLY: u64 = 1;
+    /// From an instruction cache to program memory.
+    pub const LINE_REQUEST: u64 = 1;
+}
+
+/// What a single access takes beyond [`latency::PE_REPLY`]. Source: RTL measurement: 20, 21, 21, 27, 22, 23 and 24 cycles
+/// from one such access to the next on one core, in the order below.
+mod extra {
+    pub const PACKET_LOAD: u64 = 1;
+    pub const HANDLER_LOAD: u64 = 2;
+    pub const STORE: u64 = 2;
+    pub const AMO: u64 = 8;
+    pub const REMOTE_LOAD: u64 = 0;
+    pub const REMOTE_STORE: u64 = 1;
+    pub const REMOTE_AMO: u64 = 2;
+}
+
+/// Cycles between single accesses to handler memory. Source: RTL measurement: eight cores loading one word of it each
+/// take 24 cycles a load where one alone takes 21. assumed: stores are as slow, the filter for atomics serving both.
+const HANDLER_INTERVAL: u64 = 3;
+/// Cycles for which an atomic operation keeps handler memory to itself. assumed: a locked read and a locked write.
+const AMO_INTERVAL: u64 = 6;
+/// Cycles in which program memory sends a line: two words of 64 bits.
+const LINE_INTERVAL: u64 = 2;
+
+/// One direction of one port of a memory: 64 bytes a cycle.
+#[derive(Default)]
+struct Side {
+    /// First cycle in which it is free.
+    free: Cycle,
+    /// Whose turn it is: single accesses by cluster, DMA engines by cluster, and between the two; or initiators.
+    pe: RoundRobinTree,
+    dma: RoundRobinTree,
+    turn: RoundRobinTree,
+}
+
+/// One L2 memory.
+struct Memory {
+    base: u32,
+    bytes: Vec<u8>,
+    /// Towards the clusters: reads, writes.
+    near: [Side; 2],
+    /// Towards NIC and host: reads, writes.
+    far: [Side; 2],
+}
+
+impl Memory {
+    fn new(base: u32, bytes: u32) -> Self {
+        Memory { base, bytes: vec![0; bytes as usize], near: Default::default(), far: Default::default() }
+    }
+
+    fn contains(&self, addr: u32) -> bool {
+        ((addr.wrapping_sub(self.base)) as usize) < self.bytes.len()
+    }
+
+    fn word(&self, addr: u32) -> u32 {
+        let at = (addr - self.base) as usize;
+        u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
+    }
+
+    fn set_word(&mut self, addr: u32, word: u32) {
+        let at = (addr - self.base) as usize;
+        self.bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+
+    /// A part of a burst beyond the end reads as 0 and is not written; initiators stay within.
+    fn read(&self, addr: u32, size: u32) -> Box<[u8]> {
+        let start = (addr - self.base) as usize;
+        let end = (start + size as usize).min(self.bytes.len());
+        let mut data = vec![0; size as usize];
+        data[..end - start].copy_from_slice(&self.bytes[start..end]);
+        data.into_boxed_slice()
+    }
+
+    fn write(&mut self, addr: u32, data: &[u8]) {
+        let start = (addr - self.base) as usize;
+        let end = (start + data.len()).min(self.bytes.len());
+        self.bytes[start..end].copy_from_slice(&data[..end - start]);
+    }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const HANDLER: usize = 0;
+const PACKET: usize = 1;
+
+/// Handler memory, packet memory, program memory and the system's control block.
+///
+/// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts whole and in turn.
+/// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`.
+/// Differs: banks are not told apart, so two ports never meet in one; an atomic operation on handler memory returns the
+///          old value (the RTL returns 1); one on packet memory only reads.
+pub struct Memories {
+    memories: [Memory; 2],
+    ports: MemoryPorts,
+    /// Handler memory takes the next single access in this cycle.
+    handler_free: Cycle,
+    program_free: Cycle,
+    program_turn: RoundRobinTree,
+    /// Answers to single accesses on their way: when they pass, in which order they were made, to which cluster.
+    replies: BinaryHeap<Reverse<(Cycle, u64, usize, u32, u32)>>,
+    n_replies: u64,
+    /// Words reserved by `lr.w`, for each core of each cluster.
+    reservations: Vec<Option<u32>>,
+    control: [u32; 4],
+    info: u32,
+    pe_accesses: Counter,
+    faults: Counter,
+}
+
+impl Memories {
+    /// Memories with the given bytes at the start of handler memory.
+    pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], ports: MemoryPorts) -> Self {
+        let mut memories = [
+            Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes),
+            Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes),
+        ];
+        for (addr, bytes) in handler_image {
+            memories[HANDLER].write(*addr, bytes);
+        }
+        Memories {
+            memories,
+            ports,
+            handler_free: 0,
+            program_free: 0,
+            program_turn: RoundRobinTree::default(),
+            replies: BinaryHeap::new(),
+            n_replies: 0,
+            reservations: vec![None; (params.n_clusters * 8) as usize],
+            control: [0; 4],
+            info: (params.n_clusters * params.cluster.n_cores) << 16 | params.n_clusters,
+            pe_accesses: Counter::default(),
+            faults: Counter::default(),
+        }
+    }
+
+    fn memory_at(&self, addr: u32) -> Option<usize> {
+        self.memories.iter().position(|memory| memory.contains(addr))
+    }
+
+    /// Clusters whose next single access goes to this side of this memory and may be served now.
+    fn pe_candidates(&self, memory: usize, side: usize, now: Cycle) -> u64 {
+        if memory == HANDLER && now < self.handler_free {
+            return 0;
+        }
+        let wants = |(requests, _): &(Rx<PeRequest>, Tx<PeReply>)| {
+            requests.peek().is_some_and(|request| {
+                let writes = matches!(request.op, PeOp::Store { .. });
+                self.memories[memory].contains(request.addr) && usize::from(writes) == side
+            })
+        };
+        (0..).zip(&self.ports.pe).filter(|(_, port)| wants(port)).fold(0, |set, (i, _)| set | 1 << i)
+    }
+
+    /// Serves one side of the port towards the clusters: a single access or a burst of a DMA engine.
+    fn serve_near(&mut self, memory: usize, side: usize, now: Cycle) {
+        if now < self.memories[memory].near[side].free {
+            return;
+        }
+        let pe = self.pe_candidates(memory, side, now);
+        let dma = burst_candidates(&self.ports.dma, &self.memories[memory], side);
+        let near = &mut self.memories[memory].near[side];
+        match near.turn.take(u64::from(pe != 0) | u64::from(dma != 0) << 1) {
+            Some(0) => {
+                let cluster = near.pe.take(pe).expect("somebody asks") as usize;
+                near.free = now + 1;
+                let request = self.ports.pe[cluster].0.take().expect("just seen");
+                self.access(cluster, request, memory, now);
+            }
+            Some(_) => {
+                let cluster = near.dma.take(dma).expect("somebody asks") as usize;
+                let burst = self.ports.dma[cluster].0.take().expect("just seen");
+                let n_beats = self.serve_burst(memory, burst, now, latency::DMA_REPLY, |ports| &ports.dma[cluster].1);
+                self.memories[memory].near[side].free = now + n_beats;
+            }
+            None => {}
+        }
+    }
+
+    /// Serves one side of the port towards NIC and host.
+    fn serve_far(&mut self, memory: usize, side: usize, now: Cycle) {
+        if now < self.memories[memory].far[side].free {
+            return;
+        }
+        let asking = burst_candidates(&self.ports.bursts, &self.memories[memory], side);
+        if let Some(initiator) = self.memories[memory].far[side].turn.take(asking) {
+            let initiator = initiator as usize;
+            let burst = self.ports.bursts[initiator].0.take().expect("just seen");
+            let n_beats =
+                self.serve_burst(memory, burst, now, latency::BURST_REPLY, |ports| &ports.bursts[initiator].1);
+            self.memories[memory].far[side].free = now + n_beats;
+        }
+    }
+
+    /// Does a burst and answers it; the cycles for which it takes its side.
+    fn serve_burst(
+        &mut self,
+        memory: usize,
+        burst: Burst,
+        now: Cycle,
+        reply_latency: u64,
+        reply: impl Fn(&MemoryPorts) -> &Tx<BurstReply>,
+    ) -> u64 {
+        match burst {
+            Burst::Read { tag, addr, size } => {
+                let n_beats = u64::from(beats(addr, size)).max(1);
+                let data = self.memories[memory].read(addr, size);
+                let last = now + reply_latency + n_beats - 1;
+                reply(&self.ports).send(BurstReply::Data { tag, data, last });
+                n_beats
+            }
+            Burst::Write { tag, addr, data } => {
+                let n_beats = u64::from(beats(addr, data.len() as u32)).max(1);
+                self.memories[memory].write(addr, &data);
+                let end = addr + data.len() as u32;
+                self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !(addr..end).contains(word)));
+                reply(&self.ports).send_late(BurstReply::Written { tag, decoded: true }, n_beats - 1);
+                n_beats
+            }
+        }
+    }
+
+    /// Does a single access to a memory.
+    fn access(&mut self, cluster: usize, request: PeRequest, memory: usize, now: Cycle) {
+        self.pe_accesses.add(1);
+        let PeRequest { core, addr, op } = request;
+        let old = self.memories[memory].word(addr);
+        let hart = cluster * 8 + core as usize;
+        let (value, extra) = match op {
+            PeOp::Load if memory == PACKET => (old, extra::PACKET_LOAD),
+            PeOp::Load => (old, extra::HANDLER_LOAD),
+            PeOp::Store { value, mask } => {
+                self.memories[memory].set_word(addr, old & !mask | value & mask);
+                self.forget_reservations(addr);
+                (0, extra::STORE)
+            }
+            PeOp::Amo { .. } if memory == PACKET => (old, extra::AMO),
+            PeOp::Amo { amo: Amo::LoadReserved, .. } => {
+                self.reservations[hart] = Some(addr);
+                (old, extra::HANDLER_LOAD)
+            }
+            PeOp::Amo { amo: Amo::StoreConditional, operand } => {
+                let holds = self.reservations[hart] == Some(addr);
+                if holds {
+                    self.memories[memory].set_word(addr, operand);
+                    self.forget_reservations(addr);
+                }
+                self.reservations[hart] = None;
+                (u32::from(!holds), extra::STORE)
+            }
+            PeOp::Amo { amo, operand } => {
+                self.memories[memory].set_word(addr, amo.apply(old, operand));
+                self.forget_reservations(addr);
+                (old, extra::AMO)
+            }
+        };
+        if memory == HANDLER {
+            self.handler_free = now + if matches!(op, PeOp::Amo { .. }) { AMO_INTERVAL } else { HANDLER_INTERVAL };
+        }
+        self.reply_later(now + extra, cluster, PeReply { core, value });
+    }
+
+    fn forget_reservations(&mut self, addr: u32) {
+        self.reservations.iter_mut().for_each(|held| *held = held.filter(|&word| word != addr));
+    }
+
+    fn reply_later(&mut self, at: Cycle, cluster: usize, reply: PeReply) {
+        self.n_replies += 1;
+        self.replies.push(Reverse((at, self.n_replies, cluster, reply.core, reply.value)));
+    }
+
+    /// Single accesses that go elsewhere: to another cluster, to the control block, or nowhere.
+    fn pass_on(&mut self, now: Cycle) {
+        for cluster in 0..self.ports.pe.len() {
+            let Some(request) = self.ports.pe[cluster].0.peek().map(|request| *request) else { continue };
+            if self.memory_at(request.addr).is_some() {
+                continue;
+            }
+            let target = (request.addr.wrapping_sub(map::L1_BASE) / map::L1_STRIDE) as usize;
+            if let Some((remote, _)) = self.ports.remote.get(target) {
+                if !remote.has_room() {
+                    continue;
+                }
+                remote.send(RemoteRequest { from: cluster as u32, request });
+            } else {
+                let value = self.control_register(&request);
+                self.reply_later(now + extra::PACKET_LOAD, cluster, PeReply { core: request.core, value });
+            }
+            self.ports.pe[cluster].0.take().expect("just seen");
+        }
+        for (_, replies) in &self.ports.remote {
+            let Some(RemoteReply { to, reply, op }) = replies.take() else { continue };
+            let extra = match op {
+                PeOp::Load => extra::REMOTE_LOAD,
+                PeOp::Store { .. } => extra::REMOTE_STORE,
+                PeOp::Amo { .. } => extra::REMOTE_AMO,
+            };
+            self.n_replies += 1;
+            self.replies.push(Reverse((now + extra, self.n_replies, to as usize, reply.core, reply.value)));
+        }
+    }
+
+    fn control_register(&mut self, request: &PeRequest) -> u32 {
+        match request.addr.wrapping_sub(map::SOC_CONTROL) {
+            0x10 => self.info,
+            offset @ 0x80..0x90 => {
+                let register = &mut self.control[((offset - 0x80) / 4) as usize];
+                let old = *register;
+                if let PeOp::Store { value, mask } = request.op {
+                    *register = old & !mask | value & mask;
+                }
+                old
+            }
+            0..0x2000 => 0,
+            _ => {
+                self.faults.add(1);
+                0
+            }
+        }
+    }
+
+    fn send_replies(&mut self, now: Cycle) {
+        while let Some(&Reverse((at, _, cluster, core, value))) = self.replies.peek() {
+            if at > now {
+                break;
+            }
+            self.replies.pop();
+            self.ports.pe[cluster].1.send(PeReply { core, value });
+        }
+    }
+
+    fn serve_lines(&mut self, now: Cycle) {
+        let asking = (0..).zip(&self.ports.lines).filter(|(_, (requests, _))| requests.has_item());
+        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
+        if now >= self.program_free
+            && let Some(cluster) = self.program_turn.take(asking)
+        {
+            let (requests, replies) = &self.ports.lines[cluster as usize];
+            let LineRequest { addr } = requests.take().expect("just seen");
+            replies.send(LineReply { addr });
+            self.program_free = now + LINE_INTERVAL;
+        }
+    }
+
+    /// Bursts to addresses where no memory is.
+    fn refuse_bursts(&mut self) {
+        for (requests, replies) in self.ports.dma.iter().chain(&self.ports.bursts) {
+            let nowhere = requests.peek().is_some_and(|burst| self.memory_at(burst.addr()).is_none());
+            if nowhere && replies.has_room() {
+                self.faults.add(1);
+                replies.send(match requests.take().expect("just seen") {
+                    Burst::Read { tag, .. } => BurstReply::Data { tag, data: Box::default(), last: 0 },
+                    Burst::Write { tag, .. } => BurstReply::Written { tag, decoded: false },
+                });
+            }
+        }
+    }
+
+    fn next(&self, now: Cycle) -> Activity {
+        let waits = self.ports.pe.iter().any(|(requests, _)| requests.has_item())
+            || self.ports.dma.iter().chain(&self.ports.bursts).any(|(requests, _)| requests.has_item())
+            || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
+            || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
+        match self.replies.peek() {
+            _ if waits => Activity::Busy,
+            Some(&Reverse((at, ..))) => Activity::Until(at.max(now + 1)),
+            None => Activity::Idle,
+        }
+    }
+}
+
+/// Initiators whose next burst goes to this side of this memory and may be answered.
+fn burst_candidates(ports: &[(Rx<Burst>, Tx<BurstReply>)], memory: &Memory, side: usize) -> u64 {
+    let wants = |(requests, replies): &(Rx<Burst>, Tx<BurstReply>)| {
+        let fits = requests.peek().is_some_and(|burst| {
+            memory.contains(burst.addr()) && usize::from(matches!(*burst, Burst::Write { .. })) == side
+        });
+        fits && replies.has_room()
+    };
+    (0..).zip(ports).filter(|(_, port)| wants(port)).fold(0, |set, (i, _)| set | 1 << i)
+}
+
+impl Component for Memories {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        for memory in [HANDLER, PACKET] {
+            for side in [READ, WRITE] {
+                self.serve_near(memory, side, now);
+                self.serve_far(memory, side, now);
+            }
+        }
+        self.pass_on(now);
+        self.refuse_bursts();
+        self.send_replies(now);
+        self.serve_lines(now);
+        self.next(now)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        let p = &self.ports;
+        for (i, (requests, replies)) in p.pe.iter().enumerate() {
+            ports.input(&format!("pe[{i}]"), requests);
+            ports.output(&format!("pe_replies[{i}]"), replies);
+        }
+        for (i, (requests, replies)) in p.dma.iter().enumerate() {
+            ports.input(&format!("dma[{i}]"), requests);
+            ports.output(&format!("dma_replies[{i}]"), replies);
+        }
+        for (i, (requests, replies)) in p.bursts.iter().enumerate() {
+            ports.input(&format!("bursts[{i}]"), requests);
+            ports.output(&format!("burst_replies[{i}]"), replies);
+        }
+        for (i, (requests, replies)) in p.lines.iter().enumerate() {
+            ports.input(&format!("lines[{i}]"), requests);
+            ports.output(&format!("line_replies[{i}]"), replies);
+        }
+        for (i, (requests, replies)) in p.remote.iter().enumerate() {
+            ports.output(&format!("remote[{i}]"), requests);
+            ports.input(&format!("remote_replies[{i}]"), replies);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("pe_accesses", self.pe_accesses.total());
+        counters.add("faults", self.faults.total());
+    }
+}

@@ -1,0 +1,78 @@
+//! Single accesses of cores to what lies outside their cluster: the 64-bit PE interconnect.
+
+use isa::riscv::Amo;
+
+/// What to do with a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeOp {
+    /// Read it.
+    Load,
+    /// Replace the bits of `mask` by those of `value`.
+    Store {
+        /// In place within the word.
+        value: u32,
+        /// Bits that are written.
+        mask: u32,
+    },
+    /// Read and write in one.
+    Amo {
+        /// Which operation.
+        amo: Amo,
+        /// Its operand.
+        operand: u32,
+    },
+}
+
+/// An access, sent when it leaves its cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeRequest {
+    /// Issuing core of the cluster.
+    pub core: u32,
+    /// Word-aligned address.
+    pub addr: u32,
+    /// What to do.
+    pub op: PeOp,
+}
+
+/// Its answer, seen when it is back at the core's demultiplexer; the core goes on a cycle later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeReply {
+    /// Issuing core of the cluster.
+    pub core: u32,
+    /// The word read; of a store nothing that counts.
+    pub value: u32,
+}
+
+/// An access to a cluster's L1 or peripherals from another cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RemoteRequest {
+    /// Issuing cluster.
+    pub from: u32,
+    /// What it asks.
+    pub request: PeRequest,
+}
+
+/// Its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RemoteReply {
+    /// Issuing cluster.
+    pub to: u32,
+    /// The answer.
+    pub reply: PeReply,
+    /// What was done, which decides how long the way back takes.
+    pub op: PeOp,
+}
+
+/// A line that an instruction cache misses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineRequest {
+    /// First byte.
+    pub addr: u32,
+}
+
+/// The line has come; its bytes are known to the cluster, which shares the decoded program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineReply {
+    /// First byte.
+    pub addr: u32,
+}
