@@ -1,7 +1,15 @@
 //! The PsPIN NIC: packet handlers in C on clusters of RISC-V cores (Di Girolamo et al., ISCA 2021; RTL a49fec8).
 
+pub mod arbiter;
+pub mod dispatcher;
 pub mod events;
+pub mod mpq;
 pub mod params;
 pub mod protocol;
+pub mod scheduler;
+pub mod world;
+
+#[cfg(test)]
+mod testing;
 
 pub use params::{ParamError, PspinParams};
