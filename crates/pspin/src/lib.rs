@@ -3,7 +3,9 @@
 pub mod arbiter;
 pub mod dispatcher;
 pub mod events;
+pub mod inbound;
 pub mod mpq;
+pub mod nhi;
 pub mod params;
 pub mod protocol;
 pub mod scheduler;

@@ -198,7 +198,11 @@ mod tests {
 
     #[test]
     fn a_message_runs_header_payloads_completion() {
-        check(USUAL, "hpc", "10:5 11:5 12:5!", expect![[r#"
+        check(
+            USUAL,
+            "hpc",
+            "10:5 11:5 12:5!",
+            expect![[r#"
               13 cluster 1: Header 0 of 5
               28 cluster 1: Payload 0 of 5, frees it
               29 cluster 1: Payload 1 of 5, frees it
@@ -211,12 +215,17 @@ mod tests {
             scheduler.header_tasks 1
             scheduler.payload_tasks 3
             scheduler.completion_tasks 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_single_packet_runs_all_three() {
-        check(USUAL, "hpc", "10:6!", expect![[r#"
+        check(
+            USUAL,
+            "hpc",
+            "10:6!",
+            expect![[r#"
               13 cluster 2: Header 0 of 6
               28 cluster 2: Payload 0 of 6
               43 cluster 2: Completion 0 of 6, frees it
@@ -225,12 +234,17 @@ mod tests {
             scheduler.header_tasks 1
             scheduler.payload_tasks 1
             scheduler.completion_tasks 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
-        check(USUAL, "hpc", "10:1! 11:257!", expect![[r#"
+        check(
+            USUAL,
+            "hpc",
+            "10:1! 11:257!",
+            expect![[r#"
               13 cluster 1: Header 0 of 1
               28 cluster 1: Payload 0 of 1
               43 cluster 1: Completion 0 of 1, frees it
@@ -243,8 +257,13 @@ mod tests {
             scheduler.header_tasks 2
             scheduler.payload_tasks 2
             scheduler.completion_tasks 2
-        "#]]);
-        check(USUAL, "p", "10:1 11:1! 12:1!", expect![[r#"
+        "#]],
+        );
+        check(
+            USUAL,
+            "p",
+            "10:1 11:1! 12:1!",
+            expect![[r#"
               13 cluster 1: Payload 0 of 1, frees it
               14 cluster 1: Payload 1 of 1, frees it
               25 released 0
@@ -253,13 +272,18 @@ mod tests {
               41 released 2
             scheduler.hers 3
             scheduler.payload_tasks 3
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn queues_take_turns() {
         let scene = Scene { n_clusters: 1, max_tasks: 1, delay: 3, ..USUAL };
-        check(scene, "p", "10:3 10:9 11:3 11:2 12:9 12:3 30:9! 30:3! 31:2!", expect![[r#"
+        check(
+            scene,
+            "p",
+            "10:3 10:9 11:3 11:2 12:9 12:3 30:9! 30:3! 31:2!",
+            expect![[r#"
               13 cluster 0: Payload 0 of 3, frees it
               18 released 0
               20 cluster 0: Payload 1 of 9, frees it
@@ -280,13 +304,18 @@ mod tests {
               74 released 7
             scheduler.hers 9
             scheduler.payload_tasks 9
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_full_home_cluster_spills_to_the_emptiest() {
         let scene = Scene { max_tasks: 2, delay: 40, ..USUAL };
-        check(scene, "p", "10:1 11:1 12:1 13:1 14:1 15:1 16:1 17:1 18:1 19:1!", expect![[r#"
+        check(
+            scene,
+            "p",
+            "10:1 11:1 12:1 13:1 14:1 15:1 16:1 17:1 18:1 19:1!",
+            expect![[r#"
               13 cluster 1: Payload 0 of 1, frees it
               14 cluster 1: Payload 1 of 1, frees it
               15 cluster 0: Payload 2 of 1, frees it
@@ -310,13 +339,18 @@ mod tests {
             scheduler.hers 10
             scheduler.payload_tasks 10
             scheduler.tasks_away_from_home 6
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_full_queue_holds_back_all_requests() {
         let scene = Scene { shared_cells: 1, max_tasks: 1, n_clusters: 1, delay: 20, ..USUAL };
-        check(scene, "p", "10:1 11:1 12:1 13:1 14:1! 15:2!", expect![[r#"
+        check(
+            scene,
+            "p",
+            "10:1 11:1 12:1 13:1 14:1! 15:2!",
+            expect![[r#"
               13 cluster 0: Payload 0 of 1, frees it
               35 released 0
               37 cluster 0: Payload 1 of 1, frees it
@@ -332,6 +366,7 @@ mod tests {
             scheduler.her_stall_cycles 23
             scheduler.hers 6
             scheduler.payload_tasks 6
-        "#]]);
+        "#]],
+        );
     }
 }
