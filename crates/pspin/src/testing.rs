@@ -2,7 +2,9 @@
 
 use crate::nhi::NhiPort;
 use crate::params::PspinParams;
-use crate::protocol::{Burst, BurstReply, Context, Her, PacketId, Region, beats};
+use crate::protocol::{
+    Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
+};
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -99,4 +101,11 @@ impl Component for TestMemory {
         ports.input("requests", &self.requests);
         ports.output("replies", &self.replies);
     }
+}
+
+/// A command with these words, zeros behind; its packet is numbered as the core.
+pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
+    let mut all = [0; COMMAND_WORDS];
+    all[..words.len()].copy_from_slice(words);
+    Command { packet: PacketId(u64::from(id.core)), id, target, generate_event: false, words: all }
 }

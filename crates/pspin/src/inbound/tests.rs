@@ -57,7 +57,11 @@ fn mark(eom: bool) -> &'static str {
 
 #[test]
 fn a_request_follows_the_last_beat_by_four_cycles() {
-    check(4096, "64!", "40:0", expect![[r#"
+    check(
+        4096,
+        "64!",
+        "40:0",
+        expect![[r#"
            6 l2: write 64 at 0x1c400000
           10 her 0 at 0x1c400000 of 64!
           40 packet 0 done, stored from 5, her 10
@@ -69,8 +73,13 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         inbound.latency_max 35
         inbound.first_done_cycle 40
         inbound.last_done_cycle 40
-    "#]]);
-    check(4096, "1024!", "40:0", expect![[r#"
+    "#]],
+    );
+    check(
+        4096,
+        "1024!",
+        "40:0",
+        expect![[r#"
            6 l2: write 1024 at 0x1c400000
           25 her 0 at 0x1c400000 of 1024!
           40 packet 0 done, stored from 5, her 25
@@ -82,12 +91,17 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         inbound.latency_max 35
         inbound.first_done_cycle 40
         inbound.last_done_cycle 40
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn packets_are_written_one_beat_a_cycle() {
-    check(4096, "64 64 512 512 64+20 64@90!", "", expect![[r#"
+    check(
+        4096,
+        "64 64 512 512 64+20 64@90!",
+        "",
+        expect![[r#"
            6 l2: write 64 at 0x1c400000
            7 l2: write 64 at 0x1c400040
            8 l2: write 512 at 0x1c400080
@@ -102,12 +116,17 @@ fn packets_are_written_one_beat_a_cycle() {
           95 her 5 at 0x1c4004c0 of 64!
         inbound.packets 6
         inbound.bytes 1280
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_packet_above_a_page_is_written_in_bursts() {
-    check(16_384, "64 9000!", "", expect![[r#"
+    check(
+        16_384,
+        "64 9000!",
+        "",
+        expect![[r#"
            6 l2: write 64 at 0x1c400000
            7 l2: write 4032 at 0x1c400040
           10 her 0 at 0x1c400000 of 64
@@ -116,12 +135,17 @@ fn a_packet_above_a_page_is_written_in_bursts() {
          151 her 1 at 0x1c400040 of 9000!
         inbound.packets 2
         inbound.bytes 9064
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_full_ring_waits_for_its_oldest_packet() {
-    check(256, "100 64 64 10!", "40:128 50:0", expect![[r#"
+    check(
+        256,
+        "100 64 64 10!",
+        "40:128 50:0",
+        expect![[r#"
            6 l2: write 100 at 0x1c400000
            8 l2: write 64 at 0x1c400080
            9 l2: write 64 at 0x1c4000c0
@@ -141,12 +165,17 @@ fn a_full_ring_waits_for_its_oldest_packet() {
         inbound.latency_max 45
         inbound.first_done_cycle 40
         inbound.last_done_cycle 50
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_never_fits_is_dropped() {
-    check(32_768, "0 40000 20000 64!", "", expect![[r#"
+    check(
+        32_768,
+        "0 40000 20000 64!",
+        "",
+        expect![[r#"
            9 l2: write 64 at 0x1c400000
           13 her 3 at 0x1c400000 of 64!
         inbound.packets 1
@@ -154,5 +183,6 @@ fn what_never_fits_is_dropped() {
         inbound.dropped_empty 1
         inbound.dropped_too_large 1
         inbound.dropped_transfer_too_large 1
-    "#]]);
+    "#]],
+    );
 }
