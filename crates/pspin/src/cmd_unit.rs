@@ -182,28 +182,40 @@ mod tests {
 
     #[test]
     fn a_command_takes_a_cycle_and_clusters_take_turns() {
-        check(7, ["10:0h 10:1h 10:2n", "10:0h 10:1n 11:2d"], |_| true, "", expect![[r#"
-              11 dma 0.0.0
-              12 dma 1.0.0
-              13 dma 0.1.0
-              13 nic 1.1.0
-              14 direct 1.2.0
-              14 nic 0.2.0
-        "#]]);
+        check(
+            7,
+            ["10:0h 10:1h 10:2n", "10:0h 10:1n 11:2d"],
+            |_| true,
+            "",
+            expect![[r#"
+                  11 dma 0.0.0
+                  12 dma 1.0.0
+                  13 dma 0.1.0
+                  13 nic 1.1.0
+                  14 direct 1.2.0
+                  14 nic 0.2.0
+            "#]],
+        );
     }
 
     #[test]
     fn a_unit_gets_no_more_than_it_may_have_in_flight() {
-        check(2, ["10:0h 11:1h 12:2h 13:3n", "30:0n"], |_| true, "20:00h 25:01h 40:02h", expect![[r#"
-              11 dma 0.0.0
-              12 dma 0.1.0
-              21 answer to 0: 0.0.0
-              22 dma 0.2.0
-              23 nic 0.3.0
-              26 answer to 0: 0.1.0
-              31 nic 1.0.0
-              41 answer to 0: 0.2.0
-        "#]]);
+        check(
+            2,
+            ["10:0h 11:1h 12:2h 13:3n", "30:0n"],
+            |_| true,
+            "20:00h 25:01h 40:02h",
+            expect![[r#"
+                  11 dma 0.0.0
+                  12 dma 0.1.0
+                  21 answer to 0: 0.0.0
+                  22 dma 0.2.0
+                  23 nic 0.3.0
+                  26 answer to 0: 0.1.0
+                  31 nic 1.0.0
+                  41 answer to 0: 0.2.0
+            "#]],
+        );
     }
 
     #[test]
@@ -232,13 +244,19 @@ mod tests {
 
     #[test]
     fn a_full_unit_holds_back_its_commands() {
-        check(7, ["1:0h 2:1h 3:2h 4:3h 5:4n", "9:0n"], |cycle| cycle > 20, "", expect![[r#"
-              21 dma 0.0.0
-              21 nic 1.0.0
-              22 dma 0.1.0
-              23 dma 0.2.0
-              24 dma 0.3.0
-              25 nic 0.4.0
-        "#]]);
+        check(
+            7,
+            ["1:0h 2:1h 3:2h 4:3h 5:4n", "9:0n"],
+            |cycle| cycle > 20,
+            "",
+            expect![[r#"
+                  21 dma 0.0.0
+                  21 nic 1.0.0
+                  22 dma 0.1.0
+                  23 dma 0.2.0
+                  24 dma 0.3.0
+                  25 nic 0.4.0
+            "#]],
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
+use crate::activity::{after, sooner};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::nhi::{L2_PACKET_BASE, NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Feedback, Her, PacketId};
@@ -274,12 +275,7 @@ impl Component for Inbound {
         changed |= self.send_her(now);
         // Last, since room that is freed now is usable from the next cycle on.
         changed |= self.take_feedback(now);
-        match (taking, sending) {
-            _ if changed => Activity::Busy,
-            (Activity::Busy, _) | (_, Activity::Busy) => Activity::Busy,
-            (Activity::Until(a), Activity::Until(b)) => Activity::Until(a.min(b)),
-            (Activity::Idle, other) | (other, Activity::Idle) => other,
-        }
+        sooner(after(changed), sooner(taking, sending))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -109,3 +109,8 @@ pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
     all[..words.len()].copy_from_slice(words);
     Command { packet: PacketId(u64::from(id.core)), id, target, generate_event: false, words: all }
 }
+
+/// The first command of a core of cluster 0.
+pub fn id(core: usize) -> CommandId {
+    CommandId { cluster: 0, core: core as u8, local: 0 }
+}
