@@ -18,6 +18,8 @@ events! {
     PACKET_IN = "packet_in" ["packet", "msgid", "bytes"];
     /// A packet found no room in L2 packet memory for the first time; it is tried again each cycle.
     PACKET_STALLED = "packet_stalled" ["packet"];
+    /// A packet was not taken; `reason` is a [`crate::inbound::DropReason`].
+    PACKET_DROPPED = "packet_dropped" ["packet", "reason"];
     /// Its handler execution request was handed to the message queues.
     HER_SENT = "her_sent" ["packet", "eom"];
     /// The message queue engine handed a task to the dispatcher.

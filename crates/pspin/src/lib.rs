@@ -1,7 +1,20 @@
 //! The PsPIN NIC: packet handlers in C on clusters of RISC-V cores (Di Girolamo et al., ISCA 2021; RTL a49fec8).
 
+mod activity;
+pub mod arbiter;
+pub mod cmd_unit;
+pub mod dispatcher;
 pub mod events;
+pub mod inbound;
+pub mod mpq;
+pub mod nhi;
+pub mod outbound;
 pub mod params;
 pub mod protocol;
+pub mod scheduler;
+pub mod world;
+
+#[cfg(test)]
+mod testing;
 
 pub use params::{ParamError, PspinParams};

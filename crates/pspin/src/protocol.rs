@@ -213,3 +213,7 @@ pub enum BurstReply {
         decoded: bool,
     },
 }
+
+/// All cores of a cluster have reached their driver for the first time; sent once by each cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClusterActive;

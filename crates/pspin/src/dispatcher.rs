@@ -1,0 +1,108 @@
+//! Task dispatcher: which cluster runs a task.
+
+use crate::arbiter::RoundRobin;
+use crate::events::{TASK_DISPATCHED, TASK_SENT};
+use crate::mpq::MpqEngine;
+use crate::protocol::{Feedback, Task};
+use kernel::trace::{Counter, Tracer};
+use kernel::{CounterList, Cycle, Ports, Rx, Tx};
+
+/// Hands tasks to clusters and collects their feedback. Part of [`crate::scheduler::PacketScheduler`].
+///
+/// A task goes to its home cluster, `msgid % n_clusters`, as long as that one has fewer than the most tasks it may have
+/// and takes it at once, else to the cluster with the fewest tasks among those that take it at once (the lowest of
+/// equals). If none takes it, the task waits for cluster 0 and nothing overtakes it.
+///
+/// Ports:    `tasks[c]` out and `feedbacks[c]` in for each cluster, up to 1 task and 1 feedback a cycle in all.
+/// Timing:   a task leaves in the cycle in which it is at the engine's output, the channel being free.
+/// Fairness: feedback is taken from the clusters in turn.
+/// Source:   PsPIN RTL a49fec8, `scheduler.sv`. The channels stand for its spill registers: capacity 2, latency 1.
+pub struct Dispatcher {
+    max_tasks: u32,
+    tasks: Vec<Tx<Task>>,
+    feedbacks: Vec<Rx<Feedback>>,
+    /// Tasks of each cluster whose feedback is not back.
+    occupancy: Vec<u32>,
+    /// Waits for cluster 0.
+    pinned: Option<Task>,
+    arbiter: RoundRobin,
+    away_from_home: Counter,
+}
+
+impl Dispatcher {
+    /// Up to `max_tasks` tasks in each cluster.
+    pub fn new(max_tasks: u32, tasks: Vec<Tx<Task>>, feedbacks: Vec<Rx<Feedback>>) -> Self {
+        assert!(!tasks.is_empty(), "a dispatcher needs a cluster");
+        assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
+        let occupancy = vec![0; tasks.len()];
+        let (arbiter, away_from_home) = (RoundRobin::default(), Counter::default());
+        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, arbiter, away_from_home }
+    }
+
+    /// Hands on the task that waits, if it can go. Returns whether anything changed.
+    pub fn dispatch(&mut self, engine: &mut MpqEngine, now: Cycle, trace: &Tracer) -> bool {
+        if self.pinned.is_some() {
+            return self.release_pinned(now, trace);
+        }
+        let Some(home) = engine.task().map(|task| usize::from(task.msgid) % self.tasks.len()) else { return false };
+        let takes: [bool; MAX_CLUSTERS] = std::array::from_fn(|c| self.tasks.get(c).is_some_and(Tx::has_room));
+        let least = (0..self.tasks.len()).filter(|&c| takes[c]).min_by_key(|&c| self.occupancy[c]);
+        let target = least.unwrap_or(0);
+        if self.occupancy[target] >= self.max_tasks {
+            return false;
+        }
+        let at_home = takes[home] && self.occupancy[home] < self.max_tasks;
+        let target = if at_home { home } else { target };
+        let task = engine.take_task().expect("a task waits");
+        self.occupancy[target] += 1;
+        self.away_from_home.add(u64::from(target != home));
+        trace.emit(&TASK_SENT, now, &[task.packet.0, task.stage as u64]);
+        match takes[target] {
+            true => self.send(target, task, now, trace),
+            false => self.pinned = Some(task),
+        }
+        true
+    }
+
+    /// The next feedback and its cluster, if there is any.
+    pub fn collect(&mut self) -> Option<(usize, Feedback)> {
+        let n = self.feedbacks.len();
+        let cluster = self.arbiter.choose(n, |c| self.feedbacks[c].has_item())?;
+        self.arbiter.granted(cluster);
+        self.feedbacks[cluster].take().map(|feedback| (cluster, feedback))
+    }
+
+    /// A task of this cluster has ended.
+    pub fn ended(&mut self, cluster: usize) {
+        assert!(self.occupancy[cluster] > 0, "cluster {cluster} ends a task that it was given");
+        self.occupancy[cluster] -= 1;
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.outputs("tasks", &self.tasks);
+        ports.inputs("feedbacks", &self.feedbacks);
+    }
+
+    /// Names the counters.
+    pub fn counters(&self, counters: &mut CounterList) {
+        counters.add("tasks_away_from_home", self.away_from_home.total());
+    }
+
+    fn release_pinned(&mut self, now: Cycle, trace: &Tracer) -> bool {
+        if !self.tasks[0].has_room() {
+            return false;
+        }
+        let task = self.pinned.take().expect("a task is pinned");
+        self.send(0, task, now, trace);
+        true
+    }
+
+    fn send(&mut self, cluster: usize, task: Task, now: Cycle, trace: &Tracer) {
+        trace.emit(&TASK_DISPATCHED, now, &[task.packet.0, task.stage as u64, cluster as u64]);
+        self.tasks[cluster].send(task);
+    }
+}
+
+/// The most clusters there can be: a command's identity has 2 bits for them.
+const MAX_CLUSTERS: usize = 4;

@@ -1,0 +1,317 @@
+//! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
+
+use crate::activity::{after, sooner};
+use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
+use crate::nhi::{L2_PACKET_BASE, NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Feedback, Her, PacketId};
+use crate::world::{Arrival, Completions, PacketDone, PacketSource};
+use kernel::trace::{Counter, Tracer};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+mod ring;
+use ring::Ring;
+
+/// Fixed properties of an [`Inbound`] engine.
+#[derive(Clone, Copy, Debug)]
+pub struct InboundParams {
+    /// Bytes of L2 packet memory.
+    pub ring_bytes: u32,
+    /// Most bytes of a packet that fit into an L1 packet ring.
+    pub max_xfer_bytes: u32,
+}
+
+/// The ports of an [`Inbound`] engine.
+pub struct InboundPorts {
+    /// One from each cluster, which sends once all its cores wait for a task; latency 1.
+    pub active: Vec<Rx<ClusterActive>>,
+    /// To the message queues; capacity 2, latency 1.
+    pub hers: Tx<Her>,
+    /// Ends of tasks that free a packet.
+    pub released: Rx<Feedback>,
+    /// To L2.
+    pub nhi: NhiMaster,
+}
+
+/// Why a packet was not taken; the value of the event's `reason`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropReason {
+    /// It has no bytes.
+    Empty = 0,
+    /// It is larger than L2 packet memory.
+    TooLarge = 1,
+    /// More of it is to be copied to L1 than a packet ring there holds.
+    TransferTooLarge = 2,
+}
+
+/// A packet in L2 packet memory.
+struct Stored {
+    packet: PacketId,
+    user: u64,
+    arrival: Cycle,
+    /// Bursts that are not acknowledged.
+    bursts_left: u32,
+    /// Until it is sent.
+    her: Option<Her>,
+    her_at: Cycle,
+}
+
+/// Takes packets from the world one by one, once all clusters are active.
+///
+/// Ports:    `active[c]`, `released` in, `hers` out, a master on the NIC-host interconnect.
+/// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
+///           seen by the queues in w + 1. Feedback in cycle f: the room can be used in f + 1.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`.
+/// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
+///           blocks the ring for ever; a packet that can never find room, or whose copy none in L1, is dropped;
+///           a ring that is empty gives all its room.
+pub struct Inbound {
+    params: InboundParams,
+    active: Vec<Rx<ClusterActive>>,
+    hers: Tx<Her>,
+    released: Rx<Feedback>,
+    nhi: NhiMaster,
+    source: Box<dyn PacketSource>,
+    completions: Box<dyn Completions>,
+    trace: Tracer,
+
+    inactive: usize,
+    /// The packet to be taken next.
+    arriving: Option<Arrival>,
+    /// From when it may be taken.
+    next_at: Cycle,
+    /// Since when it has found no room.
+    stalled_since: Option<Cycle>,
+    n_seen: u64,
+    ring: Ring<Stored>,
+    /// Write bursts that wait for the bus.
+    bursts: VecDeque<(u32, Box<[u8]>)>,
+    /// Position in order of arrival of the packet whose write response, and whose request, is next.
+    n_written: u64,
+    n_requested: u64,
+
+    stats: Stats,
+}
+
+#[derive(Default)]
+struct Stats {
+    packets: Counter,
+    bytes: Counter,
+    dropped: [Counter; 3],
+    stall_cycles: Counter,
+    done: Counter,
+    latency_cycles: Counter,
+    latency_min: Option<Cycle>,
+    latency_max: Cycle,
+    first_done: Option<Cycle>,
+    last_done: Cycle,
+}
+
+impl Inbound {
+    /// An engine between the world's `source` and `completions`.
+    pub fn new(
+        params: InboundParams,
+        ports: InboundPorts,
+        source: Box<dyn PacketSource>,
+        completions: Box<dyn Completions>,
+        trace: Tracer,
+    ) -> Self {
+        Inbound {
+            params,
+            inactive: ports.active.len(),
+            active: ports.active,
+            hers: ports.hers,
+            released: ports.released,
+            nhi: ports.nhi,
+            source,
+            completions,
+            trace,
+            arriving: None,
+            next_at: 0,
+            stalled_since: None,
+            n_seen: 0,
+            ring: Ring::new(params.ring_bytes),
+            bursts: VecDeque::new(),
+            n_written: 0,
+            n_requested: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Acknowledged bursts, in order.
+    fn take_replies(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(reply) = self.nhi.reply() {
+            assert!(matches!(reply, BurstReply::Written { decoded: true, .. }), "packet memory takes all writes");
+            let stored = self.ring.get_mut(self.n_written);
+            stored.bursts_left -= 1;
+            self.n_written += u64::from(stored.bursts_left == 0);
+            changed = true;
+        }
+        changed
+    }
+
+    /// Takes the next packet if its time has come and there is room.
+    fn take_packet(&mut self, now: Cycle) -> Activity {
+        if now < self.next_at {
+            return Activity::Until(self.next_at);
+        }
+        if self.arriving.is_none() {
+            self.arriving = self.source.next();
+        }
+        let Some(arriving) = &self.arriving else { return Activity::Idle };
+        if now < arriving.earliest {
+            return Activity::Until(arriving.earliest);
+        }
+        if let Some(reason) = self.refused(arriving) {
+            self.next_at = now + arriving.gap.max(1);
+            self.stats.dropped[reason as usize].add(1);
+            self.trace.emit(&PACKET_DROPPED, now, &[self.n_seen, reason as u64]);
+            self.n_seen += 1;
+            self.arriving = None;
+            return Activity::Busy;
+        }
+        let size = arriving.bytes.len() as u32;
+        let Some(offset) = self.ring.find_room(size.next_multiple_of(BEAT_BYTES)) else {
+            if self.stalled_since.is_none() {
+                self.stalled_since = Some(now);
+                self.trace.emit(&PACKET_STALLED, now, &[self.n_seen]);
+            }
+            return Activity::Idle;
+        };
+        let arriving = self.arriving.take().expect("a packet arrives");
+        self.store(now, arriving, offset);
+        Activity::Busy
+    }
+
+    fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
+        match arriving.bytes.len() {
+            0 => Some(DropReason::Empty),
+            size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
+            _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
+            _ => None,
+        }
+    }
+
+    fn store(&mut self, now: Cycle, arriving: Arrival, offset: u32) {
+        let Arrival { gap, bytes, msgid, eom, xfer_size, context, user, .. } = arriving;
+        let (packet, addr, size) = (PacketId(self.n_seen), L2_PACKET_BASE + offset, bytes.len() as u32);
+        self.n_seen += 1;
+        self.next_at = now + gap.max(1);
+        let waited = self.stalled_since.take().map_or(0, |since| now - since);
+        self.stats.stall_cycles.add(waited);
+        self.stats.packets.add(1);
+        self.stats.bytes.add(u64::from(size));
+        self.trace.emit(&PACKET_IN, now, &[packet.0, u64::from(msgid), u64::from(size)]);
+        let before = self.bursts.len();
+        self.queue_bursts(addr, bytes);
+        let bursts_left = (self.bursts.len() - before) as u32;
+        let her = Some(Her { packet, msgid, eom, addr, size, xfer_size, context });
+        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0 };
+        self.ring.push(offset, size.next_multiple_of(BEAT_BYTES), stored);
+    }
+
+    /// Cuts a packet at pages; one that lies within a page is not copied.
+    fn queue_bursts(&mut self, addr: u32, bytes: Box<[u8]>) {
+        let size = bytes.len() as u32;
+        if burst_bytes(addr, size) == size {
+            return self.bursts.push_back((addr, bytes));
+        }
+        let first = (PAGE_BYTES - addr % PAGE_BYTES) as usize;
+        let (head, rest) = bytes.split_at(first);
+        self.bursts.push_back((addr, head.into()));
+        let pages = rest.chunks(PAGE_BYTES as usize).zip((addr + first as u32..).step_by(PAGE_BYTES as usize));
+        self.bursts.extend(pages.map(|(page, addr)| (addr, page.into())));
+    }
+
+    fn send_burst(&mut self, now: Cycle) -> Activity {
+        let Some((addr, _)) = self.bursts.front() else { return Activity::Idle };
+        match self.nhi.write_ready(now, *addr).expect("packet memory is mapped") {
+            Ready::Later => Activity::Idle,
+            Ready::At(cycle) => Activity::Until(cycle),
+            Ready::Now => {
+                let (addr, data) = self.bursts.pop_front().expect("a burst waits");
+                self.nhi.write(now, 0, addr, data, true);
+                Activity::Busy
+            }
+        }
+    }
+
+    fn send_her(&mut self, now: Cycle) -> bool {
+        if self.n_requested == self.n_written || !self.hers.has_room() {
+            return false;
+        }
+        let stored = self.ring.get_mut(self.n_requested);
+        let her = stored.her.take().expect("a request is sent once");
+        stored.her_at = now + 1;
+        self.trace.emit(&HER_SENT, now + 1, &[her.packet.0, u64::from(her.eom)]);
+        self.hers.send(her);
+        self.n_requested += 1;
+        true
+    }
+
+    fn take_feedback(&mut self, now: Cycle) -> bool {
+        let Some(feedback) = self.released.take() else { return false };
+        let offset = feedback.pkt_addr.wrapping_sub(L2_PACKET_BASE);
+        let stored = self.ring.free(offset).expect("feedback names a packet in the ring");
+        let Stored { packet, user, arrival, her_at, .. } = *stored;
+        self.stats.done(now, now - arrival);
+        self.trace.emit(&PACKET_DONE, now, &[packet.0]);
+        self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now });
+        self.ring.reclaim();
+        true
+    }
+}
+
+impl Component for Inbound {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.inactive -= self.active.iter().filter(|active| active.take().is_some()).count();
+        if self.inactive > 0 {
+            return Activity::Idle;
+        }
+        let mut changed = self.take_replies();
+        let taking = self.take_packet(now);
+        let sending = self.send_burst(now);
+        changed |= self.send_her(now);
+        // Last, since room that is freed now is usable from the next cycle on.
+        changed |= self.take_feedback(now);
+        sooner(after(changed), sooner(taking, sending))
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.inputs("active", &self.active);
+        ports.output("hers", &self.hers);
+        ports.input("released", &self.released);
+        self.nhi.ports(ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let stats = &self.stats;
+        counters.add("packets", stats.packets.total());
+        counters.add("bytes", stats.bytes.total());
+        counters.add("dropped_empty", stats.dropped[DropReason::Empty as usize].total());
+        counters.add("dropped_too_large", stats.dropped[DropReason::TooLarge as usize].total());
+        counters.add("dropped_transfer_too_large", stats.dropped[DropReason::TransferTooLarge as usize].total());
+        counters.add("stall_cycles", stats.stall_cycles.total());
+        counters.add("done", stats.done.total());
+        counters.add("latency_cycles", stats.latency_cycles.total());
+        counters.add("latency_min", stats.latency_min.unwrap_or(0));
+        counters.add("latency_max", stats.latency_max);
+        counters.add("first_done_cycle", stats.first_done.unwrap_or(0));
+        counters.add("last_done_cycle", stats.last_done);
+    }
+}
+
+impl Stats {
+    fn done(&mut self, now: Cycle, latency: Cycle) {
+        self.done.add(1);
+        self.latency_cycles.add(latency);
+        self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
+        self.latency_max = self.latency_max.max(latency);
+        self.first_done.get_or_insert(now);
+        self.last_done = now;
+    }
+}
+
+#[cfg(test)]
+mod tests;

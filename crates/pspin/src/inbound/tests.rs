@@ -1,0 +1,188 @@
+use super::*;
+use crate::nhi::NhiMap;
+use crate::testing::{TestMemory, context, params};
+use expect_test::{Expect, expect};
+use std::rc::Rc;
+use testkit::bench;
+
+/// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message.
+fn arrivals(script: &str) -> Vec<Arrival> {
+    let context = context("p");
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let arrival = |word: &str| {
+        let (word, eom) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
+        let (word, gap) = word.split_once('+').map_or((word, 0), |(word, gap)| (word, number(gap)));
+        let (size, earliest) = word.split_once('@').map_or((word, 0), |(size, at)| (size, number(at)));
+        let (size, context) = (number(size), Rc::clone(&context));
+        let bytes = vec![7; size as usize].into();
+        Arrival { earliest, gap, bytes, msgid: 3, eom, xfer_size: size as u32, context, user: 0 }
+    };
+    script.split_whitespace().map(arrival).collect()
+}
+
+/// All clusters are active from cycle 5 on; `feedback` is words of `cycle:offset`.
+fn check(ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
+    let log = bench(60_000, |bench| {
+        let active = [3, 5].map(|cycle| bench.input(&format!("active {cycle}"), 1, vec![(cycle, ClusterActive)]));
+        let released = feedback.split_whitespace().map(|word| {
+            let (cycle, offset) = word.split_once(':').expect("a colon");
+            let pkt_addr = L2_PACKET_BASE + offset.parse::<u32>().expect("an offset");
+            let feedback = Feedback { packet: PacketId(0), msgid: 3, pkt_addr, pkt_size: 1, trigger_feedback: true };
+            (cycle.parse().expect("a cycle"), feedback)
+        });
+        let show = |her: &Her| format!("{} at {:#x} of {}{}", her.packet.0, her.addr, her.size, mark(her.eom));
+        let ports = InboundPorts {
+            active: active.into(),
+            hers: bench.output("her", 2, |_| true, show),
+            released: bench.input("released", 2, released.collect()),
+            nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
+        };
+        let log = bench.log.clone();
+        let done = move |done: PacketDone| {
+            let PacketDone { packet, nic_arrival, her, feedback, .. } = done;
+            log.note(feedback, format!("packet {} done, stored from {nic_arrival}, her {her}", packet.0));
+        };
+        let params = InboundParams { ring_bytes, max_xfer_bytes: 16_384 };
+        let trace = bench.tracer("inbound");
+        let source = Box::new(arrivals(script).into_iter());
+        bench.add("inbound", Inbound::new(params, ports, source, Box::new(done), trace));
+        bench.log_counters();
+    });
+    want.assert_eq(&log);
+}
+
+fn mark(eom: bool) -> &'static str {
+    if eom { "!" } else { "" }
+}
+
+#[test]
+fn a_request_follows_the_last_beat_by_four_cycles() {
+    check(
+        4096,
+        "64!",
+        "40:0",
+        expect![[r#"
+           6 l2: write 64 at 0x1c400000
+          10 her 0 at 0x1c400000 of 64!
+          40 packet 0 done, stored from 5, her 10
+        inbound.packets 1
+        inbound.bytes 64
+        inbound.done 1
+        inbound.latency_cycles 35
+        inbound.latency_min 35
+        inbound.latency_max 35
+        inbound.first_done_cycle 40
+        inbound.last_done_cycle 40
+    "#]],
+    );
+    check(
+        4096,
+        "1024!",
+        "40:0",
+        expect![[r#"
+           6 l2: write 1024 at 0x1c400000
+          25 her 0 at 0x1c400000 of 1024!
+          40 packet 0 done, stored from 5, her 25
+        inbound.packets 1
+        inbound.bytes 1024
+        inbound.done 1
+        inbound.latency_cycles 35
+        inbound.latency_min 35
+        inbound.latency_max 35
+        inbound.first_done_cycle 40
+        inbound.last_done_cycle 40
+    "#]],
+    );
+}
+
+#[test]
+fn packets_are_written_one_beat_a_cycle() {
+    check(
+        4096,
+        "64 64 512 512 64+20 64@90!",
+        "",
+        expect![[r#"
+           6 l2: write 64 at 0x1c400000
+           7 l2: write 64 at 0x1c400040
+           8 l2: write 512 at 0x1c400080
+          10 her 0 at 0x1c400000 of 64
+          11 her 1 at 0x1c400040 of 64
+          16 l2: write 512 at 0x1c400280
+          19 her 2 at 0x1c400080 of 512
+          24 l2: write 64 at 0x1c400480
+          27 her 3 at 0x1c400280 of 512
+          28 her 4 at 0x1c400480 of 64
+          91 l2: write 64 at 0x1c4004c0
+          95 her 5 at 0x1c4004c0 of 64!
+        inbound.packets 6
+        inbound.bytes 1280
+    "#]],
+    );
+}
+
+#[test]
+fn a_packet_above_a_page_is_written_in_bursts() {
+    check(
+        16_384,
+        "64 9000!",
+        "",
+        expect![[r#"
+           6 l2: write 64 at 0x1c400000
+           7 l2: write 4032 at 0x1c400040
+          10 her 0 at 0x1c400000 of 64
+          70 l2: write 4096 at 0x1c401000
+         134 l2: write 872 at 0x1c402000
+         151 her 1 at 0x1c400040 of 9000!
+        inbound.packets 2
+        inbound.bytes 9064
+    "#]],
+    );
+}
+
+#[test]
+fn a_full_ring_waits_for_its_oldest_packet() {
+    check(
+        256,
+        "100 64 64 10!",
+        "40:128 50:0",
+        expect![[r#"
+           6 l2: write 100 at 0x1c400000
+           8 l2: write 64 at 0x1c400080
+           9 l2: write 64 at 0x1c4000c0
+          11 her 0 at 0x1c400000 of 100
+          12 her 1 at 0x1c400080 of 64
+          13 her 2 at 0x1c4000c0 of 64
+          40 packet 1 done, stored from 6, her 12
+          50 packet 0 done, stored from 5, her 11
+          52 l2: write 10 at 0x1c400000
+          56 her 3 at 0x1c400000 of 10!
+        inbound.packets 4
+        inbound.bytes 238
+        inbound.stall_cycles 43
+        inbound.done 2
+        inbound.latency_cycles 79
+        inbound.latency_min 34
+        inbound.latency_max 45
+        inbound.first_done_cycle 40
+        inbound.last_done_cycle 50
+    "#]],
+    );
+}
+
+#[test]
+fn what_never_fits_is_dropped() {
+    check(
+        32_768,
+        "0 40000 20000 64!",
+        "",
+        expect![[r#"
+           9 l2: write 64 at 0x1c400000
+          13 her 3 at 0x1c400000 of 64!
+        inbound.packets 1
+        inbound.bytes 64
+        inbound.dropped_empty 1
+        inbound.dropped_too_large 1
+        inbound.dropped_transfer_too_large 1
+    "#]],
+    );
+}

@@ -1,0 +1,290 @@
+//! The initiator's side of the NIC-host interconnect (512 bit), which itself has no registers.
+
+use crate::params::PspinParams;
+use crate::protocol::{Burst, BurstReply, beats};
+use kernel::{Cycle, Ports, Rx, Tx};
+
+/// First byte of L2 handler memory.
+pub const L2_HANDLER_BASE: u32 = 0x1c00_0000;
+/// First byte of L2 packet memory.
+pub const L2_PACKET_BASE: u32 = 0x1c40_0000;
+/// First byte of cluster 0's L1; each further cluster is [`L1_STRIDE`] above.
+pub const L1_BASE: u32 = 0x1000_0000;
+/// From one cluster's L1 to the next.
+pub const L1_STRIDE: u32 = 0x40_0000;
+/// From L1 to its alias.
+pub const L1_ALIAS: u32 = 0x10_0000;
+/// Bursts do not cross a multiple of this.
+pub const PAGE_BYTES: u32 = 4096;
+
+/// Bursts of one initiator and direction under way to L2 packet memory, and to each other target: what the identity
+/// remappers before the targets let through for one identity (PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`).
+const PACKET_BURSTS: u32 = 8;
+const OTHER_BURSTS: u32 = 2;
+
+/// Nothing answers at this address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("nothing answers at NIC address {addr:#010x}")]
+pub struct Undecoded {
+    /// The first such byte.
+    pub addr: u32,
+}
+
+/// Which memories answer where.
+#[derive(Clone, Debug)]
+pub struct NhiMap {
+    /// First byte, size and target of each window.
+    windows: Vec<(u32, u32, Target)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    Handler,
+    Packet,
+    L1(usize),
+}
+
+impl NhiMap {
+    /// L2 alone, as the inbound engine sees it.
+    pub fn l2(params: &PspinParams) -> Self {
+        let handler = (L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
+        NhiMap { windows: vec![handler, (L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
+    }
+
+    /// L2 and the L1 of each cluster with its alias.
+    pub fn all(params: &PspinParams) -> Self {
+        let mut map = NhiMap::l2(params);
+        for cluster in 0..params.n_clusters {
+            let base = L1_BASE + cluster * L1_STRIDE;
+            let target = Target::L1(cluster as usize);
+            map.windows.extend([base, base + L1_ALIAS].map(|base| (base, params.cluster.l1_bytes, target)));
+        }
+        map
+    }
+
+    fn window(&self, addr: u32) -> Result<(u32, u32, Target), Undecoded> {
+        let found = self.windows.iter().find(|(base, size, _)| addr.wrapping_sub(*base) < *size);
+        found.copied().ok_or(Undecoded { addr })
+    }
+
+    /// Whether all of `size` bytes from `addr` on are somewhere; the range may span adjacent memories.
+    pub fn check(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
+        let end = u64::from(addr) + u64::from(size);
+        let mut next = u64::from(addr);
+        while next < end {
+            let at = u32::try_from(next).map_err(|_| Undecoded { addr: u32::MAX })?;
+            let (base, window, _) = self.window(at)?;
+            next = u64::from(base) + u64::from(window);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes from `addr` on that a burst may cover: up to `size`, within a page.
+pub fn burst_bytes(addr: u32, size: u32) -> u32 {
+    size.min(PAGE_BYTES - addr % PAGE_BYTES)
+}
+
+/// The channels to and from one target; capacity 2 or more, latency 1 for the requests.
+pub struct NhiPort {
+    /// To the target.
+    pub requests: Tx<Burst>,
+    /// From the target.
+    pub replies: Rx<BurstReply>,
+}
+
+/// When a burst can be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ready {
+    /// At this edge.
+    Now,
+    /// Not before this cycle.
+    At(Cycle),
+    /// When a port has changed.
+    Later,
+}
+
+/// One direction: bursts of one AXI identity.
+#[derive(Default)]
+struct Lane {
+    target: Option<Target>,
+    /// Bursts sent whose reply has not begun.
+    outstanding: u32,
+    /// Last cycle in which a reply's beats arrive.
+    reply_until: Option<Cycle>,
+}
+
+impl Lane {
+    /// Replies of one identity come in order, so a burst to another target waits for those before it.
+    fn ready(&self, now: Cycle, target: Target) -> Ready {
+        let draining = self.reply_until.filter(|&until| until >= now);
+        let limit = if target == Target::Packet { PACKET_BURSTS } else { OTHER_BURSTS };
+        let same = self.target == Some(target);
+        match (same, self.outstanding, draining) {
+            (true, n, None) if n < limit => Ready::Now,
+            (true, n, Some(_)) if n + 1 < limit => Ready::Now,
+            (false, 0, None) => Ready::Now,
+            (true, n, Some(until)) if n < limit => Ready::At(until + 1),
+            (false, 0, Some(until)) => Ready::At(until + 1),
+            _ => Ready::Later,
+        }
+    }
+
+    fn sent(&mut self, target: Target) {
+        self.target = Some(target);
+        self.outstanding += 1;
+    }
+
+    fn replied(&mut self, until: Option<Cycle>) {
+        assert!(self.outstanding > 0, "a reply answers a request");
+        self.outstanding -= 1;
+        self.reply_until = until;
+    }
+}
+
+/// Routes bursts to the target that answers at their address and takes back the replies, in order for each direction.
+///
+/// Ports:    `l2` and `l1[c]`, each a pair of requests out and replies in.
+/// Timing:   none of its own. A write burst of n beats keeps the write data bus for n cycles.
+/// Source:   PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`, `axi_demux.sv`.
+pub struct NhiMaster {
+    map: NhiMap,
+    l2: NhiPort,
+    l1s: Vec<NhiPort>,
+    reads: Lane,
+    writes: Lane,
+    /// From when the write data bus is free.
+    bus_free: Cycle,
+    /// Whether each write without a reply was the last part of its burst, and whether a burst is being sent in parts.
+    parts: std::collections::VecDeque<bool>,
+    in_burst: bool,
+}
+
+impl NhiMaster {
+    /// A master that reaches what `map` names; `l1s` has a port for each cluster in it.
+    pub fn new(map: NhiMap, l2: NhiPort, l1s: Vec<NhiPort>) -> Self {
+        let reached = map.windows.iter().all(|(.., target)| !matches!(target, Target::L1(c) if *c >= l1s.len()));
+        assert!(reached, "each cluster that is mapped has a port");
+        let parts = std::collections::VecDeque::new();
+        let (reads, writes) = (Lane::default(), Lane::default());
+        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false }
+    }
+
+    /// See [`NhiMap::check`].
+    pub fn check(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
+        self.map.check(addr, size)
+    }
+
+    fn port(&self, target: Target) -> &NhiPort {
+        match target {
+            Target::Handler | Target::Packet => &self.l2,
+            Target::L1(cluster) => &self.l1s[cluster],
+        }
+    }
+
+    fn room(&self, target: Target) -> Ready {
+        if self.port(target).requests.has_room() { Ready::Now } else { Ready::Later }
+    }
+
+    /// When a read at `addr` can be sent.
+    pub fn read_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
+        let target = self.map.window(addr)?.2;
+        Ok(match self.reads.ready(now, target) {
+            Ready::Now => self.room(target),
+            wait => wait,
+        })
+    }
+
+    /// Sends a read within one page. Panics unless [`NhiMaster::read_ready`] said `Now`.
+    pub fn read(&mut self, now: Cycle, tag: u32, addr: u32, size: u32) {
+        assert_eq!(self.read_ready(now, addr), Ok(Ready::Now), "a read is sent when it can be");
+        assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
+        let target = self.map.window(addr).expect("the address was decoded").2;
+        self.reads.sent(target);
+        self.port(target).requests.send(Burst::Read { tag, addr, size });
+    }
+
+    /// When a write at `addr` can be sent, or the next part of the burst that is being sent.
+    pub fn write_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
+        let target = self.map.window(addr)?.2;
+        let lane = if self.in_burst { Ready::Now } else { self.writes.ready(now, target) };
+        Ok(match lane {
+            Ready::Now if now < self.bus_free => Ready::At(self.bus_free),
+            Ready::Now => self.room(target),
+            wait => wait,
+        })
+    }
+
+    /// Sends a write within one page, or part of one whose other data are not there yet; `last` is false for all parts
+    /// but the last. Each part has its own reply. Panics unless [`NhiMaster::write_ready`] said `Now`.
+    pub fn write(&mut self, now: Cycle, tag: u32, addr: u32, data: Box<[u8]>, last: bool) {
+        assert_eq!(self.write_ready(now, addr), Ok(Ready::Now), "a write is sent when it can be");
+        let size = u32::try_from(data.len()).expect("a burst is at most a page");
+        assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
+        let target = self.map.window(addr).expect("the address was decoded").2;
+        if !self.in_burst {
+            self.writes.sent(target);
+        }
+        self.in_burst = !last;
+        self.parts.push_back(last);
+        self.bus_free = now + u64::from(beats(addr, size));
+        self.port(target).requests.send(Burst::Write { tag, addr, data });
+    }
+
+    /// The next reply that has arrived, if any; there may be one for each direction.
+    pub fn reply(&mut self) -> Option<BurstReply> {
+        let reply = std::iter::once(&self.l2).chain(&self.l1s).find_map(|port| port.replies.take())?;
+        match &reply {
+            BurstReply::Data { last, .. } => self.reads.replied(Some(*last)),
+            BurstReply::Written { .. } => {
+                let last = self.parts.pop_front().expect("a reply answers a request");
+                if last {
+                    self.writes.replied(None);
+                }
+            }
+        }
+        Some(reply)
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.output("l2_requests", &self.l2.requests);
+        ports.input("l2_replies", &self.l2.replies);
+        for (cluster, port) in self.l1s.iter().enumerate() {
+            ports.output(&format!("l1_requests[{cluster}]"), &port.requests);
+            ports.input(&format!("l1_replies[{cluster}]"), &port.replies);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::params;
+    use expect_test::{Expect, expect};
+
+    fn check(addr: u32, size: u32, want: Expect) {
+        let text = match NhiMap::all(&params()).check(addr, size) {
+            Ok(()) => "reached".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        want.assert_eq(&text);
+    }
+
+    #[test]
+    fn memories_answer_up_to_their_last_byte() {
+        check(0x1c00_0000, 0x80_0000, expect!["reached"]);
+        check(0x1c00_0000, 0x80_0001, expect!["nothing answers at NIC address 0x1c800000"]);
+        check(0x1bff_ffff, 1, expect!["nothing answers at NIC address 0x1bffffff"]);
+        check(0x10c0_0000, 0x20_0000, expect!["reached"]);
+        check(0x10df_ffff, 2, expect!["nothing answers at NIC address 0x10e00000"]);
+        check(0x1100_0000, 1, expect!["nothing answers at NIC address 0x11000000"]);
+        check(0xffff_ffff, 2, expect!["nothing answers at NIC address 0xffffffff"]);
+        check(0, 0, expect!["reached"]);
+    }
+
+    #[test]
+    fn a_burst_ends_at_its_page() {
+        assert_eq!([burst_bytes(0x1ff0, 64), burst_bytes(0x1000, 8192), burst_bytes(0x1fff, 1)], [16, 4096, 1]);
+    }
+}

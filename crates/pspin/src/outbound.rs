@@ -1,0 +1,403 @@
+//! NIC outbound engine: reads what handlers send from NIC memory and hands it to the world as packets.
+
+use crate::activity::{after, sooner};
+use crate::events::{COMMAND_FAULT, PACKET_SENT};
+use crate::nhi::{NhiMaster, Ready, burst_bytes};
+use crate::params::OutboundParams;
+use crate::protocol::{BEAT_BYTES, BurstReply, Command, CommandId, CommandResponse, CommandTarget, PacketId};
+use crate::world::{Departure, Egress};
+use kernel::trace::{Counter, Tracer};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// The ports of an [`Outbound`] engine.
+pub struct OutboundPorts {
+    /// From the command unit.
+    pub commands: Rx<Command>,
+    /// To the command unit; capacity 2, latency 1.
+    pub responses: Tx<CommandResponse>,
+    /// To L2 and every L1.
+    pub nhi: NhiMaster,
+}
+
+/// A command, as far as it is not cut into packets.
+struct Job {
+    id: CommandId,
+    cause: PacketId,
+    nid: u32,
+    fid: u32,
+    addr: u32,
+    /// Bytes that are in no packet yet.
+    left: u32,
+}
+
+/// A packet whose bytes are being read, or that waits for the wire.
+struct Outgoing {
+    id: CommandId,
+    cause: PacketId,
+    nid: u32,
+    fid: u32,
+    bytes: Vec<u8>,
+    /// Bytes it will have.
+    size: usize,
+    /// The last packet of its command.
+    ends_command: bool,
+    /// When its last byte is here.
+    ready_at: Cycle,
+}
+
+/// Executes NIC commands: a plain packet (flow 0), or an RDMA put cut into packets with a header in front of each.
+///
+/// The header holds the destination and the flow as its first two little-endian words, then zeros.
+///
+/// Ports:    `commands` in, `responses` out, up to 1 a cycle each; a master on the NIC-host interconnect.
+/// Timing:   command seen in cycle n: memory sees the read in n + 1. The packet leaves in the cycle in which its last
+///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
+/// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
+/// Differs:  the functional model leaves room for the RDMA header at the end of the packet and fills it with zeros, takes
+///           wrong bytes from unaligned sources, and never ends a command of length 0. Here such a command, one whose
+///           plain packet is too long, and one that reads where there is no memory, end at once and are counted.
+pub struct Outbound {
+    params: OutboundParams,
+    commands: Rx<Command>,
+    responses: Tx<CommandResponse>,
+    nhi: NhiMaster,
+    egress: Box<dyn Egress>,
+    trace: Tracer,
+
+    /// Commands that are accepted and not done.
+    n_open: u32,
+    /// Those with bytes left, next in turn first.
+    jobs: VecDeque<Job>,
+    /// Reads that are not sent.
+    reads: VecDeque<(u32, u32)>,
+    /// Packets whose bytes are not all on their way here, oldest first.
+    fetching: VecDeque<Outgoing>,
+    /// Packets that wait for their last beat or the wire.
+    leaving: VecDeque<Outgoing>,
+    /// From when the wire is free.
+    wire_free: Cycle,
+    /// Ends of commands that are not told.
+    ended: VecDeque<CommandId>,
+
+    n_commands: Counter,
+    n_faults: Counter,
+    packets: Counter,
+    bytes: Counter,
+    first_packet: Option<Cycle>,
+    last_packet: Cycle,
+}
+
+impl Outbound {
+    /// An engine whose packets go to `egress`.
+    pub fn new(params: OutboundParams, ports: OutboundPorts, egress: Box<dyn Egress>, trace: Tracer) -> Self {
+        Outbound {
+            params,
+            commands: ports.commands,
+            responses: ports.responses,
+            nhi: ports.nhi,
+            egress,
+            trace,
+            n_open: 0,
+            jobs: VecDeque::new(),
+            reads: VecDeque::new(),
+            fetching: VecDeque::new(),
+            leaving: VecDeque::new(),
+            wire_free: 0,
+            ended: VecDeque::new(),
+            n_commands: Counter::default(),
+            n_faults: Counter::default(),
+            packets: Counter::default(),
+            bytes: Counter::default(),
+            first_packet: None,
+            last_packet: 0,
+        }
+    }
+
+    /// Adds what has been read to the packet it belongs to; replies come in the order of the reads.
+    fn take_data(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(reply) = self.nhi.reply() {
+            let BurstReply::Data { data, last, .. } = reply else { unreachable!("this engine only reads") };
+            let packet = self.fetching.front_mut().expect("data belong to a packet");
+            assert!(!data.is_empty(), "addresses are checked before they are read");
+            packet.bytes.extend_from_slice(&data);
+            packet.ready_at = last;
+            assert!(packet.bytes.len() <= packet.size, "a read does not cross the end of its packet");
+            if packet.bytes.len() == packet.size {
+                self.leaving.extend(self.fetching.pop_front());
+            }
+            changed = true;
+        }
+        changed
+    }
+
+    /// Lets the oldest complete packet leave when the wire is free.
+    fn send_packet(&mut self, now: Cycle) -> Activity {
+        let Some(packet) = self.leaving.front() else { return Activity::Idle };
+        let at = packet.ready_at.max(self.wire_free);
+        if now < at {
+            return Activity::Until(at);
+        }
+        let Outgoing { id, cause, nid, fid, bytes, ends_command, .. } = self.leaving.pop_front().expect("one waits");
+        let size = bytes.len() as u64;
+        let pause = size / u64::from(BEAT_BYTES) * u64::from(self.params.cycles_per_beat);
+        self.wire_free = now + pause.max(1);
+        self.packets.add(1);
+        self.bytes.add(size);
+        self.first_packet.get_or_insert(now);
+        self.last_packet = now;
+        self.trace.emit(&PACKET_SENT, now, &[cause.0, size]);
+        self.egress.send(Departure { cycle: now, cause, nid, fid, bytes: bytes.into() });
+        if ends_command {
+            self.ended.push_back(id);
+        }
+        Activity::Busy
+    }
+
+    fn take_command(&mut self, now: Cycle) -> bool {
+        if self.n_open == self.params.command_slots {
+            return false;
+        }
+        let Some(command) = self.commands.take() else { return false };
+        self.n_open += 1;
+        self.n_commands.add(1);
+        // The runtime's layout: destination, flow, source address, 0, length.
+        let [nid, fid, addr, _, left, ..] = command.words;
+        let too_long = fid == 0 && left > self.params.max_packet_bytes;
+        let unmapped = self.nhi.check(addr, left).err();
+        if left == 0 || too_long || unmapped.is_some() {
+            let addr = unmapped.map_or(addr, |undecoded| undecoded.addr);
+            self.n_faults.add(1);
+            self.trace.emit(&COMMAND_FAULT, now, &[command.packet.0, CommandTarget::NicSend as u64, u64::from(addr)]);
+            self.ended.push_back(command.id);
+        } else {
+            self.jobs.push_back(Job { id: command.id, cause: command.packet, nid, fid, addr, left });
+        }
+        true
+    }
+
+    /// Starts the next packet of the command in turn.
+    fn build_packet(&mut self) -> bool {
+        if self.fetching.len() + self.leaving.len() >= self.params.queue_packets as usize {
+            return false;
+        }
+        let Some(mut job) = self.jobs.pop_front() else { return false };
+        let header = if job.fid == 0 { 0 } else { self.params.rdma_header_bytes };
+        let payload = job.left.min(self.params.max_packet_bytes - header);
+        let size = (header + payload) as usize;
+        let mut bytes = Vec::with_capacity(size);
+        let words = job.nid.to_le_bytes().into_iter().chain(job.fid.to_le_bytes()).chain(std::iter::repeat(0));
+        bytes.extend(words.take(header as usize));
+        let mut done = 0;
+        while done < payload {
+            let addr = job.addr + done;
+            let burst = burst_bytes(addr, payload - done);
+            self.reads.push_back((addr, burst));
+            done += burst;
+        }
+        job.addr = job.addr.wrapping_add(payload);
+        job.left -= payload;
+        let Job { id, cause, nid, fid, left, .. } = job;
+        self.fetching.push_back(Outgoing { id, cause, nid, fid, bytes, size, ends_command: left == 0, ready_at: 0 });
+        if left > 0 {
+            self.jobs.push_back(job);
+        }
+        true
+    }
+
+    fn send_read(&mut self, now: Cycle) -> Activity {
+        let Some(&(addr, size)) = self.reads.front() else { return Activity::Idle };
+        match self.nhi.read_ready(now, addr).expect("addresses are checked before they are read") {
+            Ready::Later => Activity::Idle,
+            Ready::At(cycle) => Activity::Until(cycle),
+            Ready::Now => {
+                self.nhi.read(now, 0, addr, size);
+                self.reads.pop_front();
+                Activity::Busy
+            }
+        }
+    }
+
+    fn respond(&mut self) -> bool {
+        if self.ended.is_empty() || !self.responses.has_room() {
+            return false;
+        }
+        let id = self.ended.pop_front().expect("a command has ended");
+        self.responses.send(CommandResponse { id });
+        self.n_open -= 1;
+        true
+    }
+}
+
+impl Component for Outbound {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let mut changed = self.take_data();
+        let sending = self.send_packet(now);
+        changed |= self.take_command(now);
+        changed |= self.build_packet();
+        let reading = self.send_read(now);
+        changed |= self.respond();
+        sooner(after(changed), sooner(sending, reading))
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("commands", &self.commands);
+        ports.output("responses", &self.responses);
+        self.nhi.ports(ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("commands", self.n_commands.total());
+        counters.add("faults", self.n_faults.total());
+        counters.add("packets", self.packets.total());
+        counters.add("bytes", self.bytes.total());
+        counters.add("first_packet_cycle", self.first_packet.unwrap_or(0));
+        counters.add("last_packet_cycle", self.last_packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nhi::NhiMap;
+    use crate::testing::{TestMemory, command, id, params};
+    use expect_test::{Expect, expect};
+    use testkit::bench;
+
+    /// Commands: cycle, flow, address, length; the destination is 9.
+    fn check(cycles_per_beat: u32, script: &[(Cycle, u32, u32, u32)], want: Expect) {
+        let log = bench(1_000, |bench| {
+            let commands = script.iter().enumerate().map(|(core, &(cycle, fid, addr, left))| {
+                (cycle, command(id(core), CommandTarget::NicSend, &[9, fid, addr, 0, left]))
+            });
+            let params = params();
+            let l2 = TestMemory::add(bench, "l2", 3);
+            let l1s = ["l1[0]", "l1[1]", "l1[2]", "l1[3]"].map(|name| TestMemory::add(bench, name, 1));
+            let ports = OutboundPorts {
+                commands: bench.input("commands", 8, commands.collect()),
+                responses: bench.output(
+                    "response",
+                    2,
+                    |_| true,
+                    |response: &CommandResponse| response.id.core.to_string(),
+                ),
+                nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into()),
+            };
+            let log = bench.log.clone();
+            let egress = move |out: Departure| {
+                let text: String = out.bytes.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+                log.note(out.cycle, format!("packet of {}, {} bytes: {text}", out.cause.0, out.bytes.len()));
+            };
+            let params = OutboundParams { cycles_per_beat, ..params.outbound };
+            let trace = bench.tracer("outbound");
+            bench.add("outbound", Outbound::new(params, ports, Box::new(egress), trace));
+            bench.log_counters();
+        });
+        want.assert_eq(&log);
+    }
+
+    #[test]
+    fn a_packet_leaves_with_its_last_beat() {
+        check(0, &[(10, 0, 0x1c40_0000, 64)], expect![[r#"
+              11 l2: read 64 at 0x1c400000
+              14 packet of 0, 64 bytes: 000102030405060708090a0b
+              15 response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 64
+            outbound.first_packet_cycle 14
+            outbound.last_packet_cycle 14
+        "#]]);
+        check(0, &[(10, 0, 0x1c40_0000, 1024)], expect![[r#"
+              11 l2: read 1024 at 0x1c400000
+              29 packet of 0, 1024 bytes: 000102030405060708090a0b
+              30 response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 1024
+            outbound.first_packet_cycle 29
+            outbound.last_packet_cycle 29
+        "#]]);
+        check(0, &[(10, 0, 0x1040_4400, 64)], expect![[r#"
+              11 l1[1]: read 64 at 0x10404400
+              12 packet of 0, 64 bytes: 000102030405060708090a0b
+              13 response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 64
+            outbound.first_packet_cycle 12
+            outbound.last_packet_cycle 12
+        "#]]);
+    }
+
+    #[test]
+    fn an_unaligned_packet_across_a_page_is_read_in_two_bursts() {
+        check(0, &[(10, 0, 0x1c40_0ff1, 40)], expect![[r#"
+              11 l2: read 15 at 0x1c400ff1
+              12 l2: read 25 at 0x1c401000
+              15 packet of 0, 40 bytes: f1f2f3f4f5f6f7f8f9fafbfc
+              16 response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 40
+            outbound.first_packet_cycle 15
+            outbound.last_packet_cycle 15
+        "#]]);
+    }
+
+    #[test]
+    fn an_rdma_put_is_cut_into_packets_with_headers() {
+        check(0, &[(10, 5, 0x1c40_0000, 4040), (11, 0, 0x1c40_2000, 64)], expect![[r#"
+              11 l2: read 2016 at 0x1c400000
+              12 l2: read 2016 at 0x1c4007e0
+              13 l2: read 64 at 0x1c402000
+              14 l2: read 8 at 0x1c400fc0
+              45 packet of 0, 2048 bytes: 090000000500000000000000
+              77 packet of 0, 2048 bytes: 090000000500000000000000
+              78 packet of 1, 64 bytes: 000102030405060708090a0b
+              79 packet of 0, 40 bytes: 090000000500000000000000
+              79 response 1
+              80 response 0
+            outbound.commands 2
+            outbound.packets 4
+            outbound.bytes 4200
+            outbound.first_packet_cycle 45
+            outbound.last_packet_cycle 79
+        "#]]);
+    }
+
+    #[test]
+    fn the_wire_paces_packets() {
+        check(2, &[(10, 0, 0x1c40_0000, 256), (10, 0, 0x1c40_0000, 63), (10, 0, 0x1c40_0000, 64)], expect![[r#"
+              11 l2: read 256 at 0x1c400000
+              12 l2: read 63 at 0x1c400000
+              13 l2: read 64 at 0x1c400000
+              17 packet of 0, 256 bytes: 000102030405060708090a0b
+              18 response 0
+              25 packet of 1, 63 bytes: 000102030405060708090a0b
+              26 packet of 2, 64 bytes: 000102030405060708090a0b
+              26 response 1
+              27 response 2
+            outbound.commands 3
+            outbound.packets 3
+            outbound.bytes 383
+            outbound.first_packet_cycle 17
+            outbound.last_packet_cycle 26
+        "#]]);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_ends_at_once() {
+        let script = [(10, 0, 0x1c40_0000, 0), (10, 0, 0x1c40_0000, 2049), (10, 5, 0x1c7f_ffff, 2), (11, 0, 64, 64)];
+        check(0, &script, expect![[r#"
+              11 response 0
+              12 response 1
+              13 response 2
+              14 response 3
+            outbound.commands 4
+            outbound.faults 4
+        "#]]);
+    }
+}

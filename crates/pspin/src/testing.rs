@@ -1,0 +1,116 @@
+//! What tests of several components share.
+
+use crate::nhi::NhiPort;
+use crate::params::PspinParams;
+use crate::protocol::{
+    Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
+};
+use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use testkit::{Bench, Log};
+
+/// The published machine.
+pub fn params() -> PspinParams {
+    toml::from_str(include_str!("../../../presets/pspin.toml")).expect("the preset is a set of parameters")
+}
+
+/// A context with the handlers that `handlers` names: h header, p payload, c completion.
+pub fn context(handlers: &str) -> Rc<Context> {
+    let region = |letter: char, addr| Region { addr: if handlers.contains(letter) { addr } else { 0 }, size: 4096 };
+    let (header, payload, completion) = (region('h', 0x1d00_0100), region('p', 0x1d00_0200), region('c', 0x1d00_0300));
+    Rc::new(Context { header, payload, completion, ..Context::default() })
+}
+
+/// A request from `cycle:msgid`, with `!` behind the last of its message.
+pub fn her(packet: usize, word: &str, context: &Rc<Context>) -> (Cycle, Her) {
+    let (cycle, rest) = word.split_once(':').expect("a colon stands between cycle and message");
+    let msgid = rest.trim_end_matches('!').parse().expect("a message is a number");
+    let addr = 0x1c40_0000 + 64 * packet as u32;
+    let packet = PacketId(packet as u64);
+    let her = Her { packet, msgid, eom: rest.ends_with('!'), addr, size: 64, xfer_size: 64, context: context.clone() };
+    (cycle.parse().expect("a cycle is a number"), her)
+}
+
+/// A memory at the far side of the NIC-host interconnect. A byte that was not written is the low byte of its address.
+pub struct TestMemory {
+    requests: Rx<Burst>,
+    replies: Tx<BurstReply>,
+    /// From a request to its first beat.
+    read_latency: u64,
+    log: Log,
+    name: &'static str,
+    bytes: BTreeMap<u32, u8>,
+    read_free: Cycle,
+    write_free: Cycle,
+    /// By the cycle in which they are seen.
+    pending: VecDeque<(Cycle, BurstReply)>,
+}
+
+/// Cycles from a write's last beat until its response is seen.
+const WRITE_LATENCY: u64 = 3;
+
+impl TestMemory {
+    /// Adds a memory to `bench` and returns the channels to it.
+    pub fn add(bench: &mut Bench, name: &'static str, read_latency: u64) -> NhiPort {
+        let (requests, from) = bench.channel(&format!("{name} requests"), 2, 1);
+        let (to, replies) = bench.channel(&format!("{name} replies"), 4, 1);
+        let (log, bytes, pending) = (bench.log.clone(), BTreeMap::new(), VecDeque::new());
+        let (read_free, write_free) = (0, 0);
+        let memory =
+            TestMemory { requests: from, replies: to, read_latency, log, name, bytes, read_free, write_free, pending };
+        bench.add(name, memory);
+        NhiPort { requests, replies }
+    }
+
+    fn answer(&mut self, now: Cycle, burst: Burst) {
+        let (due, reply) = match burst {
+            Burst::Read { tag, addr, size } => {
+                let first = now.max(self.read_free) + self.read_latency;
+                self.read_free = first - self.read_latency + u64::from(beats(addr, size));
+                let last = first + u64::from(beats(addr, size)) - 1;
+                self.log.note(now, format!("{}: read {size} at {addr:#x}", self.name));
+                let byte = |addr: u32| self.bytes.get(&addr).copied().unwrap_or(addr as u8);
+                (first, BurstReply::Data { tag, data: (addr..addr + size).map(byte).collect(), last })
+            }
+            Burst::Write { tag, addr, data } => {
+                assert!(now >= self.write_free, "one beat a cycle on the write data bus");
+                self.log.note(now, format!("{}: write {} at {addr:#x}", self.name, data.len()));
+                self.write_free = now + u64::from(beats(addr, data.len() as u32));
+                self.bytes.extend((addr..).zip(data));
+                (self.write_free - 1 + WRITE_LATENCY, BurstReply::Written { tag, decoded: true })
+            }
+        };
+        let at = self.pending.partition_point(|(other, _)| *other <= due);
+        self.pending.insert(at, (due, reply));
+    }
+}
+
+impl Component for TestMemory {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        while let Some(burst) = self.requests.take() {
+            self.answer(now, burst);
+        }
+        while self.pending.front().is_some_and(|(due, _)| *due <= now + 1) {
+            self.replies.send(self.pending.pop_front().expect("a reply is due").1);
+        }
+        self.pending.front().map_or(Activity::Idle, |(due, _)| Activity::Until(due - 1))
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("requests", &self.requests);
+        ports.output("replies", &self.replies);
+    }
+}
+
+/// A command with these words, zeros behind; its packet is numbered as the core.
+pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
+    let mut all = [0; COMMAND_WORDS];
+    all[..words.len()].copy_from_slice(words);
+    Command { packet: PacketId(u64::from(id.core)), id, target, generate_event: false, words: all }
+}
+
+/// The first command of a core of cluster 0.
+pub fn id(core: usize) -> CommandId {
+    CommandId { cluster: 0, core: core as u8, local: 0 }
+}

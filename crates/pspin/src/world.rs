@@ -1,0 +1,104 @@
+//! The NIC's edge: where its packets come from and go to, the host's memory, and who hears that a packet is done.
+//!
+//! These are the only ways in and out of a model. They are called within the tick of the component that owns them, so
+//! what they answer must depend on their arguments and their own state alone.
+
+use crate::protocol::{Context, PacketId};
+use kernel::Cycle;
+use std::rc::Rc;
+
+/// A packet on its way into the NIC.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// The NIC does not take it before this cycle.
+    pub earliest: Cycle,
+    /// Cycles from taking it to taking the next; 0 and 1 are back to back.
+    pub gap: u64,
+    /// The packet.
+    pub bytes: Box<[u8]>,
+    /// Identity of its message.
+    pub msgid: u16,
+    /// The last packet of its message.
+    pub eom: bool,
+    /// Bytes of it that are copied to L1.
+    pub xfer_size: u32,
+    /// The context of its message.
+    pub context: Rc<Context>,
+    /// Given back in [`PacketDone`].
+    pub user: u64,
+}
+
+/// Where packets come from.
+pub trait PacketSource {
+    /// The next packet in order of arrival, or `None` when there will be none any more. Asked for one packet at a time,
+    /// when the one before has been taken.
+    fn next(&mut self) -> Option<Arrival>;
+}
+
+impl<I: Iterator<Item = Arrival>> PacketSource for I {
+    fn next(&mut self) -> Option<Arrival> {
+        Iterator::next(self)
+    }
+}
+
+/// A packet that leaves the NIC.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// When its last byte is handed over.
+    pub cycle: Cycle,
+    /// The packet whose handler sent it.
+    pub cause: PacketId,
+    /// Destination, as the handler gave it.
+    pub nid: u32,
+    /// Flow, as the handler gave it: 0 for a plain packet, else an RDMA put.
+    pub fid: u32,
+    /// The packet.
+    pub bytes: Box<[u8]>,
+}
+
+/// Where packets go.
+pub trait Egress {
+    /// Takes a packet.
+    fn send(&mut self, departure: Departure);
+}
+
+impl<F: FnMut(Departure)> Egress for F {
+    fn send(&mut self, departure: Departure) {
+        self(departure);
+    }
+}
+
+/// The host's memory, all 2^64 bytes of it; a NIC access is at most 64 bytes and does not wrap around.
+pub trait HostMemory {
+    /// Fills `data` from `addr` on.
+    fn read(&mut self, addr: u64, data: &mut [u8]);
+    /// Writes `data` from `addr` on.
+    fn write(&mut self, addr: u64, data: &[u8]);
+}
+
+/// A packet that the NIC is done with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketDone {
+    /// Which.
+    pub packet: PacketId,
+    /// Of its [`Arrival`].
+    pub user: u64,
+    /// When it got room in L2 packet memory.
+    pub nic_arrival: Cycle,
+    /// When its handler execution request reached the message queues.
+    pub her: Cycle,
+    /// When its feedback reached the NIC.
+    pub feedback: Cycle,
+}
+
+/// Who hears that packets are done.
+pub trait Completions {
+    /// Told once for each packet that was not dropped.
+    fn done(&mut self, packet: PacketDone);
+}
+
+impl<F: FnMut(PacketDone)> Completions for F {
+    fn done(&mut self, packet: PacketDone) {
+        self(packet);
+    }
+}
