@@ -94,8 +94,9 @@ __handler__ void filter_ph(handler_args_t *args)
 {
     task_t *task = args->task;
     spin_pkt_t pkt = spin_pkt(task->pkt_mem, task->pkt_mem_size);
-    spin_ipv4_t *ip = spin_ipv4(pkt);
-    spin_udp_t *udp = spin_udp(pkt);
+    spin_headers_t headers = spin_parse(pkt);
+    spin_ipv4_t *ip = headers.ipv4;
+    spin_udp_t *udp = headers.udp;
 
     if (ip == NULL || udp == NULL || udp->dst_port == 0) {
         pass_to_host(task);

@@ -22,23 +22,22 @@ __handler__ void icmp_echo_ph(handler_args_t *args)
 {
     task_t *task = args->task;
     spin_pkt_t pkt = spin_pkt(task->pkt_mem, task->pkt_mem_size);
-    spin_ipv4_t *ipv4 = spin_ipv4(pkt);
-    spin_ipv6_t *ipv6 = spin_ipv6(pkt);
-    spin_icmp_t *icmp = spin_icmp(pkt);
+    spin_headers_t headers = spin_parse(pkt);
+    spin_icmp_t *icmp = headers.icmp;
 
     if (icmp == NULL || icmp->code != 0) {
         return;
     }
-    if (ipv4 != NULL && icmp->type == SPIN_ICMP_ECHO_REQUEST) {
-        spin_ipv4_swap(ipv4);
+    if (headers.ipv4 != NULL && icmp->type == SPIN_ICMP_ECHO_REQUEST) {
+        spin_ipv4_swap(headers.ipv4);
         set_type(icmp, SPIN_ICMP_ECHO_REPLY);
-    } else if (ipv6 != NULL && icmp->type == SPIN_ICMPV6_ECHO_REQUEST) {
-        spin_ipv6_swap(ipv6);
+    } else if (headers.ipv6 != NULL && icmp->type == SPIN_ICMPV6_ECHO_REQUEST) {
+        spin_ipv6_swap(headers.ipv6);
         set_type(icmp, SPIN_ICMPV6_ECHO_REPLY);
     } else {
         return;
     }
-    spin_eth_swap(spin_eth(pkt));
+    spin_eth_swap(headers.eth);
 
     spin_cmd_t sent;
     spin_send_packet(pkt.data, pkt.size, &sent);

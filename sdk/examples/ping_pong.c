@@ -14,28 +14,23 @@ __handler__ void ping_pong_ph(handler_args_t *args)
     task_t *task = args->task;
     spin_pkt_t pkt = spin_pkt(task->pkt_mem, task->pkt_mem_size);
 
-    /* Look first, then write: the compiler then reads each field once. */
-    spin_eth_t *eth = spin_eth(pkt);
-    spin_ipv4_t *ipv4 = spin_ipv4(pkt);
-    spin_ipv6_t *ipv6 = spin_ipv6(pkt);
-    spin_udp_t *udp = spin_udp(pkt);
-    spin_tcp_t *tcp = spin_tcp(pkt);
+    spin_headers_t headers = spin_parse(pkt);
 
-    if (eth == NULL) {
+    if (headers.eth == NULL) {
         return; /* shorter than an Ethernet header: nobody to send it to */
     }
-    spin_eth_swap(eth);
-    if (ipv4 != NULL) {
-        spin_ipv4_swap(ipv4);
+    spin_eth_swap(headers.eth);
+    if (headers.ipv4 != NULL) {
+        spin_ipv4_swap(headers.ipv4);
     }
-    if (ipv6 != NULL) {
-        spin_ipv6_swap(ipv6);
+    if (headers.ipv6 != NULL) {
+        spin_ipv6_swap(headers.ipv6);
     }
-    if (udp != NULL) {
-        spin_udp_swap(udp);
+    if (headers.udp != NULL) {
+        spin_udp_swap(headers.udp);
     }
-    if (tcp != NULL) {
-        spin_tcp_swap(tcp);
+    if (headers.tcp != NULL) {
+        spin_tcp_swap(headers.tcp);
     }
 
     /* The NIC reads the packet from L1 while this core goes on; the packet is not released before it is out. */

@@ -77,35 +77,38 @@ static inline spin_be16_t spin_ipv4_checksum(const spin_ipv4_t *ip)
     return spin_fold(spin_sum(0, ip, spin_ipv4_header_size(ip)) + (uint16_t)~ip->checksum);
 }
 
-/*
- * The sum of the pseudo-header that UDP, TCP and ICMPv6 include (RFC 768, RFC 8200 8.1), for a payload of `size` bytes.
- * 0 if the packet is not IP.
- */
-static inline uint32_t spin_pseudo_header_sum(spin_pkt_t pkt, uint8_t protocol, uint32_t size)
+/* The sum of the pseudo-header that UDP, TCP and ICMPv6 include (RFC 768; RFC 8200, 8.1), for a payload of `size` bytes. */
+static inline uint32_t spin_pseudo_header_sum(const spin_headers_t *headers, uint8_t protocol, uint32_t size)
 {
     const uint32_t rest = spin_htons(protocol) + (uint32_t)spin_htons((uint16_t)size);
-    const spin_ipv4_t *v4 = spin_ipv4(pkt);
-    if (v4 != NULL) {
-        return spin_sum(rest, &v4->src, 8);
-    }
-    const spin_ipv6_t *v6 = spin_ipv6(pkt);
-    return v6 != NULL ? spin_sum(rest, v6->src, 32) : 0;
+    return headers->ipv4 != NULL ? spin_sum(rest, &headers->ipv4->src, 8) : spin_sum(rest, headers->ipv6->src, 32);
 }
 
-/* The checksum that a datagram of this packet should have, as it would be sent. Reads all of it. */
-static inline spin_be16_t spin_udp_checksum(spin_pkt_t pkt, const spin_udp_t *udp)
+/* The checksums that the UDP, TCP or ICMP of these headers should have, as they would be sent. They read all of it. */
+
+static inline spin_be16_t spin_udp_checksum(const spin_headers_t *headers)
 {
-    uint32_t length = spin_ntohs(udp->length);
-    uint32_t sum = spin_pseudo_header_sum(pkt, SPIN_PROTO_UDP, length);
-    spin_be16_t checksum = spin_fold(spin_sum(sum, udp, length) + (uint16_t)~udp->checksum);
+    uint32_t length = spin_ntohs(headers->udp->length);
+    uint32_t sum = spin_pseudo_header_sum(headers, SPIN_PROTO_UDP, length) + (uint16_t)~headers->udp->checksum;
+    spin_be16_t checksum = spin_fold(spin_sum(sum, headers->udp, length));
     return checksum != 0 ? checksum : 0xffff;
 }
 
-static inline spin_be16_t spin_tcp_checksum(spin_pkt_t pkt, const spin_tcp_t *tcp)
+static inline spin_be16_t spin_tcp_checksum(const spin_headers_t *headers)
 {
-    spin_pkt_t segment = spin_ip_payload(pkt, SPIN_PROTO_TCP, SPIN_PROTO_TCP);
-    uint32_t sum = spin_pseudo_header_sum(pkt, SPIN_PROTO_TCP, segment.size);
-    return spin_fold(spin_sum(sum, tcp, segment.size) + (uint16_t)~tcp->checksum);
+    spin_pkt_t segment = headers->ip_payload;
+    uint32_t sum = spin_pseudo_header_sum(headers, SPIN_PROTO_TCP, segment.size) + (uint16_t)~headers->tcp->checksum;
+    return spin_fold(spin_sum(sum, segment.data, segment.size));
+}
+
+static inline spin_be16_t spin_icmp_checksum(const spin_headers_t *headers)
+{
+    spin_pkt_t message = headers->ip_payload;
+    uint32_t sum = (uint16_t)~headers->icmp->checksum;
+    if (headers->ipv6 != NULL) {
+        sum += spin_pseudo_header_sum(headers, SPIN_PROTO_ICMPV6, message.size);
+    }
+    return spin_fold(spin_sum(sum, message.data, message.size));
 }
 
 #endif

@@ -9,6 +9,7 @@
 #define SPIN_PROTO_TCP 6
 #define SPIN_PROTO_UDP 17
 #define SPIN_PROTO_ICMPV6 58
+#define SPIN_PROTO_UNKNOWN 256 /* no header says this */
 
 typedef struct __attribute__((__packed__)) {
     uint8_t version_ihl; /* version in the high half, header length in 4-byte words in the low half */
@@ -62,32 +63,20 @@ static inline spin_ipv6_t *spin_ipv6(spin_pkt_t pkt)
     return spin_ntohs(ip->payload_length) <= pkt.size - sizeof(spin_eth_t) - sizeof(spin_ipv6_t) ? ip : NULL;
 }
 
-/* Does this header begin its datagram, so that the next header follows? */
+/* Does this packet begin its datagram, so that the next header follows? */
 static inline _Bool spin_ipv4_first_fragment(const spin_ipv4_t *ip) { return (ip->fragment & spin_htons(0x1fff)) == 0; }
 
 /* Neither changes a checksum: sums do not mind the order. */
 static inline void spin_ipv4_swap(spin_ipv4_t *ip) { spin_swap_bytes(&ip->src, &ip->dst, 4); }
 static inline void spin_ipv6_swap(spin_ipv6_t *ip) { spin_swap_bytes(ip->src, ip->dst, 16); }
 
-/*
- * What IP carries: `protocol` bytes, wherever they are. Empty (data NULL) if the packet is not IP, carries another
- * protocol, or is a later fragment. IPv6 extension headers count as another protocol.
- */
-static inline spin_pkt_t spin_ip_payload(spin_pkt_t pkt, uint8_t protocol_v4, uint8_t protocol_v6)
+/* What a checked header carries, padding of the Ethernet frame left out. */
+static inline spin_pkt_t spin_ipv4_payload(spin_ipv4_t *ip)
 {
-    spin_ipv4_t *v4 = spin_ipv4(pkt);
-    if (v4 != NULL) {
-        uint32_t header = spin_ipv4_header_size(v4);
-        if (v4->protocol != protocol_v4 || !spin_ipv4_first_fragment(v4)) {
-            return spin_pkt(NULL, 0);
-        }
-        return spin_pkt((uint8_t *)v4 + header, spin_ntohs(v4->total_length) - header);
-    }
-    spin_ipv6_t *v6 = spin_ipv6(pkt);
-    if (v6 != NULL && v6->next_header == protocol_v6) {
-        return spin_pkt(v6 + 1, spin_ntohs(v6->payload_length));
-    }
-    return spin_pkt(NULL, 0);
+    uint32_t header = spin_ipv4_header_size(ip);
+    return spin_pkt((uint8_t *)ip + header, spin_ntohs(ip->total_length) - header);
 }
+
+static inline spin_pkt_t spin_ipv6_payload(spin_ipv6_t *ip) { return spin_pkt(ip + 1, spin_ntohs(ip->payload_length)); }
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * Real packets: Ethernet, IPv4, IPv6, UDP, TCP, ICMP and their checksums.
  *
- *     spin_pkt_t pkt = spin_pkt(task->pkt_mem, task->pkt_mem_size);
- *     spin_udp_t *udp = spin_udp(pkt);
- *     if (udp != NULL && udp->dst_port == spin_htons(53)) { ... }
+ *     spin_headers_t headers = spin_parse(spin_pkt(task->pkt_mem, task->pkt_mem_size));
+ *     if (headers.udp != NULL && headers.udp->dst_port == spin_htons(53)) { ... }
  *
  * A header that is not there, or not there in full, is NULL: no helper reads or returns a byte beyond the packet. None
  * waits; all touch the packet only, so on its copy in L1 each access is 1 cycle, 2 if misaligned.
