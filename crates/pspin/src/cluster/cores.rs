@@ -254,7 +254,7 @@ impl Cluster {
         }
     }
 
-    fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
+    pub(super) fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
         self.totals.traps.add(1);
         let at = self.cores[i].core.time();
         if trap.from == Privilege::User
