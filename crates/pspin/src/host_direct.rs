@@ -201,7 +201,9 @@ mod tests {
 
     #[test]
     fn eight_bytes_go_to_the_host() {
-        check(&[(10, 0xdead_beef, 8 << 1 | 1)], expect![[r#"
+        check(
+            &[(10, 0xdead_beef, 8 << 1 | 1)],
+            expect![[r#"
               13 event host_written addr=0xdeadbeef bytes=0x8
               14 response 0
             pcie.write_beats 1
@@ -209,14 +211,17 @@ mod tests {
             pcie.first_write_cycle 13
             pcie.last_write_cycle 13
             host_direct.commands 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn two_bursts_of_each_direction_are_at_the_host() {
         let write = 8 << 1 | 1;
         let script = [(10, 0, write), (11, 8, write), (12, 16, write), (13, 24, write), (14, 60, 8 << 1), (15, 0, 2)];
-        check(&script, expect![[r#"
+        check(
+            &script,
+            expect![[r#"
               13 event host_written addr=0x0 bytes=0x8
               14 event host_written addr=0x8 bytes=0x8
               14 response 0
@@ -239,12 +244,15 @@ mod tests {
             pcie.first_read_cycle 17
             pcie.last_read_cycle 19
             host_direct.commands 6
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_done_ends_at_once() {
-        check(&[(10, 0, 1), (10, 0, 65 << 1 | 1), (10, u64::MAX, 2 << 1 | 1), (11, u64::MAX, 1 << 1 | 1)], expect![[r#"
+        check(
+            &[(10, 0, 1), (10, 0, 65 << 1 | 1), (10, u64::MAX, 2 << 1 | 1), (11, u64::MAX, 1 << 1 | 1)],
+            expect![[r#"
               10 event command_fault packet=0x0 target=0x2 addr=0x0
               11 event command_fault packet=0x1 target=0x2 addr=0x0
               11 response 0
@@ -259,6 +267,7 @@ mod tests {
             pcie.last_write_cycle 16
             host_direct.commands 4
             host_direct.faults 3
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -6,6 +6,7 @@ pub mod cmd_unit;
 pub mod dispatcher;
 pub mod events;
 pub mod host_direct;
+pub mod host_dma;
 pub mod host_link;
 pub mod inbound;
 pub mod mpq;

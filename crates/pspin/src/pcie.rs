@@ -253,7 +253,11 @@ mod tests {
     fn a_beat_a_cycle_and_bursts_stay_together() {
         let bursts: [&[_]; 2] =
             [&[(10, 47, 17, false), (12, 64, 64, true), (13, 0, 8, true)], &[(10, 4096, 64, true), (11, 0, 1, true)]];
-        check(params().pcie, bursts, &[(10, 100, 64), (11, 0, 1)], expect![[r#"
+        check(
+            params().pcie,
+            bursts,
+            &[(10, 100, 64), (11, 0, 1)],
+            expect![[r#"
               11 data 0 [64]
               11 event host_read addr=0x64 bytes=0x1c
               11 event host_written addr=0x2f bytes=0x11
@@ -277,13 +281,18 @@ mod tests {
             pcie.read_bytes 65
             pcie.first_read_cycle 11
             pcie.last_read_cycle 13
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn latency_and_gaps_count_from_beat_to_beat() {
         let slow = PcieParams { latency_cycles: 30, write_gap_cycles: 3, read_gap_cycles: 5, ..params().pcie };
-        check(slow, [&[(10, 0, 64, false), (11, 64, 64, true)], &[]], &[(10, 0, 128)], expect![[r#"
+        check(
+            slow,
+            [&[(10, 0, 64, false), (11, 64, 64, true)], &[]],
+            &[(10, 0, 128)],
+            expect![[r#"
               40 data 0 [00]
               40 event host_read addr=0x0 bytes=0x40
               40 event host_written addr=0x0 bytes=0x40
@@ -299,6 +308,7 @@ mod tests {
             pcie.read_bytes 128
             pcie.first_read_cycle 40
             pcie.last_read_cycle 46
-        "#]]);
+        "#]],
+        );
     }
 }
