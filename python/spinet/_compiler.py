@@ -74,8 +74,12 @@ class Compiler:
     @property
     def link_flags(self) -> tuple[str, ...]:
         """Flags for linking without any library of the compiler."""
-        linker = {"zig": (), "clang": (f"-fuse-ld={_lld_for(self.command[0])}",), "gcc": ("-Wl,--no-warn-rwx-segments",)}
-        return (*_KIND_FLAGS[self.kind], "-nostartfiles", "-static", *linker[self.kind], "-Wl,--gc-sections", "-Wl,-e,_start")
+        own = {
+            "zig": ("-nostartfiles",),
+            "clang": (f"-fuse-ld={_lld_for(self.command[0])}",),
+            "gcc": ("-nostartfiles", "-Wl,--no-warn-rwx-segments"),
+        }
+        return (*_KIND_FLAGS[self.kind], "-static", *own[self.kind], "-Wl,--gc-sections", "-Wl,-e,_start")
 
     @property
     def library_flags(self) -> tuple[str, ...]:
