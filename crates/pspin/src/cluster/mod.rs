@@ -17,7 +17,7 @@ use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, Task};
+use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::Program;
@@ -61,6 +61,21 @@ pub struct ClusterPorts {
     pub active: Tx<ClusterActive>,
 }
 
+/// What a core does or waits for, between runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoreState {
+    /// Position of its cluster.
+    pub cluster: u32,
+    /// Position in its cluster.
+    pub core: u32,
+    /// Address of its next instruction, or of the one that waits.
+    pub pc: u32,
+    /// In words: `runs`, `waits for its driver`, ...
+    pub waits: &'static str,
+    /// The packet and handler that it has.
+    pub task: Option<(PacketId, Stage)>,
+}
+
 /// Totals of a cluster.
 #[derive(Default)]
 struct Totals {
@@ -81,15 +96,12 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    n_clusters: u32,
     program: Rc<RefCell<Program>>,
-    program_end: u32,
     miss_cycles: u64,
     ports: ClusterPorts,
     cores: Vec<HpuCore>,
     ready: Ready,
     l1: L1,
-    l1_bytes: u32,
     icache: Icache,
     event_unit: EventUnit,
     dma: Dma,
@@ -127,15 +139,12 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         Cluster {
             id,
-            n_clusters: params.n_clusters,
             program,
-            program_end: map::PROGRAM_BASE + params.l2.program_bytes,
             miss_cycles: u64::from(cluster.icache.miss_cycles),
             ports,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
-            l1_bytes: cluster.l1_bytes,
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
             dma: Dma::new(id, params, dma_channels.0, dma_channels.1),
@@ -154,6 +163,23 @@ impl Cluster {
             totals: Totals::default(),
             trace,
         }
+    }
+
+    /// Puts bytes into L1 before the first cycle.
+    pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
+        self.l1.write(offset, bytes);
+    }
+
+    /// What each core does or waits for.
+    pub fn core_states(&self) -> Vec<CoreState> {
+        let state = |(i, core): (usize, &HpuCore)| CoreState {
+            cluster: self.id,
+            core: i as u32,
+            pc: core.core.pc(),
+            waits: core.wait.describe(),
+            task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
+        };
+        self.cores.iter().enumerate().map(state).collect()
     }
 
     /// Ends of commands reach the drivers, and with them the cores that wait.

@@ -31,33 +31,47 @@ fn check(script: &[(Cycle, u64, u32, u32, u32)], want: Expect) {
 
 #[test]
 fn to_the_host_from_l2_responds_after_17_cycles_from_l1_after_15() {
-    check(&[(10, 0x1000, 0x1c40_0000, 64, TO_HOST)], expect![[r#"
+    check(
+        &[(10, 0x1000, 0x1c40_0000, 64, TO_HOST)],
+        expect![[r#"
           15 l2: read 64 at 0x1c400000
           24 event host_written addr=0x1000 bytes=0x40
           28 response 0
-    "#]]);
-    check(&[(10, 0x1000, 0x1000_4400, 64, TO_HOST)], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(10, 0x1000, 0x1000_4400, 64, TO_HOST)],
+        expect![[r#"
           15 l1[0]: read 64 at 0x10004400
           22 event host_written addr=0x1000 bytes=0x40
           26 response 0
-    "#]]);
-    check(&[(10, 0x1000, 0x1c40_0000, 192, TO_HOST)], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(10, 0x1000, 0x1c40_0000, 192, TO_HOST)],
+        expect![[r#"
           15 l2: read 192 at 0x1c400000
           24 event host_written addr=0x1000 bytes=0x40
           25 event host_written addr=0x1040 bytes=0x40
           26 event host_written addr=0x1080 bytes=0x40
           30 response 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn from_the_host_into_l2_responds_after_18_cycles() {
-    check(&[(10, 0x1000, 0x1c40_0000, 64, FROM_HOST)], expect![[r#"
+    check(
+        &[(10, 0x1000, 0x1c40_0000, 64, FROM_HOST)],
+        expect![[r#"
           17 event host_read addr=0x1000 bytes=0x40
           22 l2: write 64 at 0x1c400000
           29 response 0
-    "#]]);
-    check(&[(10, 0x1000, 0x1000_4400, 192, FROM_HOST)], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(10, 0x1000, 0x1000_4400, 192, FROM_HOST)],
+        expect![[r#"
           17 event host_read addr=0x1000 bytes=0x40
           18 event host_read addr=0x1040 bytes=0x40
           19 event host_read addr=0x1080 bytes=0x40
@@ -65,33 +79,42 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
           23 l1[0]: write 64 at 0x10004440
           24 l1[0]: write 64 at 0x10004480
           31 response 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn bytes_move_to_their_place_in_the_line() {
-    check(&[(10, 0x0fe3, 0x1c40_0fd0, 100, TO_HOST)], expect![[r#"
+    check(
+        &[(10, 0x0fe3, 0x1c40_0fd0, 100, TO_HOST)],
+        expect![[r#"
           15 l2: read 48 at 0x1c400fd0
           16 l2: read 52 at 0x1c401000
           24 event host_written addr=0xfe3 bytes=0x1d
           25 event host_written addr=0x1000 bytes=0x40
           26 event host_written addr=0x1040 bytes=0x7
           30 response 0
-    "#]]);
-    check(&[(10, 0x0fe3, 0x1c40_0fd0, 100, FROM_HOST)], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(10, 0x0fe3, 0x1c40_0fd0, 100, FROM_HOST)],
+        expect![[r#"
           17 event host_read addr=0xfe3 bytes=0x1d
           18 event host_read addr=0x1000 bytes=0x40
           19 event host_read addr=0x1040 bytes=0x7
           23 l2: write 48 at 0x1c400fd0
           24 l2: write 52 at 0x1c401000
           31 response 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn two_write_bursts_are_at_the_host() {
     let copy = |n: u64| (10 + n, 64 * n, 0x1c40_0000, 64, TO_HOST);
-    check(&[copy(0), copy(1), copy(2), copy(3), copy(4)], expect![[r#"
+    check(
+        &[copy(0), copy(1), copy(2), copy(3), copy(4)],
+        expect![[r#"
           15 l2: read 64 at 0x1c400000
           16 l2: read 64 at 0x1c400000
           17 l2: read 64 at 0x1c400000
@@ -107,7 +130,8 @@ fn two_write_bursts_are_at_the_host() {
           31 response 2
           32 response 3
           34 response 4
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -118,7 +142,9 @@ fn what_cannot_be_done_ends_at_once() {
         (12, 0, 0x4000_0000, 2, FROM_HOST),
         (13, u64::MAX, 0x1c40_0000, 2, FROM_HOST),
     ];
-    check(&script, expect![[r#"
+    check(
+        &script,
+        expect![[r#"
           10 event command_fault packet=0x0 target=0x0 addr=0x1c400000
           11 event command_fault packet=0x1 target=0x0 addr=0x1c800000
           11 response 0
@@ -127,5 +153,6 @@ fn what_cannot_be_done_ends_at_once() {
           13 event command_fault packet=0x3 target=0x0 addr=0xffffffffffffffff
           13 response 2
           14 response 3
-    "#]]);
+    "#]],
+    );
 }
