@@ -15,7 +15,7 @@ use crate::pcie::Pcie;
 use crate::protocol::{Burst, BurstReply, Command, CommandResponse};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
-use blocks::cpu::Program;
+use blocks::cpu::{InstructionLog, Program};
 use kernel::trace::Sink;
 use kernel::{ClockId, Cycle, Freq, FreqError, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
 use std::cell::RefCell;
@@ -255,6 +255,11 @@ impl Pspin {
     /// Sets how the system is run; no way changes a result.
     pub fn set_mode(&mut self, mode: Mode) {
         self.system.set_mode(mode);
+    }
+
+    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
+        self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }
 
     /// What each core does or waits for.

@@ -20,7 +20,7 @@ use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteR
 use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
-use blocks::cpu::Program;
+use blocks::cpu::{InstructionLog, Program};
 use cores::{HpuCore, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;
@@ -168,6 +168,11 @@ impl Cluster {
     /// Puts bytes into L1 before the first cycle.
     pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
         self.l1.write(offset, bytes);
+    }
+
+    /// Writes every instruction of a core into `log` from now on.
+    pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
+        self.cores[core as usize].core.log_instructions(log);
     }
 
     /// What each core does or waits for.
