@@ -96,7 +96,9 @@ fn check(words: impl IntoIterator<Item = u32>, want: Expect) {
 
 #[test]
 fn every_operation_does_what_it_is_named_for() {
-    check(rows().filter(|row| row.pattern.len == 4).map(encode), expect![[r#"
+    check(
+        rows().filter(|row| row.pattern.len == 4).map(encode),
+        expect![[r#"
         lui a0, 0x5                 a0 = 0x5000
         auipc a0, 0x5               a0 = 0x6000
         jal a0, 0x6000              a0 = 0x1004; jump 0x6000
@@ -168,12 +170,15 @@ fn every_operation_does_what_it_is_named_for() {
         mret                        Mret
         wfi                         Wfi
         p.elw a0, 2(a1)             a0 = Elw at 0xfffffffb
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn links_and_branches_mind_the_length_of_the_instruction() {
-    check([0x9582, 0x8582, 0x2011, 0xa011, 0xc191, 0xe191, 0x00c5_9463, 0x0005_85e7], expect![[r#"
+    check(
+        [0x9582, 0x8582, 0x2011, 0xa011, 0xc191, 0xe191, 0x00c5_9463, 0x0005_85e7],
+        expect![[r#"
         c.jalr a1                   ra = 0x1002; jump 0xfffffff8
         c.jr a1                     zero = 0x1002; jump 0xfffffff8
         c.jal 0x1004                ra = 0x1002; jump 0x1004
@@ -182,7 +187,8 @@ fn links_and_branches_mind_the_length_of_the_instruction() {
         c.bnez a1, 0x1004           jump 0x1004
         bne a1, a2, 0x1008          jump 0x1008
         jalr a1, 0(a1)              a1 = 0x1004; jump 0xfffffff8
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -215,9 +221,12 @@ fn control_registers_are_touched_no_more_than_asked() {
 
 #[test]
 fn an_illegal_word_is_reported_as_it_stands() {
-    check([0xffff_ffff, 0xabcd_0000, 0x1020_0073], expect![[r#"
+    check(
+        [0xffff_ffff, 0xabcd_0000, 0x1020_0073],
+        expect![[r#"
         .word 0xffffffff            illegal 0xffffffff
         .half 0x0000                illegal 0x0
         .word 0x10200073            illegal 0x10200073
-    "#]]);
+    "#]],
+    );
 }
