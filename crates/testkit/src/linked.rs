@@ -23,7 +23,7 @@ pub const SYS_WRITE: u32 = 64;
 pub const SYS_EXIT: u32 = 93;
 
 /// Where the first image is loaded.
-const BASE: u32 = 0x0010_0000;
+const BASE: u32 = 0x0001_0000;
 
 /// Programs that run one behind the other.
 #[derive(Clone, Debug)]
