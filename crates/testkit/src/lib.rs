@@ -13,6 +13,7 @@ mod bench;
 pub mod linked;
 pub mod plain_hart;
 pub mod qemu;
+mod random_items;
 pub mod random_program;
 
 pub use bench::{Bench, Log, bench};
