@@ -1,6 +1,6 @@
 //! Test benches and oracles. For tests only; no model depends on this crate.
 //!
-//! For components, [`bench`]: a component between scripts of what arrives when and a log of what it sends when. It runs
+//! For components, [`bench()`]: a component between scripts of what arrives when and a log of what it sends when. It runs
 //! every scene three times (as usual, with the components of an edge in random order, and with all of them ticked at
 //! every edge) and asks for one and the same log, so that a test of a component's timing is at the same time a test of
 //! its promise to sleep.
