@@ -5,6 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* A program may bring its own. */
+#pragma weak printf
+#pragma weak vprintf
+#pragma weak snprintf
+#pragma weak vsnprintf
+#pragma weak puts
+
 /* Where formatted text goes: into a buffer if there is one, else to stdout. */
 struct sink {
     char *buffer;
