@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the captures in this folder: real Linux hosts, real programs, one cable.
 
-Two network namespaces, `client` and `server`, are joined by a veth pair. Each function below runs one application between
-them while tcpdump records what passes the server's end. Checksums are computed by the hosts, not left to a NIC that is not
-there. Addresses are fixed; ports, sequence numbers and times are the kernel's and differ from run to run.
+Two network namespaces, `client` and `server`, are joined by a veth pair. Each function below runs one application
+between them while tcpdump records what passes the server's end. Checksums are computed by the hosts, not left to a
+NIC that is not there. Addresses are fixed; ports, sequence numbers and times are the kernel's and differ from run to
+run.
 
-Needs root and Debian's iproute2, ethtool, tcpdump, iputils-ping, dnsmasq-base, bind9-dnsutils, curl, memcached, iperf3.
+Needs root and Debian's iproute2, ethtool, tcpdump, iputils-ping, dnsmasq-base, bind9-dnsutils, curl, memcached and
+iperf3.
 
     sudo captures/make.py [NAME ...]
 """
@@ -87,7 +89,11 @@ def recording(name: str, *, only: str) -> Iterator[None]:
     path = HERE / f"{name}.pcap"
     options = ("-i", "eth0", "-s", "0", "-U", "--immediate-mode", "--nano", "-Z", "root", "-w", str(path), only)
     path.unlink(missing_ok=True)
-    with running(*on(SERVER, "tcpdump", *options), until=lambda: path.exists() and path.stat().st_size >= 24) as tcpdump:
+
+    def header_written() -> bool:
+        return path.exists() and path.stat().st_size >= 24
+
+    with running(*on(SERVER, "tcpdump", *options), until=header_written) as tcpdump:
         yield
         time.sleep(0.3)  # the last packets
         tcpdump.terminate()
