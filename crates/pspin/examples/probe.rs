@@ -116,6 +116,10 @@ fn main() {
         let spans = (done.borrow().len() - 1).max(1) as f64;
         println!("interval {:.3}", (last.feedback - first.feedback) as f64 / spans);
         done.borrow().iter().take(4).for_each(|packet| println!("{packet:?}"));
+        if option("all", 0) != 0 {
+            let all: Vec<_> = done.borrow().iter().map(|p| (p.feedback - p.nic_arrival).to_string()).collect();
+            println!("{}", all.join(" "));
+        }
     }
     println!("sent {}", sent.borrow().len());
     if option("counters", 0) != 0 {

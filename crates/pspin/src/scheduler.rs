@@ -23,8 +23,8 @@ pub struct SchedulerPorts {
 ///
 /// Ports:    `hers` and `feedbacks[c]` in, `tasks[c]` and `released` out; up to 1 item a cycle each, of the feedbacks 1
 ///           in all. A request whose queue is full waits, and all behind it.
-/// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: queues, dispatcher and
-///           inbound engine have it at f + 1, a task that waited for it is seen by a cluster at f + 4.
+/// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: a task that
+///           waited for it is seen by a cluster at f + 3. The inbound engine sees it at f + 1, and knows that it is from f.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
 /// Differs:  in the RTL the inbound engine may see that a queue has room when it is another queue's request that waits,
 ///           and lose a request or hold it back.
@@ -33,8 +33,6 @@ pub struct PacketScheduler {
     released: Tx<Feedback>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
-    /// Feedback collected at the edge before, and its cluster.
-    arrived: Option<(usize, Feedback)>,
     /// Since when the request at the head has been waiting.
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
@@ -49,7 +47,6 @@ impl PacketScheduler {
             released: ports.released,
             engine: MpqEngine::new(params.n_mpqs, params.shared_cells),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
-            arrived: None,
             stalled_since: None,
             her_stall_cycles: Counter::default(),
             trace,
@@ -67,14 +64,17 @@ impl PacketScheduler {
         fits
     }
 
-    fn collect_feedback(&mut self) {
+    fn collect_feedback(&mut self) -> bool {
         if !self.released.has_room() {
-            return;
+            return false;
         }
-        self.arrived = self.dispatcher.collect();
-        if let Some((_, feedback)) = self.arrived.filter(|(_, feedback)| feedback.trigger_feedback) {
+        let Some((cluster, feedback)) = self.dispatcher.collect() else { return false };
+        if feedback.trigger_feedback {
             self.released.send(feedback);
         }
+        self.engine.feedback(&feedback);
+        self.dispatcher.ended(cluster);
+        true
     }
 }
 
@@ -84,17 +84,11 @@ impl Component for PacketScheduler {
         let her_fits = self.her_fits(now);
         let mut changed = self.dispatcher.dispatch(&mut self.engine, now, &self.trace);
         changed |= self.engine.arbitrate();
-        if let Some((cluster, feedback)) = self.arrived.take() {
-            self.engine.feedback(&feedback);
-            self.dispatcher.ended(cluster);
-            changed = true;
-        }
+        changed |= self.collect_feedback();
         if her_fits {
             self.engine.push(self.hers.take().expect("a request waits"));
             changed = true;
         }
-        self.collect_feedback();
-        changed |= self.arrived.is_some();
         if changed { Activity::Busy } else { Activity::Idle }
     }
 

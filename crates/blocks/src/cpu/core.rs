@@ -293,8 +293,9 @@ impl Core {
                 self.count(EVENT_INSTRUCTION, 1);
                 self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
             }
-            // A jump leaves its register time enough.
-            self.retire(if slot.kind == Kind::Jump { 0 } else { inst.rd }, cycles);
+            // A jump leaves its link register time enough.
+            let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
+            self.retire(if jumps { 0 } else { inst.rd }, cycles);
         }
         Stop::Yield
     }
