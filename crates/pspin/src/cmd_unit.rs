@@ -188,12 +188,12 @@ mod tests {
             |_| true,
             "",
             expect![[r#"
-                  11 dma 0.0.0
-                  12 dma 1.0.0
-                  13 dma 0.1.0
-                  13 nic 1.1.0
-                  14 direct 1.2.0
-                  14 nic 0.2.0
+                11   dma 0.0.0
+                12   dma 1.0.0
+                13   dma 0.1.0
+                13   nic 1.1.0
+                14   direct 1.2.0
+                14   nic 0.2.0
             "#]],
         );
     }
@@ -206,14 +206,14 @@ mod tests {
             |_| true,
             "20:00h 25:01h 40:02h",
             expect![[r#"
-                  11 dma 0.0.0
-                  12 dma 0.1.0
-                  21 answer to 0: 0.0.0
-                  22 dma 0.2.0
-                  23 nic 0.3.0
-                  26 answer to 0: 0.1.0
-                  31 nic 1.0.0
-                  41 answer to 0: 0.2.0
+                11   dma 0.0.0
+                12   dma 0.1.0
+                21   answer to 0: 0.0.0
+                22   dma 0.2.0
+                23   nic 0.3.0
+                26   answer to 0: 0.1.0
+                31   nic 1.0.0
+                41   answer to 0: 0.2.0
             "#]],
         );
     }
@@ -226,18 +226,18 @@ mod tests {
             |_| true,
             "20:00h 20:01h 20:02n 20:10d 20:11n 20:12d",
             expect![[r#"
-                   2 direct 1.0.0
-                   2 dma 0.0.0
-                   3 dma 0.1.0
-                   3 nic 1.1.0
-                   4 direct 1.2.0
-                   4 nic 0.2.0
-                  21 answer to 1: 1.0.0
-                  22 answer to 0: 0.2.0
-                  23 answer to 0: 0.0.0
-                  24 answer to 1: 1.2.0
-                  25 answer to 1: 1.1.0
-                  26 answer to 0: 0.1.0
+                2    direct 1.0.0
+                2    dma 0.0.0
+                3    dma 0.1.0
+                3    nic 1.1.0
+                4    direct 1.2.0
+                4    nic 0.2.0
+                21   answer to 1: 1.0.0
+                22   answer to 0: 0.2.0
+                23   answer to 0: 0.0.0
+                24   answer to 1: 1.2.0
+                25   answer to 1: 1.1.0
+                26   answer to 0: 0.1.0
             "#]],
         );
     }
@@ -250,12 +250,12 @@ mod tests {
             |cycle| cycle > 20,
             "",
             expect![[r#"
-                  21 dma 0.0.0
-                  21 nic 1.0.0
-                  22 dma 0.1.0
-                  23 dma 0.2.0
-                  24 dma 0.3.0
-                  25 nic 0.4.0
+                21   dma 0.0.0
+                21   nic 1.0.0
+                22   dma 0.1.0
+                23   dma 0.2.0
+                24   dma 0.3.0
+                25   nic 0.4.0
             "#]],
         );
     }

@@ -2,7 +2,8 @@
 
 use crate::activity::{after, sooner};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
-use crate::nhi::{L2_PACKET_BASE, NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::map::L2_PACKET_BASE;
+use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Feedback, Her, PacketId};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};

@@ -258,30 +258,30 @@ mod tests {
             bursts,
             &[(10, 100, 64), (11, 0, 1)],
             expect![[r#"
-              11 data 0 [64]
-              11 event host_read addr=0x64 bytes=0x1c
-              11 event host_written addr=0x2f bytes=0x11
-              12 data 0 [80]!
-              12 event host_read addr=0x80 bytes=0x24
-              13 data 0 [00]!
-              13 event host_read addr=0x0 bytes=0x1
-              13 event host_written addr=0x40 bytes=0x40
-              13 written 0 
-              14 event host_written addr=0x1000 bytes=0x40
-              14 written 1 
-              15 event host_written addr=0x0 bytes=0x8
-              15 written 0 
-              16 event host_written addr=0x0 bytes=0x1
-              16 written 1 
-            pcie.write_beats 5
-            pcie.write_bytes 154
-            pcie.first_write_cycle 11
-            pcie.last_write_cycle 16
-            pcie.read_beats 3
-            pcie.read_bytes 65
-            pcie.first_read_cycle 11
-            pcie.last_read_cycle 13
-        "#]],
+                11   data 0 [64]
+                11   event host_read addr=0x64 bytes=0x1c
+                11   event host_written addr=0x2f bytes=0x11
+                12   data 0 [80]!
+                12   event host_read addr=0x80 bytes=0x24
+                13   data 0 [00]!
+                13   event host_read addr=0x0 bytes=0x1
+                13   event host_written addr=0x40 bytes=0x40
+                13   written 0
+                14   event host_written addr=0x1000 bytes=0x40
+                14   written 1
+                15   event host_written addr=0x0 bytes=0x8
+                15   written 0
+                16   event host_written addr=0x0 bytes=0x1
+                16   written 1
+                pcie.write_beats 5
+                pcie.write_bytes 154
+                pcie.first_write_cycle 11
+                pcie.last_write_cycle 16
+                pcie.read_beats 3
+                pcie.read_bytes 65
+                pcie.first_read_cycle 11
+                pcie.last_read_cycle 13
+            "#]],
         );
     }
 
@@ -293,22 +293,22 @@ mod tests {
             [&[(10, 0, 64, false), (11, 64, 64, true)], &[]],
             &[(10, 0, 128)],
             expect![[r#"
-              40 data 0 [00]
-              40 event host_read addr=0x0 bytes=0x40
-              40 event host_written addr=0x0 bytes=0x40
-              44 event host_written addr=0x40 bytes=0x40
-              44 written 0 
-              46 data 0 [00]!
-              46 event host_read addr=0x40 bytes=0x40
-            pcie.write_beats 2
-            pcie.write_bytes 128
-            pcie.first_write_cycle 40
-            pcie.last_write_cycle 44
-            pcie.read_beats 2
-            pcie.read_bytes 128
-            pcie.first_read_cycle 40
-            pcie.last_read_cycle 46
-        "#]],
+                40   data 0 [00]
+                40   event host_read addr=0x0 bytes=0x40
+                40   event host_written addr=0x0 bytes=0x40
+                44   event host_written addr=0x40 bytes=0x40
+                44   written 0
+                46   data 0 [00]!
+                46   event host_read addr=0x40 bytes=0x40
+                pcie.write_beats 2
+                pcie.write_bytes 128
+                pcie.first_write_cycle 40
+                pcie.last_write_cycle 44
+                pcie.read_beats 2
+                pcie.read_bytes 128
+                pcie.first_read_cycle 40
+                pcie.last_read_cycle 46
+            "#]],
         );
     }
 }
