@@ -1,11 +1,12 @@
 //! The way to host memory: the mux in front of the PCIe link, and the link.
 
 use crate::activity::{after, sooner};
-use crate::arbiter::RoundRobin;
+use crate::arbiter::requests;
 use crate::events::{HOST_READ, HOST_WRITTEN};
 use crate::host_link::{Bytes, HostData, HostRead, HostTarget, HostWrite, HostWritten, to_line_end};
 use crate::params::PcieParams;
 use crate::world::HostMemory;
+use blocks::arbiter::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ struct Pending<T> {
 /// One direction of the link.
 #[derive(Default)]
 struct Lane {
-    arbiter: RoundRobin,
+    arbiter: RoundRobinTree,
     /// From when the next beat may start.
     free: Cycle,
     beats: Counter,
@@ -87,11 +88,10 @@ impl Pcie {
         let asks = |i: usize| self.initiators[i].writes.has_item();
         let chosen = match self.writer {
             Some(writer) => asks(writer).then_some(writer),
-            None => self.write_lane.arbiter.choose(n, asks),
+            None => self.write_lane.arbiter.take(requests(n, asks)).map(|i| i as usize),
         };
         let Some(i) = chosen else { return false };
         let write = self.initiators[i].writes.take().expect("a chosen initiator has a beat");
-        self.write_lane.arbiter.granted(i);
         self.writer = (!write.last).then_some(i);
         self.writes.push_back((i, write));
         true
@@ -134,8 +134,9 @@ impl Pcie {
             return false;
         }
         let n = self.initiators.len();
-        let Some(i) = self.read_lane.arbiter.choose(n, |i| self.initiators[i].reads.has_item()) else { return false };
-        self.read_lane.arbiter.granted(i);
+        let asking = requests(n, |i| self.initiators[i].reads.has_item());
+        let Some(i) = self.read_lane.arbiter.take(asking) else { return false };
+        let i = i as usize;
         self.reads.extend(self.initiators[i].reads.take().map(|read| (i, read)));
         true
     }

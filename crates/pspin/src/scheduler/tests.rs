@@ -223,18 +223,18 @@ fn queues_take_turns() {
             25   released 1
             27   cluster 0: Payload 2 of 3, frees it
             32   released 2
-            34   cluster 0: Payload 4 of 9, frees it
-            39   released 4
-            41   cluster 0: Payload 3 of 2, frees it
-            46   released 3
-            48   cluster 0: Payload 5 of 3, frees it
-            53   released 5
-            55   cluster 0: Payload 6 of 9, frees it
-            60   released 6
-            62   cluster 0: Payload 8 of 2, frees it
-            67   released 8
-            69   cluster 0: Payload 7 of 3, frees it
-            74   released 7
+            34   cluster 0: Payload 5 of 3, frees it
+            39   released 5
+            41   cluster 0: Payload 4 of 9, frees it
+            46   released 4
+            48   cluster 0: Payload 3 of 2, frees it
+            53   released 3
+            55   cluster 0: Payload 7 of 3, frees it
+            60   released 7
+            62   cluster 0: Payload 6 of 9, frees it
+            67   released 6
+            69   cluster 0: Payload 8 of 2, frees it
+            74   released 8
             scheduler.hers 9
             scheduler.payload_tasks 9
         "#]],
@@ -292,10 +292,10 @@ fn a_full_queue_holds_back_all_requests() {
             83   released 2
             85   cluster 0: Payload 3 of 1, frees it
             107  released 3
-            109  cluster 0: Payload 5 of 2, frees it
-            131  released 5
-            133  cluster 0: Payload 4 of 1, frees it
-            155  released 4
+            109  cluster 0: Payload 4 of 1, frees it
+            131  released 4
+            133  cluster 0: Payload 5 of 2, frees it
+            155  released 5
             scheduler.her_stall_cycles 23
             scheduler.hers 6
             scheduler.payload_tasks 6
