@@ -64,15 +64,15 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         expect![[r#"
             6    l2: write 64 at 0x1c400000
             10   her 0 at 0x1c400000 of 64!
-            40   packet 0 done, stored from 5, her 10
+            39   packet 0 done, stored from 5, her 10
             inbound.packets 1
             inbound.bytes 64
             inbound.done 1
-            inbound.latency_cycles 35
-            inbound.latency_min 35
-            inbound.latency_max 35
-            inbound.first_done_cycle 40
-            inbound.last_done_cycle 40
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
         "#]],
     );
     check(
@@ -82,15 +82,15 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         expect![[r#"
             6    l2: write 1024 at 0x1c400000
             25   her 0 at 0x1c400000 of 1024!
-            40   packet 0 done, stored from 5, her 25
+            39   packet 0 done, stored from 5, her 25
             inbound.packets 1
             inbound.bytes 1024
             inbound.done 1
-            inbound.latency_cycles 35
-            inbound.latency_min 35
-            inbound.latency_max 35
-            inbound.first_done_cycle 40
-            inbound.last_done_cycle 40
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
         "#]],
     );
 }
@@ -152,19 +152,19 @@ fn a_full_ring_waits_for_its_oldest_packet() {
             11   her 0 at 0x1c400000 of 100
             12   her 1 at 0x1c400080 of 64
             13   her 2 at 0x1c4000c0 of 64
-            40   packet 1 done, stored from 6, her 12
-            50   packet 0 done, stored from 5, her 11
-            52   l2: write 10 at 0x1c400000
-            56   her 3 at 0x1c400000 of 10!
+            39   packet 1 done, stored from 6, her 12
+            49   packet 0 done, stored from 5, her 11
+            51   l2: write 10 at 0x1c400000
+            55   her 3 at 0x1c400000 of 10!
             inbound.packets 4
             inbound.bytes 238
-            inbound.stall_cycles 43
+            inbound.stall_cycles 42
             inbound.done 2
-            inbound.latency_cycles 79
-            inbound.latency_min 34
-            inbound.latency_max 45
-            inbound.first_done_cycle 40
-            inbound.last_done_cycle 50
+            inbound.latency_cycles 77
+            inbound.latency_min 33
+            inbound.latency_max 44
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 49
         "#]],
     );
 }

@@ -137,13 +137,13 @@ fn a_message_runs_header_payloads_completion() {
         "10:5 11:5 12:5!",
         expect![[r#"
             13   cluster 1: Header 0 of 5
-            28   cluster 1: Payload 0 of 5, frees it
-            29   cluster 1: Payload 1 of 5, frees it
-            30   cluster 1: Payload 2 of 5
-            40   released 0
-            41   released 1
-            45   cluster 1: Completion 2 of 5, frees it
-            57   released 2
+            27   cluster 1: Payload 0 of 5, frees it
+            28   cluster 1: Payload 1 of 5, frees it
+            29   cluster 1: Payload 2 of 5
+            39   released 0
+            40   released 1
+            43   cluster 1: Completion 2 of 5, frees it
+            55   released 2
             scheduler.hers 3
             scheduler.header_tasks 1
             scheduler.payload_tasks 3
@@ -160,9 +160,9 @@ fn a_single_packet_runs_all_three() {
         "10:6!",
         expect![[r#"
             13   cluster 2: Header 0 of 6
-            28   cluster 2: Payload 0 of 6
-            43   cluster 2: Completion 0 of 6, frees it
-            55   released 0
+            27   cluster 2: Payload 0 of 6
+            41   cluster 2: Completion 0 of 6, frees it
+            53   released 0
             scheduler.hers 1
             scheduler.header_tasks 1
             scheduler.payload_tasks 1
@@ -179,13 +179,13 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
         "10:1! 11:257!",
         expect![[r#"
             13   cluster 1: Header 0 of 1
-            28   cluster 1: Payload 0 of 1
-            43   cluster 1: Completion 0 of 1, frees it
-            55   released 0
-            58   cluster 1: Header 1 of 1
-            73   cluster 1: Payload 1 of 1
-            88   cluster 1: Completion 1 of 1, frees it
-            100  released 1
+            27   cluster 1: Payload 0 of 1
+            41   cluster 1: Completion 0 of 1, frees it
+            53   released 0
+            55   cluster 1: Header 1 of 1
+            69   cluster 1: Payload 1 of 1
+            83   cluster 1: Completion 1 of 1, frees it
+            95   released 1
             scheduler.hers 2
             scheduler.header_tasks 2
             scheduler.payload_tasks 2
@@ -201,8 +201,8 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             14   cluster 1: Payload 1 of 1, frees it
             25   released 0
             26   released 1
-            29   cluster 1: Payload 2 of 1, frees it
-            41   released 2
+            28   cluster 1: Payload 2 of 1, frees it
+            40   released 2
             scheduler.hers 3
             scheduler.payload_tasks 3
         "#]],
@@ -219,22 +219,22 @@ fn queues_take_turns() {
         expect![[r#"
             13   cluster 0: Payload 0 of 3, frees it
             18   released 0
-            20   cluster 0: Payload 1 of 9, frees it
-            25   released 1
-            27   cluster 0: Payload 2 of 3, frees it
-            32   released 2
-            34   cluster 0: Payload 5 of 3, frees it
-            39   released 5
-            41   cluster 0: Payload 4 of 9, frees it
-            46   released 4
-            48   cluster 0: Payload 3 of 2, frees it
-            53   released 3
-            55   cluster 0: Payload 7 of 3, frees it
-            60   released 7
-            62   cluster 0: Payload 6 of 9, frees it
-            67   released 6
-            69   cluster 0: Payload 8 of 2, frees it
-            74   released 8
+            19   cluster 0: Payload 1 of 9, frees it
+            24   released 1
+            25   cluster 0: Payload 2 of 3, frees it
+            30   released 2
+            31   cluster 0: Payload 5 of 3, frees it
+            36   released 5
+            37   cluster 0: Payload 4 of 9, frees it
+            42   released 4
+            43   cluster 0: Payload 3 of 2, frees it
+            48   released 3
+            49   cluster 0: Payload 6 of 9, frees it
+            54   released 6
+            55   cluster 0: Payload 8 of 2, frees it
+            60   released 8
+            61   cluster 0: Payload 7 of 3, frees it
+            66   released 7
             scheduler.hers 9
             scheduler.payload_tasks 9
         "#]],
@@ -258,17 +258,17 @@ fn a_full_home_cluster_spills_to_the_emptiest() {
             19   cluster 2: Payload 6 of 1, frees it
             20   cluster 3: Payload 7 of 1, frees it
             55   released 0
+            56   cluster 1: Payload 8 of 1, frees it
             56   released 1
-            57   cluster 1: Payload 8 of 1, frees it
+            57   cluster 1: Payload 9 of 1, frees it
             57   released 2
-            58   cluster 1: Payload 9 of 1, frees it
             58   released 3
             59   released 4
             60   released 5
             61   released 6
             62   released 7
-            99   released 8
-            100  released 9
+            98   released 8
+            99   released 9
             scheduler.hers 10
             scheduler.payload_tasks 10
             scheduler.tasks_away_from_home 6
@@ -286,17 +286,17 @@ fn a_full_queue_holds_back_all_requests() {
         expect![[r#"
             13   cluster 0: Payload 0 of 1, frees it
             35   released 0
-            37   cluster 0: Payload 1 of 1, frees it
-            59   released 1
-            61   cluster 0: Payload 2 of 1, frees it
-            83   released 2
-            85   cluster 0: Payload 3 of 1, frees it
-            107  released 3
-            109  cluster 0: Payload 4 of 1, frees it
-            131  released 4
-            133  cluster 0: Payload 5 of 2, frees it
-            155  released 5
-            scheduler.her_stall_cycles 23
+            36   cluster 0: Payload 1 of 1, frees it
+            58   released 1
+            59   cluster 0: Payload 2 of 1, frees it
+            81   released 2
+            82   cluster 0: Payload 3 of 1, frees it
+            104  released 3
+            105  cluster 0: Payload 4 of 1, frees it
+            127  released 4
+            128  cluster 0: Payload 5 of 2, frees it
+            150  released 5
+            scheduler.her_stall_cycles 22
             scheduler.hers 6
             scheduler.payload_tasks 6
         "#]],
