@@ -76,13 +76,14 @@ fn main() {
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
-    let eom_from = n - messages;
+    // As the RTL's driver does: each message whole, identities 0, 2, 4, ...
+    let each = n / messages;
     let source = (0..n).map(move |i| Arrival {
         earliest: 0,
         gap,
         bytes: packet(size as usize),
-        msgid: (i % messages) as u16,
-        eom: i >= eom_from,
+        msgid: (2 * (i / each)) as u16,
+        eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
         user: i,
