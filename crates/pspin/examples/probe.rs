@@ -76,13 +76,14 @@ fn main() {
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
-    let eom_from = n - messages;
+    // As the RTL's driver does: each message whole, identities 0, 2, 4, ...
+    let each = n / messages;
     let source = (0..n).map(move |i| Arrival {
         earliest: 0,
         gap,
         bytes: packet(size as usize),
-        msgid: (i % messages) as u16,
-        eom: i >= eom_from,
+        msgid: (2 * (i / each)) as u16,
+        eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
         user: i,
@@ -116,6 +117,10 @@ fn main() {
         let spans = (done.borrow().len() - 1).max(1) as f64;
         println!("interval {:.3}", (last.feedback - first.feedback) as f64 / spans);
         done.borrow().iter().take(4).for_each(|packet| println!("{packet:?}"));
+        if option("all", 0) != 0 {
+            let all: Vec<_> = done.borrow().iter().map(|p| (p.feedback - p.nic_arrival).to_string()).collect();
+            println!("{}", all.join(" "));
+        }
     }
     println!("sent {}", sent.borrow().len());
     if option("counters", 0) != 0 {

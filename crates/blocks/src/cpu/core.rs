@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Counted, Csrs, Privilege, Profile};
-use super::program::{Kind, Program};
+use super::program::{Kind, Place, Program};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
@@ -65,6 +65,11 @@ pub enum Stop {
     Access,
     /// The fetch line at this address is not there; run again when it is.
     Fetch(u32),
+    /// The next line in order, at this address, is not there and should be asked for; the core goes on meanwhile.
+    Prefetch(u32),
+    /// The core jumps while the line at this address, asked for before, has not come: it must wait for that first, and
+    /// for a cycle more, to ask for its own.
+    Abandon(u32),
     /// A trap was taken.
     Trap(TrapInfo),
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
@@ -87,7 +92,6 @@ const NO_LINE: u32 = u32::MAX;
 /// Timing:  in cycles from one instruction leaving decode to the next; see `timing.rs`. An access is in EX one cycle
 ///          after it left decode and blocks everything behind it until it is granted.
 /// Source:  PsPIN RTL a49fec8, `hw/deps/riscv` as configured there.
-/// Differs: a sequential line is asked for when it is needed, so a miss is never partly hidden.
 pub struct Core {
     regs: [u32; 32],
     pc: u32,
@@ -102,6 +106,8 @@ pub struct Core {
     time: Cycle,
     /// Current fetch line, as `pc / 16`.
     line: u32,
+    /// The line that was asked for ahead, in the same way, until it is the current one.
+    ahead: u32,
     access: Access,
     pending: Pending,
     instructions: u64,
@@ -150,6 +156,7 @@ impl Core {
             load_granted: 0,
             time: 0,
             line: NO_LINE,
+            ahead: NO_LINE,
             access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
             pending: Pending::Nothing,
             instructions: 0,
@@ -229,15 +236,23 @@ impl Core {
                     return Stop::Fetch(pc & !15);
                 }
                 self.line = pc >> 4;
+                self.ahead = NO_LINE;
             }
             let Some(&slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
-            if slot.straddles {
-                if !lines.present((pc & !15).wrapping_add(16)) {
-                    return Stop::Fetch((pc & !15).wrapping_add(16));
+            if slot.place != Place::Within {
+                let next = (pc & !15).wrapping_add(16);
+                let here = lines.present(next);
+                match slot.place {
+                    Place::Straddles if here => (self.line, self.ahead) = (next >> 4, NO_LINE),
+                    Place::Straddles => return Stop::Fetch(next),
+                    _ if !here && self.ahead != next >> 4 => {
+                        self.ahead = next >> 4;
+                        return Stop::Prefetch(next);
+                    }
+                    _ => {}
                 }
-                self.line = (pc >> 4) + 1;
             }
             let inst = slot.inst;
             let mut cycles = timing::PLAIN;
@@ -272,8 +287,15 @@ impl Core {
                         self.jumped = false;
                         self.line = NO_LINE;
                         cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        if program.slot(self.next).is_some_and(|target| target.straddles) {
+                        if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
                             cycles += timing::STRADDLING_TARGET;
+                        }
+                        if self.ahead != NO_LINE {
+                            let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
+                            if !lines.present(ahead) {
+                                self.retire(0, cycles);
+                                return Stop::Abandon(ahead);
+                            }
                         }
                     }
                 }
@@ -293,8 +315,9 @@ impl Core {
                 self.count(EVENT_INSTRUCTION, 1);
                 self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
             }
-            // A jump leaves its register time enough.
-            self.retire(if slot.kind == Kind::Jump { 0 } else { inst.rd }, cycles);
+            // A jump leaves its link register time enough.
+            let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
+            self.retire(if jumps { 0 } else { inst.rd }, cycles);
         }
         Stop::Yield
     }

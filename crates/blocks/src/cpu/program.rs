@@ -32,8 +32,19 @@ pub struct Slot {
     pub inst: Inst,
     /// What the core must do around it.
     pub kind: Kind,
-    /// A 32-bit instruction of which only the first half is in its line.
-    pub straddles: bool,
+    /// Where it stands in its fetch line.
+    pub place: Place,
+}
+
+/// Where an instruction stands in its fetch line of 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Such that the next instruction is in the line too, or nearly so.
+    Within,
+    /// In the last word, or just before a 32-bit instruction of which half is in the next line: that is asked for now.
+    End,
+    /// Half of it is in the next line.
+    Straddles,
 }
 
 /// A range of memory as instructions, one slot for each half word.
@@ -94,8 +105,15 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
         Class::Csr | Class::System | Class::Fence | Class::Illegal => Kind::Special,
     };
     let pc = base.wrapping_add(2 * index as u32);
-    let straddles = inst.len == 4 && pc % timing::LINE_BYTES == timing::LINE_BYTES - 2;
-    Slot { inst, kind, straddles }
+    let end = pc % timing::LINE_BYTES + u32::from(inst.len);
+    let before_straddling = end == timing::LINE_BYTES - 2 && half(index + usize::from(inst.len / 2)) & 3 == 3;
+    let place = match pc % timing::LINE_BYTES {
+        _ if end > timing::LINE_BYTES => Place::Straddles,
+        12.. => Place::End,
+        _ if before_straddling => Place::End,
+        _ => Place::Within,
+    };
+    Slot { inst, kind, place }
 }
 
 #[cfg(test)]

@@ -272,6 +272,7 @@ impl Cluster {
     fn next(&self, now: Cycle) -> Activity {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
+            || self.ports.remote_requests.has_item()
             || self.commands.iter().any(|fifo| !fifo.is_empty())
             || self.scheduler.is_pressing()
             || self.ports.pe_replies.has_item()
