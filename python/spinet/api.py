@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, experiment, output, packet_table
+from spinet import _core, output, packet_table
+from spinet import experiment as experiments
 from spinet._core import UsageError
 from spinet.experiment import Experiment
 from spinet.result import Result, write_rest
+from spinet.toolchain import Build
 
 if TYPE_CHECKING:
     from spinet._core import Progress
@@ -144,7 +146,7 @@ def run(
         handler=handler,
         overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
     )
-    return collect(prepared, cc=cc, defines=defines)
+    return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
 
 
 def overrides(
@@ -183,18 +185,18 @@ def prepare(
         path = Path(experiment_file)
         if program is not None:
             raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
-        experiment.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
+        experiments.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
         more = dict(overrides)
         if traffic is not None:
             more["traffic.source"] = str(traffic)
-        return experiment.from_file(path, overrides=more)
+        return experiments.from_file(path, overrides=more)
     if not program:
         raise UsageError("there is no program to run", hint="name a C file with handlers, or an experiment file")
     if traffic is None:
         raise UsageError(
             "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000'"
         )
-    return experiment.from_keywords(
+    return experiments.from_keywords(
         program=[str(source) for source in program],
         traffic=str(traffic),
         match=match,
@@ -204,37 +206,32 @@ def prepare(
     )
 
 
-def collect(prepared: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None) -> Result:
-    """Build, run, and keep everything in memory."""
-    elf = _elf_of(prepared, cc=cc, defines=defines)
+def collect(prepared: Experiment, *, build: Build | None) -> Result:
+    """Run, and keep everything in memory."""
     rows = packet_table.Collected()
     console: list[tuple[int, int, int, str]] = []
     with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
         sent = Path(scratch) / output.SENT
-        native = _start(prepared, elf=elf, out_pcapng=sent, packets=True)
+        native = _start(prepared, build=build, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
-        return Result(
-            summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native
-        )
+        return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
 
 
 def stream(
     prepared: Experiment,
     *,
-    cc: str | None,
-    defines: Mapping[str, str | int] | None,
+    build: Build | None,
     folder: Path | None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Build and run; keep nothing but the summary, and write the rest into `folder` as it comes."""
-    elf = _elf_of(prepared, cc=cc, defines=defines)
+    """Run; keep nothing but the summary, and write the rest into `folder` as it comes."""
     with contextlib.ExitStack() as stack:
         out_pcapng, rows = None, None
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = _start(prepared, elf=elf, out_pcapng=out_pcapng, packets=folder is not None)
+        native = _start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -242,18 +239,13 @@ def stream(
     return summary
 
 
-def _elf_of(prepared: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None) -> Path | None:
-    build = experiment.compiled(prepared, cc=cc, defines=defines)
-    return build.elf if build else None
-
-
-def _start(prepared: Experiment, *, elf: Path | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+def _start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
     return _core.Run(
         prepared.text(),
         file=prepared.file,
         base_dir=prepared.base_dir,
         format="json",
-        elf=str(elf) if elf else None,
+        elf=str(build.elf) if build else None,
         out_pcapng=str(out_pcapng) if out_pcapng else None,
         packets=packets,
     )

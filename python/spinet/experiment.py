@@ -12,7 +12,7 @@ from typing import Any
 from spinet import _core, toolchain
 from spinet._core import UsageError
 
-_ELF_MAGIC = b"\x7fELF"
+_SOURCES = (".c", ".S", ".s")
 
 # Keywords that a context of an experiment file says for itself.
 _OF_A_CONTEXT = ("match", "message", "handler")
@@ -96,22 +96,15 @@ def _as_list(sets: Any) -> list[str]:
     return [f"{path}={json.dumps(value)}" for path, value in sets.items()] if isinstance(sets, dict) else list(sets)
 
 
-def compiled(experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None) -> toolchain.Build | None:
+def compiled(
+    experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> toolchain.Build | None:
     """Build the program that an experiment names, unless it is an ELF file already."""
     named = experiment.values["program"]
     sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
-    if len(sources) == 1 and is_elf(sources[0]):
-        return None
+    if len(sources) == 1 and sources[0].suffix not in _SOURCES:
+        return None  # the simulator says what is wrong with it if it is no ELF file
     return toolchain.build(sources, cc=cc, defines=defines)
-
-
-def is_elf(path: Path) -> bool:
-    """Whether a file claims to be an ELF file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == _ELF_MAGIC
-    except OSError:
-        return False
 
 
 def refuse_context_keywords(path: Path, given: Mapping[str, object]) -> None:

@@ -47,11 +47,12 @@ def to_arrow(chunk: Chunk) -> pa.Table:
 
 
 def to_numpy(chunk: Chunk) -> dict[str, np.ndarray[Any, Any]]:
-    """Rows as NumPy columns of one length, as the simulator gives them: -1 for what never happened, choices as numbers."""
+    """Rows as NumPy columns of one length, -1 for what never happened, choices as numbers."""
     import numpy as np
 
     return {
-        name: np.frombuffer(chunk.get(name, b""), dtype=dtype) for name, dtype, _meaning, _names in _core.packet_columns()
+        name: np.frombuffer(chunk.get(name, b""), dtype=dtype)
+        for name, dtype, _meaning, _names in _core.packet_columns()
     }
 
 

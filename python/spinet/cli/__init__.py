@@ -12,8 +12,7 @@ import click
 
 from spinet.cli import errors
 
-# Command: its module and what `spinet --help` says. A module is imported when its command runs, so that one command does
-# not wait for what another needs.
+# What `spinet --help` says of each. A command's module is imported when it runs: none waits for what another needs.
 _COMMANDS = {
     "run": "Run handlers on a card and say what came of every packet.",
     "build": "Compile handlers into a program for a card.",

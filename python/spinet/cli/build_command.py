@@ -14,12 +14,20 @@ from spinet.cli import parameters
 @click.command(short_help="Compile handlers.")
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="HANDLER.c...")
 @click.option(
-    "-o", "--output", metavar="FILE.elf", type=click.Path(path_type=Path), help="Where the program goes. Default: the cache."
+    "-o",
+    "--output",
+    metavar="FILE.elf",
+    type=click.Path(path_type=Path),
+    help="Where the program goes. Default: the cache.",
 )
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
-@click.option("-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z.")
+@click.option(
+    "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
+)
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
-@click.option("--flag", "flags", metavar="FLAG", multiple=True, help="Another flag for the compiler: --flag=-funroll-loops.")
+@click.option(
+    "--flag", "flags", metavar="FLAG", multiple=True, help="Another flag for the compiler: --flag=-funroll-loops."
+)
 @parameters.json_option
 def command(
     sources: tuple[Path, ...],

@@ -13,7 +13,9 @@ from spinet.cli import errors, parameters
 @click.command(short_help="Run a bare RISC-V program.")
 @click.argument("program", type=click.Path(), metavar="FILE.elf")
 @click.option("--isa", metavar="NAME", default="rv32imac", show_default=True, help="What the core understands.")
-@click.option("--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line.")
+@click.option(
+    "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
+)
 @click.option("--max-instructions", metavar="N", type=click.IntRange(min=1), help="End after so many instructions.")
 @click.option("--max-cycles", metavar="N", type=click.IntRange(min=1), help="End after so many cycles.")
 @click.option("--linux-user", is_flag=True, help="Serve write and exit calls, as user-mode emulators do.")

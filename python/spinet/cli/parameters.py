@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from spinet._core import Progress
     from spinet.api import OnProgress
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
+)
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -43,9 +45,10 @@ def progress_bar() -> Iterator[OnProgress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
-    bar = Progress(
+    bar = Bar(
         TextColumn("simulating"),
         BarColumn(),
         TextColumn("{task.fields[packets]}"),

@@ -24,11 +24,17 @@ from spinet.cli import errors, parameters
 )
 @click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
 @click.option(
-    "--message", metavar="SPEC", help="Which packets are one message, and what ends it. Default: each, every packet its own."
+    "--message",
+    metavar="SPEC",
+    help="Which packets are one message, and what ends it. Default: each, every packet its own.",
 )
-@click.option("--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th.")
+@click.option(
+    "--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th."
+)
 @click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
-@click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated.")
+@click.option(
+    "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
+)
 @click.option(
     "--pace",
     metavar="HOW",
@@ -37,7 +43,9 @@ from spinet.cli import errors, parameters
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
 @click.option("--limit", metavar="TIME", help="End the run after so much simulated time, such as '10 ms'.")
 @click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
-@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder.")
+@click.option(
+    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
+)
 @click.option("--force", is_flag=True, help="With -o: replace the folder of an earlier run.")
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
@@ -82,7 +90,7 @@ def command(
       host/             what was written to host memory, one file a region, and index.json
       experiment.json   the experiment with every default spelled out
     """
-    from spinet import api
+    from spinet import api, experiment
     from spinet.output import OutputFolder
 
     if force and output is None:
@@ -98,12 +106,15 @@ def command(
         overrides=api.overrides(nic=nic, set=sets, seed=seed, pacing=pace, count=count, limit=limit),
     )
     with contextlib.ExitStack() as stack:
+        # First of all: an output folder that cannot be is told before minutes are spent.
         folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
+        build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
+        if build is not None and build.messages:
+            click.echo(build.messages.rstrip("\n"), err=True)
         with parameters.progress_bar() as on_progress:
             summary = api.stream(
                 prepared,
-                cc=cc,
-                defines=parameters.macros(defines),
+                build=build,
                 folder=folder.path if folder else None,
                 on_progress=on_progress,
                 on_console=_print_console,
