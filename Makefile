@@ -54,21 +54,27 @@ test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs ag
 	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_LONG=1 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
 	$(STEP) 'pytest-long' pytest -q
 
-.PHONY: lint
-lint: $(VENV)/.deps ## formats, clippy, types, and what `cargo xtask tidy` holds
-	@status=0
-	$(STEP) 'rustfmt' cargo fmt --all --check || status=1
-	$(STEP) 'clippy' cargo clippy --workspace --all-targets --locked -- -D warnings || status=1
-	$(STEP) 'ruff' ruff check || status=1
-	$(STEP) 'ruff-format' ruff format --check || status=1
-	$(STEP) 'mypy' mypy || status=1
-	$(STEP) 'tidy (layers, sources of numbers, sizes of files)' cargo xtask tidy || status=1
-	exit $$status
+LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy
+.PHONY: lint $(LINTS)
+lint: $(LINTS) ## formats, clippy, types, and rules of the house
+lint-rustfmt:
+	@$(STEP) 'rustfmt' cargo fmt --all --check
+lint-clippy: $(VENV)/.deps
+	@$(STEP) 'clippy' cargo clippy --workspace --all-targets --locked -- -D warnings
+lint-ruff: $(VENV)/.deps
+	@$(STEP) 'ruff' ruff check
+lint-ruff-format: $(VENV)/.deps
+	@$(STEP) 'ruff-format' ruff format --check
+lint-mypy: $(VENV)/.deps
+	@$(STEP) 'mypy' mypy
+lint-tidy:
+	@$(STEP) 'tidy (layers, sources of numbers, sizes of files)' cargo xtask tidy
 
-.PHONY: docs
-docs: $(VENV)/.native ## API pages into target/doc; generated pages renewed
+.PHONY: docs docs-rust
+docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
+	@python docs/generate.py
+docs-rust: $(VENV)/.deps
 	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
-	python docs/generate.py
 
 .PHONY: fuzz
 fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
