@@ -77,7 +77,7 @@ def command(
     Examples:
       spinet run ping_pong.c --traffic dns.pcap
       spinet run ping_pong.c --traffic dns.pcap --match 'udp.dst_port == 53' -o result
-      spinet run count.c --traffic 'udp:size=imix,count=10000,rate=400G' --message 5-tuple
+      spinet run count.c --traffic 'udp:size=imix,count=10000,rate=400G' --message 'by 5-tuple'
       spinet run ping_pong.c --traffic dns.pcap --pace asap --set cluster.n_cores=4
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
