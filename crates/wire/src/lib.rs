@@ -1,0 +1,15 @@
+//! Packet formats, match expressions, messages, captures in and out, traffic generators.
+
+pub mod arp;
+pub mod capture;
+pub mod checksum;
+pub mod eth;
+pub mod format;
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
+pub mod layers;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
