@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds `bytes` as big-endian words; an odd last byte counts as the high half of a word.
-    pub fn add(mut self, bytes: &[u8]) -> Self {
+    /// With `bytes` added as big-endian words; an odd last byte counts as the high half of a word.
+    pub fn with(mut self, bytes: &[u8]) -> Self {
         let mut words = bytes.chunks_exact(4);
         for word in &mut words {
             self.0 += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
@@ -56,10 +56,10 @@ impl PseudoHeader {
     pub fn checksum(self, protocol: u8, segment: &[u8]) -> u16 {
         let len = (segment.len() as u32).to_be_bytes();
         let sum = match self {
-            Self::V4 { src, dst } => Sum::default().add(&src.octets()).add(&dst.octets()),
-            Self::V6 { src, dst } => Sum::default().add(&src.octets()).add(&dst.octets()),
+            Self::V4 { src, dst } => Sum::default().with(&src.octets()).with(&dst.octets()),
+            Self::V6 { src, dst } => Sum::default().with(&src.octets()).with(&dst.octets()),
         };
-        sum.add(&len).add(&[0, protocol]).add(segment).finish()
+        sum.with(&len).with(&[0, protocol]).with(segment).finish()
     }
 }
 
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn the_example_of_rfc_1071_gives_its_sum() {
         // RFC 1071, 3: the words 0001 f203 f4f5 f6f7 sum to ddf2 with end-around carry.
-        assert_eq!(Sum::default().add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).finish(), !0xddf2);
+        assert_eq!(Sum::default().with(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).finish(), !0xddf2);
     }
 
     #[test]
     fn an_odd_byte_is_padded_with_zero() {
-        assert_eq!(Sum::default().add(&[1, 2, 3]).finish(), Sum::default().add(&[1, 2, 3, 0]).finish());
+        assert_eq!(Sum::default().with(&[1, 2, 3]).finish(), Sum::default().with(&[1, 2, 3, 0]).finish());
     }
 }

@@ -61,7 +61,7 @@ impl<T: AsRef<[u8]>> IcmpView<T> {
 
     /// The checksum over all the bytes of this view is right.
     pub fn checksum_is_valid(&self) -> bool {
-        Sum::default().add(self.0.as_ref()).finish() == 0
+        Sum::default().with(self.0.as_ref()).finish() == 0
     }
 
     /// What follows the header.
@@ -96,7 +96,7 @@ impl IcmpHeader {
         message[CODE] = self.code;
         message[CHECKSUM].fill(0);
         message[REST].copy_from_slice(&self.rest.to_be_bytes());
-        let checksum = Sum::default().add(message).finish();
+        let checksum = Sum::default().with(message).finish();
         message[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
         Ok(HEADER_LEN)
     }

@@ -13,6 +13,10 @@ pub const CODE: usize = 1;
 pub const CHECKSUM: Range<usize> = 2..4;
 /// Depends on the type; in echoes an identifier and a sequence number.
 pub const REST: Range<usize> = 4..8;
+/// Identifier of an echo.
+pub const IDENTIFIER: Range<usize> = 4..6;
+/// Sequence number of an echo.
+pub const SEQ: Range<usize> = 6..8;
 /// Length of the header, in bytes. RFC 4443 has 4 bytes and a body, whose first 4 bytes every message has.
 pub const HEADER_LEN: usize = 8;
 /// Type of an echo request.

@@ -126,7 +126,7 @@ impl<T: AsRef<[u8]>> Ipv4View<T> {
 
     /// The header's checksum is right.
     pub fn checksum_is_valid(&self) -> bool {
-        Sum::default().add(&self.0.as_ref()[..self.header_len()]).finish() == 0
+        Sum::default().with(&self.0.as_ref()[..self.header_len()]).finish() == 0
     }
 
     /// The payload as far as it is there; link-layer padding is left out.
@@ -214,7 +214,7 @@ impl Ipv4Header {
         header[SRC].copy_from_slice(&self.src.octets());
         header[DST].copy_from_slice(&self.dst.octets());
         header[MIN_HEADER_LEN..].copy_from_slice(self.options.as_bytes());
-        let checksum = Sum::default().add(header).finish();
+        let checksum = Sum::default().with(header).finish();
         header[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
         Ok(len)
     }

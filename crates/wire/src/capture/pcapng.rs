@@ -42,7 +42,7 @@ impl Resolution {
     fn to_fs(self, ticks: u64) -> i128 {
         let (ticks, power) = (u128::from(ticks), u32::from(self.0 & 0x7f));
         let fs = if self.0 & 0x80 != 0 {
-            ticks * FS_PER_S >> power // 64 + 50 bits; shifts go up to 127.
+            (ticks * FS_PER_S) >> power // 64 + 50 bits; shifts go up to 127.
         } else if power <= 15 {
             ticks * 10u128.pow(15 - power)
         } else {
