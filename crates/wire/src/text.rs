@@ -39,7 +39,11 @@ impl<P: fmt::Display> fmt::Display for TextError<P> {
         let shown: String = line[first..last].iter().map(|&c| if c.is_control() { ' ' } else { c }).collect();
         let (left, right) = (if first > 0 { "..." } else { "" }, if last < line.len() { "..." } else { "" });
         let carets = "^".repeat(width.min((last + 1).saturating_sub(column).max(1)));
-        writeln!(f, "{}", self.problem)?;
+        write!(f, "{}", self.problem)?;
+        if self.text.trim().is_empty() {
+            return Ok(()); // There is nothing to point at.
+        }
+        writeln!(f)?;
         writeln!(f, "  {left}{shown}{right}")?;
         write!(f, "  {}{carets}", " ".repeat(left.len() + column - first))
     }
@@ -66,14 +70,7 @@ mod tests {
               a == b
                    ^"#]],
         );
-        check(
-            "",
-            0..0,
-            expect![[r#"
-            wrong
-              
-              ^"#]],
-        );
+        check("", 0..0, expect!["wrong"]);
         check(
             "one\ntwo é three",
             9..15,

@@ -21,9 +21,11 @@ mod ast;
 mod field;
 mod parser;
 mod program;
+mod value;
 
 pub use field::{Field, Kind};
 pub use parser::ExprProblem;
+pub(crate) use parser::parse_field;
 
 use crate::layers::Layers;
 use crate::text::TextError;
