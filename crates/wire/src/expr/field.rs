@@ -1,0 +1,291 @@
+//! The fields that expressions can name: one row each.
+
+use crate::layers::{Layer, Layers};
+use crate::{arp, eth, icmp, icmpv6, ipv4, ipv6, tcp, udp, vlan};
+use std::fmt;
+
+/// What values a field has, and so how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number of so many bits.
+    Number {
+        /// Bits, 1 to 128.
+        bits: u32,
+    },
+    /// A flag; its name alone asks whether it is set.
+    Flag,
+    /// A MAC address.
+    Mac,
+    /// An IPv4 address.
+    Ipv4,
+    /// An IPv6 address.
+    Ipv6,
+    /// A slice of bytes: a number, or a string of the same length.
+    Bytes {
+        /// Length, 1 to 16.
+        len: u32,
+    },
+}
+
+impl Kind {
+    /// The largest value.
+    pub fn max(self) -> u128 {
+        let bits = match self {
+            Self::Number { bits } => bits,
+            Self::Flag => 1,
+            Self::Mac => 48,
+            Self::Ipv4 => 32,
+            Self::Ipv6 => 128,
+            Self::Bytes { len } => len * 8,
+        };
+        u128::MAX >> (128 - bits)
+    }
+}
+
+/// How to get a value out of a packet. All values are numbers, as they stand on the wire (big-endian).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Load {
+    /// `width` bytes at `offset` in the fixed header of `layer`, shifted right by `shift`, then masked.
+    Header { layer: Layer, offset: u32, width: u32, shift: u32, mask: u128 },
+    /// Bytes of the packet.
+    Packet { offset: u32, width: u32 },
+    /// Bytes of the payload of a layer above IP.
+    Payload { layer: Layer, offset: u32, width: u32 },
+    /// Length of the packet.
+    PacketLen,
+    /// Length of the payload of a layer above IP.
+    PayloadLen { layer: Layer },
+}
+
+impl Load {
+    /// The value, if the packet has it.
+    pub(super) fn value(self, packet: &[u8], layers: &Layers) -> Option<u128> {
+        match self {
+            Self::Header { layer, offset, width, shift, mask } => {
+                let at = layers.offset(layer)? + offset as usize;
+                Some(big_endian(packet.get(at..at + width as usize)?) >> shift & mask)
+            }
+            Self::Packet { offset, width } => packet.get(offset as usize..)?.get(..width as usize).map(big_endian),
+            Self::Payload { layer, offset, width } => {
+                layers.offset(layer)?;
+                let payload = packet.get(layers.payload())?;
+                payload.get(offset as usize..)?.get(..width as usize).map(big_endian)
+            }
+            Self::PacketLen => Some(packet.len() as u128),
+            Self::PayloadLen { layer } => {
+                layers.offset(layer)?;
+                Some(layers.payload().len() as u128)
+            }
+        }
+    }
+}
+
+fn big_endian(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte))
+}
+
+/// A field of a packet: a row of the table, or a slice of bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    name: Name,
+    pub(super) kind: Kind,
+    pub(super) load: Load,
+}
+
+/// Names are kept as they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Row(&'static str),
+    Slice { of: &'static str, offset: u32, len: u32 },
+}
+
+impl Field {
+    /// The field called `name`; slices of bytes are made by the parser.
+    pub fn named(name: &str) -> Option<Self> {
+        FIELDS.iter().copied().find(|field| matches!(field.name, Name::Row(row) if row == name))
+    }
+
+    /// `of[offset:len]`, where `of` is `bytes` or the payload of a layer; `None` if there is no such thing.
+    pub(super) fn slice(of: &str, offset: u32, len: u32) -> Option<Self> {
+        let &(of, layer) = SLICES.iter().find(|(name, _)| *name == of)?;
+        let load = match layer {
+            None => Load::Packet { offset, width: len },
+            Some(layer) => Load::Payload { layer, offset, width: len },
+        };
+        Some(Self { name: Name::Slice { of, offset, len }, kind: Kind::Bytes { len }, load })
+    }
+
+    /// What values it has.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its value in `packet` as a number, if the packet has it.
+    pub fn value(&self, packet: &[u8], layers: &Layers) -> Option<u128> {
+        self.load.value(packet, layers)
+    }
+
+    /// Names of all fields of the table.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FIELDS.iter().filter_map(|field| match field.name {
+            Name::Row(name) => Some(name),
+            Name::Slice { .. } => None,
+        })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Name::Row(name) => f.write_str(name),
+            Name::Slice { of, offset, len } => write!(f, "{of}[{offset}:{len}]"),
+        }
+    }
+}
+
+impl fmt::Debug for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// What can be followed by `[offset:length]`.
+pub(super) const SLICES: [(&str, Option<Layer>); 5] = [
+    ("bytes", None),
+    ("udp.payload", Some(Layer::Udp)),
+    ("tcp.payload", Some(Layer::Tcp)),
+    ("icmp.payload", Some(Layer::Icmp)),
+    ("icmpv6.payload", Some(Layer::Icmpv6)),
+];
+
+/// What a name alone asks for.
+pub(super) const LAYERS: [(&str, Layer); Layer::COUNT] = [
+    ("eth", Layer::Eth),
+    ("vlan", Layer::Vlan),
+    ("vlan2", Layer::Vlan2),
+    ("arp", Layer::Arp),
+    ("ipv4", Layer::Ipv4),
+    ("ipv6", Layer::Ipv6),
+    ("udp", Layer::Udp),
+    ("tcp", Layer::Tcp),
+    ("icmp", Layer::Icmp),
+    ("icmpv6", Layer::Icmpv6),
+];
+
+const fn row(name: &'static str, kind: Kind, load: Load) -> Field {
+    Field { name: Name::Row(name), kind, load }
+}
+
+/// A number of whole bytes.
+const fn number(name: &'static str, layer: Layer, range: std::ops::Range<usize>) -> Field {
+    bits(name, layer, range.start, range.end - range.start, 0, ((range.end - range.start) * 8) as u32)
+}
+
+/// A number of one byte.
+const fn byte(name: &'static str, layer: Layer, at: usize) -> Field {
+    number(name, layer, at..at + 1)
+}
+
+/// A number of `n_bits` bits within `width` bytes at `at`, above `shift` others.
+const fn bits(name: &'static str, layer: Layer, at: usize, width: usize, shift: u32, n_bits: u32) -> Field {
+    let mask = u128::MAX >> (128 - n_bits);
+    let load = Load::Header { layer, offset: at as u32, width: width as u32, shift, mask };
+    row(name, Kind::Number { bits: n_bits }, load)
+}
+
+/// Bit `shift` of the byte at `at`.
+const fn flag(name: &'static str, layer: Layer, at: usize, shift: u32) -> Field {
+    row(name, Kind::Flag, Load::Header { layer, offset: at as u32, width: 1, shift, mask: 1 })
+}
+
+/// An address.
+const fn address(name: &'static str, kind: Kind, layer: Layer, range: std::ops::Range<usize>) -> Field {
+    let (offset, width) = (range.start as u32, (range.end - range.start) as u32);
+    row(name, kind, Load::Header { layer, offset, width, shift: 0, mask: u128::MAX })
+}
+
+/// Bit numbers of [`tcp::flag`].
+const fn control(name: &'static str, flag_bit: u8) -> Field {
+    flag(name, Layer::Tcp, tcp::FLAGS, flag_bit.trailing_zeros())
+}
+
+const FIELDS: &[Field] = {
+    use Kind::{Ipv4, Ipv6, Mac};
+    use Layer as L;
+    &[
+        row("len", Kind::Number { bits: 32 }, Load::PacketLen),
+        address("eth.dst", Mac, L::Eth, eth::DST),
+        address("eth.src", Mac, L::Eth, eth::SRC),
+        number("eth.type", L::Eth, eth::ETHER_TYPE),
+        bits("vlan.priority", L::Vlan, 0, 1, 5, 3),
+        flag("vlan.drop_eligible", L::Vlan, 0, 4),
+        bits("vlan.id", L::Vlan, 0, 2, 0, 12),
+        number("vlan.type", L::Vlan, vlan::ETHER_TYPE),
+        bits("vlan2.priority", L::Vlan2, 0, 1, 5, 3),
+        flag("vlan2.drop_eligible", L::Vlan2, 0, 4),
+        bits("vlan2.id", L::Vlan2, 0, 2, 0, 12),
+        number("vlan2.type", L::Vlan2, vlan::ETHER_TYPE),
+        number("arp.operation", L::Arp, arp::OPERATION),
+        address("arp.sender_mac", Mac, L::Arp, arp::SENDER_MAC),
+        address("arp.sender_ip", Ipv4, L::Arp, arp::SENDER_IP),
+        address("arp.target_mac", Mac, L::Arp, arp::TARGET_MAC),
+        address("arp.target_ip", Ipv4, L::Arp, arp::TARGET_IP),
+        bits("ipv4.version", L::Ipv4, ipv4::VERSION_IHL, 1, 4, 4),
+        bits("ipv4.header_words", L::Ipv4, ipv4::VERSION_IHL, 1, 0, 4),
+        bits("ipv4.dscp", L::Ipv4, ipv4::DSCP_ECN, 1, 2, 6),
+        bits("ipv4.ecn", L::Ipv4, ipv4::DSCP_ECN, 1, 0, 2),
+        number("ipv4.len", L::Ipv4, ipv4::TOTAL_LEN),
+        number("ipv4.id", L::Ipv4, ipv4::IDENTIFICATION),
+        flag("ipv4.flags.df", L::Ipv4, ipv4::FLAGS_FRAGMENT.start, 6),
+        flag("ipv4.flags.mf", L::Ipv4, ipv4::FLAGS_FRAGMENT.start, 5),
+        bits("ipv4.fragment_offset", L::Ipv4, ipv4::FLAGS_FRAGMENT.start, 2, 0, 13),
+        byte("ipv4.ttl", L::Ipv4, ipv4::TTL),
+        byte("ipv4.protocol", L::Ipv4, ipv4::PROTOCOL),
+        number("ipv4.checksum", L::Ipv4, ipv4::CHECKSUM),
+        address("ipv4.src", Ipv4, L::Ipv4, ipv4::SRC),
+        address("ipv4.dst", Ipv4, L::Ipv4, ipv4::DST),
+        bits("ipv6.version", L::Ipv6, 0, 1, 4, 4),
+        bits("ipv6.traffic_class", L::Ipv6, 0, 2, 4, 8),
+        bits("ipv6.flow_label", L::Ipv6, 0, 4, 0, 20),
+        number("ipv6.len", L::Ipv6, ipv6::PAYLOAD_LEN),
+        byte("ipv6.next_header", L::Ipv6, ipv6::NEXT_HEADER),
+        byte("ipv6.hop_limit", L::Ipv6, ipv6::HOP_LIMIT),
+        address("ipv6.src", Ipv6, L::Ipv6, ipv6::SRC),
+        address("ipv6.dst", Ipv6, L::Ipv6, ipv6::DST),
+        number("udp.src_port", L::Udp, udp::SRC_PORT),
+        number("udp.dst_port", L::Udp, udp::DST_PORT),
+        number("udp.len", L::Udp, udp::LEN),
+        number("udp.checksum", L::Udp, udp::CHECKSUM),
+        row("udp.payload_len", Kind::Number { bits: 32 }, Load::PayloadLen { layer: L::Udp }),
+        number("tcp.src_port", L::Tcp, tcp::SRC_PORT),
+        number("tcp.dst_port", L::Tcp, tcp::DST_PORT),
+        number("tcp.seq", L::Tcp, tcp::SEQ),
+        number("tcp.ack", L::Tcp, tcp::ACK),
+        bits("tcp.header_words", L::Tcp, tcp::DATA_OFFSET, 1, 4, 4),
+        byte("tcp.flags", L::Tcp, tcp::FLAGS),
+        control("tcp.flags.fin", tcp::flag::FIN),
+        control("tcp.flags.syn", tcp::flag::SYN),
+        control("tcp.flags.rst", tcp::flag::RST),
+        control("tcp.flags.psh", tcp::flag::PSH),
+        control("tcp.flags.ack", tcp::flag::ACK),
+        control("tcp.flags.urg", tcp::flag::URG),
+        control("tcp.flags.ece", tcp::flag::ECE),
+        control("tcp.flags.cwr", tcp::flag::CWR),
+        number("tcp.window", L::Tcp, tcp::WINDOW),
+        number("tcp.checksum", L::Tcp, tcp::CHECKSUM),
+        number("tcp.urgent", L::Tcp, tcp::URGENT),
+        row("tcp.payload_len", Kind::Number { bits: 32 }, Load::PayloadLen { layer: L::Tcp }),
+        byte("icmp.type", L::Icmp, icmp::TYPE),
+        byte("icmp.code", L::Icmp, icmp::CODE),
+        number("icmp.checksum", L::Icmp, icmp::CHECKSUM),
+        number("icmp.id", L::Icmp, icmp::IDENTIFIER),
+        number("icmp.seq", L::Icmp, icmp::SEQ),
+        row("icmp.payload_len", Kind::Number { bits: 32 }, Load::PayloadLen { layer: L::Icmp }),
+        byte("icmpv6.type", L::Icmpv6, icmpv6::TYPE),
+        byte("icmpv6.code", L::Icmpv6, icmpv6::CODE),
+        number("icmpv6.checksum", L::Icmpv6, icmpv6::CHECKSUM),
+        number("icmpv6.id", L::Icmpv6, icmpv6::IDENTIFIER),
+        number("icmpv6.seq", L::Icmpv6, icmpv6::SEQ),
+        row("icmpv6.payload_len", Kind::Number { bits: 32 }, Load::PayloadLen { layer: L::Icmpv6 }),
+    ]
+};

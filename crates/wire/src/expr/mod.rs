@@ -1,0 +1,100 @@
+//! Match expressions: which packets someone means, in one line.
+//!
+//! ```text
+//! ipv4 && udp.dst_port == 9999
+//! tcp.flags.syn && !tcp.flags.ack
+//! ipv4.src in 10.0.0.0/8 or ipv6.src in 2001:db8::/32
+//! udp.dst_port in {53, 123, 5000..5999}
+//! eth.type == 0x88b5 && bytes[42:2] == 0x1234
+//! tcp.payload[0:4] == "GET "
+//! ```
+//!
+//! A protocol's name asks whether the packet has that layer; a flag's name asks whether it is set. Fields are compared
+//! with `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`. `bytes[offset:length]` and `udp.payload[offset:length]`
+//! are up to 16 bytes as a big-endian number or a string. `&&` binds tighter than `||`; `and`, `or` and `not` are the
+//! same as `&&`, `||` and `!`.
+//!
+//! **A comparison with a field that the packet does not have is false**, `!=` included: `udp.dst_port != 53` means "UDP,
+//! and not to port 53". `!(udp.dst_port == 53)` is true for packets that are not UDP as well.
+
+mod ast;
+mod field;
+mod parser;
+mod program;
+mod value;
+
+pub use field::{Field, Kind};
+pub use parser::ExprProblem;
+pub(crate) use parser::parse_field;
+
+use crate::layers::Layers;
+use crate::text::TextError;
+use std::fmt;
+use std::str::FromStr;
+
+/// An error in an expression, with the place.
+pub type ExprError = TextError<ExprProblem>;
+
+/// An expression, ready to be asked about packets. Displayed as its canonical text, which parses to the same.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Matcher {
+    expr: ast::Expr,
+    program: program::Program,
+}
+
+impl Matcher {
+    /// Reads an expression.
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
+        let expr = parser::parse(text)?;
+        let program = program::Program::of(&expr);
+        Ok(Self { expr, program })
+    }
+
+    /// The packet, which begins with the Ethernet header, is one that the expression means.
+    pub fn matches(&self, packet: &[u8]) -> bool {
+        self.matches_layers(packet, &Layers::parse(packet))
+    }
+
+    /// The same with layers that were found before.
+    pub fn matches_layers(&self, packet: &[u8], layers: &Layers) -> bool {
+        self.program.run(packet, layers)
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.expr == other.expr // The program follows from it.
+    }
+}
+
+impl Eq for Matcher {}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.expr.fmt(f)
+    }
+}
+
+impl FromStr for Matcher {
+    type Err = ExprError;
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for Matcher {
+    type Error = ExprError;
+    fn try_from(text: String) -> Result<Self, ExprError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Matcher> for String {
+    fn from(matcher: Matcher) -> Self {
+        matcher.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;

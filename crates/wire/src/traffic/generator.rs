@@ -1,0 +1,273 @@
+//! Traffic as a [`Source`]: one packet after the other, in one buffer.
+
+use super::{Arrivals, Payload, Rate, TrafficProblem, TrafficSpec, Transport};
+use crate::capture::FS_PER_S;
+use crate::checksum::PseudoHeader;
+use crate::eth::{self, EthHeader, ether_type};
+use crate::format::{FormatError, HeaderOptions};
+use crate::ipv4::{Ipv4Header, protocol};
+use crate::ipv6::Ipv6Header;
+use crate::pacing::{Pacer, Pacing, PacingCounts};
+use crate::random::Random;
+use crate::source::{Frame, Source, SourceError};
+use crate::tcp::{TcpHeader, flag};
+use crate::udp::UdpHeader;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Why traffic cannot be generated.
+#[derive(Debug, thiserror::Error)]
+pub enum TrafficError {
+    /// The definition contradicts itself.
+    #[error("traffic: {0}")]
+    Spec(#[from] TrafficProblem),
+    /// The payload's file cannot be read.
+    #[error("traffic: payload: {file}: {source}")]
+    File {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The payload's file has a length that cannot be used.
+    #[error("traffic: payload: {file} has {} bytes, must be 1 to {MAX_FILE_LEN}",
+            if *found == 0 { "0" } else { "more" })]
+    FileLen {
+        /// The file.
+        file: String,
+        /// Bytes that were read of it.
+        found: u64,
+    },
+}
+
+/// Longest file of a payload: it is held in memory.
+const MAX_FILE_LEN: u64 = 64 << 20;
+/// Flows that share a sender's address; their ports differ.
+const FLOWS_PER_ADDRESS: u32 = 1 << 14;
+
+/// Generates the packets of a [`TrafficSpec`].
+pub struct Generator {
+    spec: TrafficSpec,
+    pacer: Pacer,
+    sizes: Random,
+    arrivals: Random,
+    payloads: Random,
+    /// The payload's file, empty for other payloads.
+    file: Vec<u8>,
+    /// Payload bytes sent so far in the current message of each flow.
+    sent: Vec<u64>,
+    /// Mean distance of packets in femtoseconds, with 16 bits after the point.
+    mean_gap_q16: u128,
+    /// Sum of the random distances so far, in the same unit.
+    elapsed_q16: u128,
+    /// Bits on the line so far.
+    line_bits: u128,
+    index: u64,
+    packet: Vec<u8>,
+}
+
+impl Generator {
+    /// A generator before its first packet; [`Pacing::TIMES`] keeps the arrivals that `spec` asks for.
+    pub fn new(spec: TrafficSpec, pacing: Pacing) -> Result<Self, TrafficError> {
+        spec.validate()?;
+        let file = match &spec.payload {
+            Payload::File(path) => read_file(path)?,
+            Payload::Zero | Payload::Random | Payload::Counter => Vec::new(),
+        };
+        let mean_gap_q16 = match spec.rate {
+            Rate::Pps(pps) => (FS_PER_S << 16) / u128::from(pps),
+            Rate::Bps(bps) => {
+                let (bits, packets) = spec.size.mean_line_bits();
+                (bits * FS_PER_S << 16) / (packets * u128::from(bps))
+            }
+        };
+        Ok(Self {
+            pacer: Pacer::new(pacing),
+            sizes: Random::new(spec.seed, 0),
+            arrivals: Random::new(spec.seed, 1),
+            payloads: Random::new(spec.seed, 2),
+            file,
+            sent: vec![0; spec.flows as usize],
+            mean_gap_q16,
+            elapsed_q16: 0,
+            line_bits: 0,
+            index: 0,
+            packet: Vec::new(),
+            spec,
+        })
+    }
+
+    /// The traffic it generates.
+    pub fn spec(&self) -> &TrafficSpec {
+        &self.spec
+    }
+
+    /// What had to be done to its times so far.
+    pub fn pacing_counts(&self) -> &PacingCounts {
+        self.pacer.counts()
+    }
+
+    /// When the packet arrives by rate and arrivals, in femtoseconds.
+    fn arrival_fs(&mut self, len: usize) -> u128 {
+        let exact = match self.spec.rate {
+            Rate::Bps(bps) => self.line_bits * FS_PER_S / u128::from(bps),
+            Rate::Pps(pps) => u128::from(self.index) * FS_PER_S / u128::from(pps),
+        };
+        self.line_bits += u128::from(eth::line_bits(len));
+        match self.spec.arrivals {
+            Arrivals::Constant => exact,
+            Arrivals::Poisson => {
+                let arrival = self.elapsed_q16 >> 16;
+                self.elapsed_q16 += self.arrivals.exponential(self.mean_gap_q16);
+                arrival
+            }
+        }
+    }
+
+    /// Writes packet `self.index`, `len` bytes long.
+    fn build(&mut self, len: usize) -> Result<(), FormatError> {
+        let (flows, index) = (u64::from(self.spec.flows), self.index);
+        let (flow, position) = (index % flows, index / flows);
+        let n_in_flow = self.spec.count / flows + u64::from(flow < self.spec.count % flows);
+        // Message m of a flow has the packets from m * n / messages on, rounded up.
+        let message_of = |p: u64| u128::from(p) * u128::from(self.spec.messages) / u128::from(n_in_flow);
+        let is_first = position == 0 || message_of(position - 1) != message_of(position);
+        let is_last = position + 1 == n_in_flow || message_of(position + 1) != message_of(position);
+        if is_first {
+            self.sent[flow as usize] = 0;
+        }
+        let sent = self.sent[flow as usize];
+        let headers_len = self.spec.headers_len();
+        self.packet.resize(len, 0);
+        fill(&self.spec.payload, &self.file, &mut self.payloads, sent, &mut self.packet[headers_len..]);
+        self.sent[flow as usize] += (len - headers_len) as u64;
+
+        let src_port = self.spec.src_port.wrapping_add((flow as u32 % FLOWS_PER_ADDRESS) as u16);
+        let pseudo = self.ip_header(flow as u32 / FLOWS_PER_ADDRESS)?;
+        let upper_len = match self.spec.transport {
+            Transport::Udp => crate::udp::HEADER_LEN,
+            Transport::Tcp => crate::tcp::MIN_HEADER_LEN,
+        };
+        let segment = &mut self.packet[headers_len - upper_len..];
+        match self.spec.transport {
+            Transport::Udp => {
+                let payload_len = (len - headers_len) as u16;
+                UdpHeader { src_port, dst_port: self.spec.dst_port, payload_len }.emit(segment, pseudo)?;
+            }
+            Transport::Tcp => {
+                let header = TcpHeader {
+                    src_port,
+                    dst_port: self.spec.dst_port,
+                    // SYN counts as a byte (RFC 9293, 3.4).
+                    seq: (sent as u32).wrapping_add(u32::from(!is_first)),
+                    ack: 0,
+                    flags: if is_first { flag::SYN } else { flag::ACK } | if is_last { flag::FIN } else { 0 },
+                    window: u16::MAX,
+                    urgent: 0,
+                    options: HeaderOptions::NONE,
+                };
+                header.emit(segment, pseudo)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the headers up to IP; `address_idx` is added to the sender's address.
+    fn ip_header(&mut self, address_idx: u32) -> Result<PseudoHeader, FormatError> {
+        let spec = &self.spec;
+        let (src_mac, dst_mac) = (spec.src_mac, spec.dst_mac);
+        let protocol = match spec.transport {
+            Transport::Udp => protocol::UDP,
+            Transport::Tcp => protocol::TCP,
+        };
+        let (link, network) = self.packet.split_at_mut(eth::HEADER_LEN);
+        let (ether_type, pseudo) = match (spec.src, spec.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let header = Ipv4Header {
+                    dscp_ecn: 0,
+                    identification: self.index as u16,
+                    dont_fragment: true,
+                    more_fragments: false,
+                    fragment_offset: 0,
+                    ttl: 64,
+                    protocol,
+                    src: Ipv4Addr::from(u32::from(src).wrapping_add(address_idx)),
+                    dst,
+                    options: HeaderOptions::NONE,
+                    payload_len: (network.len() - crate::ipv4::MIN_HEADER_LEN) as u16,
+                };
+                header.emit(network)?;
+                (ether_type::IPV4, PseudoHeader::from(&header))
+            }
+            (src, dst) => {
+                let v6 = |address| match address {
+                    IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                    IpAddr::V6(v6) => v6,
+                };
+                let header = Ipv6Header {
+                    traffic_class: 0,
+                    flow_label: 0,
+                    payload_len: (network.len() - crate::ipv6::HEADER_LEN) as u16,
+                    next_header: protocol,
+                    hop_limit: 64,
+                    src: Ipv6Addr::from(u128::from(v6(src)).wrapping_add(u128::from(address_idx))),
+                    dst: v6(dst),
+                };
+                header.emit(network)?;
+                (ether_type::IPV6, PseudoHeader::from(&header))
+            }
+        };
+        EthHeader { dst: dst_mac, src: src_mac, ether_type }.emit(link)?;
+        Ok(pseudo)
+    }
+}
+
+impl Source for Generator {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+        if self.index == self.spec.count {
+            return Ok(None);
+        }
+        let len = self.spec.size.draw(self.index, &mut self.sizes) as usize;
+        let given_fs = self.arrival_fs(len);
+        let index = self.index;
+        self.build(len).expect("a valid specification has headers that can be written");
+        let arrival_fs = self.pacer.arrival_fs(Some(given_fs as i128), len)?;
+        self.index += 1;
+        Ok(Some(Frame { index, arrival_fs, bytes: &self.packet, original_len: len as u32 }))
+    }
+}
+
+/// Fills `out` with the payload at offset `at` of its message.
+fn fill(payload: &Payload, file: &[u8], random: &mut Random, at: u64, out: &mut [u8]) {
+    match payload {
+        Payload::Zero => out.fill(0),
+        Payload::Random => random.fill(out),
+        Payload::Counter => {
+            for (offset, byte) in (at..).zip(out) {
+                *byte = ((offset / 4) as u32).to_be_bytes()[(offset % 4) as usize];
+            }
+        }
+        Payload::File(_) => {
+            let mut from = (at % file.len() as u64) as usize;
+            let mut done = 0;
+            while done < out.len() {
+                let n = (file.len() - from).min(out.len() - done);
+                out[done..done + n].copy_from_slice(&file[from..from + n]);
+                done += n;
+                from = 0;
+            }
+        }
+    }
+}
+
+fn read_file(path: &str) -> Result<Vec<u8>, TrafficError> {
+    let failed = |source| TrafficError::File { file: path.into(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(MAX_FILE_LEN + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let found = bytes.len() as u64;
+    if found == 0 || found > MAX_FILE_LEN {
+        return Err(TrafficError::FileLen { file: path.into(), found });
+    }
+    Ok(bytes)
+}

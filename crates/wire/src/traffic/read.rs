@@ -1,0 +1,280 @@
+//! Traffic definitions as text, both ways.
+
+use super::{Arrivals, Payload, Rate, Sizes, TrafficSpec, Transport};
+use crate::near::nearest;
+use crate::text::TextError;
+use crate::units::{parse_bps, scaled, show_bps};
+use std::fmt;
+use std::str::FromStr;
+
+/// An error in a traffic definition, with the place.
+pub type TrafficTextError = TextError<TrafficProblem>;
+
+/// What can be wrong with a traffic definition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // The fields are what the messages show.
+pub enum TrafficProblem {
+    #[error("traffic is of kind `{found}`, must be `udp` or `tcp`")]
+    Transport { found: String },
+    #[error("unknown key `{found}`, must be one of {}{}", KEYS.join(", "),
+            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    UnknownKey { found: String, near: Option<&'static str> },
+    #[error("`{key}` is given twice")]
+    Twice { key: &'static str },
+    #[error("found `{found}`, must be `key=value`")]
+    NotAPair { found: String },
+    #[error("{key} is {found}, must be {allowed}")]
+    Value { key: &'static str, found: String, allowed: String },
+}
+
+const KEYS: [&str; 14] = [
+    "size", "count", "rate", "arrivals", "flows", "messages", "payload", "seed", "src", "dst", "src_port", "dst_port",
+    "src_mac", "dst_mac",
+];
+
+const SIZES: &str = "a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`";
+const RATES: &str = "a rate such as `400G` (bit/s) or `10Mpps`";
+const PAYLOADS: &str = "`zero`, `random`, `counter` or `file:PATH`";
+
+fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficProblem {
+    TrafficProblem::Value { key, found: format!("`{found}`"), allowed: allowed.into() }
+}
+
+impl TrafficSpec {
+    /// The text is meant as a traffic definition, not as a file: it is `udp` or `tcp`, or begins so with a colon.
+    pub fn is_meant_by(text: &str) -> bool {
+        matches!(text.split(':').next(), Some("udp" | "tcp"))
+    }
+
+    /// Reads a definition such as `udp:size=64,count=1000,rate=400G`; what it leaves out has its default.
+    pub fn parse(text: &str) -> Result<Self, TrafficTextError> {
+        let fail = |part: &str, problem| {
+            let start = part.as_ptr() as usize - text.as_ptr() as usize;
+            TrafficTextError { text: text.into(), span: start..start + part.len(), problem }
+        };
+        let (transport, pairs) = text.split_once(':').unwrap_or((text, ""));
+        let mut spec = Self::default();
+        spec.transport = match transport.trim() {
+            "udp" => Transport::Udp,
+            "tcp" => Transport::Tcp,
+            found => return Err(fail(transport, TrafficProblem::Transport { found: found.into() })),
+        };
+        let mut seen = Vec::new();
+        for pair in pairs.split(',').filter(|_| !pairs.trim().is_empty()) {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(fail(pair, TrafficProblem::NotAPair { found: pair.trim().into() }));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let Some(&key) = KEYS.iter().find(|&&key| key == name) else {
+                let near = nearest(name, KEYS);
+                return Err(fail(name, TrafficProblem::UnknownKey { found: name.into(), near }));
+            };
+            if seen.contains(&key) {
+                return Err(fail(name, TrafficProblem::Twice { key }));
+            }
+            seen.push(key);
+            spec.set(key, value).map_err(|problem| fail(value, problem))?;
+        }
+        spec.validate().map_err(|problem| fail(text, problem))?;
+        Ok(spec)
+    }
+
+    fn set(&mut self, key: &'static str, value: &str) -> Result<(), TrafficProblem> {
+        /// A value that reads itself.
+        fn read<T: FromStr>(key: &'static str, value: &str, allowed: &str) -> Result<T, TrafficProblem> {
+            value.parse().map_err(|_| refused(key, value, allowed))
+        }
+        let number = |value: &str| scaled(value).ok_or_else(|| refused(key, value, "a number such as 1000 or 10M"));
+        match key {
+            "size" => self.size = value.parse()?,
+            "count" => self.count = number(value)?,
+            "rate" => self.rate = value.parse()?,
+            "arrivals" => {
+                self.arrivals = match value {
+                    "constant" => Arrivals::Constant,
+                    "poisson" => Arrivals::Poisson,
+                    _ => return Err(refused(key, value, "`constant` or `poisson`")),
+                }
+            }
+            "flows" => self.flows = u32::try_from(number(value)?).unwrap_or(u32::MAX),
+            "messages" => self.messages = number(value)?,
+            "payload" => self.payload = value.parse()?,
+            "seed" => self.seed = read(key, value, "0 to 2^64 - 1")?,
+            "src" => self.src = read(key, value, "an IP address")?,
+            "dst" => self.dst = read(key, value, "an IP address")?,
+            "src_port" => self.src_port = read(key, value, "0 to 65535")?,
+            "dst_port" => self.dst_port = read(key, value, "0 to 65535")?,
+            "src_mac" => self.src_mac = read(key, value, "a MAC address such as 02:00:00:00:00:01")?,
+            "dst_mac" => self.dst_mac = read(key, value, "a MAC address such as 02:00:00:00:00:01")?,
+            _ => return Err(TrafficProblem::UnknownKey { found: key.into(), near: None }),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TrafficSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transport = match self.transport {
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+        };
+        let arrivals = match self.arrivals {
+            Arrivals::Constant => "constant",
+            Arrivals::Poisson => "poisson",
+        };
+        let Self { size, count, rate, flows, messages, payload, seed, .. } = self;
+        write!(f, "{transport}:size={size},count={count},rate={rate},arrivals={arrivals},flows={flows}")?;
+        write!(f, ",messages={messages},payload={payload},seed={seed},src={},dst={}", self.src, self.dst)?;
+        write!(f, ",src_port={},dst_port={}", self.src_port, self.dst_port)?;
+        write!(f, ",src_mac={},dst_mac={}", self.src_mac, self.dst_mac)
+    }
+}
+
+impl FromStr for TrafficSpec {
+    type Err = TrafficTextError;
+    fn from_str(text: &str) -> Result<Self, TrafficTextError> {
+        Self::parse(text)
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = TrafficProblem;
+
+    fn from_str(text: &str) -> Result<Self, TrafficProblem> {
+        let number = |part: &str| part.trim().parse::<u32>().ok();
+        let sizes = if text == "imix" {
+            Some(Self::Imix)
+        } else if let Some(rest) = text.strip_prefix("list:") {
+            rest.split(':').map(number).collect::<Option<Vec<u32>>>().map(Self::List)
+        } else if let Some(rest) = text.strip_prefix("bimodal:") {
+            match rest.split(':').map(number).collect::<Option<Vec<u32>>>().as_deref() {
+                Some(&[small, large, small_percent]) => Some(Self::Bimodal { small, large, small_percent }),
+                _ => None,
+            }
+        } else if let Some((min, max)) = text.split_once("..") {
+            number(min).zip(number(max)).map(|(min, max)| Self::Uniform { min, max })
+        } else {
+            number(text).map(Self::Fixed)
+        };
+        sizes.ok_or_else(|| refused("size", text, SIZES))
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(size) => write!(f, "{size}"),
+            Self::Uniform { min, max } => write!(f, "{min}..{max}"),
+            Self::Bimodal { small, large, small_percent } => write!(f, "bimodal:{small}:{large}:{small_percent}"),
+            Self::Imix => f.write_str("imix"),
+            Self::List(sizes) => {
+                f.write_str("list")?;
+                sizes.iter().try_for_each(|size| write!(f, ":{size}"))
+            }
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = TrafficProblem;
+
+    fn from_str(text: &str) -> Result<Self, TrafficProblem> {
+        match text.strip_suffix("pps") {
+            Some(number) => scaled(number).map(Self::Pps),
+            None => parse_bps(text).map(Self::Bps),
+        }
+        .ok_or_else(|| refused("rate", text, RATES))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bps(bps) => f.write_str(&show_bps(*bps)),
+            Self::Pps(pps) => write!(f, "{}pps", show_bps(*pps)),
+        }
+    }
+}
+
+impl FromStr for Payload {
+    type Err = TrafficProblem;
+
+    fn from_str(text: &str) -> Result<Self, TrafficProblem> {
+        match text {
+            "zero" => Ok(Self::Zero),
+            "random" => Ok(Self::Random),
+            "counter" => Ok(Self::Counter),
+            _ => match text.strip_prefix("file:") {
+                Some(path) if !path.is_empty() => Ok(Self::File(path.into())),
+                _ => Err(refused("payload", text, PAYLOADS)),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => f.write_str("zero"),
+            Self::Random => f.write_str("random"),
+            Self::Counter => f.write_str("counter"),
+            Self::File(path) => write!(f, "file:{path}"),
+        }
+    }
+}
+
+/// What may stand in a TOML file where the text is often just a number.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+pub(super) enum IntOrText {
+    Int(u64),
+    Text(String),
+}
+
+impl IntOrText {
+    fn read<T: FromStr>(self) -> Result<T, T::Err> {
+        match self {
+            Self::Int(number) => number.to_string().parse(),
+            Self::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl TryFrom<IntOrText> for Sizes {
+    type Error = TrafficProblem;
+    fn try_from(value: IntOrText) -> Result<Self, TrafficProblem> {
+        value.read()
+    }
+}
+
+impl TryFrom<IntOrText> for Rate {
+    type Error = TrafficProblem;
+    fn try_from(value: IntOrText) -> Result<Self, TrafficProblem> {
+        value.read()
+    }
+}
+
+impl TryFrom<String> for Payload {
+    type Error = TrafficProblem;
+    fn try_from(text: String) -> Result<Self, TrafficProblem> {
+        text.parse()
+    }
+}
+
+impl From<Sizes> for String {
+    fn from(sizes: Sizes) -> Self {
+        sizes.to_string()
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+impl From<Payload> for String {
+    fn from(payload: Payload) -> Self {
+        payload.to_string()
+    }
+}

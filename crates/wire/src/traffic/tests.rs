@@ -1,0 +1,330 @@
+use super::*;
+use crate::checksum::PseudoHeader;
+use crate::expr::Matcher;
+use crate::format::hex;
+use crate::ipv4::Ipv4View;
+use crate::layers::{Layer, Layers};
+use crate::message::FlowIndex;
+use crate::pacing::Pacing;
+use crate::source::Source;
+use crate::{tcp::TcpView, udp::UdpView};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+/// (arrival in fs, packet) of all packets.
+fn packets(spec: &str) -> Vec<(u64, Vec<u8>)> {
+    let spec = TrafficSpec::parse(spec).unwrap_or_else(|e| panic!("{e}"));
+    let mut generator = Generator::new(spec, Pacing::TIMES).unwrap();
+    let mut packets = Vec::new();
+    while let Some(frame) = generator.next().unwrap() {
+        assert_eq!(frame.index as usize, packets.len());
+        packets.push((frame.arrival_fs, frame.bytes.to_vec()));
+    }
+    packets
+}
+
+#[test]
+fn known_bytes() {
+    let check = |spec: &str, want: Expect| {
+        let text: Vec<String> = packets(spec).iter().map(|(at, p)| format!("{at} {}", hex(p))).collect();
+        want.assert_eq(&text.join("\n"));
+    };
+    check(
+        "udp:size=60,count=2,payload=counter,rate=100G,dst_port=53",
+        expect![[r#"
+        0 02000000000202000000000108004500002e00004000401126bd0a0000010a00000227100035001ac46c000000000000000100000002000000030000
+        6720000 02000000000202000000000108004500002e00014000401126bc0a0000010a00000227100035001ac454000400000005000000060000000700000008"#]],
+    );
+    check(
+        "tcp:size=74,count=1,payload=random,seed=3,src=2001:db8::1,dst=2001:db8::2",
+        expect![
+            "0 02000000000202000000000186dd600000000014064020010db800000000000000000000000120010db80000000000000000000000022710270f00000000000000005003ffff064e0000"
+        ],
+    );
+}
+
+#[test]
+fn checksums_and_lengths_are_right() {
+    for spec in [
+        "udp:size=60..200,count=50,payload=random,flows=3",
+        "tcp:size=imix,count=50,payload=counter",
+        "udp:size=62..99,count=50,src=fe80::1,dst=fe80::2,payload=random",
+        "tcp:size=list:74:75:9000,count=50,src=::1,dst=::2",
+    ] {
+        for (_, packet) in packets(spec) {
+            let layers = Layers::parse(&packet);
+            let (pseudo, upper) = match (layers.offset(Layer::Ipv4), layers.offset(Layer::Ipv6)) {
+                (Some(at), _) => {
+                    let ip = Ipv4View::new(&packet[at..]).unwrap();
+                    assert!(ip.checksum_is_valid() && usize::from(ip.total_len()) == packet.len() - at);
+                    (PseudoHeader::V4 { src: ip.src(), dst: ip.dst() }, at + 20)
+                }
+                (None, at) => {
+                    let ip = crate::ipv6::Ipv6View::new(&packet[at.unwrap()..]).unwrap();
+                    (PseudoHeader::V6 { src: ip.src(), dst: ip.dst() }, at.unwrap() + 40)
+                }
+            };
+            if layers.has(Layer::Udp) {
+                assert!(UdpView::new(&packet[upper..]).unwrap().checksum_is_valid(pseudo));
+            } else {
+                assert!(TcpView::new(&packet[upper..]).unwrap().checksum_is_valid(pseudo));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_constant_rate_fills_the_line_exactly() {
+    // 64 + 24 bytes at 400 Gbit/s: 1.76 ns.
+    let times: Vec<u64> = packets("udp:size=64,count=4,rate=400G").iter().map(|p| p.0).collect();
+    assert_eq!(times, [0, 1_760_000, 3_520_000, 5_280_000]);
+    let times: Vec<u64> = packets("udp:size=64,count=4,rate=3pps").iter().map(|p| p.0).collect();
+    assert_eq!(times, [0, 333_333_333_333_333, 666_666_666_666_666, 1_000_000_000_000_000]);
+}
+
+#[test]
+fn poisson_arrivals_keep_the_mean_rate() {
+    for (spec, mean_fs) in [
+        ("udp:size=64,count=50000,rate=1Mpps,arrivals=poisson", 1_000_000_000),
+        // Mean of IMIX on the line: (7 * 84 + 4 * 614 + 1538) / 12 bytes = 381.83 bytes, at 100 Gbit/s 30.547 ns.
+        ("udp:size=imix,count=50000,rate=100G,arrivals=poisson", 30_546_666),
+    ] {
+        let packets = packets(spec);
+        let found = packets.last().unwrap().0 / 49_999;
+        assert!(found.abs_diff(mean_fs) < mean_fs / 50, "{spec}: {found}");
+    }
+}
+
+#[test]
+fn sizes_follow_their_distribution() {
+    let count = |spec: &str, len: usize| packets(spec).iter().filter(|(_, p)| p.len() == len).count();
+    let imix = "udp:size=imix,count=12000";
+    assert!((6_800..7_200).contains(&count(imix, 60)) && (850..1_150).contains(&count(imix, 1514)));
+    assert!((8_800..9_200).contains(&count("udp:size=bimodal:64:1500:90,count=10000", 64)));
+    assert_eq!(count("udp:size=list:64:128:64,count=9", 64), 6);
+    let uniform = packets("udp:size=60..63,count=1000");
+    assert!((60..=63).all(|len| uniform.iter().filter(|(_, p)| p.len() == len).count() > 200));
+}
+
+#[test]
+fn messages_and_flows_are_those_asked_for() {
+    let traffic = packets("tcp:count=103,flows=4,messages=5,payload=counter");
+    let mut index = FlowIndex::new("by flow until tcp.flags.fin".parse().unwrap());
+    for (_, packet) in &traffic {
+        index.add(packet, &Layers::parse(packet));
+    }
+    let mut classifier = index.into_classifier();
+    let syn = Matcher::parse("tcp.flags.syn").unwrap();
+    let mut longest = 0;
+    for (_, packet) in &traffic {
+        let layers = Layers::parse(packet);
+        let verdict = classifier.classify(packet, &layers);
+        assert_eq!(verdict.is_first(), syn.matches(packet));
+        longest = longest.max(verdict.position + 1);
+        // Each packet carries 10 bytes, so the counter at its beginning says where in the message it is.
+        let payload = &packet[layers.payload()];
+        let word = (verdict.position * 10) / 4;
+        assert_eq!(payload[3 - (verdict.position * 10 % 4) as usize], word as u8, "{verdict:?}");
+        assert_eq!(payload.len(), 10);
+    }
+    let counts = classifier.counts();
+    assert_eq!((counts.messages, counts.ended, longest), (20, 20, 6));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+    let spec = "udp:size=60..1500,count=50,payload=random,arrivals=poisson,seed=";
+    assert_eq!(packets(&format!("{spec}5")), packets(&format!("{spec}5")));
+    assert_ne!(packets(&format!("{spec}5")), packets(&format!("{spec}6")));
+}
+
+#[test]
+fn a_file_is_carried_again_and_again() {
+    let path = std::env::temp_dir().join(format!("wire-payload-{}", std::process::id()));
+    std::fs::write(&path, b"abcdefg").unwrap();
+    let packets = packets(&format!("udp:size=60,count=2,payload=file:{}", path.display()));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(&packets[0].1[42..], b"abcdefgabcdefgabcd");
+    assert_eq!(&packets[1].1[42..], b"efgabcdefgabcdefga");
+    let missing = TrafficSpec::parse("udp:payload=file:/nonexistent").unwrap();
+    let error = Generator::new(missing, Pacing::TIMES).err().unwrap().to_string();
+    assert_eq!(error, "traffic: payload: /nonexistent: No such file or directory (os error 2)");
+}
+
+#[test]
+fn errors_point_into_the_text() {
+    let check = |text: &str, want: Expect| want.assert_eq(&TrafficSpec::parse(text).unwrap_err().to_string());
+    check("", expect!["traffic is of kind ``, must be `udp` or `tcp`"]);
+    check(
+        "upd:size=64",
+        expect![[r#"
+        traffic is of kind `upd`, must be `udp` or `tcp`
+          upd:size=64
+          ^^^"#]],
+    );
+    check(
+        "udp:sise=64",
+        expect![[r#"
+        unknown key `sise`, must be one of size, count, rate, arrivals, flows, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+          udp:sise=64
+              ^^^^"#]],
+    );
+    check(
+        "udp:size=64,size=65",
+        expect![[r#"
+        `size` is given twice
+          udp:size=64,size=65
+                      ^^^^"#]],
+    );
+    check(
+        "udp:size",
+        expect![[r#"
+        found `size`, must be `key=value`
+          udp:size
+              ^^^^"#]],
+    );
+    check(
+        "udp:size=large",
+        expect![[r#"
+        size is `large`, must be a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`
+          udp:size=large
+                   ^^^^^"#]],
+    );
+    check(
+        "udp:size=42",
+        expect![[r#"
+        size is 42, must be 60 to 65535 bytes
+          udp:size=42
+          ^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:size=list:",
+        expect![[r#"
+        size is `list:`, must be a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`
+          udp:size=list:
+                   ^^^^^"#]],
+    );
+    check(
+        "udp:size=100..60",
+        expect![[r#"
+        size is 100, must be 60 to 65535 bytes
+          udp:size=100..60
+          ^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:size=bimodal:64:128:101",
+        expect![[r#"
+        size is bimodal with 101 %, must be 0 to 100 %
+          udp:size=bimodal:64:128:101
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "tcp:size=64,src=::1,dst=::2",
+        expect![[r#"
+        size is 64, must be 74 to 65535 bytes
+          tcp:size=64,src=::1,dst=::2
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:rate=fast",
+        expect![[r#"
+        rate is `fast`, must be a rate such as `400G` (bit/s) or `10Mpps`
+          udp:rate=fast
+                   ^^^^"#]],
+    );
+    check(
+        "udp:rate=0",
+        expect![[r#"
+        rate is 0, must be more than 0
+          udp:rate=0
+          ^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:arrivals=random",
+        expect![[r#"
+        arrivals is `random`, must be `constant` or `poisson`
+          udp:arrivals=random
+                       ^^^^^^"#]],
+    );
+    check(
+        "udp:count=5,flows=3,messages=2",
+        expect![[r#"
+        count is 5, must be at least flows x messages = 6, so that no message is empty
+          udp:count=5,flows=3,messages=2
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:flows=2M,count=10M",
+        expect![[r#"
+        flows is 2000000, must be 1 to 1048576
+          udp:flows=2M,count=10M
+          ^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:src=10.0.0.256",
+        expect![[r#"
+        src is `10.0.0.256`, must be an IP address
+          udp:src=10.0.0.256
+                  ^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:src=::1",
+        expect![[r#"
+        dst is 10.0.0.2, must be of the same IP version as src
+          udp:src=::1
+          ^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:dst_port=70000",
+        expect![[r#"
+        dst_port is `70000`, must be 0 to 65535
+          udp:dst_port=70000
+                       ^^^^^"#]],
+    );
+    check(
+        "udp:payload=file:",
+        expect![[r#"
+        payload is `file:`, must be `zero`, `random`, `counter` or `file:PATH`
+          udp:payload=file:
+                      ^^^^^"#]],
+    );
+}
+
+#[test]
+fn toml_takes_the_same_words() {
+    let spec: TrafficSpec = toml::from_str(
+        "transport = 'tcp'\nsize = 128\nrate = '10Mpps'\nflows = 4\npayload = 'counter'\nsrc = '10.1.0.1'",
+    )
+    .unwrap();
+    assert_eq!(spec, TrafficSpec::parse("tcp:size=128,rate=10Mpps,flows=4,payload=counter,src=10.1.0.1").unwrap());
+    let again: TrafficSpec = toml::from_str(&toml::to_string(&spec).unwrap()).unwrap();
+    assert_eq!(again, spec);
+    let error = toml::from_str::<TrafficSpec>("sise = 64").unwrap_err().to_string();
+    assert!(error.contains("unknown field `sise`"), "{error}");
+    let error = toml::from_str::<TrafficSpec>("size = 'big'").unwrap_err().to_string();
+    assert!(error.contains("size is `big`, must be a length such as"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn text_both_ways(
+        size in prop::sample::select(vec!["64", "60..1500", "imix", "bimodal:60:1500:10", "list:60:61"]),
+        rate in prop::sample::select(vec!["1", "400G", "2.5M", "7pps", "10Mpps"]),
+        flows in 1u32..100, messages in 1u64..10, seed: u64, src: u32, port: u16,
+        payload in prop::sample::select(vec!["zero", "random", "counter", "file:/a/b"]),
+    ) {
+        let src = std::net::Ipv4Addr::from(src);
+        let text = format!(
+            "udp:size={size},rate={rate},flows={flows},messages={messages},seed={seed},src={src},dst_port={port},payload={payload}"
+        );
+        let spec = TrafficSpec::parse(&text).unwrap();
+        prop_assert_eq!(&TrafficSpec::parse(&spec.to_string()).unwrap(), &spec);
+    }
+
+    #[test]
+    fn any_text_is_read_without_harm(text in "(udp|tcp|): ?[a-z_=0-9.:,]{0,40}") {
+        if let Err(error) = TrafficSpec::parse(&text) {
+            prop_assert!(error.span.end <= text.len(), "{error}");
+        }
+    }
+}

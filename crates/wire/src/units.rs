@@ -1,0 +1,78 @@
+//! Rates and ratios as people write them, kept as integers.
+
+/// A rate such as `400G`, `2.5 Gbit/s` or `10000`, in bit/s (suffix k, M, G or T, powers of 1000).
+pub fn parse_bps(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let text = text.strip_suffix("bit/s").or(text.strip_suffix("bps")).unwrap_or(text);
+    scaled(text)
+}
+
+/// A number such as `1.5M` as an integer; `None` if it has more digits than its suffix can move before the point.
+pub fn scaled(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, zeros) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 3),
+        (at, 'M') => (&text[..at], 6),
+        (at, 'G') => (&text[..at], 9),
+        (at, 'T') => (&text[..at], 12),
+        _ => (text, 0),
+    };
+    let (numerator, decimals) = decimal(digits.trim())?;
+    let zeros = u32::checked_sub(zeros, decimals)?;
+    numerator.checked_mul(10u64.checked_pow(zeros)?)
+}
+
+/// Digits and decimals of a number such as `2.50`: (250, 2).
+fn decimal(text: &str) -> Option<(u64, u32)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    Some((format!("{whole}{fraction}").parse().ok()?, fraction.len() as u32))
+}
+
+/// A positive ratio such as `0.5` or `3/2`, as numerator and denominator.
+pub fn parse_ratio(text: &str) -> Option<(u64, u64)> {
+    let (top, bottom) = text.split_once('/').unwrap_or((text, "1"));
+    let ((top, top_decimals), (bottom, bottom_decimals)) = (decimal(top.trim())?, decimal(bottom.trim())?);
+    let top = top.checked_mul(10u64.checked_pow(bottom_decimals)?)?;
+    let bottom = bottom.checked_mul(10u64.checked_pow(top_decimals)?)?;
+    (top > 0 && bottom > 0).then_some((top, bottom))
+}
+
+/// A rate as it can be read again: `400G`, `2500M`.
+pub fn show_bps(bps: u64) -> String {
+    let units = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    match units.into_iter().find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bps / unit),
+        None => bps.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_exact() {
+        assert_eq!(parse_bps("400G"), Some(400_000_000_000));
+        assert_eq!(parse_bps("2.5 Gbit/s"), Some(2_500_000_000));
+        assert_eq!(parse_bps("1000"), Some(1000));
+        assert_eq!(parse_bps("1.5kbps"), Some(1500));
+        for wrong in ["", "G", "-1G", "1.5", "1.2345k", "1e9", "99999999999T", ".5G"] {
+            assert_eq!(parse_bps(wrong), None, "{wrong}");
+        }
+        assert_eq!((show_bps(400_000_000_000), show_bps(1500)), ("400G".into(), "1500".into()));
+        assert_eq!((show_bps(2_500_000_000), show_bps(0)), ("2500M".into(), "0".into()));
+    }
+
+    #[test]
+    fn ratios_are_exact() {
+        assert_eq!(parse_ratio("0.5"), Some((5, 10)));
+        assert_eq!(parse_ratio("3/2"), Some((3, 2)));
+        assert_eq!(parse_ratio("1.5/0.25"), Some((1500, 250)));
+        assert_eq!(parse_ratio("0"), None);
+        assert_eq!(parse_ratio("1/0"), None);
+    }
+}
