@@ -104,3 +104,18 @@ impl CounterList<'_> {
         self.found.push((format!("{}.{name}", self.component), total));
     }
 }
+
+/// A component on which its builder keeps a handle, to look at it between runs.
+impl<C: Component> Component for std::rc::Rc<std::cell::RefCell<C>> {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.borrow_mut().tick(now)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.borrow().ports(ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        self.borrow().counters(counters);
+    }
+}

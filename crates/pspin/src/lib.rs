@@ -2,14 +2,23 @@
 
 mod activity;
 pub mod arbiter;
+pub mod cluster;
 pub mod cmd_unit;
 pub mod dispatcher;
 pub mod events;
+pub mod host_direct;
+pub mod host_dma;
+pub mod host_link;
 pub mod inbound;
+pub mod map;
+pub mod memories;
 pub mod mpq;
 pub mod nhi;
+pub mod nic;
 pub mod outbound;
 pub mod params;
+pub mod pcie;
+pub mod pe;
 pub mod protocol;
 pub mod scheduler;
 pub mod world;
@@ -17,4 +26,6 @@ pub mod world;
 #[cfg(test)]
 mod testing;
 
+pub use cluster::CoreState;
+pub use nic::{Boundary, Image, Pspin, PspinError};
 pub use params::{ParamError, PspinParams};

@@ -300,7 +300,10 @@ mod tests {
 
     #[test]
     fn a_packet_leaves_with_its_last_beat() {
-        check(0, &[(10, 0, 0x1c40_0000, 64)], expect![[r#"
+        check(
+            0,
+            &[(10, 0, 0x1c40_0000, 64)],
+            expect![[r#"
               11 l2: read 64 at 0x1c400000
               14 packet of 0, 64 bytes: 000102030405060708090a0b
               15 response 0
@@ -309,8 +312,12 @@ mod tests {
             outbound.bytes 64
             outbound.first_packet_cycle 14
             outbound.last_packet_cycle 14
-        "#]]);
-        check(0, &[(10, 0, 0x1c40_0000, 1024)], expect![[r#"
+        "#]],
+        );
+        check(
+            0,
+            &[(10, 0, 0x1c40_0000, 1024)],
+            expect![[r#"
               11 l2: read 1024 at 0x1c400000
               29 packet of 0, 1024 bytes: 000102030405060708090a0b
               30 response 0
@@ -319,8 +326,12 @@ mod tests {
             outbound.bytes 1024
             outbound.first_packet_cycle 29
             outbound.last_packet_cycle 29
-        "#]]);
-        check(0, &[(10, 0, 0x1040_4400, 64)], expect![[r#"
+        "#]],
+        );
+        check(
+            0,
+            &[(10, 0, 0x1040_4400, 64)],
+            expect![[r#"
               11 l1[1]: read 64 at 0x10404400
               12 packet of 0, 64 bytes: 000102030405060708090a0b
               13 response 0
@@ -329,12 +340,16 @@ mod tests {
             outbound.bytes 64
             outbound.first_packet_cycle 12
             outbound.last_packet_cycle 12
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_unaligned_packet_across_a_page_is_read_in_two_bursts() {
-        check(0, &[(10, 0, 0x1c40_0ff1, 40)], expect![[r#"
+        check(
+            0,
+            &[(10, 0, 0x1c40_0ff1, 40)],
+            expect![[r#"
               11 l2: read 15 at 0x1c400ff1
               12 l2: read 25 at 0x1c401000
               15 packet of 0, 40 bytes: f1f2f3f4f5f6f7f8f9fafbfc
@@ -344,12 +359,16 @@ mod tests {
             outbound.bytes 40
             outbound.first_packet_cycle 15
             outbound.last_packet_cycle 15
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_rdma_put_is_cut_into_packets_with_headers() {
-        check(0, &[(10, 5, 0x1c40_0000, 4040), (11, 0, 0x1c40_2000, 64)], expect![[r#"
+        check(
+            0,
+            &[(10, 5, 0x1c40_0000, 4040), (11, 0, 0x1c40_2000, 64)],
+            expect![[r#"
               11 l2: read 2016 at 0x1c400000
               12 l2: read 2016 at 0x1c4007e0
               13 l2: read 64 at 0x1c402000
@@ -365,12 +384,16 @@ mod tests {
             outbound.bytes 4200
             outbound.first_packet_cycle 45
             outbound.last_packet_cycle 79
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn the_wire_paces_packets() {
-        check(2, &[(10, 0, 0x1c40_0000, 256), (10, 0, 0x1c40_0000, 63), (10, 0, 0x1c40_0000, 64)], expect![[r#"
+        check(
+            2,
+            &[(10, 0, 0x1c40_0000, 256), (10, 0, 0x1c40_0000, 63), (10, 0, 0x1c40_0000, 64)],
+            expect![[r#"
               11 l2: read 256 at 0x1c400000
               12 l2: read 63 at 0x1c400000
               13 l2: read 64 at 0x1c400000
@@ -385,19 +408,24 @@ mod tests {
             outbound.bytes 383
             outbound.first_packet_cycle 17
             outbound.last_packet_cycle 26
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_sent_ends_at_once() {
         let script = [(10, 0, 0x1c40_0000, 0), (10, 0, 0x1c40_0000, 2049), (10, 5, 0x1c7f_ffff, 2), (11, 0, 64, 64)];
-        check(0, &script, expect![[r#"
+        check(
+            0,
+            &script,
+            expect![[r#"
               11 response 0
               12 response 1
               13 response 2
               14 response 3
             outbound.commands 4
             outbound.faults 4
-        "#]]);
+        "#]],
+        );
     }
 }

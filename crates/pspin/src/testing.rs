@@ -1,10 +1,13 @@
 //! What tests of several components share.
 
+use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::nhi::NhiPort;
-use crate::params::PspinParams;
+use crate::params::{PcieParams, PspinParams};
+use crate::pcie::Pcie;
 use crate::protocol::{
     Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
 };
+use crate::world::HostMemory;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -113,4 +116,37 @@ pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
 /// The first command of a core of cluster 0.
 pub fn id(core: usize) -> CommandId {
     CommandId { cluster: 0, core: core as u8, local: 0 }
+}
+
+/// Host memory; a byte that was not written is the low byte of its address.
+#[derive(Default)]
+pub struct TestHost {
+    bytes: BTreeMap<u64, u8>,
+}
+
+impl TestHost {
+    /// Adds a link to such a memory, with events logged, and returns the port to it.
+    pub fn add(bench: &mut Bench, params: PcieParams) -> HostPort {
+        let (writes, to_writes) = bench.channel("host writes", HOST_CHANNEL_ITEMS, 1);
+        let (from_written, written) = bench.channel("host written", 2, 1);
+        let (reads, to_reads) = bench.channel("host reads", HOST_CHANNEL_ITEMS, 1);
+        let (from_data, data) = bench.channel("host data", 2, 1);
+        let target = HostTarget { writes: to_writes, written: from_written, reads: to_reads, data: from_data };
+        let memory = TestHost::default();
+        let trace = bench.tracer("pcie");
+        bench.add("pcie", Pcie::new(params, vec![target], Box::new(memory), trace));
+        bench.log_events();
+        HostPort { writes, written, reads, data }
+    }
+}
+
+impl HostMemory for TestHost {
+    fn read(&mut self, addr: u64, data: &mut [u8]) {
+        let byte = |addr: u64| self.bytes.get(&addr).copied().unwrap_or(addr as u8);
+        data.iter_mut().zip(addr..=u64::MAX).for_each(|(to, addr)| *to = byte(addr));
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) {
+        self.bytes.extend((addr..=u64::MAX).zip(data.iter().copied()));
+    }
 }

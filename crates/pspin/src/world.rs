@@ -102,3 +102,9 @@ impl<F: FnMut(PacketDone)> Completions for F {
         self(packet);
     }
 }
+
+/// Where the lines go that programs print.
+pub trait Console {
+    /// One line, without its end, that a core finished in this cycle.
+    fn line(&mut self, at: Cycle, cluster: u32, core: u32, text: &str);
+}

@@ -1,9 +1,19 @@
-//! Test benches: a component between scripts of what arrives when and a log of what it sends when.
+//! Test benches and oracles. For tests only; no model depends on this crate.
 //!
-//! [`bench`] runs every scene three times (as usual, with the components of an edge in random order, and with all of
-//! them ticked at every edge) and asks for one and the same log, so that a test of a component's timing is at the same
-//! time a test of its promise to sleep.
+//! For components, [`bench()`]: a component between scripts of what arrives when and a log of what it sends when. It runs
+//! every scene three times (as usual, with the components of an edge in random order, and with all of them ticked at
+//! every edge) and asks for one and the same log, so that a test of a component's timing is at the same time a test of
+//! its promise to sleep.
+//!
+//! For cores, [`random_program::random_program`] and [`qemu::run_qemu`]: programs that an independent implementation
+//! and a core of ours must end alike.
 
+pub mod assembler;
 mod bench;
+pub mod linked;
+pub mod plain_hart;
+pub mod qemu;
+mod random_items;
+pub mod random_program;
 
 pub use bench::{Bench, Log, bench};

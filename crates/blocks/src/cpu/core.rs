@@ -5,6 +5,8 @@ use super::program::{Kind, Program};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// What a core asks of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,8 +108,12 @@ pub struct Core {
     /// Events that `mhpmcounter3` counts, by bit, and how many it has counted.
     counting: u32,
     events: u64,
+    log: Option<InstructionLog>,
     csrs: Csrs,
 }
+
+/// Every instruction that a core starts: the cycle in which it leaves decode, and its address.
+pub type InstructionLog = Rc<RefCell<Vec<(Cycle, u32)>>>;
 
 /// What an instruction asked for besides its effect on registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +155,7 @@ impl Core {
             instructions: 0,
             counting: 0,
             events: 0,
+            log: None,
             csrs: Csrs::new(profile, hart_id, boot),
         }
     }
@@ -202,13 +209,19 @@ impl Core {
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
     #[inline]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        match self.counting {
-            0 => self.run_loop::<L, false>(program, lines, horizon),
-            _ => self.run_loop::<L, true>(program, lines, horizon),
+        if self.counting == 0 && self.log.is_none() {
+            self.run_loop::<L, false>(program, lines, horizon)
+        } else {
+            self.run_loop::<L, true>(program, lines, horizon)
         }
     }
 
-    fn run_loop<L: Lines, const COUNT: bool>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+    /// Writes every instruction into `log` from now on.
+    pub fn log_instructions(&mut self, log: InstructionLog) {
+        self.log = Some(log);
+    }
+
+    fn run_loop<L: Lines, const WATCH: bool>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
             let pc = self.pc;
             if pc >> 4 != self.line {
@@ -237,19 +250,22 @@ impl Core {
                     _ => {}
                 }
             }
+            if WATCH && let Some(log) = &self.log {
+                log.borrow_mut().push((self.time, pc));
+            }
             self.next = pc.wrapping_add(u32::from(inst.len));
             execute(self, inst);
             match slot.kind {
                 Kind::Alu | Kind::Div => {}
                 Kind::MulHigh => cycles = timing::MUL_HIGH,
                 Kind::Memory => {
-                    if COUNT && inst.len == 2 {
+                    if WATCH && inst.len == 2 {
                         self.count(EVENT_COMPRESSED, 1);
                     }
                     return Stop::Access;
                 }
                 Kind::Branch | Kind::Jump | Kind::JumpReg => {
-                    if COUNT {
+                    if WATCH {
                         self.count_jump(slot.kind);
                     }
                     if self.jumped {
@@ -272,7 +288,7 @@ impl Core {
                     Pending::Nothing => unreachable!("a special instruction says what comes of it"),
                 },
             }
-            if COUNT {
+            if WATCH {
                 self.count(EVENT_CYCLE, cycles);
                 self.count(EVENT_INSTRUCTION, 1);
                 self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));

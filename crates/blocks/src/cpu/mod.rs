@@ -5,6 +5,6 @@ mod csr;
 mod program;
 mod timing;
 
-pub use self::core::{Access, AccessKind, Core, Lines, Stop, TrapInfo};
+pub use self::core::{Access, AccessKind, Core, InstructionLog, Lines, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
 pub use program::{Kind, Program, Slot};

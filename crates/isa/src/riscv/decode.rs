@@ -119,3 +119,105 @@ static INDEX: Index = {
     }
     index
 };
+
+#[cfg(test)]
+mod tests {
+    use super::super::{row, rows};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_instruction_is_12_bytes() {
+        assert_eq!(size_of::<Inst>(), 12);
+    }
+
+    /// Legal words among the 16-bit ones, by quadrant. The expectation counts by hand what U tables 16.5 to 16.7 leave.
+    #[test]
+    fn the_reserved_compressed_words_are_illegal() {
+        let legal = |quadrant| {
+            let words = (0..=0xffff_u32).filter(|word| word & 3 == quadrant);
+            words.filter(|&word| decode(word).op != Op::Illegal).count()
+        };
+        // addi4spn without its 8 zero immediates, lw, sw; the other five are floating point, reserved or 64-bit.
+        assert_eq!(legal(0), 2040 + 2048 + 2048);
+        // addi, jal, li, j, beqz, bnez are complete; lui and addi16sp lack 32 zero immediates; of the arithmetic group
+        // srli and srai have 5-bit distances, andi is complete, and four operations with two short registers.
+        assert_eq!(legal(1), 6 * 2048 + (2048 - 32) + (2 * 256 + 512 + 4 * 64));
+        // slli has 5-bit distances; lwsp lacks register 0; jr, mv, ebreak, jalr, add lack only `jr zero`; swsp.
+        assert_eq!(legal(2), 1024 + (2048 - 64) + (2048 - 1) + 2048);
+    }
+
+    #[test]
+    fn what_this_machine_lacks_is_illegal() {
+        let lacking = [
+            (0x0000_0000, "all zeros"),
+            (0xffff_ffff, "all ones"),
+            (0x1020_0073, "sret"),
+            (0x1200_0073, "sfence.vma"),
+            (0x7b20_0073, "dret"),
+            (0x0000_3003, "ld"),
+            (0x0000_2007, "flw"),
+            (0x0200_1013, "slli by 32"),
+            (0x1000_302f, "lr.d"),
+            (0x1010_202f, "lr.w with rs2"),
+            (0x0000_6000, "c.flw"),
+            (0x0000_8002, "c.jr zero"),
+        ];
+        for (word, name) in lacking {
+            let inst = decode(word);
+            let len = if word & 3 == 3 { 4 } else { 2 };
+            assert_eq!((inst.op, inst.imm as u32, inst.len), (Op::Illegal, word, len), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_compressed_word_encodes_back() {
+        for word in (0..=0xffff_u32).filter(|word| word & 3 != 3) {
+            let inst = decode(word | 0xabcd_0000);
+            if let Some(row) = inst.row() {
+                assert_eq!(row.encode(inst.operands()), Some(word), "{}", row.name);
+                assert_eq!(inst, decode(word), "the upper half of {word:#x} counts");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_encoded() {
+        let encode =
+            |name: &str, rd, rs1, rs2, imm| row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, imm }));
+        assert_eq!(encode("addi", 1, 2, 0, 2047), Some(0x7ff1_0093));
+        assert_eq!(encode("addi", 1, 2, 0, 2048), None, "the immediate is too large");
+        assert_eq!(encode("addi", 32, 2, 0, 0), None, "there is no x32");
+        assert_eq!(encode("addi", 1, 2, 3, 0), None, "addi has no rs2");
+        assert_eq!(encode("beq", 0, 1, 2, 5), None, "targets are even");
+        assert_eq!(encode("c.lw", 7, 8, 0, 0), None, "x7 is no short register");
+        assert_eq!(encode("c.add", 1, 2, 3, 0), None, "rd and rs1 are one field");
+        assert_eq!(encode("c.lui", 2, 0, 0, 0x1000), None, "that is c.addi16sp");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// All rows, with every value of the free bits equally likely.
+        #[test]
+        fn decoding_undoes_encoding(place in 0..rows().count(), noise: u32) {
+            let row = rows().nth(place).unwrap();
+            let operands = row.format.decode(noise);
+            if let Some(word) = row.encode(operands) {
+                let inst = decode(word);
+                prop_assert_eq!(inst.row().map(|row| row.name), Some(row.name));
+                prop_assert_eq!((inst.op, inst.operands(), inst.len), (row.op, operands, row.pattern.len));
+            }
+        }
+
+        /// All words: the index finds what a search finds.
+        #[test]
+        fn a_word_is_what_exactly_one_row_matches(word: u32) {
+            let short = if word & 3 == 3 { word } else { word & 0xffff };
+            let matching: Vec<_> = rows().filter(|row| (row.pattern.len == 4) == (word & 3 == 3))
+                .filter(|row| row.matches(short)).map(|row| row.name).collect();
+            let found: Vec<_> = decode(word).row().into_iter().map(|row| row.name).collect();
+            prop_assert_eq!(found, matching);
+        }
+    }
+}

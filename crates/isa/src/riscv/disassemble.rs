@@ -82,3 +82,67 @@ fn fence_set(text: &mut String, set: i32) -> std::fmt::Result {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode;
+    use super::*;
+    use expect_test::expect;
+
+    /// `tests/binutils.rs` compares every row with another disassembler; this shows our spelling.
+    #[test]
+    fn operands_are_spelled_as_assemblers_do() {
+        let words = [
+            0x1234_5537,
+            0xffc1_2503,
+            0x00b1_2623,
+            0xfeb5_08e3,
+            0x0010_00ef,
+            0x0045_00e7,
+            0x0185_1513,
+            0x06b6_252f,
+            0x1405_a52f,
+            0x3005_9573,
+            0x7c02_6073,
+            0x8005_9573,
+            0x0310_000f,
+            0x0000_000f,
+            0x3020_0073,
+            0x0006_6503,
+            0xffff_ffff,
+            0x757d,
+            0x713d,
+            0x0808,
+            0xc501,
+            0x8082,
+            0x0000,
+        ];
+        let lines: Vec<_> = words.iter().map(|&word| disassemble(decode(word), 0x1d00_0080)).collect();
+        expect![[r#"
+            lui a0, 0x12345
+            lw a0, -4(sp)
+            sw a1, 12(sp)
+            beq a0, a1, 0x1d000070
+            jal ra, 0x1d000880
+            jalr ra, 4(a0)
+            slli a0, a0, 24
+            amoadd.w.aqrl a0, a1, (a2)
+            lr.w.aq a0, (a1)
+            csrrw a0, mstatus, a1
+            csrrsi zero, lpstart0, 4
+            csrrw a0, 0x800, a1
+            fence rw, w
+            fence 0, 0
+            mret
+            p.elw a0, 0(a2)
+            .word 0xffffffff
+            c.lui a0, 0xfffff
+            c.addi16sp sp, -32
+            c.addi4spn a0, sp, 16
+            c.beqz a0, 0x1d000088
+            c.jr ra
+            .half 0x0000
+        "#]]
+        .assert_eq(&(lines.join("\n") + "\n"));
+    }
+}

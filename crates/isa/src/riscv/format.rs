@@ -189,8 +189,6 @@ pub const CS: Format = Format { rd: Absent, rs2: Short(2), syntax: "rs2, imm(rs1
 /// A register and a 6-bit immediate to the same register.
 pub const CI: Format =
     Format { rd: At(7), rs1: At(7), imm: &[bits(5, 5, 12), bits(4, 0, 2)], is_signed: true, syntax: "rd, imm", ..NONE };
-/// No operation, with an immediate that nobody reads.
-pub const C_NOP: Format = Format { rd: Absent, rs1: Absent, syntax: "", ..CI };
 /// A 6-bit immediate to a register.
 pub const C_LI: Format = Format { rs1: Absent, ..CI };
 /// A 6-bit immediate to bits 17 to 12 of a register.

@@ -87,3 +87,59 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
 pub fn row(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether some word is both instructions. The words that show both patterns show a third; an exception rules
+    /// them out if all of them show it too.
+    fn overlap(a: &Row, b: &Row) -> bool {
+        let common = a.pattern.mask & b.pattern.mask;
+        if a.pattern.len != b.pattern.len || (a.pattern.value ^ b.pattern.value) & common != 0 {
+            return false;
+        }
+        let (mask, value) = (a.pattern.mask | b.pattern.mask, a.pattern.value | b.pattern.value);
+        let rules_out = |except: &Pattern| except.mask & !mask == 0 && value & except.mask == except.value;
+        !a.except.iter().chain(b.except).any(rules_out)
+    }
+
+    #[test]
+    fn no_two_rows_overlap() {
+        let all: Vec<_> = rows().collect();
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i + 1..] {
+                assert!(!overlap(a, b), "{} and {} overlap", a.name, b.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_operation_has_the_place_of_its_row() {
+        for (place, row) in BASE.iter().enumerate() {
+            assert_eq!(row.op as usize, place, "{}", row.name);
+            assert_eq!(row.pattern.len, 4, "{}", row.name);
+        }
+        for row in COMPRESSED {
+            assert_eq!(row.pattern.len, 2, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn every_bit_is_fixed_or_names_an_operand() {
+        for row in rows() {
+            let unused: u32 = (0..8 * u32::from(row.pattern.len))
+                .map(|bit| 1 << bit)
+                .filter(|bit| row.pattern.mask & bit == 0)
+                .filter(|bit| row.format.decode(*bit) == row.format.decode(0))
+                .sum();
+            let expected = match row.name {
+                "fence" => 0xf00f_8f80, // Reserved fields, to be ignored.
+                "fence.tso" => 0x000f_8f80,
+                "fence.i" => 0xffff_8f80,
+                _ => 0,
+            };
+            assert_eq!(unused, expected, "{}: {unused:#x}", row.name);
+        }
+    }
+}

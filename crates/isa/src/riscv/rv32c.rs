@@ -26,8 +26,8 @@ compressed! {
     "c.lw"       Lw   CL    "010 ... ... .. ... 00";
     "c.sw"       Sw   CS    "110 ... ... .. ... 00";
 
-    "c.nop"      Addi C_NOP "000 . 00000 ..... 01";
-    "c.addi"     Addi CI    "000 . ..... ..... 01" except "000 . 00000 ..... 01"; // c.nop.
+    "c.nop"      Addi NONE  "000 0 00000 00000 01";
+    "c.addi"     Addi CI    "000 . ..... ..... 01" except "000 0 00000 00000 01"; // c.nop.
     "c.jal"      Jal  C_JAL "001 ........... 01";
     "c.li"       Addi C_LI  "010 . ..... ..... 01";
     "c.addi16sp" Addi C_ADDI16SP "011 . 00010 ..... 01" except "011 0 00010 00000 01"; // Reserved.

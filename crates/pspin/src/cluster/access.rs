@@ -196,7 +196,7 @@ impl Cluster {
         }
         if let Some(command) = issued {
             self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
-            self.commands[i].push_back((granted + 1, command));
+            self.commands[i].push_back(command);
         }
         self.word_done(i, now, granted, word);
     }

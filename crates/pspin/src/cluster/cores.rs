@@ -1,9 +1,9 @@
 //! The cores of a cluster, and when each has something to do.
 
+use super::Cluster;
 use super::access::DmaRegisters;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
-use super::Cluster;
 use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
@@ -33,6 +33,22 @@ pub(super) enum Wait {
     Fifo,
     /// Never goes on: nothing grants its access, or it waits for an interrupt.
     Forever,
+}
+
+impl Wait {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Wait::Run => "runs",
+            Wait::Access => "asks for memory",
+            Wait::Fetch(_) | Wait::Line(_) => "waits for an instruction line",
+            Wait::Driver => "waits for its driver",
+            Wait::Pe => "waits for memory outside its cluster",
+            Wait::Event => "sleeps until an event",
+            Wait::Fifo => "waits for an inter-core FIFO",
+            Wait::Forever => "hangs: nothing answers its access",
+        }
+    }
 }
 
 /// A core with all that is its own.
@@ -254,7 +270,7 @@ impl Cluster {
         }
     }
 
-    fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
+    pub(super) fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
         self.totals.traps.add(1);
         let at = self.cores[i].core.time();
         if trap.from == Privilege::User

@@ -334,7 +334,9 @@ impl Dma {
         let (handler, packet) = &self.l2;
         if offset < self.l1_bytes && size <= self.l1_bytes - offset {
             Place::L1(offset)
-        } else if (handler.contains(&addr) && handler.contains(&end)) || (packet.contains(&addr) && packet.contains(&end)) {
+        } else if (handler.contains(&addr) && handler.contains(&end))
+            || (packet.contains(&addr) && packet.contains(&end))
+        {
             Place::L2
         } else {
             Place::Nowhere

@@ -144,13 +144,7 @@ impl Hpu {
     }
 
     /// An access of the core to register `offset`; a command it issues is put into `issued`.
-    pub fn access(
-        &mut self,
-        now: Cycle,
-        offset: u32,
-        write: Option<u32>,
-        issued: &mut Option<Command>,
-    ) -> Answer {
+    pub fn access(&mut self, now: Cycle, offset: u32, write: Option<u32>, issued: &mut Option<Command>) -> Answer {
         match offset {
             0..0x80 => self.access_task(now, offset, write),
             0x80..0x100 => self.access_command(now, offset, write, issued),
@@ -222,11 +216,6 @@ impl Hpu {
         self.transfers == 0 && self.commands == 0 && self.done.is_some_and(|(valid, _)| valid <= at)
     }
 
-    /// Whether a feedback waits, for its time or for work of its core.
-    pub fn waits_to_leave(&self) -> bool {
-        self.done.is_some()
-    }
-
     /// The feedback leaves in cycle `at`; one that was held takes its place.
     pub fn leave(&mut self, at: Cycle) -> Done {
         let (_, done) = self.done.take().expect("a feedback that may leave");
@@ -237,13 +226,7 @@ impl Hpu {
         done
     }
 
-    fn access_command(
-        &mut self,
-        now: Cycle,
-        offset: u32,
-        write: Option<u32>,
-        issued: &mut Option<Command>,
-    ) -> Answer {
+    fn access_command(&mut self, now: Cycle, offset: u32, write: Option<u32>, issued: &mut Option<Command>) -> Answer {
         let granted = Answer::Granted(now, self.last_read);
         match (offset, write) {
             (CMD_ISSUE, None) => {

@@ -13,14 +13,14 @@ mod l1;
 mod rings;
 mod scheduler;
 
-use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE};
+use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, Command, CommandResponse, Feedback, Task};
+use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
-use blocks::cpu::Program;
+use blocks::cpu::{InstructionLog, Program};
 use cores::{HpuCore, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;
@@ -41,7 +41,7 @@ pub struct ClusterPorts {
     pub feedbacks: Tx<Feedback>,
     /// Commands to the command unit.
     pub commands: Tx<Command>,
-    /// Their ends; seen a cycle before the core sees them.
+    /// Their ends.
     pub responses: Rx<CommandResponse>,
     /// Single accesses to what lies outside.
     pub pe_requests: Tx<PeRequest>,
@@ -58,7 +58,22 @@ pub struct ClusterPorts {
     /// Bursts of the NIC-host interconnect to L1, one channel for each initiator, with their answers.
     pub bursts: Vec<(Rx<Burst>, Tx<BurstReply>)>,
     /// Sent once, when all cores have reached their drivers.
-    pub active: Tx<()>,
+    pub active: Tx<ClusterActive>,
+}
+
+/// What a core does or waits for, between runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoreState {
+    /// Position of its cluster.
+    pub cluster: u32,
+    /// Position in its cluster.
+    pub core: u32,
+    /// Address of its next instruction, or of the one that waits.
+    pub pc: u32,
+    /// In words: `runs`, `waits for its driver`, ...
+    pub waits: &'static str,
+    /// The packet and handler that it has.
+    pub task: Option<(PacketId, Stage)>,
 }
 
 /// Totals of a cluster.
@@ -81,15 +96,12 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    n_clusters: u32,
     program: Rc<RefCell<Program>>,
-    program_end: u32,
     miss_cycles: u64,
     ports: ClusterPorts,
     cores: Vec<HpuCore>,
     ready: Ready,
     l1: L1,
-    l1_bytes: u32,
     icache: Icache,
     event_unit: EventUnit,
     dma: Dma,
@@ -98,8 +110,8 @@ pub struct Cluster {
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
     pe_turn: RoundRobinTree,
-    /// Commands that wait in their core's FIFO, with the cycle from which they are seen.
-    commands: Vec<VecDeque<(Cycle, Command)>>,
+    /// Commands that wait in their core's FIFO.
+    commands: Vec<VecDeque<Command>>,
     command_turn: RoundRobinTree,
     feedback_turn: RoundRobinTree,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
@@ -127,15 +139,12 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         Cluster {
             id,
-            n_clusters: params.n_clusters,
             program,
-            program_end: map::PROGRAM_BASE + params.l2.program_bytes,
             miss_cycles: u64::from(cluster.icache.miss_cycles),
             ports,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
-            l1_bytes: cluster.l1_bytes,
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
             dma: Dma::new(id, params, dma_channels.0, dma_channels.1),
@@ -156,13 +165,35 @@ impl Cluster {
         }
     }
 
-    /// Ends of commands reach the drivers; the cores see them in the next cycle.
+    /// Puts bytes into L1 before the first cycle.
+    pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
+        self.l1.write(offset, bytes);
+    }
+
+    /// Writes every instruction of a core into `log` from now on.
+    pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
+        self.cores[core as usize].core.log_instructions(log);
+    }
+
+    /// What each core does or waits for.
+    pub fn core_states(&self) -> Vec<CoreState> {
+        let state = |(i, core): (usize, &HpuCore)| CoreState {
+            cluster: self.id,
+            core: i as u32,
+            pc: core.core.pc(),
+            waits: core.wait.describe(),
+            task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
+        };
+        self.cores.iter().enumerate().map(state).collect()
+    }
+
+    /// Ends of commands reach the drivers, and with them the cores that wait.
     fn take_responses(&mut self, now: Cycle) {
         while let Some(CommandResponse { id }) = self.ports.responses.take() {
             let core = usize::from(id.core);
             let (packet, target) = self.cores[core].hpu.command_done(id.local);
-            self.trace.emit(&COMMAND_DONE, now + 1, &[packet.0, core as u64, target as u64]);
-            self.retry_driver(core, now + 1);
+            self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
+            self.retry_driver(core, now);
         }
     }
 
@@ -203,28 +234,28 @@ impl Cluster {
     }
 
     /// One command a cycle goes to the command unit.
-    fn send_command(&mut self, now: Cycle) {
-        let asking = self.commands.iter().enumerate().filter(|(_, fifo)| fifo.front().is_some_and(|&(at, _)| at <= now));
+    fn send_command(&mut self) {
+        let asking = self.commands.iter().enumerate().filter(|(_, fifo)| !fifo.is_empty());
         let asking = asking.fold(0, |set, (core, _)| set | 1u64 << core);
         if asking != 0 && self.ports.commands.has_room() {
             let core = self.command_turn.take(asking).expect("somebody asks");
-            let (_, command) = self.commands[core as usize].pop_front().expect("just seen");
+            let command = self.commands[core as usize].pop_front().expect("just seen");
             self.ports.commands.send(command);
         }
     }
 
-    /// One feedback a cycle goes to the dispatcher; it leaves its driver in the next cycle.
+    /// One feedback a cycle goes to the dispatcher.
     fn send_feedback(&mut self, now: Cycle) {
-        let leaving = (0..self.cores.len()).filter(|&i| self.cores[i].hpu.may_leave(now + 1));
+        let leaving = (0..self.cores.len()).filter(|&i| self.cores[i].hpu.may_leave(now));
         let leaving = leaving.fold(0, |set, i| set | 1u64 << i);
         if leaving != 0 && self.ports.feedbacks.has_room() {
             let core = self.feedback_turn.take(leaving).expect("somebody leaves") as usize;
-            let done = self.cores[core].hpu.leave(now + 1);
+            let done = self.cores[core].hpu.leave(now);
             self.scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
-            self.trace.emit(&crate::events::TASK_DONE, now + 1, &values);
+            self.trace.emit(&TASK_DONE, now, &values);
             self.ports.feedbacks.send(done.feedback);
-            self.retry_driver(core, now + 2);
+            self.retry_driver(core, now + 1);
         }
     }
 
@@ -233,7 +264,7 @@ impl Cluster {
         if !self.is_active && self.cores.iter().all(|core| core.hpu.is_active()) {
             self.is_active = true;
             self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
-            self.ports.active.send(());
+            self.ports.active.send(ClusterActive);
         }
     }
 
@@ -243,7 +274,9 @@ impl Cluster {
             || self.remote.is_some()
             || self.commands.iter().any(|fifo| !fifo.is_empty())
             || self.scheduler.is_pressing()
-            || self.cores.iter().any(|core| core.hpu.may_leave(now + 2));
+            || self.ports.pe_replies.has_item()
+            || self.may_accept()
+            || self.cores.iter().any(|core| core.hpu.may_leave(now + 1));
         if soon {
             return Activity::Busy;
         }
@@ -264,7 +297,7 @@ impl Component for Cluster {
         self.accept_task(now);
         self.run_cores(now);
         self.send_pe_request(now);
-        self.send_command(now);
+        self.send_command();
         self.send_feedback(now);
         self.tell_active(now);
         self.next(now)

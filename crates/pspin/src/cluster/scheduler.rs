@@ -79,18 +79,21 @@ impl Cluster {
         self.retry_driver(core, now + 1);
     }
 
+    /// Whether a task has come that can be accepted.
+    pub(super) fn may_accept(&self) -> bool {
+        let scheduler = &self.scheduler;
+        let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
+        free && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
+    }
+
     /// Takes a task for whose packet there is room, and asks for the copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
-        if !self.scheduler.waits_for_dma && self.scheduler.fifo.len() < self.scheduler.depth {
-            let size = self.ports.tasks.peek().map(|task| task.pkt_size);
-            // A task that finds no room is looked at again when a packet is freed.
-            if size.is_some_and(|size| self.scheduler.rings.has_room(size)) {
-                let task = self.ports.tasks.take().expect("just seen");
-                let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
-                self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
-                self.scheduler.waits_for_dma = task.pkt_size > 0;
-                self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
-            }
+        if self.may_accept() {
+            let task = self.ports.tasks.take().expect("just seen");
+            let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
+            self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
+            self.scheduler.waits_for_dma = task.pkt_size > 0;
+            self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
         }
         if self.scheduler.waits_for_dma {
             let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");

@@ -1,0 +1,207 @@
+//! Off-cluster DMA: moves bytes between NIC memory and host memory for the handlers' commands.
+
+use crate::activity::{after, sooner};
+use crate::events::COMMAND_FAULT;
+use crate::host_link::HostPort;
+use crate::nhi::NhiMaster;
+use crate::protocol::{BurstReply, Command, CommandId, CommandResponse, CommandTarget};
+use kernel::trace::{Counter, Tracer};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+mod from_host;
+mod to_host;
+use from_host::FromHost;
+use to_host::ToHost;
+
+// Registers on the ways through the unit, `soc_dma_wrap.sv`.
+
+/// From a command being seen to its first burst leaving: request FIFO, burst reshaper, emitter, and one of the two cuts
+/// around the crossbar, the other being the channel.
+const COMMAND_TO_BURST: u64 = 4;
+/// From a beat of the source being seen to its bytes leaving for the destination: two cuts, data path, and one of two
+/// cuts, the other being the channel.
+const DATA_TO_BEAT: u64 = 4;
+/// From the last write response being seen to the command's response: two cuts, completion.
+const WRITTEN_TO_RESPONSE: u64 = 3;
+/// Beats that an engine holds between source and destination: its buffer of 3 and the registers of four cuts.
+const BEATS_ON_THE_WAY: usize = 7;
+/// Bursts of an engine that may be under way at its source, `SOC_DMA_AXI_REQ_DEPTH`.
+const SOURCE_BURSTS: usize = 12;
+
+/// A command as the unit understands it.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    id: CommandId,
+    nic: u32,
+    host: u64,
+    size: u32,
+    /// When its first burst may leave.
+    start: Cycle,
+}
+
+/// A transfer of which `left` bytes are to be read, or written, next at `addr`.
+struct Part<A> {
+    addr: A,
+    left: u32,
+    start: Cycle,
+}
+
+/// The ports of a [`HostDma`].
+pub struct HostDmaPorts {
+    /// From the command unit.
+    pub commands: Rx<Command>,
+    /// To the command unit; capacity 2, latency 1.
+    pub responses: Tx<CommandResponse>,
+    /// To L2 and every L1.
+    pub nhi: NhiMaster,
+    /// To the host.
+    pub host: HostPort,
+}
+
+/// Two engines, one to the host and one from it, each of which executes its commands in order: word 0 and 1 host address,
+/// word 2 NIC address, word 3 length, word 4 direction (1 is to the host).
+///
+/// Ports:    `commands` in, `responses` out, 1 a cycle each; a master on the NIC-host interconnect; a port to the host.
+/// Timing:   command seen in cycle c, 64 bytes, nothing else under way. To the host: NIC memory sees the read in c + 5,
+///           the host the data 5 cycles after they are seen here, response 3 cycles after the host's; c + 17 from L2,
+///           c + 15 from L1. From the host: the host sees the read in c + 6, NIC memory the data 5 cycles after they are
+///           seen here, response 3 cycles after the memory's; c + 18 into L2. Each further beat takes a cycle.
+/// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`. Registers on the way to the host were counted,
+///           not measured.
+/// Differs:  a command of length 0, which the RTL never ends, one that names NIC memory which is not there and one across
+///           the end of the host's address space move nothing, end at once and are counted.
+pub struct HostDma {
+    fifo: usize,
+    commands: Rx<Command>,
+    responses: Tx<CommandResponse>,
+    nhi: NhiMaster,
+    host: HostPort,
+    trace: Tracer,
+    to_host: ToHost,
+    from_host: FromHost,
+    /// Commands that are done, and when the response may be given.
+    ended: VecDeque<(Cycle, CommandId)>,
+    n_commands: Counter,
+    n_faults: Counter,
+}
+
+impl HostDma {
+    /// A unit each of whose engines holds up to `fifo` commands.
+    pub fn new(fifo: u32, ports: HostDmaPorts, trace: Tracer) -> Self {
+        HostDma {
+            fifo: fifo as usize,
+            commands: ports.commands,
+            responses: ports.responses,
+            nhi: ports.nhi,
+            host: ports.host,
+            trace,
+            to_host: ToHost::default(),
+            from_host: FromHost::default(),
+            ended: VecDeque::new(),
+            n_commands: Counter::default(),
+            n_faults: Counter::default(),
+        }
+    }
+
+    /// Whatever has come back from memory and host.
+    fn take_answers(&mut self, now: Cycle) -> bool {
+        let mut changed = false;
+        let ended = &mut self.ended;
+        let mut end = |id: Option<CommandId>| ended.extend(id.map(|id| (now + WRITTEN_TO_RESPONSE, id)));
+        while let Some(reply) = self.nhi.reply() {
+            match reply {
+                BurstReply::Data { data, last, .. } => self.to_host.data(now, data, last),
+                BurstReply::Written { .. } => end(self.from_host.written()),
+            }
+            changed = true;
+        }
+        while self.host.written.take().is_some() {
+            end(self.to_host.written());
+            changed = true;
+        }
+        while let Some(data) = self.host.data.take() {
+            self.from_host.data(data);
+            changed = true;
+        }
+        changed
+    }
+
+    fn take_command(&mut self, now: Cycle) -> bool {
+        let Some(full) = self.commands.peek().map(|command| match to_host(&command) {
+            true => self.to_host.n_commands() == self.fifo,
+            false => self.from_host.n_commands() == self.fifo,
+        }) else {
+            return false;
+        };
+        if full {
+            return false;
+        }
+        let command = self.commands.take().expect("a command waits");
+        self.n_commands.add(1);
+        let [low, high, nic, size, ..] = command.words;
+        let host = u64::from(high) << 32 | u64::from(low);
+        let unmapped = self.nhi.check(nic, size).err().map(|undecoded| u64::from(undecoded.addr));
+        let last = u64::from(size.max(1) - 1);
+        let wraps = host.checked_add(last).is_none().then_some(host);
+        let empty = (size == 0).then_some(u64::from(nic));
+        if let Some(addr) = unmapped.or(wraps).or(empty) {
+            self.trace.emit(&COMMAND_FAULT, now, &[command.packet.0, CommandTarget::HostDma as u64, addr]);
+            self.n_faults.add(1);
+            self.ended.push_front((now, command.id));
+            return true;
+        }
+        let transfer = Transfer { id: command.id, nic, host, size, start: now + COMMAND_TO_BURST };
+        match to_host(&command) {
+            true => self.to_host.start(transfer),
+            false => self.from_host.start(transfer),
+        }
+        true
+    }
+
+    fn respond(&mut self, now: Cycle) -> Activity {
+        let Some(&(at, id)) = self.ended.front() else { return Activity::Idle };
+        if now < at {
+            return Activity::Until(at);
+        }
+        if !self.responses.has_room() {
+            return Activity::Idle;
+        }
+        self.ended.pop_front();
+        self.responses.send(CommandResponse { id });
+        Activity::Busy
+    }
+}
+
+fn to_host(command: &Command) -> bool {
+    command.words[4] & 1 == 1
+}
+
+impl Component for HostDma {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        // Beats leave before answers are taken: what an answer frees is usable from the next cycle on.
+        let mut activity = sooner(self.to_host.send(now, &self.host), self.from_host.send(now, &mut self.nhi));
+        activity = sooner(activity, after(self.take_answers(now)));
+        activity = sooner(activity, self.to_host.form_beat(now));
+        activity = sooner(activity, self.from_host.form_beat(now));
+        activity = sooner(activity, self.to_host.read(now, &mut self.nhi));
+        activity = sooner(activity, self.from_host.read(now, &self.host));
+        activity = sooner(activity, after(self.take_command(now)));
+        sooner(activity, self.respond(now))
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("commands", &self.commands);
+        ports.output("responses", &self.responses);
+        self.nhi.ports(ports);
+        self.host.ports(ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("commands", self.n_commands.total());
+        counters.add("faults", self.n_faults.total());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! The engine that copies from NIC memory to the host.
+
+use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, SOURCE_BURSTS, Transfer};
+use crate::host_link::{Bytes, HOST_BURSTS, HostPort, HostWrite, to_line_end};
+use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::protocol::{BEAT_BYTES, CommandId, beats};
+use kernel::{Activity, Cycle};
+use std::collections::VecDeque;
+
+/// The answer to a read burst, as far as its bytes are not taken.
+struct Chunk {
+    addr: u32,
+    data: Box<[u8]>,
+    taken: usize,
+    /// When its first and its last beat are here.
+    first: Cycle,
+    last: Cycle,
+}
+
+/// Reads bursts, shifts bytes to where they lie in the host's lines, and writes them a line a beat.
+#[derive(Default)]
+pub(super) struct ToHost {
+    reads: VecDeque<Part<u32>>,
+    /// Address of each read burst without answer.
+    reading: VecDeque<u32>,
+    chunks: VecDeque<Chunk>,
+    writes: VecDeque<Part<u64>>,
+    /// Beats on their way out, with the cycle in which they may leave.
+    beats: VecDeque<(Cycle, HostWrite)>,
+    /// Write bursts at the host without response, and whether the newest has beats to come.
+    at_host: u32,
+    in_burst: bool,
+    /// Commands that are not done, and how many of their write bursts are not.
+    open: VecDeque<(CommandId, u32)>,
+}
+
+/// Host bytes from `addr` on within the page.
+fn to_page_end(addr: u64, left: u32) -> u32 {
+    left.min(PAGE_BYTES - (addr % u64::from(PAGE_BYTES)) as u32)
+}
+
+impl ToHost {
+    pub fn n_commands(&self) -> usize {
+        self.open.len()
+    }
+
+    pub fn start(&mut self, transfer: Transfer) {
+        let Transfer { id, nic, host, size, start } = transfer;
+        let bursts = 1 + (size - to_page_end(host, size)).div_ceil(PAGE_BYTES);
+        self.reads.push_back(Part { addr: nic, left: size, start });
+        self.writes.push_back(Part { addr: host, left: size, start });
+        self.open.push_back((id, bursts));
+    }
+
+    /// Sends the next read burst.
+    pub fn read(&mut self, now: Cycle, nhi: &mut NhiMaster) -> Activity {
+        let Some(part) = self.reads.front_mut() else { return Activity::Idle };
+        if now < part.start {
+            return Activity::Until(part.start);
+        }
+        if self.reading.len() + self.chunks.len() >= SOURCE_BURSTS {
+            return Activity::Idle;
+        }
+        match nhi.read_ready(now, part.addr).expect("addresses are checked before they are read") {
+            Ready::Later => return Activity::Idle,
+            Ready::At(cycle) => return Activity::Until(cycle),
+            Ready::Now => {}
+        }
+        let size = burst_bytes(part.addr, part.left);
+        nhi.read(now, 0, part.addr, size);
+        self.reading.push_back(part.addr);
+        part.addr = part.addr.wrapping_add(size);
+        part.left -= size;
+        if part.left == 0 {
+            self.reads.pop_front();
+        }
+        Activity::Busy
+    }
+
+    /// Takes the answer to the oldest read burst.
+    pub fn data(&mut self, now: Cycle, data: Box<[u8]>, last: Cycle) {
+        let addr = self.reading.pop_front().expect("data answer a read");
+        assert!(!data.is_empty(), "addresses are checked before they are read");
+        self.chunks.push_back(Chunk { addr, data, taken: 0, first: now, last });
+    }
+
+    /// Forms the next beat of the oldest transfer once all its bytes are here.
+    pub fn form_beat(&mut self, now: Cycle) -> Activity {
+        let Some(part) = self.writes.front_mut() else { return Activity::Idle };
+        if self.beats.len() == BEATS_ON_THE_WAY {
+            return Activity::Idle;
+        }
+        let size = to_line_end(part.addr, part.left);
+        match here_at(&self.chunks, size as usize) {
+            None => return Activity::Idle,
+            Some(at) if at > now => return Activity::Until(at),
+            Some(_) => {}
+        }
+        let mut bytes = Bytes::zeros(size as usize);
+        take(&mut self.chunks, &mut bytes);
+        let last = to_page_end(part.addr, part.left) == size;
+        self.beats.push_back((now + DATA_TO_BEAT, HostWrite { addr: part.addr, bytes, last }));
+        part.addr = part.addr.wrapping_add(u64::from(size));
+        part.left -= size;
+        if part.left == 0 {
+            self.writes.pop_front();
+        }
+        Activity::Busy
+    }
+
+    /// Sends the oldest beat that has gone all its way.
+    pub fn send(&mut self, now: Cycle, host: &HostPort) -> Activity {
+        let Some(&(at, _)) = self.beats.front() else { return Activity::Idle };
+        if now < at {
+            return Activity::Until(at);
+        }
+        let may_begin = self.in_burst || self.at_host < HOST_BURSTS;
+        if !may_begin || !host.writes.has_room() {
+            return Activity::Idle;
+        }
+        let (_, beat) = self.beats.pop_front().expect("a beat waits");
+        self.at_host += u32::from(!self.in_burst);
+        self.in_burst = !beat.last;
+        host.writes.send(beat);
+        Activity::Busy
+    }
+
+    /// A write burst has its response. Returns the command that this ends.
+    pub fn written(&mut self) -> Option<CommandId> {
+        assert!(self.at_host > 0, "a response answers a write burst");
+        self.at_host -= 1;
+        let (id, bursts) = self.open.front_mut().expect("a response belongs to a command");
+        *bursts -= 1;
+        let ended = (*bursts == 0).then_some(*id);
+        if ended.is_some() {
+            self.open.pop_front();
+        }
+        ended
+    }
+}
+
+impl Chunk {
+    /// When the byte at `position` is here. Where the source paused within the burst is not known: only the first beat
+    /// is taken to be early.
+    fn byte_at(&self, position: usize) -> Cycle {
+        let beat = (self.addr % BEAT_BYTES + position as u32) / BEAT_BYTES;
+        let n = beats(self.addr, self.data.len() as u32);
+        if beat == 0 { self.first } else { self.last - u64::from(n - 1 - beat) }
+    }
+}
+
+/// When the next `size` bytes are all here, as far as that is known.
+fn here_at(chunks: &VecDeque<Chunk>, mut size: usize) -> Option<Cycle> {
+    for chunk in chunks {
+        let left = chunk.data.len() - chunk.taken;
+        if size <= left {
+            return Some(chunk.byte_at(chunk.taken + size - 1));
+        }
+        size -= left;
+    }
+    None
+}
+
+/// Takes the bytes that `to` has room for.
+fn take(chunks: &mut VecDeque<Chunk>, to: &mut [u8]) {
+    let mut filled = 0;
+    while filled < to.len() {
+        let chunk = chunks.front_mut().expect("the bytes are here");
+        let n = (chunk.data.len() - chunk.taken).min(to.len() - filled);
+        to[filled..filled + n].copy_from_slice(&chunk.data[chunk.taken..chunk.taken + n]);
+        chunk.taken += n;
+        filled += n;
+        if chunk.taken == chunk.data.len() {
+            chunks.pop_front();
+        }
+    }
+}

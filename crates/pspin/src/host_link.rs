@@ -1,0 +1,114 @@
+//! What the NIC and the host's memory say to each other, beat by beat (512 bit), and the two ends of that.
+
+use crate::protocol::BEAT_BYTES;
+use kernel::{Ports, Rx, Tx};
+
+/// Write bursts of one initiator under way to the host, and read bursts (PsPIN RTL a49fec8, `host_mst_mux.sv`: identity
+/// remapper with 2 transactions for each identity).
+pub const HOST_BURSTS: u32 = 2;
+
+/// Cycles that an address spends in the registers of the mux before the host (the same, AW and AR spills).
+pub const HOST_ADDRESS_REGISTER: u64 = 1;
+
+/// Room of the channels of writes and reads: what the registers on the way hold, and what is in this edge's hands.
+pub const HOST_CHANNEL_ITEMS: usize = 4;
+
+/// Up to 64 bytes that go together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bytes {
+    len: u8,
+    data: [u8; BEAT_BYTES as usize],
+}
+
+impl Bytes {
+    /// `len` zeros, at most 64.
+    pub fn zeros(len: usize) -> Self {
+        assert!(len <= BEAT_BYTES as usize, "a beat has 64 bytes");
+        Bytes { len: len as u8, data: [0; BEAT_BYTES as usize] }
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.data[..usize::from(self.len)]
+    }
+}
+
+impl std::ops::DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.data[..usize::from(self.len)]
+    }
+}
+
+/// One beat of a write burst.
+#[derive(Clone, Debug)]
+pub struct HostWrite {
+    /// First byte.
+    pub addr: u64,
+    /// The bytes; at least one.
+    pub bytes: Bytes,
+    /// The last beat of its burst.
+    pub last: bool,
+}
+
+/// The response to a write burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostWritten;
+
+/// A read burst, answered by one [`HostData`] for each 64-byte line that it touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostRead {
+    /// First byte.
+    pub addr: u64,
+    /// Bytes; at least one.
+    pub size: u32,
+}
+
+/// One beat of the answer to a read burst.
+#[derive(Clone, Debug)]
+pub struct HostData {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// The last beat of its burst.
+    pub last: bool,
+}
+
+/// An initiator's end.
+pub struct HostPort {
+    /// Write beats; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
+    pub writes: Tx<HostWrite>,
+    /// Write responses.
+    pub written: Rx<HostWritten>,
+    /// Read bursts; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
+    pub reads: Tx<HostRead>,
+    /// Read beats.
+    pub data: Rx<HostData>,
+}
+
+impl HostPort {
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.output("host_writes", &self.writes);
+        ports.input("host_written", &self.written);
+        ports.output("host_reads", &self.reads);
+        ports.input("host_data", &self.data);
+    }
+}
+
+/// The host's end of the same.
+pub struct HostTarget {
+    /// Write beats.
+    pub writes: Rx<HostWrite>,
+    /// Write responses; capacity 2, latency 1.
+    pub written: Tx<HostWritten>,
+    /// Read bursts.
+    pub reads: Rx<HostRead>,
+    /// Read beats; capacity 2, latency 1.
+    pub data: Tx<HostData>,
+}
+
+/// Bytes of the line of `addr` from `addr` on, at most `left`.
+pub fn to_line_end(addr: u64, left: u32) -> u32 {
+    left.min(BEAT_BYTES - (addr % u64::from(BEAT_BYTES)) as u32)
+}

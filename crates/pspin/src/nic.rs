@@ -1,0 +1,300 @@
+//! The whole NIC: its parts, wired.
+
+use crate::cluster::{Cluster, ClusterPorts, CoreState};
+use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
+use crate::host_direct::{HostDirect, HostDirectPorts};
+use crate::host_dma::{HostDma, HostDmaPorts};
+use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
+use crate::inbound::{Inbound, InboundParams, InboundPorts};
+use crate::map;
+use crate::memories::{Memories, MemoryPorts, latency};
+use crate::nhi::{NhiMap, NhiMaster, NhiPort};
+use crate::outbound::{Outbound, OutboundPorts};
+use crate::params::{ParamError, PspinParams};
+use crate::pcie::Pcie;
+use crate::protocol::{Burst, BurstReply, Command, CommandResponse};
+use crate::scheduler::{PacketScheduler, SchedulerPorts};
+use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
+use blocks::cpu::{InstructionLog, Program};
+use kernel::trace::Sink;
+use kernel::{ClockId, Cycle, Freq, FreqError, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What the memories hold before the first cycle.
+#[derive(Clone, Default, Debug)]
+pub struct Image {
+    /// Program memory from its first byte on.
+    pub program: Vec<u8>,
+    /// Parts of L2 handler memory, by address.
+    pub handler_memory: Vec<(u32, Vec<u8>)>,
+    /// Parts of L1, by offset, the same in every cluster.
+    pub l1: Vec<(u32, Vec<u8>)>,
+}
+
+/// All that is outside the NIC.
+pub struct Boundary {
+    /// Where packets come from.
+    pub source: Box<dyn PacketSource>,
+    /// Who hears that packets are done.
+    pub completions: Box<dyn Completions>,
+    /// Where packets go.
+    pub egress: Box<dyn Egress>,
+    /// The host's memory.
+    pub host: Box<dyn HostMemory>,
+    /// Where programs print.
+    pub console: Rc<RefCell<dyn Console>>,
+}
+
+/// Why a NIC cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PspinError {
+    /// A parameter.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The clock.
+    #[error("clock_mhz: {0}")]
+    Clock(#[from] FreqError),
+    /// The program.
+    #[error("the program has {found} bytes, program memory {allowed}")]
+    Program {
+        /// Its bytes.
+        found: usize,
+        /// Bytes of program memory.
+        allowed: u32,
+    },
+    /// The wiring, which is ours.
+    #[error(transparent)]
+    Wiring(#[from] WiringError),
+}
+
+/// A PsPIN NIC, ready to run.
+pub struct Pspin {
+    system: System,
+    clock: ClockId,
+    freq: Freq,
+    clusters: Vec<Rc<RefCell<Cluster>>>,
+}
+
+/// Initiators on the NIC-host interconnect, in the order in which memories know them.
+const INITIATORS: [&str; 3] = ["inbound", "outbound", "host_dma"];
+
+/// Room of a channel at full rate: what is on its way, and what is in this edge's hands.
+const fn room(latency: u64) -> usize {
+    latency as usize + 1
+}
+
+/// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
+const BURSTS: usize = 20;
+
+impl Pspin {
+    /// Wires a NIC. Nothing has happened yet; the cores boot when it runs.
+    pub fn new(params: &PspinParams, image: &Image, boundary: Boundary, seed: u64) -> Result<Self, PspinError> {
+        params.validate()?;
+        let freq = Freq::mhz(params.clock_mhz)?;
+        let allowed = params.l2.program_bytes;
+        if image.program.len() > allowed as usize {
+            return Err(PspinError::Program { found: image.program.len(), allowed });
+        }
+        let mut bytes = image.program.clone();
+        bytes.resize(allowed as usize, 0);
+        let program = Rc::new(RefCell::new(Program::new(map::PROGRAM_BASE, &bytes)));
+
+        let mut b = SystemBuilder::new(seed);
+        let clock = b.clock(freq);
+        let n = params.n_clusters as usize;
+        let miss = u64::from(params.cluster.icache.miss_cycles);
+
+        // Tasks and their ends.
+        let (her_tx, her_rx) = b.channel("hers", 2, 1);
+        let (released_tx, released_rx) = b.channel("released", 2, 1);
+        let (task_txs, mut task_rxs) = channels(&mut b, "tasks", n, 2, 1);
+        let (mut feedback_txs, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
+        let (mut active_txs, active_rxs) = channels(&mut b, "active", n, 1, 1);
+
+        // Commands and their ends.
+        let (mut command_txs, command_rxs) = channels(&mut b, "commands", n, 2, 1);
+        let (response_txs, mut response_rxs) = channels(&mut b, "responses", n, 2, 1);
+        let (host_dma_unit, host_dma_commands, host_dma_responses) = unit(&mut b, "host_dma");
+        let (nic_send_unit, nic_send_commands, nic_send_responses) = unit(&mut b, "nic_send");
+        let (host_direct_unit, host_direct_commands, host_direct_responses) = unit(&mut b, "host_direct");
+
+        // The NIC-host interconnect: every initiator to L2, and all but the inbound engine to every L1.
+        let mut l2_bursts = Vec::new();
+        let mut l1_bursts: Vec<Vec<(Rx<Burst>, Tx<BurstReply>)>> = (0..n).map(|_| Vec::new()).collect();
+        let mut masters = Vec::new();
+        for name in INITIATORS {
+            let (l2, target) = nhi_channels(&mut b, &format!("{name}_l2"), latency::BURST_REPLY);
+            l2_bursts.push(target);
+            let mut l1s = Vec::new();
+            if name != "inbound" {
+                for (cluster, bursts) in l1_bursts.iter_mut().enumerate() {
+                    let (l1, target) = nhi_channels(&mut b, &format!("{name}_l1[{cluster}]"), 1);
+                    bursts.push(target);
+                    l1s.push(l1);
+                }
+            }
+            let map = if name == "inbound" { NhiMap::l2(params) } else { NhiMap::all(params) };
+            masters.push(NhiMaster::new(map, l2, l1s));
+        }
+        let [inbound_nhi, outbound_nhi, host_dma_nhi] = <[_; 3]>::try_from(masters).ok().expect("three initiators");
+
+        // Clusters and memories.
+        let mut memory_ports =
+            MemoryPorts { pe: vec![], dma: vec![], bursts: l2_bursts, lines: vec![], remote: vec![] };
+        let mut clusters = Vec::new();
+        for (id, bursts) in l1_bursts.into_iter().enumerate() {
+            let cores = params.cluster.n_cores as usize;
+            let link = |name: &str, latency: u64| format!("cluster[{id}].{name}/{latency}");
+            let (pe_requests, pe_rx) =
+                b.channel(&link("pe", latency::PE_REQUEST), cores + room(latency::PE_REQUEST), latency::PE_REQUEST);
+            let (pe_tx, pe_replies) =
+                b.channel(&link("pe_replies", latency::PE_REPLY), cores + room(latency::PE_REPLY), latency::PE_REPLY);
+            let (dma_requests, dma_rx) = b.channel(&link("dma", latency::DMA_REQUEST), BURSTS, latency::DMA_REQUEST);
+            let (dma_tx, dma_replies) = b.channel(&link("dma_replies", latency::DMA_REPLY), BURSTS, latency::DMA_REPLY);
+            let lines = 2 * cores;
+            let (line_requests, line_rx) =
+                b.channel(&link("lines", latency::LINE_REQUEST), lines, latency::LINE_REQUEST);
+            let reply_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
+            let (line_tx, line_replies) = b.channel(&link("line_replies", reply_latency), lines, reply_latency);
+            let remote_room = n * cores;
+            let (remote_tx, remote_requests) =
+                b.channel(&link("remote", latency::REMOTE_REQUEST), remote_room, latency::REMOTE_REQUEST);
+            let (remote_replies, remote_rx) =
+                b.channel(&link("remote_replies", latency::REMOTE_REPLY), remote_room, latency::REMOTE_REPLY);
+            memory_ports.pe.push((pe_rx, pe_tx));
+            memory_ports.dma.push((dma_rx, dma_tx));
+            memory_ports.lines.push((line_rx, line_tx));
+            memory_ports.remote.push((remote_tx, remote_rx));
+            let ports = ClusterPorts {
+                tasks: task_rxs.remove(0),
+                feedbacks: feedback_txs.remove(0),
+                commands: command_txs.remove(0),
+                responses: response_rxs.remove(0),
+                pe_requests,
+                pe_replies,
+                line_requests,
+                line_replies,
+                remote_requests,
+                remote_replies,
+                bursts,
+                active: active_txs.remove(0),
+            };
+            let path = format!("nic.cluster[{id}]");
+            let trace = b.tracer(&path, clock);
+            let console = boundary.console.clone();
+            let dma = (dma_requests, dma_replies);
+            let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, console, trace, dma);
+            image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
+            let cluster = Rc::new(RefCell::new(cluster));
+            b.add(&path, clock, cluster.clone());
+            clusters.push(cluster);
+        }
+        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, memory_ports));
+
+        // Packets in, tasks, commands, packets out.
+        let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
+        let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
+        let ports = InboundPorts { active: active_rxs, hers: her_tx, released: released_rx, nhi: inbound_nhi };
+        let trace = b.tracer("nic.inbound", clock);
+        let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
+        b.add("nic.inbound", clock, inbound);
+        let ports = SchedulerPorts { hers: her_rx, tasks: task_txs, feedbacks: feedback_rxs, released: released_tx };
+        let trace = b.tracer("nic.scheduler", clock);
+        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
+        let ports = CommandUnitPorts {
+            commands: command_rxs,
+            responses: response_txs,
+            host_direct: host_direct_unit,
+            nic_send: nic_send_unit,
+            host_dma: host_dma_unit,
+        };
+        b.add("nic.commands", clock, CommandUnit::new(params.commands.in_flight_per_unit, ports));
+        let ports = OutboundPorts { commands: nic_send_commands, responses: nic_send_responses, nhi: outbound_nhi };
+        let trace = b.tracer("nic.outbound", clock);
+        b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
+
+        // The way to the host: HostDirect and the off-cluster DMA share it.
+        let (host_direct_port, host_direct_target) = host_channels(&mut b, "host_direct");
+        let (host_dma_port, host_dma_target) = host_channels(&mut b, "host_dma");
+        let (commands, responses) = (host_direct_commands, host_direct_responses);
+        let ports = HostDirectPorts { commands, responses, host: host_direct_port };
+        let trace = b.tracer("nic.host_direct", clock);
+        b.add("nic.host_direct", clock, HostDirect::new(params.commands.host_direct_fifo, ports, trace));
+        let (commands, responses) = (host_dma_commands, host_dma_responses);
+        let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host: host_dma_port };
+        let trace = b.tracer("nic.host_dma", clock);
+        b.add("nic.host_dma", clock, HostDma::new(params.commands.host_dma_fifo, ports, trace));
+        let targets = vec![host_direct_target, host_dma_target];
+        let trace = b.tracer("nic.pcie", clock);
+        b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
+
+        Ok(Pspin { system: b.build()?, clock, freq, clusters })
+    }
+
+    /// Runs up to and including this cycle, or until nothing more can happen.
+    pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
+        self.system.run_until(kernel::Clock::new(self.freq).edge(cycle))
+    }
+
+    /// The last cycle in which something happened.
+    pub fn now(&self) -> Cycle {
+        self.system.now(self.clock)
+    }
+
+    /// All counters, by path.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        self.system.counters()
+    }
+
+    /// Lets `sink` hear every event from now on.
+    pub fn listen(&mut self, sink: Box<dyn Sink>) {
+        self.system.listen(sink);
+    }
+
+    /// Sets how the system is run; no way changes a result.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.system.set_mode(mode);
+    }
+
+    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
+        self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// What each core does or waits for.
+    pub fn cores(&self) -> Vec<CoreState> {
+        self.clusters.iter().flat_map(|cluster| cluster.borrow().core_states()).collect()
+    }
+}
+
+fn channels<T: 'static>(
+    b: &mut SystemBuilder,
+    name: &str,
+    n: usize,
+    capacity: usize,
+    latency: u64,
+) -> (Vec<Tx<T>>, Vec<Rx<T>>) {
+    (0..n).map(|i| b.channel(&format!("{name}[{i}]"), capacity, latency)).unzip()
+}
+
+fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, Rx<Command>, Tx<CommandResponse>) {
+    let (commands, unit_commands) = b.channel(&format!("{name}_commands"), 2, 1);
+    let (unit_responses, responses) = b.channel(&format!("{name}_responses"), 2, 1);
+    (UnitPort { commands, responses }, unit_commands, unit_responses)
+}
+
+fn nhi_channels(b: &mut SystemBuilder, name: &str, reply_latency: u64) -> (NhiPort, (Rx<Burst>, Tx<BurstReply>)) {
+    let (requests, target_requests) = b.channel(name, BURSTS, latency::BURST_REQUEST);
+    let (target_replies, replies) = b.channel(&format!("{name}_replies"), BURSTS, reply_latency);
+    (NhiPort { requests, replies }, (target_requests, target_replies))
+}
+
+fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
+    let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
+    let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
+    let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
+    let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
+    let target = HostTarget { writes: target_writes, written: target_written, reads: target_reads, data: target_data };
+    (HostPort { writes, written, reads, data }, target)
+}

@@ -1,0 +1,138 @@
+//! The timed core with flat memory, in user mode, with enough of Linux for the random programs.
+//!
+//! Memory answers late and lines are missing at random: time must not change what a program computes.
+
+use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop};
+use isa::riscv::{Amo, Operands, cause, csr};
+use kernel::Stream;
+use std::cell::RefCell;
+use testkit::assembler::{Assembler, i, u};
+use testkit::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
+
+const T0: u8 = 5;
+/// Where the boot code stands. The trap handler stands at 0, where `mtvec` points after reset.
+const BOOT: u32 = 0x80;
+const MPP: i32 = 0x1800;
+
+/// Runs `programs` and returns what each left behind, or says where and why it could not.
+pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String> {
+    let mut machine = Machine::new(programs);
+    while machine.core.instructions() < n_steps {
+        let time = machine.core.time();
+        match machine.core.run(&machine.program, &machine.lines, time + 1000) {
+            Stop::Yield | Stop::FenceI => {}
+            Stop::Fetch(_) => machine.core.fetched(time + 1),
+            Stop::Access => machine.access()?,
+            Stop::Trap(trap) if trap.cause == cause::ECALL_USER && trap.from == Privilege::User => {
+                if machine.call()? {
+                    return Ok(Linked::outcomes(&machine.output));
+                }
+            }
+            stop => return Err(format!("{stop:x?} at {:#x}", machine.core.pc())),
+        }
+    }
+    Err(format!("still running after {n_steps} instructions, at {:#x}", machine.core.pc()))
+}
+
+struct Machine {
+    core: Core,
+    program: Program,
+    lines: Unreliable,
+    memory: Vec<u8>,
+    reserved: Option<u32>,
+    output: Vec<u8>,
+}
+
+/// A cache from which a line is missing now and then.
+struct Unreliable(RefCell<Stream>);
+
+impl Lines for Unreliable {
+    fn present(&self, _addr: u32) -> bool {
+        self.0.borrow_mut().below(8) != 0
+    }
+}
+
+impl Machine {
+    fn new(programs: &Linked) -> Self {
+        let mut memory = vec![0; programs.base as usize];
+        let (handler, boot) = (trap_handler(), boot_code(programs.base));
+        memory[..handler.len()].copy_from_slice(&handler);
+        memory[BOOT as usize..][..boot.len()].copy_from_slice(&boot);
+        memory.extend(&programs.image);
+        Machine {
+            core: Core::new(Profile::Standard, 0, BOOT),
+            program: Program::new(0, &memory),
+            lines: Unreliable(RefCell::new(Stream::new(0, "lines"))),
+            memory,
+            reserved: None,
+            output: Vec::new(),
+        }
+    }
+
+    /// Grants the access that the core waits for, one to four cycles after it left decode.
+    fn access(&mut self) -> Result<(), String> {
+        let access = *self.core.access();
+        let n = access.kind.bytes() as usize;
+        let start = access.addr as usize;
+        let Some(bytes) = self.memory.get_mut(start..start + n) else {
+            return Err(format!("{access:x?} at {:#x} is outside of memory", self.core.pc()));
+        };
+        let old = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
+        let mut answer = old;
+        let new = match access.kind {
+            AccessKind::Load(_) => old,
+            AccessKind::Store(_) => access.value,
+            AccessKind::Amo(Amo::LoadReserved) => {
+                self.reserved = Some(access.addr);
+                old
+            }
+            AccessKind::Amo(Amo::StoreConditional) => {
+                let holds = self.reserved.take() == Some(access.addr);
+                answer = u32::from(!holds);
+                if holds { access.value } else { old }
+            }
+            AccessKind::Amo(amo) => amo.apply(old, access.value),
+        };
+        bytes.copy_from_slice(&new.to_le_bytes()[..n]);
+        let delay = 1 + self.lines.0.borrow_mut().below(4);
+        self.core.complete(&self.program, self.core.time() + delay, answer);
+        Ok(())
+    }
+
+    /// Serves a system call; says whether it was the last.
+    fn call(&mut self) -> Result<bool, String> {
+        match self.core.x(17) {
+            SYS_WRITE => {
+                let (start, n) = (self.core.x(11) as usize, self.core.x(12) as usize);
+                self.output.extend(self.memory.get(start..start + n).ok_or("write from outside of memory")?);
+                Ok(false)
+            }
+            SYS_EXIT => Ok(true),
+            number => Err(format!("system call {number}")),
+        }
+    }
+}
+
+/// Returns behind the `ecall` and changes no register.
+fn trap_handler() -> Vec<u8> {
+    let mut code = Assembler::default();
+    code.emit("csrrw", i(T0, T0, csr::MSCRATCH.into()));
+    code.emit("csrrs", i(T0, 0, csr::MEPC.into()));
+    code.emit("c.addi", i(T0, T0, 4));
+    code.emit("csrrw", i(0, T0, csr::MEPC.into()));
+    code.emit("csrrw", i(T0, T0, csr::MSCRATCH.into()));
+    code.emit("mret", Operands::default());
+    code.code
+}
+
+/// Goes to `entry` in user mode.
+fn boot_code(entry: u32) -> Vec<u8> {
+    let mut code = Assembler::default();
+    code.emit("lui", u(T0, entry as i32)); // Images begin on a page.
+    code.emit("csrrw", i(0, T0, csr::MEPC.into()));
+    code.emit("lui", u(T0, 0x2000));
+    code.emit("addi", i(T0, T0, MPP - 0x2000));
+    code.emit("csrrc", i(0, T0, csr::MSTATUS.into()));
+    code.emit("mret", Operands::default());
+    code.code
+}

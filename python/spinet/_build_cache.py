@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was built before, found by content.
+
+`builds/<key>.json` tells, for each set of headers seen with this key, which ELF file came of it. Files are written
+beside their place and moved there in one step, so that processes can share the folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from spinet._compiler import Compiler
+
+FORMAT = 1  # of what the cache holds; goes up when its meaning changes
+_KEPT = 16  # sets of headers remembered for each key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to build, from what, with which flags."""
+
+    sources: tuple[Path, ...]
+    flags: tuple[str, ...]
+    sdk: Path
+    cache: Path
+
+    def key(self, compiler: Compiler) -> str:
+        """Stands for all that decides the build, except the headers of the user."""
+        digest = hashlib.sha256(repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags)).encode())
+        digest.update(hash_sdk(self.sdk).encode())
+        for source in self.sources:
+            digest.update(repr((str(source), hash_file(source))).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """What came of a request."""
+
+    elf: Path
+    handlers: dict[str, int]
+    sections: dict[str, int]
+    headers: dict[str, str]  # path and hash of each header that the sources included, the SDK's left out
+    messages: str
+
+
+def look_up(request: Request, key: str) -> Product | None:
+    """The product of the same request, if the headers are still the same too."""
+    folder = request.cache / "builds"
+    try:
+        for entry in json.loads((folder / f"{key}.json").read_text()):
+            product = Product(**{**entry, "elf": folder / entry["elf"]})
+            unchanged = all(hash_file(Path(path)) == known for path, known in product.headers.items())
+            if unchanged and product.elf.is_file():
+                return product
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass  # nothing there, a header is gone, or the file is damaged: build again
+    return None
+
+
+def store(request: Request, key: str, product: Product) -> Product:
+    """Move the ELF file into the cache and remember what it came from."""
+    folder = request.cache / "builds"
+    folder.mkdir(parents=True, exist_ok=True)
+    scratch = product.elf.with_suffix(".json")
+    kept = dataclasses.replace(product, elf=folder / f"{key[:24]}-{hash_file(product.elf)[:24]}.elf")
+    os.replace(product.elf, kept.elf)
+    index = folder / f"{key}.json"
+    try:
+        others = [entry for entry in json.loads(index.read_text()) if entry["headers"] != kept.headers]
+    except (OSError, ValueError, KeyError, TypeError):
+        others = []
+    newest = {**dataclasses.asdict(kept), "elf": kept.elf.name}
+    scratch.write_text(json.dumps([newest, *others][:_KEPT]))
+    os.replace(scratch, index)
+    return kept
+
+
+def hash_file(path: Path) -> str:
+    """Of what it holds."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def hash_sdk(sdk: Path) -> str:
+    """Of everything in the SDK that a build can see."""
+    digest = hashlib.sha256()
+    for folder in ("include", "link", "runtime"):
+        for path in sorted((sdk / folder).iterdir()):
+            digest.update(f"{folder}/{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()

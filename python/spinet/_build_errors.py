@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong between a handler's source and its ELF file. All of it is the input's fault: exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+class BuildError(Exception):
+    """A handler could not be built. `hint`, if not empty, says what to try."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class SourceNotFound(BuildError):
+    """A source file is missing or cannot be read."""
+
+
+class CompilerNotFound(BuildError):
+    """No usable RISC-V compiler: not installed, or not one for RISC-V."""
+
+
+class CompileError(BuildError):
+    """The compiler or the linker refused. `stderr` is what it said, word for word."""
+
+    def __init__(self, message: str, *, stderr: str) -> None:
+        super().__init__(message)
+        self.stderr = stderr
+
+
+class MissingHandlers(BuildError):
+    """The program has no handlers, or not the ones asked for. `functions` are those it does have."""
+
+    def __init__(self, message: str, *, functions: Sequence[str], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.functions = tuple(functions)
+
+
+class ProgramTooLarge(BuildError):
+    """The program exceeds a memory. `sections` are bytes by section name, `limit` the bytes of the memory."""
+
+    def __init__(self, message: str, *, sections: Mapping[str, int], limit: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.sections = dict(sections)
+        self.limit = limit

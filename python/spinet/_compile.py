@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler at work: sources and runtime to objects, objects to an ELF file."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from spinet import _build_cache, _elf
+from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
+from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge
+from spinet._compiler import Compiler
+
+SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
+PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
+
+_RUNTIME = ("crt0.S", "boot.c", "string.c", "stdlib.c", "stdio.c", "putchar.c")
+
+# A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
+_HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
+
+
+def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
+    """Run the compiler; the result is in the cache.
+
+    Raises
+    ------
+    CompileError, MissingHandlers, ProgramTooLarge
+    """
+    with _workshop(request.cache) as workshop:
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            jobs = [
+                pool.submit(_compile_source, request, compiler, source, workshop / f"{index}.o")
+                for index, source in enumerate(request.sources)
+            ]
+            runtime = _runtime(request, compiler, pool, workshop)
+            units = [job.result() for job in jobs]
+        elf = workshop / "program.elf"
+        link_messages = _link(request, compiler, [*(unit.object for unit in units), *runtime], elf)
+        contents = _elf.read(elf)
+        product = Product(
+            elf=elf,
+            handlers=_handlers(request, contents),
+            sections=contents.sections,
+            headers=_headers(request, workshop),
+            messages="".join(unit.messages for unit in units) + link_messages,
+        )
+        return _build_cache.store(request, key, product)
+
+
+@contextlib.contextmanager
+def _workshop(cache: Path) -> Iterator[Path]:
+    """A folder of our own on the cache's file system, so that what is finished can be moved in one step."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix="build-") as folder:
+        yield Path(folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Unit:
+    object: Path
+    messages: str
+
+
+def _compile_source(request: Request, compiler: Compiler, source: Path, target: Path) -> _Unit:
+    flags = (*compiler.compile_flags, *request.flags, "-MMD", "-MF", str(target.with_suffix(".d")))
+    return _compile_one(request, compiler, source, target, flags)
+
+
+def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
+    """Objects of the runtime: compiled once for each compiler, as its authors meant it, whatever the user's flags."""
+    flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin")  # the last keeps memcpy from calling itself
+    key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(request.sdk))).encode()).hexdigest()[:24]
+    home = request.cache / "runtime" / key
+    if not home.is_dir():
+        fresh = workshop / "runtime"
+        fresh.mkdir()
+        jobs = [
+            pool.submit(_compile_one, request, compiler, request.sdk / "runtime" / name, fresh / f"{name}.o", flags)
+            for name in _RUNTIME
+        ]
+        for job in jobs:
+            job.result()
+        home.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(OSError):  # another process was faster; its objects are the same
+            os.rename(fresh, home)
+    return [home / f"{name}.o" for name in _RUNTIME]
+
+
+def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
+    include = f"-I{request.sdk / 'include'}"
+    done = _run(request, compiler, (*flags, include, "-c", str(source), "-o", str(target)))
+    if done.returncode != 0:
+        raise CompileError(f"{source.name} does not compile", stderr=done.stderr)
+    return _Unit(object=target, messages=done.stderr)
+
+
+def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path) -> str:
+    """Link; with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    script = request.sdk / "link" / "pspin.ld"
+    libraries: Sequence[str] = ("-nostdlib",)
+    done = _run_linker(request, compiler, objects, elf, script, libraries)
+    if done.returncode != 0 and _HELPER.search(done.stderr):
+        libraries = compiler.library_flags
+        done = _run_linker(request, compiler, objects, elf, script, libraries)
+    if done.returncode == 0:
+        return done.stderr
+    if "prog_mem" in done.stderr:
+        roomy = elf.with_suffix(".ld")
+        roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
+        if _run_linker(request, compiler, objects, elf, roomy, libraries).returncode == 0:
+            raise _too_large(_elf.read(elf))
+    names = ", ".join(source.name for source in request.sources)
+    raise CompileError(f"{names} does not link", stderr=done.stderr)
+
+
+def _run_linker(
+    request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path, script: Path, libraries: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    files = [str(path) for path in objects]
+    return _run(request, compiler, (*compiler.link_flags, "-T", str(script), *files, *libraries, "-o", str(elf)))
+
+
+def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
+    """From the program linked into a roomy memory: how large it is, and what makes it so."""
+    size = contents.sections[".text"]
+    functions = [symbol for symbol in contents.symbols if symbol.is_function]
+    largest = sorted(functions, key=lambda symbol: (-symbol.size, symbol.name))[:3]
+    return ProgramTooLarge(
+        f"the program has {size} bytes of code, program memory holds {PROGRAM_MEMORY_BYTES}; largest functions: "
+        + ", ".join(f"{symbol.name} {symbol.size}" for symbol in largest),
+        sections=contents.sections,
+        limit=PROGRAM_MEMORY_BYTES,
+        hint="optimise for size with -Os, or move tables from code to data",
+    )
+
+
+def _run(request: Request, compiler: Compiler, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    zig = str(request.cache / "zig")
+    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig, "LC_ALL": "C.UTF-8"}
+    command = (*compiler.command, *arguments)
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+
+
+def _headers(request: Request, workshop: Path) -> dict[str, str]:
+    """Path and hash of every header that the sources include, the SDK's own left out."""
+    found: dict[str, str] = {}
+    for rules in workshop.glob("*.d"):
+        _, _, names = rules.read_text().partition(": ")
+        for name in re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()):
+            path = Path(name.replace("\\ ", " ")).absolute()
+            if path not in request.sources and not path.is_relative_to(request.sdk):
+                found[str(path)] = hash_file(path)
+    return found
+
+
+def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
+    handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
+    if not handlers:
+        names = ", ".join(source.name for source in request.sources)
+        near = _functions_of(request.sources)
+        raise MissingHandlers(
+            f"{names} has no handler: none of its functions ends in _hh, _ph or _th; "
+            + (f"it has {', '.join(near)}" if near else "it has no function that takes handler_args_t *"),
+            functions=near,
+            hint=f"rename {near[0]} to {_suggest(near[0])}" if near else "write void NAME_ph(handler_args_t *args)",
+        )
+    return handlers
+
+
+def _functions_of(sources: Sequence[Path]) -> list[str]:
+    """Functions that look like handlers, by their one argument."""
+    pattern = re.compile(r"\b(\w+)\s*\(\s*handler_args_t\s*\*\s*\w*\s*\)\s*\{")
+    return [name for source in sources for name in pattern.findall(source.read_text(errors="replace"))]
+
+
+def _suggest(name: str) -> str:
+    """A near miss such as `ping_hp` or `ping_PH` keeps its stem."""
+    stem, _, last = name.rpartition("_")
+    near = {"".join(sorted(suffix[1:])): suffix for suffix in SUFFIXES}.get("".join(sorted(last.lower())))
+    return f"{stem}{near}" if stem and near else f"{name}_ph"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From C handlers to an ELF file that the simulated NIC runs.
+
+A build is looked up by content before any compiler runs: the sources, the headers they include, the SDK, the flags and
+the compiler. The cache lies in ``$SPINET_CACHE``, else ``$XDG_CACHE_HOME/spinet``, else ``~/.cache/spinet``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spinet import _build_cache
+from spinet._build_cache import Request
+from spinet._build_errors import (
+    BuildError,
+    CompileError,
+    CompilerNotFound,
+    MissingHandlers,
+    ProgramTooLarge,
+    SourceNotFound,
+)
+from spinet._compile import SUFFIXES, compile_and_link
+from spinet._compiler import find_compiler
+
+__all__ = [
+    "Build",
+    "BuildError",
+    "CompileError",
+    "CompilerNotFound",
+    "Entry",
+    "MissingHandlers",
+    "ProgramTooLarge",
+    "SourceNotFound",
+    "build",
+    "cache_dir",
+    "sdk_dir",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """Addresses of one set of handlers; 0 for those that it leaves out."""
+
+    name: str
+    header: int
+    payload: int
+    tail: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """A program, ready to be loaded."""
+
+    elf: Path
+    compiler: str  # "zig", "clang" or "gcc"
+    version: str  # what the compiler says about itself
+    handlers: Mapping[str, int]  # address of every function whose name ends in _hh, _ph or _th
+    sections: Mapping[str, int]  # bytes of every loaded section
+    messages: str  # warnings, word for word; also when cached
+    cached: bool  # no compiler ran
+    key: str  # what the cache knows it by
+
+    def names(self) -> list[str]:
+        """Names of the sets of handlers, without suffix."""
+        return sorted({symbol[:-3] for symbol in self.handlers})
+
+    def entry(self, *, name: str | None = None) -> Entry:
+        """Addresses of the handlers called ``name``; of the only set there is if no name is given.
+
+        Raises
+        ------
+        MissingHandlers
+            If there is no such set, or several and no name.
+        """
+        names = self.names()
+        if name is None and len(names) > 1:
+            raise MissingHandlers(
+                f"{self.elf.name} has several sets of handlers: {', '.join(names)}",
+                functions=sorted(self.handlers),
+                hint="name one of them",
+            )
+        chosen = names[0] if name is None else name
+        if chosen not in names:
+            near = difflib.get_close_matches(chosen, names, n=1)
+            present = ", ".join(sorted(self.handlers))
+            raise MissingHandlers(
+                f"there is no {chosen}_hh, {chosen}_ph or {chosen}_th; the program has {present}",
+                functions=sorted(self.handlers),
+                hint=f"did you mean {near[0]}?" if near else "",
+            )
+        header, payload, tail = (self.handlers.get(chosen + suffix, 0) for suffix in SUFFIXES)
+        return Entry(name=chosen, header=header, payload=payload, tail=tail)
+
+
+def sdk_dir() -> Path:
+    """The folder with headers, runtime and linker script: beside this module when installed, else the checkout's."""
+    here = Path(__file__).resolve().parent
+    for candidate in (here / "sdk", here.parent.parent / "sdk"):
+        if (candidate / "include" / "handler.h").is_file():
+            return candidate
+    raise BuildError(f"no SDK beside {here} nor in {here.parent.parent}", hint="reinstall spinet")
+
+
+def cache_dir() -> Path:
+    """Where builds are kept."""
+    if own := os.environ.get("SPINET_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "spinet"
+
+
+def build(
+    sources: Sequence[Path | str],
+    *,
+    defines: Mapping[str, str | int] | None = None,
+    cc: str | None = None,
+    cache: Path | None = None,
+    out: Path | None = None,
+    opt: str = "-O3",
+    debug: bool = True,
+    flags: Sequence[str] = (),
+) -> Build:
+    """Compile handlers and link them with the runtime.
+
+    Parameters
+    ----------
+    sources
+        C files, or assembly (``.S``).
+    defines
+        Preprocessor macros; an empty string defines a name without a value.
+    cc
+        Another compiler than zig from PyPI: a RISC-V gcc or clang.
+    cache
+        Folder of the cache; `cache_dir()` if not given.
+    out
+        Also write the ELF file here.
+    opt
+        Optimisation level.
+    debug
+        Keep line numbers and types, for profiles and debuggers.
+    flags
+        Further compiler flags.
+
+    Raises
+    ------
+    SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge
+    """
+    request = Request(
+        sources=tuple(_readable(Path(source)) for source in sources),
+        flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *_define_flags(defines or {}), *flags),
+        sdk=sdk_dir(),
+        cache=(cache or cache_dir()).absolute(),
+    )
+    if not request.sources:
+        raise SourceNotFound("no source file given")
+    compiler = find_compiler(cc=cc, cache=request.cache)
+    key = request.key(compiler)
+    product = _build_cache.look_up(request, key)
+    cached = product is not None
+    if product is None:
+        product = compile_and_link(request, compiler, key)
+    if out is not None:
+        _copy(product.elf, out)
+        product = dataclasses.replace(product, elf=out)
+    return Build(
+        elf=product.elf,
+        compiler=compiler.kind,
+        version=compiler.version,
+        handlers=product.handlers,
+        sections=product.sections,
+        messages=product.messages,
+        cached=cached,
+        key=key,
+    )
+
+
+def _readable(source: Path) -> Path:
+    path = source.absolute()
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise SourceNotFound(f"{source} {what}")
+    if not os.access(path, os.R_OK):
+        raise SourceNotFound(f"{source} cannot be read")
+    return path
+
+
+def _define_flags(defines: Mapping[str, str | int]) -> list[str]:
+    return [f"-D{name}" if value == "" else f"-D{name}={value}" for name, value in defines.items()]
+
+
+def _copy(elf: Path, out: Path) -> None:
+    scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    shutil.copyfile(elf, scratch)
+    os.replace(scratch, out)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building handlers: what comes out, what the cache notices, and what the errors say."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from spinet import toolchain
+from spinet.toolchain import CompileError, CompilerNotFound, MissingHandlers, ProgramTooLarge, SourceNotFound, build
+
+HANDLER = """\
+#include <handler.h>
+#include "local.h"
+__handler__ void demo_hh(handler_args_t *args) {}
+__handler__ void demo_ph(handler_args_t *args) { amo_add((int32_t *)args->task->scratchpad[0], STEP); }
+"""
+PROBES = """\
+#include <handler.h>
+#include <packets.h>
+#include <spin_conf.h>
+__handler__ void probe_ph(handler_args_t *args)
+{
+    task_t *task = args->task;
+    spin_cmd_t command;
+    pkt_hdr_t *header = (pkt_hdr_t *)task->pkt_mem;
+    uint8_t *payload;
+    uint32_t length;
+    GET_IP_UDP_PLD(header, payload, length);
+    spin_send_packet(payload, length, &command);
+}
+void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **handler_mem_ptr)
+{
+    volatile handler_fn handlers[] = {NULL, probe_ph, NULL};
+    *hh = handlers[0]; *ph = handlers[1]; *th = handlers[2];
+}
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """An empty cache."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A handler that includes a header of its own."""
+    (tmp_path / "local.h").write_text("#define STEP 1\n")
+    path = tmp_path / "demo.c"
+    path.write_text(HANDLER)
+    return path
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "handler.c"
+    path.write_text(text)
+    return path
+
+
+def test_a_build_knows_its_handlers(source: Path, cache: Path) -> None:
+    built = build([source], cache=cache)
+    assert (built.compiler, built.cached, built.messages) == ("zig", False, "")
+    assert sorted(built.handlers) == ["demo_hh", "demo_ph"]
+    entry = built.entry()
+    assert entry.name == "demo"
+    assert entry.tail == 0
+    assert all(0x1D000080 < address < 0x1D008000 for address in (entry.header, entry.payload))
+    assert built.sections[".text"] < 4096
+
+
+@pytest.mark.parametrize("cc", ["zig", "riscv64-unknown-elf-gcc", "clang-19"])
+def test_handlers_written_for_pspin_compile_unchanged(cc: str, tmp_path: Path, cache: Path) -> None:
+    if cc != "zig" and shutil.which(cc) is None:
+        pytest.skip(f"{cc} is not installed")
+    assert build([write(tmp_path, PROBES)], cc=cc, cache=cache).entry().name == "probe"
+
+
+@pytest.mark.parametrize("cc", ["zig", "riscv64-unknown-elf-gcc", "clang-19"])
+def test_the_compilers_helper_functions_are_found(cc: str, tmp_path: Path) -> None:
+    if cc != "zig" and shutil.which(cc) is None:
+        pytest.skip(f"{cc} is not installed")
+    text = "#include <handler.h>\n#include <stdio.h>\n__handler__ void d_ph(handler_args_t *a)\n"
+    text += '{ uint64_t n = a->hpu_gid * 10000000000ull; float f = n / 7; printf("%llu %d", n / 3, (int)f); }\n'
+    assert build([write(tmp_path, text)], cc=cc, cache=toolchain.cache_dir()).sections[".text"] > 2000
+
+
+def test_a_second_build_runs_no_compiler(source: Path, cache: Path) -> None:
+    first = build([source], cache=cache)
+    begin = time.perf_counter()
+    second = build([source], cache=cache)
+    took = time.perf_counter() - begin
+    assert second.cached
+    assert (second.elf, second.handlers, second.sections) == (first.elf, first.handlers, first.sections)
+    assert took < 0.02
+
+
+@pytest.mark.parametrize("what", ["source", "header", "define", "opt", "compiler flag"])
+def test_whatever_decides_the_build_is_noticed(what: str, source: Path, cache: Path) -> None:
+    arguments: dict[str, object] = {}
+    before = build([source], cache=cache)
+    if what == "source":
+        source.write_text(HANDLER.replace("[0]", "[1]"))
+    elif what == "header":
+        source.with_name("local.h").write_text("#define STEP 2\n")
+    else:
+        arguments = {
+            "define": {"defines": {"X": 1}},
+            "opt": {"opt": "-Os"},
+            "compiler flag": {"flags": ["-fno-inline"]},
+        }[what]
+    after = build([source], cache=cache, **arguments)  # type: ignore[arg-type]
+    assert not after.cached
+    assert build([source], cache=cache, **arguments).cached  # type: ignore[arg-type]
+    if what in ("source", "header"):
+        assert before.elf.read_bytes() != after.elf.read_bytes()
+    if what == "header":
+        source.with_name("local.h").write_text("#define STEP 1\n")
+        assert build([source], cache=cache).elf == before.elf
+
+
+def test_the_same_input_gives_the_same_bytes(source: Path, tmp_path: Path) -> None:
+    programs = {build([source], cache=tmp_path / name).elf.read_bytes() for name in ("one", "two")}
+    assert len(programs) == 1
+
+
+def test_a_damaged_cache_is_built_again(source: Path, cache: Path) -> None:
+    first = build([source], cache=cache)
+    (cache / "builds" / f"{first.key}.json").write_text('[{"elf": 3}')
+    assert not build([source], cache=cache).cached
+    assert build([source], cache=cache).cached
+
+
+def test_processes_share_a_cache(source: Path, cache: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=build, args=([source],), kwargs={"cache": cache}) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert build([source], cache=cache).cached
+    assert sorted(path.name.split("-")[0] for path in cache.iterdir() if path.name.startswith("build-")) == []
+
+
+def test_the_elf_file_also_goes_where_it_is_wanted(source: Path, cache: Path, tmp_path: Path) -> None:
+    wanted = tmp_path / "demo.elf"
+    assert build([source], cache=cache, out=wanted).elf == wanted
+    assert wanted.read_bytes() == build([source], cache=cache).elf.read_bytes()
+
+
+def test_warnings_are_kept_with_the_build(tmp_path: Path, cache: Path) -> None:
+    text = "#include <handler.h>\n__handler__ void w_ph(handler_args_t *a) { if (a->hpu_id = 1) { TERMINATE; } }\n"
+    first, second = (build([write(tmp_path, text)], cache=cache) for _ in range(2))
+    assert "using the result of an assignment as a condition" in first.messages
+    assert second.cached
+    assert second.messages == first.messages
+
+
+# What the errors say.
+
+
+def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path, "#include <handler.h>\nvoid bad_ph(handler_args_t *args) { return args->taks; }\n")
+    with pytest.raises(CompileError) as caught:
+        build([path], cache=cache)
+    assert str(caught.value) == "handler.c does not compile"
+    assert caught.value.exit_code == 2
+    assert (
+        caught.value.stderr
+        == f"""\
+{path}:2:50: error: no member named 'taks' in 'handler_args_t'
+    2 | void bad_ph(handler_args_t *args) {{ return args->taks; }}
+      |                                            ~~~~  ^
+1 error generated.
+"""
+    )
+    assert not list(cache.glob("build-*"))
+
+
+def test_the_linkers_message_is_passed_on(tmp_path: Path, cache: Path) -> None:
+    text = "#include <handler.h>\nvoid elsewhere(void);\n__handler__ void l_ph(handler_args_t *args) { elsewhere(); }\n"
+    with pytest.raises(CompileError, match=r"^handler\.c does not link$") as caught:
+        build([write(tmp_path, text)], cache=cache)
+    assert "undefined symbol: elsewhere" in caught.value.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "void ping_hp(handler_args_t *args) {}",
+            "handler.c has no handler: none of its functions ends in _hh, _ph or _th; it has ping_hp",
+            "rename ping_hp to ping_ph",
+        ),
+        (
+            "void ping(handler_args_t *args) {}",
+            "handler.c has no handler: none of its functions ends in _hh, _ph or _th; it has ping",
+            "rename ping to ping_ph",
+        ),
+        (
+            "int unrelated;",
+            "handler.c has no handler: none of its functions ends in _hh, _ph or _th; "
+            "it has no function that takes handler_args_t *",
+            "write void NAME_ph(handler_args_t *args)",
+        ),
+    ],
+)
+def test_missing_handlers_are_named(text: str, message: str, hint: str, tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(MissingHandlers) as caught:
+        build([write(tmp_path, f"#include <handler.h>\n{text}\n")], cache=cache)
+    assert (str(caught.value), caught.value.hint) == (message, hint)
+
+
+def test_a_wrong_name_meets_its_neighbour(source: Path, cache: Path) -> None:
+    with pytest.raises(MissingHandlers) as caught:
+        build([source], cache=cache).entry(name="dmeo")
+    assert str(caught.value) == "there is no dmeo_hh, dmeo_ph or dmeo_th; the program has demo_hh, demo_ph"
+    assert caught.value.hint == "did you mean demo?"
+
+
+def test_a_program_too_large_says_why(tmp_path: Path, cache: Path) -> None:
+    text = '#include <handler.h>\n__handler__ void big_ph(handler_args_t *a) { __asm__ volatile(".zero 40000"); }\n'
+    with pytest.raises(ProgramTooLarge) as caught:
+        build([write(tmp_path, text)], cache=cache)
+    size = caught.value.sections[".text"]
+    assert 40000 < size < 42000
+    assert str(caught.value).startswith(
+        f"the program has {size} bytes of code, program memory holds 32768; largest functions: big_ph 4000"
+    )
+
+
+def test_sources_must_be_there(tmp_path: Path, cache: Path) -> None:
+    for path, message in (
+        (Path("absent.c"), "absent.c does not exist"),
+        (tmp_path, f"{tmp_path} is a folder"),
+    ):
+        with pytest.raises(SourceNotFound) as caught:
+            build([path], cache=cache)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("cc", "message"),
+    [
+        ("no-such-compiler", "no compiler 'no-such-compiler' in the search path"),
+        ("gcc", "{gcc} compiles for x86_64-linux-gnu, not for RISC-V"),
+        ("false", "{false} does not answer --version"),
+    ],
+)
+def test_a_compiler_that_will_not_do_is_refused(cc: str, message: str, source: Path, cache: Path) -> None:
+    with pytest.raises(CompilerNotFound) as caught:
+        build([source], cc=cc, cache=cache)
+    found = {name: shutil.which(name) for name in ("gcc", "false")}
+    assert str(caught.value) == message.format(**found)
+    assert caught.value.hint.startswith("pip install ziglang==0.17.0")
+
+
+def test_the_environment_names_a_compiler(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPINET_CC", "no-such-compiler")
+    with pytest.raises(CompilerNotFound):
+        build([source], cache=cache)
+
+
+def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPINET_CACHE", str(tmp_path / "own"))
+    assert toolchain.cache_dir() == tmp_path / "own"
+    monkeypatch.delenv("SPINET_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert toolchain.cache_dir() == tmp_path / "xdg" / "spinet"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert toolchain.cache_dir() == Path(os.path.expanduser("~/.cache/spinet"))
