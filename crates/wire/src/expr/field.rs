@@ -125,6 +125,16 @@ impl Field {
         self.load.value(packet, layers)
     }
 
+    /// Names of the protocols, each of which alone asks whether a packet has that layer.
+    pub fn protocols() -> impl Iterator<Item = &'static str> {
+        LAYERS.iter().map(|(name, _)| *name)
+    }
+
+    /// Names of what can be followed by `[offset:length]`.
+    pub fn slices() -> impl Iterator<Item = &'static str> {
+        SLICES.iter().map(|(name, _)| *name)
+    }
+
     /// Names of all fields of the table.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FIELDS.iter().filter_map(|field| match field.name {

@@ -146,8 +146,7 @@ impl Parser<'_> {
         match Field::named(name) {
             Some(field) => Ok(field),
             None => {
-                let known = Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0));
-                let near = nearest(name, known.chain(["true", "false", "and", "or", "not"]));
+                let near = suggestion(name);
                 self.fail(span, ExprProblem::UnknownName { found: name.into(), near })
             }
         }
@@ -357,4 +356,18 @@ impl Parser<'_> {
         let found = if len == 0 { "the end".into() } else { format!("`{}`", &rest[..len]) };
         self.fail(self.at..self.at + len, ExprProblem::Unexpected { found, allowed })
     }
+}
+
+/// The name that was probably meant: nearly the same, or the same but for what other tools leave out
+/// (`ip.src` for `ipv4.src`, `tcp.syn` for `tcp.flags.syn`).
+fn suggestion(name: &str) -> Option<&'static str> {
+    let (first, last) = (name.split('.').next()?, name.rsplit('.').next()?);
+    let is_same = |known: &str| {
+        let first_known = known.split('.').next().unwrap_or(known);
+        let is_family = first == first_known || (first == "ip" && first_known == "ipv4");
+        is_family && known.rsplit('.').next() == Some(if name == "ip" { "ipv4" } else { last })
+    };
+    let known = || Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0));
+    let words = ["true", "false", "and", "or", "not"];
+    known().find(|known| is_same(known)).or_else(|| nearest(name, known().chain(words)))
 }

@@ -294,6 +294,20 @@ fn errors_point_into_the_text() {
 }
 
 #[test]
+fn names_of_other_tools_lead_to_ours() {
+    let near = |text: &str| match Matcher::parse(text).unwrap_err().problem {
+        ExprProblem::UnknownName { near, .. } => near,
+        other => panic!("{other}"),
+    };
+    assert_eq!(near("ip"), Some("ipv4"));
+    assert_eq!(near("ip.src == 1"), Some("ipv4.src"));
+    assert_eq!(near("tcp.syn"), Some("tcp.flags.syn"));
+    assert_eq!(near("tcp.dstport == 80"), Some("tcp.dst_port"));
+    assert_eq!(near("adn"), Some("and"));
+    assert_eq!(near("frame.time"), None);
+}
+
+#[test]
 fn depth_and_length_are_limited() {
     let problem = |text: &str| Matcher::parse(text).unwrap_err().problem;
     assert_eq!(problem(&"(".repeat(60_000)), ExprProblem::TooDeep);

@@ -78,7 +78,7 @@ impl Generator {
             Rate::Pps(pps) => (FS_PER_S << 16) / u128::from(pps),
             Rate::Bps(bps) => {
                 let (bits, packets) = spec.size.mean_line_bits();
-                (bits * FS_PER_S << 16) / (packets * u128::from(bps))
+                ((bits * FS_PER_S) << 16) / (packets * u128::from(bps))
             }
         };
         Ok(Self {

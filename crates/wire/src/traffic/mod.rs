@@ -163,8 +163,11 @@ impl TrafficSpec {
         let least = self.headers_len().max(eth::MIN_PACKET_LEN) as u32;
         let most = eth::MAX_PACKET_LEN as u32;
         let (low, high) = self.size.bounds();
-        if low < least || high > most || low > high {
-            let found = if low < least || low > high { low } else { high };
+        if low > high {
+            return refuse("size", self.size.to_string(), "written with the shorter first".into());
+        }
+        if low < least || high > most {
+            let found = if low < least { low } else { high };
             return refuse("size", found.to_string(), format!("{least} to {most} bytes"));
         }
         if let Sizes::Bimodal { small_percent, .. } = self.size

@@ -53,13 +53,13 @@ impl TrafficSpec {
             TrafficTextError { text: text.into(), span: start..start + part.len(), problem }
         };
         let (transport, pairs) = text.split_once(':').unwrap_or((text, ""));
-        let mut spec = Self::default();
-        spec.transport = match transport.trim() {
+        let transport = match transport.trim() {
             "udp" => Transport::Udp,
             "tcp" => Transport::Tcp,
             found => return Err(fail(transport, TrafficProblem::Transport { found: found.into() })),
         };
-        let mut seen = Vec::new();
+        let mut spec = Self { transport, ..Self::default() };
+        let mut seen: Vec<(&str, &str)> = Vec::new();
         for pair in pairs.split(',').filter(|_| !pairs.trim().is_empty()) {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(fail(pair, TrafficProblem::NotAPair { found: pair.trim().into() }));
@@ -69,13 +69,18 @@ impl TrafficSpec {
                 let near = nearest(name, KEYS);
                 return Err(fail(name, TrafficProblem::UnknownKey { found: name.into(), near }));
             };
-            if seen.contains(&key) {
+            if seen.iter().any(|(other, _)| *other == key) {
                 return Err(fail(name, TrafficProblem::Twice { key }));
             }
-            seen.push(key);
+            seen.push((key, value));
             spec.set(key, value).map_err(|problem| fail(value, problem))?;
         }
-        spec.validate().map_err(|problem| fail(text, problem))?;
+        spec.validate().map_err(|problem| {
+            // Point at the value that is to blame, if it is not a default.
+            let is_blamed = |name: &str| matches!(problem, TrafficProblem::Value { key, .. } if key == name);
+            let place = seen.iter().find(|(key, _)| is_blamed(key)).map_or(text, |(_, value)| value);
+            fail(place, problem)
+        })?;
         Ok(spec)
     }
 

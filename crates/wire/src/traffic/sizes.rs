@@ -25,14 +25,14 @@ pub enum Sizes {
         /// How many of 100 are of the shorter.
         small_percent: u32,
     },
-    /// [`IMIX`].
+    /// Frames of 64, 594 and 1518 bytes in the ratio 7:4:1.
     Imix,
     /// These in turn.
     List(Vec<u32>),
 }
 
 /// Packet lengths and how many of 12 have them: frames of 64, 594 and 1518 bytes, 7:4:1.
-pub const IMIX: [(u32, u32); 3] = [(60, 7), (590, 4), (1514, 1)];
+pub(super) const IMIX: [(u32, u32); 3] = [(60, 7), (590, 4), (1514, 1)];
 
 impl Sizes {
     /// Shortest and longest; (0, 0) for an empty list.

@@ -36,9 +36,9 @@ fn known_bytes() {
         6720000 02000000000202000000000108004500002e00014000401126bc0a0000010a00000227100035001ac454000400000005000000060000000700000008"#]],
     );
     check(
-        "tcp:size=74,count=1,payload=random,seed=3,src=2001:db8::1,dst=2001:db8::2",
+        "tcp:size=90,count=1,payload=random,seed=3,src=2001:db8::1,dst=2001:db8::2",
         expect![
-            "0 02000000000202000000000186dd600000000014064020010db800000000000000000000000120010db80000000000000000000000022710270f00000000000000005003ffff064e0000"
+            "0 02000000000202000000000186dd600000000024064020010db800000000000000000000000120010db80000000000000000000000022710270f00000000000000005003ffff33730000b668e28f0c4d6b8a271e661303e330e6"
         ],
     );
 }
@@ -193,9 +193,9 @@ fn errors_point_into_the_text() {
     check(
         "udp:size=42",
         expect![[r#"
-        size is 42, must be 60 to 65535 bytes
-          udp:size=42
-          ^^^^^^^^^^^"#]],
+            size is 42, must be 60 to 65535 bytes
+              udp:size=42
+                       ^^"#]],
     );
     check(
         "udp:size=list:",
@@ -207,23 +207,23 @@ fn errors_point_into_the_text() {
     check(
         "udp:size=100..60",
         expect![[r#"
-        size is 100, must be 60 to 65535 bytes
-          udp:size=100..60
-          ^^^^^^^^^^^^^^^^"#]],
+            size is 100..60, must be written with the shorter first
+              udp:size=100..60
+                       ^^^^^^^"#]],
     );
     check(
         "udp:size=bimodal:64:128:101",
         expect![[r#"
-        size is bimodal with 101 %, must be 0 to 100 %
-          udp:size=bimodal:64:128:101
-          ^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            size is bimodal with 101 %, must be 0 to 100 %
+              udp:size=bimodal:64:128:101
+                       ^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         "tcp:size=64,src=::1,dst=::2",
         expect![[r#"
-        size is 64, must be 74 to 65535 bytes
-          tcp:size=64,src=::1,dst=::2
-          ^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            size is 64, must be 74 to 65535 bytes
+              tcp:size=64,src=::1,dst=::2
+                       ^^"#]],
     );
     check(
         "udp:rate=fast",
@@ -235,9 +235,9 @@ fn errors_point_into_the_text() {
     check(
         "udp:rate=0",
         expect![[r#"
-        rate is 0, must be more than 0
-          udp:rate=0
-          ^^^^^^^^^^"#]],
+            rate is 0, must be more than 0
+              udp:rate=0
+                       ^"#]],
     );
     check(
         "udp:arrivals=random",
@@ -249,16 +249,16 @@ fn errors_point_into_the_text() {
     check(
         "udp:count=5,flows=3,messages=2",
         expect![[r#"
-        count is 5, must be at least flows x messages = 6, so that no message is empty
-          udp:count=5,flows=3,messages=2
-          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            count is 5, must be at least flows x messages = 6, so that no message is empty
+              udp:count=5,flows=3,messages=2
+                        ^"#]],
     );
     check(
         "udp:flows=2M,count=10M",
         expect![[r#"
-        flows is 2000000, must be 1 to 1048576
-          udp:flows=2M,count=10M
-          ^^^^^^^^^^^^^^^^^^^^^^"#]],
+            flows is 2000000, must be 1 to 1048576
+              udp:flows=2M,count=10M
+                        ^^"#]],
     );
     check(
         "udp:src=10.0.0.256",
