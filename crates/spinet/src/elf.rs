@@ -171,9 +171,8 @@ impl<'a> Reader<'a> {
     }
 
     fn header(&self) -> Result<&'a FileHeader32<Endianness>, ElfError> {
-        let refuse = |what, found: String, allowed| {
-            Err(ElfError::Header { file: self.file.into(), what, found, allowed })
-        };
+        let refuse =
+            |what, found: String, allowed| Err(ElfError::Header { file: self.file.into(), what, found, allowed });
         match self.data.get(..6) {
             Some(ident) if ident[..4] == elf::ELFMAG => {
                 if ident[4] != 1 {
@@ -198,7 +197,8 @@ impl<'a> Reader<'a> {
         }
         let kind = header.e_type(LE).0;
         if kind != elf::ET_EXEC.0 {
-            let allowed = "2 (linked for fixed addresses; an object file must be linked, a shared one linked with -static)";
+            let allowed =
+                "2 (linked for fixed addresses; an object file must be linked, a shared one linked with -static)";
             return refuse("the type", kind.to_string(), allowed);
         }
         Ok(header)
@@ -263,8 +263,7 @@ impl<'a> Reader<'a> {
 
     fn symbols(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Symbol>, ElfError> {
         let sections = header.sections(LE, self.data).map_err(|e| self.malformed("section headers", e))?;
-        let table =
-            sections.symbols(LE, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
+        let table = sections.symbols(LE, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
         let mut symbols = Vec::new();
         for row in table.iter() {
             let kind = row.st_type();

@@ -85,7 +85,9 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
     }
     // Only all of them together must make sense.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
-    params.validate().map_err(|problem| NicError::Param { file: format!("{file} with {}", keys.join(", ")), problem })?;
+    params
+        .validate()
+        .map_err(|problem| NicError::Param { file: format!("{file} with {}", keys.join(", ")), problem })?;
     Ok(params)
 }
 

@@ -25,11 +25,16 @@ pub enum ProgramError {
     Elf(#[from] ElfError),
     #[error("{file}: its code is {found} bytes, program memory has {allowed}")]
     TooLarge { file: String, found: u64, allowed: u32 },
-    #[error("{file}: there is no code at {BOOT_ADDR:#010x}, where cores start; link it with the runtime and linker script of PsPIN")]
+    #[error(
+        "{file}: there is no code at {BOOT_ADDR:#010x}, where cores start; link it with the runtime and linker script of PsPIN"
+    )]
     NoBoot { file: String },
     #[error("{file}: {key} is `{found}`, must be a function of the program{}", Suggest(near, functions))]
     NoSymbol { file: String, key: String, found: String, near: Option<String>, functions: Vec<String> },
-    #[error("{file}: handler is `{found}`, must be one of the program's: a function `{found}_hh`, `{found}_ph` or `{found}_th`{}", Suggest(near, handlers))]
+    #[error(
+        "{file}: handler is `{found}`, must be one of the program's: a function `{found}_hh`, `{found}_ph` or `{found}_th`{}",
+        Suggest(near, handlers)
+    )]
     NoHandler { file: String, found: String, near: Option<String>, handlers: Vec<String> },
     #[error("{file}: it has no handlers, must have a function that ends in `_hh`, `_ph` or `_th`")]
     NoHandlers { file: String },
@@ -37,7 +42,10 @@ pub enum ProgramError {
     Ambiguous { file: String, handlers: Vec<String> },
     #[error("{file}: `{symbol}` names {n} places, must name one")]
     Twice { file: String, symbol: String, n: usize },
-    #[error("{file}: `{symbol}` is at {addr:#010x}, a handler must be in program memory, {:#010x} to {last:#010x}", map::PROGRAM_BASE)]
+    #[error(
+        "{file}: `{symbol}` is at {addr:#010x}, a handler must be in program memory, {:#010x} to {last:#010x}",
+        map::PROGRAM_BASE
+    )]
     HandlerOutside { file: String, symbol: String, addr: u32, last: u64 },
 }
 
@@ -192,7 +200,12 @@ fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Resu
             let size = params.l2.program_bytes;
             if symbol.addr.wrapping_sub(map::PROGRAM_BASE) >= size {
                 let last = u64::from(map::PROGRAM_BASE) + u64::from(size) - 1;
-                return Err(ProgramError::HandlerOutside { file: file(), symbol: name.into(), addr: symbol.addr, last });
+                return Err(ProgramError::HandlerOutside {
+                    file: file(),
+                    symbol: name.into(),
+                    addr: symbol.addr,
+                    last,
+                });
             }
             Ok(symbol.clone())
         }
