@@ -5,11 +5,13 @@
 pub mod columns;
 pub mod digest;
 pub mod elf;
+pub mod exec;
 pub mod experiment;
 pub mod feed;
 pub mod histogram;
 pub mod host;
 pub mod lines;
+pub mod matching;
 pub mod nics;
 pub mod packets;
 pub mod program;
@@ -18,3 +20,4 @@ pub mod run;
 pub mod stats;
 pub mod summary;
 pub mod toml_text;
+pub mod worker;

@@ -2,7 +2,9 @@
 
 use crate::elf::{Elf, ElfError, Part, Symbol};
 use pspin::{Image, PspinParams, map};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use wire::near::nearest;
 
 /// Where cores begin.
@@ -210,5 +212,54 @@ fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Resu
             Ok(symbol.clone())
         }
         _ => Err(ProgramError::Twice { file: file(), symbol: name.into(), n: found.len() }),
+    }
+}
+
+/// What a program has, for people who ask.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Info {
+    /// Where it starts.
+    pub entry: u32,
+    /// Bytes in program memory, up to the last.
+    pub program_bytes: u64,
+    /// Bytes that it puts into L2 handler memory.
+    pub handler_memory_bytes: u64,
+    /// Handlers by name, each with a symbol for each stage that it has.
+    pub handlers: BTreeMap<String, BTreeMap<&'static str, Option<SymbolInfo>>>,
+    /// Number of symbols.
+    pub symbols: usize,
+}
+
+/// A symbol.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct SymbolInfo {
+    /// Its name.
+    pub symbol: String,
+    /// Its value.
+    pub addr: u32,
+    /// Bytes, 0 if the file does not say.
+    pub size: u32,
+}
+
+impl Info {
+    /// Reads the program at `path`, which may be one for any memory sizes.
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let elf = Elf::open(path)?;
+        let parts = |base: u32, end: u32| elf.sections.iter().filter(move |p| (base..end).contains(&p.addr));
+        let program_bytes = parts(map::PROGRAM_BASE, 0x1E00_0000).map(|part| part.end()).max();
+        let stages = |name: &String| {
+            let stage = |(stage, suffix)| {
+                let symbol = elf.symbol(&format!("{name}{suffix}")).cloned();
+                (stage, symbol.map(|Symbol { name, addr, size, .. }| SymbolInfo { symbol: name, addr, size }))
+            };
+            (name.clone(), STAGES.into_iter().map(stage).collect())
+        };
+        Ok(Info {
+            entry: elf.entry,
+            program_bytes: program_bytes.map_or(0, |end| end - u64::from(map::PROGRAM_BASE)),
+            handler_memory_bytes: parts(map::L2_HANDLER_BASE, map::L2_PACKET_BASE).map(|p| u64::from(p.size)).sum(),
+            handlers: handler_names(&elf).iter().map(stages).collect(),
+            symbols: elf.symbols.len(),
+        })
     }
 }
