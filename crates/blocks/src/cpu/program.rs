@@ -85,6 +85,11 @@ impl Program {
         }
     }
 
+    /// Bytes up to the last that is not 0.
+    pub fn used_bytes(&self) -> usize {
+        self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -190,6 +190,7 @@ impl Cluster {
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             }
             if self.cores[i].hpu.task().is_none() {
+                self.watch_feedback(i);
                 let n = instructions - self.cores[i].started;
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
             }
@@ -197,6 +198,7 @@ impl Cluster {
         if let Some(command) = issued {
             self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
             self.commands[i].push_back(command);
+            self.commanding |= 1 << i;
         }
         self.word_done(i, now, granted, word);
     }

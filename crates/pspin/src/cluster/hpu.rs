@@ -216,6 +216,11 @@ impl Hpu {
         self.transfers == 0 && self.commands == 0 && self.done.is_some_and(|(valid, _)| valid <= at)
     }
 
+    /// Whether a feedback waits, for its time or for work of its core.
+    pub fn has_done(&self) -> bool {
+        self.done.is_some()
+    }
+
     /// The feedback leaves in cycle `at`; one that was held takes its place.
     pub fn leave(&mut self, at: Cycle) -> Done {
         let (_, done) = self.done.take().expect("a feedback that may leave");

@@ -76,6 +76,7 @@ impl Cluster {
         let values = [head.task.packet.0, head.task.stage as u64, core as u64];
         self.trace.emit(&TASK_ASSIGNED, now, &values);
         self.cores[core].hpu.accept(now, head);
+        self.watch_feedback(core);
         self.retry_driver(core, now + 1);
     }
 
