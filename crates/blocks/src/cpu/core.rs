@@ -238,7 +238,11 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            let Some(&slot) = program.slot(pc) else {
+            if !WATCH {
+                self.run_straight(program, horizon);
+            }
+            let pc = self.pc;
+            let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             if slot.place != Place::Within {
@@ -254,7 +258,7 @@ impl Core {
                     _ => {}
                 }
             }
-            let inst = slot.inst;
+            let inst = &slot.inst;
             let mut cycles = timing::PLAIN;
             if slot.kind >= Kind::JumpReg {
                 match slot.kind {
@@ -337,6 +341,24 @@ impl Core {
         } else {
             self.count(EVENT_JUMP, 1);
         }
+    }
+
+    /// Runs what needs no look around: arithmetic up to the end of the line, and always one instruction less than the
+    /// horizon allows, which the caller runs.
+    #[inline(always)]
+    fn run_straight(&mut self, program: &Program, horizon: Cycle) {
+        let (slots, mut index) = program.slots_at(self.pc);
+        let (start, mut time) = (self.time, self.time);
+        while time + 1 < horizon {
+            let Some(slot) = slots.get(index).filter(|slot| slot.straight) else { break };
+            execute(self, &slot.inst);
+            self.last_rd = slot.inst.rd;
+            self.pc = self.pc.wrapping_add(u32::from(slot.inst.len));
+            index += usize::from(slot.inst.len / 2);
+            time += timing::PLAIN;
+        }
+        self.time = time;
+        self.instructions += time - start;
     }
 
     #[inline(always)]

@@ -34,6 +34,8 @@ pub struct Slot {
     pub kind: Kind,
     /// Where it stands in its fetch line.
     pub place: Place,
+    /// One cycle, and the next instruction follows in the same line: nothing to look at but the instruction.
+    pub straight: bool,
 }
 
 /// Where an instruction stands in its fetch line of 16 bytes.
@@ -66,6 +68,12 @@ impl Program {
     #[inline]
     pub fn slot(&self, pc: u32) -> Option<&Slot> {
         self.slots.get((pc.wrapping_sub(self.base) >> 1) as usize)
+    }
+
+    /// All slots, that of the base first, and the position of the one at `pc`.
+    #[inline]
+    pub fn slots_at(&self, pc: u32) -> (&[Slot], usize) {
+        (&self.slots, (pc.wrapping_sub(self.base) >> 1) as usize)
     }
 
     /// Whether an instruction of the program stands at `addr`.
@@ -118,7 +126,8 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
         _ if before_straddling => Place::End,
         _ => Place::Within,
     };
-    Slot { inst, kind, place }
+    let straight = kind == Kind::Alu && place == Place::Within && end < timing::LINE_BYTES;
+    Slot { inst, kind, place, straight }
 }
 
 #[cfg(test)]

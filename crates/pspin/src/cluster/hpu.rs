@@ -121,6 +121,11 @@ impl Hpu {
         matches!(self.state, State::Idle(from) if from <= now)
     }
 
+    /// Whether it waits for a task, now or from a coming cycle on.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle(_))
+    }
+
     /// The task it holds.
     pub fn task(&self) -> Option<&HpuTask> {
         self.task.as_ref()

@@ -119,6 +119,8 @@ pub struct Cluster {
     /// Cores with commands in their FIFO, and drivers with feedback, by bit: most cycles have none.
     commanding: u32,
     leaving: u32,
+    /// Drivers that have no task, by bit.
+    idle: u32,
     command_turn: RoundRobinTree,
     feedback_turn: RoundRobinTree,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
@@ -166,6 +168,7 @@ impl Cluster {
             commands: vec![VecDeque::new(); n_cores as usize],
             commanding: 0,
             leaving: 0,
+            idle: 0,
             command_turn: RoundRobinTree::default(),
             feedback_turn: RoundRobinTree::default(),
             copies: VecDeque::new(),
@@ -214,7 +217,7 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while replies.has_room() {
+            while requests.has_item() && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
@@ -239,6 +242,9 @@ impl Cluster {
 
     /// The DMA engine lives through the cycle.
     fn run_dma(&mut self, now: Cycle) {
+        if self.dma.is_quiet() {
+            return;
+        }
         match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
             Some(Owner::Scheduler) => self.scheduler.packet_copied(),
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
@@ -263,7 +269,7 @@ impl Cluster {
         if ready != 0 && self.ports.feedbacks.has_room() {
             let core = self.feedback_turn.take(ready).expect("somebody leaves") as usize;
             let done = self.cores[core].hpu.leave(now);
-            self.watch_feedback(core);
+            self.watch_driver(core);
             self.scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
             self.trace.emit(&TASK_DONE, now, &values);
@@ -283,9 +289,11 @@ impl Cluster {
         ready
     }
 
-    /// A driver may have got a feedback, or lost it.
-    fn watch_feedback(&mut self, core: usize) {
-        self.leaving = self.leaving & !(1 << core) | u32::from(self.cores[core].hpu.has_done()) << core;
+    /// A driver may have changed: it got or lost a feedback, or a task.
+    fn watch_driver(&mut self, core: usize) {
+        let hpu = &self.cores[core].hpu;
+        self.leaving = self.leaving & !(1 << core) | u32::from(hpu.has_done()) << core;
+        self.idle = self.idle & !(1 << core) | u32::from(hpu.is_idle()) << core;
     }
 
     /// Tells the inbound engine, once, that all cores have come.
@@ -303,7 +311,7 @@ impl Cluster {
             || self.remote.is_some()
             || self.ports.remote_requests.has_item()
             || self.commanding != 0
-            || self.scheduler.is_pressing()
+            || self.scheduler.is_pressing(self.idle != 0)
             || self.ports.pe_replies.has_item()
             || self.may_accept()
             || self.may_leave(now + 1) != 0;
