@@ -318,9 +318,14 @@ impl Cluster {
         if soon {
             return Activity::Busy;
         }
-        let copy = self.copies.front().map(|&(at, ..)| at.max(now + 1));
-        let events = [self.ready.next(now), self.dma.next_event(now), copy];
-        events.into_iter().flatten().min().map_or(Activity::Idle, Activity::Until)
+        let mut next = self.ready.next(now).unwrap_or(Cycle::MAX);
+        if !self.dma.is_quiet() {
+            next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
+        }
+        if let Some(&(at, ..)) = self.copies.front() {
+            next = next.min(at.max(now + 1));
+        }
+        if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
 

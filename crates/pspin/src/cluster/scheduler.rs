@@ -84,6 +84,9 @@ impl Cluster {
 
     /// Whether a task has come that can be accepted.
     pub(super) fn may_accept(&self) -> bool {
+        if !self.ports.tasks.has_item() {
+            return false;
+        }
         let scheduler = &self.scheduler;
         let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
         free && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
