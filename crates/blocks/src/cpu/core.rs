@@ -453,6 +453,13 @@ impl Core {
         self.trap(cause, self.access.addr)
     }
 
+    /// Leaves the trap that was just taken and continues at `pc`, as if a trap handler had run in no time.
+    pub fn resume(&mut self, pc: u32) {
+        self.csrs.leave_trap().expect("a trap was taken to machine mode");
+        self.pc = pc;
+        self.line = NO_LINE;
+    }
+
     /// Enters the trap handler of machine mode.
     fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
