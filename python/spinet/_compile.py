@@ -171,7 +171,7 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
             f"{names} has no handler: none of its functions ends in _hh, _ph or _th; "
             + (f"it has {', '.join(near)}" if near else "it has no function that takes handler_args_t *"),
             functions=near,
-            hint=f"rename {near[0]} to {_suggest(near[0])}" if near else "write void NAME_ph(handler_args_t *args)",
+            hint=_suggest(near[0]) if near else "write void NAME_ph(handler_args_t *args)",
         )
     return handlers
 
@@ -183,7 +183,9 @@ def _functions_of(sources: Sequence[Path]) -> list[str]:
 
 
 def _suggest(name: str) -> str:
-    """A near miss such as `ping_hp` or `ping_PH` keeps its stem."""
+    """What to do about a function that is no handler; a near miss such as `ping_hp` or `ping_PH` keeps its stem."""
+    if name.endswith(SUFFIXES):
+        return f"mark {name} with __handler__: the compiler dropped it, since nothing calls it"
     stem, _, last = name.rpartition("_")
     near = {"".join(sorted(suffix[1:])): suffix for suffix in SUFFIXES}.get("".join(sorted(last.lower())))
-    return f"{stem}{near}" if stem and near else f"{name}_ph"
+    return f"rename {name} to {stem}{near}" if stem and near else f"rename {name} to {name}_ph"

@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from spinet import toolchain
 from spinet._compiler import find_compiler
 
@@ -49,9 +48,9 @@ def assembly(cc: str, folder: Path) -> dict[str, list[str]]:
 
 def accesses(instructions: list[str]) -> str:
     """Loads, stores and atomics in order, by offset within the device's 1 KiB: `sw+144 lw+128`."""
-    pattern = re.compile(r"(sw|lw|amo\w+\.w(?:\.\w+)?) [^,]+, ?(?:\w+, ?)?(-?\d*)\(")
+    pattern = re.compile(r"(sw|lw|amo\w+\.w(?:\.\w+)?) [^,]+, ?(?:\w+, ?)?(\w*)\(")
     found = [match for line in instructions if (match := pattern.match(line))]
-    return " ".join(f"{match[1]}+{int(match[2] or 0) % 0x400}" for match in found)
+    return " ".join(f"{match[1]}+{int(match[2] or '0', 0) % 0x400}" for match in found)
 
 
 def test_layouts_are_those_of_pspin(cc: str, cache: Path) -> None:

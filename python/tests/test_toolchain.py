@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from spinet import toolchain
 from spinet.toolchain import CompileError, CompilerNotFound, MissingHandlers, ProgramTooLarge, SourceNotFound, build
 
@@ -202,6 +201,11 @@ def test_the_linkers_message_is_passed_on(tmp_path: Path, cache: Path) -> None:
             "void ping(handler_args_t *args) {}",
             "handler.c has no handler: none of its functions ends in _hh, _ph or _th; it has ping",
             "rename ping to ping_ph",
+        ),
+        (
+            "static void ping_ph(handler_args_t *args) {}",
+            "handler.c has no handler: none of its functions ends in _hh, _ph or _th; it has ping_ph",
+            "mark ping_ph with __handler__: the compiler dropped it, since nothing calls it",
         ),
         (
             "int unrelated;",

@@ -24,24 +24,24 @@ static inline uint32_t spin_ntohl(spin_be32_t value)
 static inline spin_be16_t spin_htons(uint16_t value) { return spin_ntohs(value); }
 static inline spin_be32_t spin_htonl(uint32_t value) { return spin_ntohl(value); }
 
-/* Exchange `n` bytes; the two may begin anywhere but must not overlap. n is best a constant: the loop then unrolls. */
-static inline void spin_swap_bytes(void *a, void *b, uint32_t n)
+/* Exchange 2 or 4 bytes that may begin anywhere: 2 loads and 2 stores, each 1 cycle in L1, 2 if misaligned. */
+
+static inline void spin_swap16(void *a, void *b)
 {
-    uint8_t *x = a, *y = b;
-    uint32_t i = 0;
-    /* By halves: headers behind Ethernet's 14 bytes begin on even addresses only. */
-    for (; i + 2 <= n; i += 2) {
-        uint16_t from_x, from_y;
-        __builtin_memcpy(&from_x, x + i, 2);
-        __builtin_memcpy(&from_y, y + i, 2);
-        __builtin_memcpy(x + i, &from_y, 2);
-        __builtin_memcpy(y + i, &from_x, 2);
-    }
-    if (i < n) {
-        uint8_t from_x = x[i];
-        x[i] = y[i];
-        y[i] = from_x;
-    }
+    uint16_t from_a, from_b;
+    __builtin_memcpy(&from_a, a, 2);
+    __builtin_memcpy(&from_b, b, 2);
+    __builtin_memcpy(a, &from_b, 2);
+    __builtin_memcpy(b, &from_a, 2);
+}
+
+static inline void spin_swap32(void *a, void *b)
+{
+    uint32_t from_a, from_b;
+    __builtin_memcpy(&from_a, a, 4);
+    __builtin_memcpy(&from_b, b, 4);
+    __builtin_memcpy(a, &from_b, 4);
+    __builtin_memcpy(b, &from_a, 4);
 }
 
 #endif

@@ -54,30 +54,43 @@ static inline int spin_cmd_test(spin_cmd_t handle, bool *completed)
     return SPIN_OK;
 }
 
-/* Hand a prepared NIC command over: 6 stores, 1 load that waits for one of four handles. */
+/*
+ * Hand a command over: 6 stores, then 1 load that waits for one of four handles. Nothing comes between them, and what
+ * the program stored before is in memory before the NIC reads it.
+ */
 static inline spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const void *data, uint32_t length)
 {
-    SPIN_COMPILER_BARRIER(); /* the packet is in memory before the NIC reads it */
-    MMIO_WRITE(HWSCHED_CMD_WORD0, dest);
-    MMIO_WRITE(HWSCHED_CMD_WORD1, fid);
-    MMIO_WRITE(HWSCHED_CMD_WORD2, (uintptr_t)data);
-    MMIO_WRITE(HWSCHED_CMD_WORD3, 0);
-    MMIO_WRITE(HWSCHED_CMD_WORD4, length);
-    MMIO_WRITE(HWSCHED_CMD_INFO, HWSCHED_INFO_NIC);
-    return MMIO_READ(HWSCHED_CMD_ISSUE);
+    spin_cmd_t handle;
+    __asm__ volatile("sw %z[dest], 0x90(%[driver])\n\t"
+                     "sw %z[fid], 0x94(%[driver])\n\t"
+                     "sw %z[data], 0x98(%[driver])\n\t"
+                     "sw x0, 0x9C(%[driver])\n\t"
+                     "sw %z[length], 0xA0(%[driver])\n\t"
+                     "sw %z[info], 0x8C(%[driver])\n\t"
+                     "lw %[handle], 0x80(%[driver])"
+                     : [handle] "=r"(handle)
+                     : [driver] "r"(HWSCHED_BASE_ADDR), [dest] "rJ"(dest), [fid] "rJ"(fid), [data] "rJ"(data),
+                       [length] "rJ"(length), [info] "rJ"(HWSCHED_INFO_NIC)
+                     : "memory");
+    return handle;
 }
 
-/* The same for a host command, whose address words come in the other order. */
+/* The same for a host command, whose two address words come in the other order. */
 static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uint32_t word2, uint32_t word3, uint32_t word4, uint32_t info)
 {
-    SPIN_COMPILER_BARRIER();
-    MMIO_WRITE(HWSCHED_CMD_WORD1, host >> 32);
-    MMIO_WRITE(HWSCHED_CMD_WORD0, host);
-    MMIO_WRITE(HWSCHED_CMD_WORD2, word2);
-    MMIO_WRITE(HWSCHED_CMD_WORD3, word3);
-    MMIO_WRITE(HWSCHED_CMD_WORD4, word4);
-    MMIO_WRITE(HWSCHED_CMD_INFO, info);
-    return MMIO_READ(HWSCHED_CMD_ISSUE);
+    spin_cmd_t handle;
+    __asm__ volatile("sw %z[high], 0x94(%[driver])\n\t"
+                     "sw %z[low], 0x90(%[driver])\n\t"
+                     "sw %z[word2], 0x98(%[driver])\n\t"
+                     "sw %z[word3], 0x9C(%[driver])\n\t"
+                     "sw %z[word4], 0xA0(%[driver])\n\t"
+                     "sw %z[info], 0x8C(%[driver])\n\t"
+                     "lw %[handle], 0x80(%[driver])"
+                     : [handle] "=r"(handle)
+                     : [driver] "r"(HWSCHED_BASE_ADDR), [low] "rJ"((uint32_t)host), [high] "rJ"((uint32_t)(host >> 32)),
+                       [word2] "rJ"(word2), [word3] "rJ"(word3), [word4] "rJ"(word4), [info] "rJ"(info)
+                     : "memory");
+    return handle;
 }
 
 /* Send `length` bytes as the payload of an RDMA put to node `dest`. */

@@ -67,8 +67,15 @@ static inline spin_ipv6_t *spin_ipv6(spin_pkt_t pkt)
 static inline _Bool spin_ipv4_first_fragment(const spin_ipv4_t *ip) { return (ip->fragment & spin_htons(0x1fff)) == 0; }
 
 /* Neither changes a checksum: sums do not mind the order. */
-static inline void spin_ipv4_swap(spin_ipv4_t *ip) { spin_swap_bytes(&ip->src, &ip->dst, 4); }
-static inline void spin_ipv6_swap(spin_ipv6_t *ip) { spin_swap_bytes(ip->src, ip->dst, 16); }
+static inline void spin_ipv4_swap(spin_ipv4_t *ip) { spin_swap32(&ip->src, &ip->dst); }
+
+static inline void spin_ipv6_swap(spin_ipv6_t *ip)
+{
+    spin_swap32(ip->src, ip->dst);
+    spin_swap32(ip->src + 4, ip->dst + 4);
+    spin_swap32(ip->src + 8, ip->dst + 8);
+    spin_swap32(ip->src + 12, ip->dst + 12);
+}
 
 /* What a checked header carries, padding of the Ethernet frame left out. */
 static inline spin_pkt_t spin_ipv4_payload(spin_ipv4_t *ip)

@@ -129,7 +129,7 @@ static inline spin_pkt_t spin_tcp_payload(const spin_headers_t *headers)
 }
 
 /* The checksum stays what it is. */
-static inline void spin_udp_swap(spin_udp_t *udp) { spin_swap_bytes(&udp->src_port, &udp->dst_port, 2); }
-static inline void spin_tcp_swap(spin_tcp_t *tcp) { spin_swap_bytes(&tcp->src_port, &tcp->dst_port, 2); }
+static inline void spin_udp_swap(spin_udp_t *udp) { spin_swap16(&udp->src_port, &udp->dst_port); }
+static inline void spin_tcp_swap(spin_tcp_t *tcp) { spin_swap16(&tcp->src_port, &tcp->dst_port); }
 
 #endif

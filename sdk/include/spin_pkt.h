@@ -47,7 +47,11 @@ static inline _Bool spin_eth_carries(spin_pkt_t pkt, uint16_t type)
     return eth != NULL && eth->type == spin_htons(type);
 }
 
-/* Send it back to where it came from: 12 loads and stores of 2 bytes. */
-static inline void spin_eth_swap(spin_eth_t *eth) { spin_swap_bytes(eth->dst, eth->src, 6); }
+/* Send it back to where it came from: 8 loads and stores. */
+static inline void spin_eth_swap(spin_eth_t *eth)
+{
+    spin_swap16(eth->dst, eth->src);
+    spin_swap32(eth->dst + 2, eth->src + 2);
+}
 
 #endif

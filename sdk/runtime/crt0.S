@@ -100,7 +100,7 @@ set_registers:
  * In user mode, for ever: take a task, run its handler, ring the doorbell.
  *
  * The load of the handler's address waits until a task is there. The two nops are what instruction traces of PsPIN
- * take as the handler's first and last moment. The copy of sp sits where the jump would wait for its register.
+ * take as the handler's first and last moment. What stands between the load and the jump hides the wait for a5.
  */
     .section .text.run_loop, "ax"
     .balign 16
@@ -119,8 +119,8 @@ run_loop:
     .balign 16              /* compressed, the loop fills one fetch line */
 next_task:
     lw      a5, HANDLER_FUN(s0)
-    nop                     /* handler begins */
     mv      a0, sp
+    nop                     /* handler begins */
     jalr    a5
     nop                     /* handler ended */
     lw      a5, DOORBELL(s0)

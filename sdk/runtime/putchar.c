@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <util.h>
 
+#pragma weak putchar /* a program may bring its own */
+
 #define STDOUT_BASE 0x1A104000u
 
 int putchar(int character)

@@ -5,6 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* A program may bring its own. */
+#pragma weak printf
+#pragma weak vprintf
+#pragma weak snprintf
+#pragma weak vsnprintf
+#pragma weak puts
+
 /* Where formatted text goes: into a buffer if there is one, else to stdout. */
 struct sink {
     char *buffer;
@@ -60,15 +67,23 @@ static void emit_padded(struct sink *sink, const struct spec *spec, const char *
     }
 }
 
-/* Divide `*value` by a base of at most 16 and return the remainder; by halves, since a 64-bit division is a long call. */
-static unsigned divide(uint64_t *value, unsigned base)
+/*
+ * Divide `*value` by a base of at most 16 and return the remainder. One division of some 30 cycles while the value fits
+ * a register; else one for each 16 bits, which is still less than the compiler's function for 64 bits.
+ */
+static unsigned divide(uint64_t *value, uint32_t base)
 {
+    if (*value <= UINT32_MAX) {
+        uint32_t low = (uint32_t)*value;
+        *value = low / base;
+        return low - (uint32_t)*value * base;
+    }
     uint64_t quotient = 0;
     uint32_t rest = 0;
     for (int shift = 48; shift >= 0; shift -= 16) {
-        rest = rest << 16 | (uint16_t)(*value >> shift);
-        quotient = quotient << 16 | rest / base;
-        rest %= base;
+        uint32_t part = rest << 16 | (uint16_t)(*value >> shift);
+        quotient = quotient << 16 | part / base;
+        rest = part % base;
     }
     *value = quotient;
     return rest;

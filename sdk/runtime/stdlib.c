@@ -3,6 +3,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* A program may bring its own. */
+#pragma weak srand
+#pragma weak rand
+
 static volatile uint32_t state = 1;
 
 void srand(unsigned seed) { state = seed; }

@@ -3,6 +3,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* A program may bring its own. */
+#pragma weak memcpy
+#pragma weak memmove
+#pragma weak memset
+#pragma weak memcmp
+#pragma weak strlen
+#pragma weak strcmp
+#pragma weak strncmp
+
 static int aligned_alike(const void *a, const void *b) { return (((uintptr_t)a ^ (uintptr_t)b) & 3) == 0; }
 
 void *memcpy(void *restrict dst, const void *restrict src, size_t n)

@@ -76,13 +76,15 @@ fn main() {
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
-    let eom_from = n - messages;
+    // As the RTL's driver does: each message whole, identities 0, 2, 4, ...
+    let each = n / messages;
+    let step = option("step", 2);
     let source = (0..n).map(move |i| Arrival {
         earliest: 0,
         gap,
         bytes: packet(size as usize),
-        msgid: (i % messages) as u16,
-        eom: i >= eom_from,
+        msgid: (step * (i / each)) as u16,
+        eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
         user: i,
@@ -100,13 +102,16 @@ fn main() {
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
     let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    if option("trace", 0) != 0 {
+        nic.log_instructions(0, 0, log.clone());
+    }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));
     }
     let start = std::time::Instant::now();
     let outcome = nic.run_until(option("limit", 1_000_000));
-    println!("{outcome:?} at {} after {:?}", nic.now(), start.elapsed());
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{outcome:?} at {} after {seconds:.3} s, {:.3} M cycles/s", nic.now(), nic.now() as f64 / seconds / 1e6);
     if outcome == kernel::Outcome::Limit || done.borrow().len() < n as usize {
         nic.cores().iter().for_each(|core| println!("{core:x?}"));
     }
@@ -116,6 +121,10 @@ fn main() {
         let spans = (done.borrow().len() - 1).max(1) as f64;
         println!("interval {:.3}", (last.feedback - first.feedback) as f64 / spans);
         done.borrow().iter().take(4).for_each(|packet| println!("{packet:?}"));
+        if option("all", 0) != 0 {
+            let all: Vec<_> = done.borrow().iter().map(|p| (p.feedback - p.nic_arrival).to_string()).collect();
+            println!("{}", all.join(" "));
+        }
     }
     println!("sent {}", sent.borrow().len());
     if option("counters", 0) != 0 {

@@ -1,35 +1,12 @@
-//! Fair round robin, as most arbiters of the NIC use it.
+//! Round-robin arbitration among more requesters than [`blocks::arbiter::RoundRobinTree`] takes, by the same rule.
 
-/// Grants the next one that asks above the one granted last, and starts over at the lowest.
-///
-/// Source:  PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
-/// Differs: the tree is steered by single bits of its pointer, so that with a number of inputs that is no power of two,
-///          or when the input in turn stops asking, it may take another than the next in turn.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RoundRobin {
-    /// The first to be looked at.
-    first: usize,
+/// Which of `n` ask, as a set of bits.
+pub fn requests(n: usize, asks: impl Fn(usize) -> bool) -> u64 {
+    (0..n).filter(|&i| asks(i)).fold(0, |set, i| set | 1 << i)
 }
 
-impl RoundRobin {
-    /// Which of `n` is next; `asks` tells who wants to be.
-    pub fn choose(&self, n: usize, asks: impl Fn(usize) -> bool) -> Option<usize> {
-        (self.first..n).chain(0..self.first.min(n)).find(|&position| asks(position))
-    }
-
-    /// Which of the members of `set` is next.
-    pub fn choose_from(&self, set: &BitSet) -> Option<usize> {
-        set.next_from(self.first).or_else(|| set.next_from(0))
-    }
-
-    /// Remembers that this one was granted.
-    pub fn granted(&mut self, position: usize) {
-        self.first = position + 1;
-    }
-}
-
-/// A set of small numbers that finds its next member a word at a time.
-#[derive(Clone, Debug)]
+/// A set of small numbers, held in words.
+#[derive(Debug)]
 pub struct BitSet {
     words: Vec<u64>,
 }
@@ -46,6 +23,11 @@ impl BitSet {
         *word = if member { *word | bit } else { *word & !bit };
     }
 
+    /// Becomes equal to a set for the same numbers.
+    pub fn copy_from(&mut self, other: &BitSet) {
+        self.words.copy_from_slice(&other.words);
+    }
+
     /// The lowest member that is not below `start`.
     pub fn next_from(&self, start: usize) -> Option<usize> {
         let first = start / 64;
@@ -56,25 +38,83 @@ impl BitSet {
         let rest = self.words[first + 1..].iter().position(|&word| word != 0)? + first + 1;
         Some(rest * 64 + self.words[rest].trailing_zeros() as usize)
     }
+
+    fn any(&self, first: usize, n_words: usize) -> bool {
+        let end = (first + n_words).min(self.words.len());
+        self.words.get(first..end).is_some_and(|words| words.iter().any(|&word| word != 0))
+    }
+}
+
+/// Chooses one of the members of a [`BitSet`], in turn.
+///
+/// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WideTree {
+    pointer: usize,
+}
+
+impl WideTree {
+    /// The winner among `requests`, if any.
+    pub fn choose(&self, requests: &BitSet) -> Option<usize> {
+        let (mut first, mut width) = (0, requests.words.len().next_power_of_two());
+        while width > 1 {
+            width /= 2;
+            let (lower, upper) = (requests.any(first, width), requests.any(first + width, width));
+            if upper && (!lower || self.pointer & (64 * width) != 0) {
+                first += width;
+            }
+        }
+        let word = requests.words[first];
+        let (mut bit, mut width) = (0, 64);
+        while width > 1 {
+            width /= 2;
+            let half = (1u64 << width) - 1;
+            let (lower, upper) = (word >> bit & half != 0, word >> (bit + width) & half != 0);
+            if upper && (!lower || self.pointer & width != 0) {
+                bit += width;
+            }
+        }
+        (word != 0).then_some(64 * first + bit)
+    }
+
+    /// A winner among `requests` was granted: the pointer moves to the next requester above it.
+    pub fn grant(&mut self, requests: &BitSet) {
+        let next = requests.next_from(self.pointer + 1).or_else(|| requests.next_from(0));
+        self.pointer = next.unwrap_or(self.pointer);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blocks::arbiter::RoundRobinTree;
     use proptest::prelude::*;
 
     proptest! {
-        /// Both ways to choose take the first that asks at or after the one in turn.
+        /// Requesters below 64 are served as by the narrow tree.
         #[test]
-        fn both_ways_grant_the_same(asks in prop::collection::vec(any::<bool>(), 1..200), last in 0usize..200) {
-            let n = asks.len();
-            let mut arbiter = RoundRobin::default();
-            arbiter.granted(last % n);
-            let mut set = BitSet::new(n);
-            (0..n).for_each(|position| set.set(position, asks[position]));
-            let want = (1..=n).map(|step| (last % n + step) % n).find(|&position| asks[position]);
-            prop_assert_eq!(arbiter.choose(n, |position| asks[position]), want);
-            prop_assert_eq!(arbiter.choose_from(&set), want);
+        fn it_is_the_narrow_tree_made_wide(cycles in prop::collection::vec(any::<u64>(), 1..50)) {
+            let (mut wide, mut narrow) = (WideTree::default(), RoundRobinTree::default());
+            let mut set = BitSet::new(256);
+            for sparse in cycles.windows(2).map(|pair| pair[0] & pair[1]) {
+                (0..64).for_each(|i| set.set(i, sparse >> i & 1 != 0));
+                let want = narrow.take(sparse).map(|winner| winner as usize);
+                prop_assert_eq!(wide.choose(&set), want);
+                wide.grant(&set);
+            }
+        }
+
+        /// Those that keep asking are all served before one is served a third time.
+        #[test]
+        fn nobody_starves(members in prop::collection::btree_set(0usize..256, 1..40)) {
+            let (mut tree, mut set) = (WideTree::default(), BitSet::new(256));
+            members.iter().for_each(|&member| set.set(member, true));
+            let mut granted = std::collections::BTreeSet::new();
+            for _ in 0..=members.len() {
+                granted.extend(tree.choose(&set));
+                tree.grant(&set);
+            }
+            prop_assert_eq!(granted, members);
         }
     }
 }

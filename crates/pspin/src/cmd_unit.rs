@@ -1,7 +1,8 @@
 //! Command unit: commands of all clusters to the units that execute them, and responses back.
 
-use crate::arbiter::RoundRobin;
+use crate::arbiter::requests;
 use crate::protocol::{Command, CommandResponse, CommandTarget};
+use blocks::arbiter::RoundRobinTree;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
@@ -35,7 +36,7 @@ struct Unit {
     port: UnitPort,
     /// Commands sent whose response has not gone to a cluster.
     in_flight: u32,
-    arbiter: RoundRobin,
+    arbiter: RoundRobinTree,
     commands: Counter,
 }
 
@@ -55,7 +56,7 @@ pub struct CommandUnit {
     responses: Vec<Tx<CommandResponse>>,
     /// By the positions in [`UNITS`].
     units: [Unit; 3],
-    arbiter: RoundRobin,
+    arbiter: RoundRobinTree,
 }
 
 impl CommandUnit {
@@ -63,9 +64,13 @@ impl CommandUnit {
     pub fn new(max_in_flight: u32, ports: CommandUnitPorts) -> Self {
         assert_eq!(ports.commands.len(), ports.responses.len(), "each cluster gives commands and takes responses");
         let units = [ports.host_direct, ports.nic_send, ports.host_dma];
-        let units =
-            units.map(|port| Unit { port, in_flight: 0, arbiter: RoundRobin::default(), commands: Counter::default() });
-        let arbiter = RoundRobin::default();
+        let units = units.map(|port| Unit {
+            port,
+            in_flight: 0,
+            arbiter: RoundRobinTree::default(),
+            commands: Counter::default(),
+        });
+        let arbiter = RoundRobinTree::default();
         CommandUnit { max_in_flight, commands: ports.commands, responses: ports.responses, units, arbiter }
     }
 
@@ -76,12 +81,11 @@ impl CommandUnit {
             std::array::from_fn(|c| self.commands.get(c)?.peek().map(|command| command.target));
         let mut changed = false;
         for (unit, target) in self.units.iter_mut().zip(UNITS) {
-            let n = self.commands.len();
-            let Some(cluster) = unit.arbiter.choose(n, |c| heads[c] == Some(target)) else { continue };
-            if unit.in_flight >= self.max_in_flight || !unit.port.commands.has_room() {
+            let asking = requests(heads.len(), |c| heads[c] == Some(target));
+            if asking == 0 || unit.in_flight >= self.max_in_flight || !unit.port.commands.has_room() {
                 continue;
             }
-            unit.arbiter.granted(cluster);
+            let cluster = unit.arbiter.take(asking).expect("somebody asks") as usize;
             unit.in_flight += 1;
             unit.commands.add(1);
             unit.port.commands.send(self.commands[cluster].take().expect("a chosen cluster shows a command"));
@@ -94,8 +98,8 @@ impl CommandUnit {
     fn respond(&mut self) -> bool {
         let fits = |response: &CommandResponse| self.responses[usize::from(response.id.cluster)].has_room();
         let ready = |u: usize| self.units[u].port.responses.peek().is_some_and(|response| fits(&response));
-        let Some(u) = self.arbiter.choose(self.units.len(), ready) else { return false };
-        self.arbiter.granted(u);
+        let Some(u) = self.arbiter.take(requests(self.units.len(), ready)) else { return false };
+        let u = u as usize;
         let unit = &mut self.units[u];
         let response = unit.port.responses.take().expect("a chosen unit has a response");
         assert!(unit.in_flight > 0, "a response of {} ends a command", NAMES[u]);
@@ -188,12 +192,12 @@ mod tests {
             |_| true,
             "",
             expect![[r#"
-                  11 dma 0.0.0
-                  12 dma 1.0.0
-                  13 dma 0.1.0
-                  13 nic 1.1.0
-                  14 direct 1.2.0
-                  14 nic 0.2.0
+                11   dma 0.0.0
+                12   dma 1.0.0
+                13   dma 0.1.0
+                13   nic 1.1.0
+                14   direct 1.2.0
+                14   nic 0.2.0
             "#]],
         );
     }
@@ -206,14 +210,14 @@ mod tests {
             |_| true,
             "20:00h 25:01h 40:02h",
             expect![[r#"
-                  11 dma 0.0.0
-                  12 dma 0.1.0
-                  21 answer to 0: 0.0.0
-                  22 dma 0.2.0
-                  23 nic 0.3.0
-                  26 answer to 0: 0.1.0
-                  31 nic 1.0.0
-                  41 answer to 0: 0.2.0
+                11   dma 0.0.0
+                12   dma 0.1.0
+                21   answer to 0: 0.0.0
+                22   dma 0.2.0
+                23   nic 0.3.0
+                26   answer to 0: 0.1.0
+                31   nic 1.0.0
+                41   answer to 0: 0.2.0
             "#]],
         );
     }
@@ -226,18 +230,18 @@ mod tests {
             |_| true,
             "20:00h 20:01h 20:02n 20:10d 20:11n 20:12d",
             expect![[r#"
-                   2 direct 1.0.0
-                   2 dma 0.0.0
-                   3 dma 0.1.0
-                   3 nic 1.1.0
-                   4 direct 1.2.0
-                   4 nic 0.2.0
-                  21 answer to 1: 1.0.0
-                  22 answer to 0: 0.2.0
-                  23 answer to 0: 0.0.0
-                  24 answer to 1: 1.2.0
-                  25 answer to 1: 1.1.0
-                  26 answer to 0: 0.1.0
+                2    direct 1.0.0
+                2    dma 0.0.0
+                3    dma 0.1.0
+                3    nic 1.1.0
+                4    direct 1.2.0
+                4    nic 0.2.0
+                21   answer to 1: 1.0.0
+                22   answer to 0: 0.2.0
+                23   answer to 0: 0.0.0
+                24   answer to 1: 1.2.0
+                25   answer to 1: 1.1.0
+                26   answer to 0: 0.1.0
             "#]],
         );
     }
@@ -250,12 +254,12 @@ mod tests {
             |cycle| cycle > 20,
             "",
             expect![[r#"
-                  21 dma 0.0.0
-                  21 nic 1.0.0
-                  22 dma 0.1.0
-                  23 dma 0.2.0
-                  24 dma 0.3.0
-                  25 nic 0.4.0
+                21   dma 0.0.0
+                21   nic 1.0.0
+                22   dma 0.1.0
+                23   dma 0.2.0
+                24   dma 0.3.0
+                25   nic 0.4.0
             "#]],
         );
     }

@@ -1,9 +1,10 @@
 //! Task dispatcher: which cluster runs a task.
 
-use crate::arbiter::RoundRobin;
+use crate::arbiter::requests;
 use crate::events::{TASK_DISPATCHED, TASK_SENT};
 use crate::mpq::MpqEngine;
 use crate::protocol::{Feedback, Task};
+use blocks::arbiter::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 
@@ -25,7 +26,7 @@ pub struct Dispatcher {
     occupancy: Vec<u32>,
     /// Waits for cluster 0.
     pinned: Option<Task>,
-    arbiter: RoundRobin,
+    arbiter: RoundRobinTree,
     away_from_home: Counter,
 }
 
@@ -35,7 +36,7 @@ impl Dispatcher {
         assert!(!tasks.is_empty(), "a dispatcher needs a cluster");
         assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
         let occupancy = vec![0; tasks.len()];
-        let (arbiter, away_from_home) = (RoundRobin::default(), Counter::default());
+        let (arbiter, away_from_home) = (RoundRobinTree::default(), Counter::default());
         Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, arbiter, away_from_home }
     }
 
@@ -66,9 +67,8 @@ impl Dispatcher {
 
     /// The next feedback and its cluster, if there is any.
     pub fn collect(&mut self) -> Option<(usize, Feedback)> {
-        let n = self.feedbacks.len();
-        let cluster = self.arbiter.choose(n, |c| self.feedbacks[c].has_item())?;
-        self.arbiter.granted(cluster);
+        let asking = requests(self.feedbacks.len(), |c| self.feedbacks[c].has_item());
+        let cluster = self.arbiter.take(asking)? as usize;
         self.feedbacks[cluster].take().map(|feedback| (cluster, feedback))
     }
 

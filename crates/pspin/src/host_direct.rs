@@ -177,7 +177,7 @@ impl Component for HostDirect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{TestHost, command, id, params};
+    use crate::testing::{Store, TestHost, command, id, params};
     use expect_test::{Expect, expect};
     use testkit::bench;
 
@@ -188,7 +188,8 @@ mod tests {
                 let words = [addr as u32, (addr >> 32) as u32, how, 0x4433_2211, 0x8877_6655];
                 (cycle, command(id(core), CommandTarget::HostDirect, &words))
             });
-            let host = TestHost::add(bench, params().pcie);
+            let host = TestHost::add(bench, params().pcie, Store::default());
+            bench.log_events();
             let commands = bench.input("commands", 8, commands.collect());
             let show = |response: &CommandResponse| response.id.core.to_string();
             let ports = HostDirectPorts { commands, responses: bench.output("response", 2, |_| true, show), host };
@@ -204,14 +205,14 @@ mod tests {
         check(
             &[(10, 0xdead_beef, 8 << 1 | 1)],
             expect![[r#"
-              13 event host_written addr=0xdeadbeef bytes=0x8
-              14 response 0
-            pcie.write_beats 1
-            pcie.write_bytes 8
-            pcie.first_write_cycle 13
-            pcie.last_write_cycle 13
-            host_direct.commands 1
-        "#]],
+                13   event host_written addr=0xdeadbeef bytes=0x8
+                14   response 0
+                pcie.write_beats 1
+                pcie.write_bytes 8
+                pcie.first_write_cycle 13
+                pcie.last_write_cycle 13
+                host_direct.commands 1
+            "#]],
         );
     }
 
@@ -222,29 +223,29 @@ mod tests {
         check(
             &script,
             expect![[r#"
-              13 event host_written addr=0x0 bytes=0x8
-              14 event host_written addr=0x8 bytes=0x8
-              14 response 0
-              15 response 1
-              17 event host_read addr=0x3c bytes=0x4
-              17 event host_written addr=0x10 bytes=0x8
-              18 event host_read addr=0x40 bytes=0x4
-              18 event host_written addr=0x18 bytes=0x8
-              18 response 2
-              19 event host_read addr=0x0 bytes=0x1
-              19 response 3
-              20 response 4
-              21 response 5
-            pcie.write_beats 4
-            pcie.write_bytes 32
-            pcie.first_write_cycle 13
-            pcie.last_write_cycle 18
-            pcie.read_beats 3
-            pcie.read_bytes 9
-            pcie.first_read_cycle 17
-            pcie.last_read_cycle 19
-            host_direct.commands 6
-        "#]],
+                13   event host_written addr=0x0 bytes=0x8
+                14   event host_written addr=0x8 bytes=0x8
+                14   response 0
+                15   response 1
+                17   event host_read addr=0x3c bytes=0x4
+                17   event host_written addr=0x10 bytes=0x8
+                18   event host_read addr=0x40 bytes=0x4
+                18   event host_written addr=0x18 bytes=0x8
+                18   response 2
+                19   event host_read addr=0x0 bytes=0x1
+                19   response 3
+                20   response 4
+                21   response 5
+                pcie.write_beats 4
+                pcie.write_bytes 32
+                pcie.first_write_cycle 13
+                pcie.last_write_cycle 18
+                pcie.read_beats 3
+                pcie.read_bytes 9
+                pcie.first_read_cycle 17
+                pcie.last_read_cycle 19
+                host_direct.commands 6
+            "#]],
         );
     }
 
@@ -253,21 +254,21 @@ mod tests {
         check(
             &[(10, 0, 1), (10, 0, 65 << 1 | 1), (10, u64::MAX, 2 << 1 | 1), (11, u64::MAX, 1 << 1 | 1)],
             expect![[r#"
-              10 event command_fault packet=0x0 target=0x2 addr=0x0
-              11 event command_fault packet=0x1 target=0x2 addr=0x0
-              11 response 0
-              12 event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff
-              12 response 1
-              13 response 2
-              16 event host_written addr=0xffffffffffffffff bytes=0x1
-              17 response 3
-            pcie.write_beats 1
-            pcie.write_bytes 1
-            pcie.first_write_cycle 16
-            pcie.last_write_cycle 16
-            host_direct.commands 4
-            host_direct.faults 3
-        "#]],
+                10   event command_fault packet=0x0 target=0x2 addr=0x0
+                11   event command_fault packet=0x1 target=0x2 addr=0x0
+                11   response 0
+                12   event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff
+                12   response 1
+                13   response 2
+                16   event host_written addr=0xffffffffffffffff bytes=0x1
+                17   response 3
+                pcie.write_beats 1
+                pcie.write_bytes 1
+                pcie.first_write_cycle 16
+                pcie.last_write_cycle 16
+                host_direct.commands 4
+                host_direct.faults 3
+            "#]],
         );
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::activity::{after, sooner};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
-use crate::nhi::{L2_PACKET_BASE, NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::map::L2_PACKET_BASE;
+use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Feedback, Her, PacketId};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};
@@ -44,6 +45,9 @@ pub enum DropReason {
     TransferTooLarge = 2,
 }
 
+/// Cycles of the channel of released packets, which in the RTL is a wire.
+const RELEASE_LATENCY: u64 = 1;
+
 /// A packet in L2 packet memory.
 struct Stored {
     packet: PacketId,
@@ -60,7 +64,7 @@ struct Stored {
 ///
 /// Ports:    `active[c]`, `released` in, `hers` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
-///           seen by the queues in w + 1. Feedback in cycle f: the room can be used in f + 1.
+///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`.
 /// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
 ///           blocks the ring for ever; a packet that can never find room, or whose copy none in L1, is dropped;
@@ -255,9 +259,11 @@ impl Inbound {
         let offset = feedback.pkt_addr.wrapping_sub(L2_PACKET_BASE);
         let stored = self.ring.free(offset).expect("feedback names a packet in the ring");
         let Stored { packet, user, arrival, her_at, .. } = *stored;
-        self.stats.done(now, now - arrival);
-        self.trace.emit(&PACKET_DONE, now, &[packet.0]);
-        self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now });
+        // The wire from the clusters has no register here; the channel that stands for it has.
+        let feedback = now - RELEASE_LATENCY;
+        self.stats.done(feedback, feedback - arrival);
+        self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
+        self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
         self.ring.reclaim();
         true
     }
@@ -269,12 +275,12 @@ impl Component for Inbound {
         if self.inactive > 0 {
             return Activity::Idle;
         }
-        let mut changed = self.take_replies();
+        // First, since feedback is from the cycle before and its room is usable from this one on.
+        let mut changed = self.take_feedback(now);
+        changed |= self.take_replies();
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_her(now);
-        // Last, since room that is freed now is usable from the next cycle on.
-        changed |= self.take_feedback(now);
         sooner(after(changed), sooner(taking, sending))
     }
 

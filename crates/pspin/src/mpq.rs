@@ -1,6 +1,6 @@
 //! Message processing queues: header before payloads before completion, one queue a message.
 
-use crate::arbiter::{BitSet, RoundRobin};
+use crate::arbiter::{BitSet, WideTree};
 use crate::protocol::{Context, Feedback, Her, Stage, Task};
 use kernel::CounterList;
 use kernel::trace::Counter;
@@ -45,7 +45,8 @@ struct Queue {
 ///
 /// Timing:   a request taken in cycle t, or feedback in cycle t, can be granted in t + 1; the task is at the output
 ///           from t + 2 on. One task, one request and one feedback a cycle.
-/// Fairness: round robin over the queues with something to run; a choice is kept while the output is taken.
+/// Fairness: [`WideTree`] over the queues with something to run; a choice is kept while the output is taken, so that a
+///           queue that asks meanwhile counts only from the next choice on.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`.
 /// Differs:  packets behind the last one of a message wait in the queue and start the next message, with their own
 ///           context, when the one before has ended. In the RTL they extend the message, or stay behind for ever.
@@ -58,9 +59,10 @@ pub struct MpqEngine {
     free: Vec<u32>,
     /// Queues that have a task to send.
     schedulable: BitSet,
-    arbiter: RoundRobin,
-    /// The queue that was chosen while the output was taken.
-    locked: Option<usize>,
+    arbiter: WideTree,
+    /// What `schedulable` was when a choice was made while the output was taken.
+    locked: BitSet,
+    is_locked: bool,
     output: Option<Task>,
     hers: Counter,
     /// By [`Stage`].
@@ -78,8 +80,9 @@ impl MpqEngine {
             cells: vec![Cell { her: None, next: NONE }; (n_mpqs + shared_cells) as usize],
             free: (n_mpqs..n_mpqs + shared_cells).rev().collect(),
             schedulable: BitSet::new(n_mpqs as usize),
-            arbiter: RoundRobin::default(),
-            locked: None,
+            arbiter: WideTree::default(),
+            locked: BitSet::new(n_mpqs as usize),
+            is_locked: false,
             output: None,
             hers: Counter::default(),
             tasks: [Counter::default(); 3],
@@ -137,12 +140,18 @@ impl MpqEngine {
 
     /// Puts the next task on the output if that is free. Returns whether anything changed.
     pub fn arbitrate(&mut self) -> bool {
-        let Some(q) = self.locked.or_else(|| self.arbiter.choose_from(&self.schedulable)) else { return false };
-        if self.output.is_some() {
-            return self.locked.replace(q).is_none();
+        let requests = if self.is_locked { &self.locked } else { &self.schedulable };
+        let Some(q) = self.arbiter.choose(requests) else { return false };
+        if self.output.is_none() {
+            self.arbiter.grant(requests);
+            self.is_locked = false;
+        } else if self.is_locked {
+            return false;
+        } else {
+            self.locked.copy_from(&self.schedulable);
+            self.is_locked = true;
+            return true;
         }
-        self.locked = None;
-        self.arbiter.granted(q);
         let task = self.send(q);
         self.tasks[task.stage as usize].add(1);
         self.output = Some(task);

@@ -1,17 +1,11 @@
 //! The initiator's side of the NIC-host interconnect (512 bit), which itself has no registers.
 
+use crate::map::{L1_BASE, L1_STRIDE, L2_HANDLER_BASE, L2_PACKET_BASE};
 use crate::params::PspinParams;
 use crate::protocol::{Burst, BurstReply, beats};
 use kernel::{Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
 
-/// First byte of L2 handler memory.
-pub const L2_HANDLER_BASE: u32 = 0x1c00_0000;
-/// First byte of L2 packet memory.
-pub const L2_PACKET_BASE: u32 = 0x1c40_0000;
-/// First byte of cluster 0's L1; each further cluster is [`L1_STRIDE`] above.
-pub const L1_BASE: u32 = 0x1000_0000;
-/// From one cluster's L1 to the next.
-pub const L1_STRIDE: u32 = 0x40_0000;
 /// From L1 to its alias.
 pub const L1_ALIAS: u32 = 0x10_0000;
 /// Bursts do not cross a multiple of this.
@@ -33,8 +27,16 @@ pub struct Undecoded {
 /// Which memories answer where.
 #[derive(Clone, Debug)]
 pub struct NhiMap {
-    /// First byte, size and target of each window.
-    windows: Vec<(u32, u32, Target)>,
+    windows: Vec<Window>,
+}
+
+/// Addresses from `base` on, at which a memory answers as if they began at `seen_as`.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    base: u32,
+    size: u32,
+    target: Target,
+    seen_as: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,23 +49,25 @@ enum Target {
 impl NhiMap {
     /// L2 alone, as the inbound engine sees it.
     pub fn l2(params: &PspinParams) -> Self {
-        let handler = (L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
-        NhiMap { windows: vec![handler, (L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
+        let window = |base, size, target| Window { base, size, target, seen_as: base };
+        let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
+        NhiMap { windows: vec![handler, window(L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
     }
 
     /// L2 and the L1 of each cluster with its alias.
     pub fn all(params: &PspinParams) -> Self {
         let mut map = NhiMap::l2(params);
         for cluster in 0..params.n_clusters {
-            let base = L1_BASE + cluster * L1_STRIDE;
-            let target = Target::L1(cluster as usize);
-            map.windows.extend([base, base + L1_ALIAS].map(|base| (base, params.cluster.l1_bytes, target)));
+            let seen_as = L1_BASE + cluster * L1_STRIDE;
+            let (size, target) = (params.cluster.l1_bytes, Target::L1(cluster as usize));
+            let window = |base| Window { base, size, target, seen_as };
+            map.windows.extend([seen_as, seen_as + L1_ALIAS].map(window));
         }
         map
     }
 
-    fn window(&self, addr: u32) -> Result<(u32, u32, Target), Undecoded> {
-        let found = self.windows.iter().find(|(base, size, _)| addr.wrapping_sub(*base) < *size);
+    fn window(&self, addr: u32) -> Result<Window, Undecoded> {
+        let found = self.windows.iter().find(|window| addr.wrapping_sub(window.base) < window.size);
         found.copied().ok_or(Undecoded { addr })
     }
 
@@ -73,8 +77,8 @@ impl NhiMap {
         let mut next = u64::from(addr);
         while next < end {
             let at = u32::try_from(next).map_err(|_| Undecoded { addr: u32::MAX })?;
-            let (base, window, _) = self.window(at)?;
-            next = u64::from(base) + u64::from(window);
+            let Window { base, size, .. } = self.window(at)?;
+            next = u64::from(base) + u64::from(size);
         }
         Ok(())
     }
@@ -156,16 +160,16 @@ pub struct NhiMaster {
     /// From when the write data bus is free.
     bus_free: Cycle,
     /// Whether each write without a reply was the last part of its burst, and whether a burst is being sent in parts.
-    parts: std::collections::VecDeque<bool>,
+    parts: VecDeque<bool>,
     in_burst: bool,
 }
 
 impl NhiMaster {
     /// A master that reaches what `map` names; `l1s` has a port for each cluster in it.
     pub fn new(map: NhiMap, l2: NhiPort, l1s: Vec<NhiPort>) -> Self {
-        let reached = map.windows.iter().all(|(.., target)| !matches!(target, Target::L1(c) if *c >= l1s.len()));
+        let reached = map.windows.iter().all(|window| !matches!(window.target, Target::L1(c) if c >= l1s.len()));
         assert!(reached, "each cluster that is mapped has a port");
-        let parts = std::collections::VecDeque::new();
+        let parts = VecDeque::new();
         let (reads, writes) = (Lane::default(), Lane::default());
         NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false }
     }
@@ -188,7 +192,7 @@ impl NhiMaster {
 
     /// When a read at `addr` can be sent.
     pub fn read_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
-        let target = self.map.window(addr)?.2;
+        let target = self.map.window(addr)?.target;
         Ok(match self.reads.ready(now, target) {
             Ready::Now => self.room(target),
             wait => wait,
@@ -199,14 +203,14 @@ impl NhiMaster {
     pub fn read(&mut self, now: Cycle, tag: u32, addr: u32, size: u32) {
         assert_eq!(self.read_ready(now, addr), Ok(Ready::Now), "a read is sent when it can be");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let target = self.map.window(addr).expect("the address was decoded").2;
+        let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
         self.reads.sent(target);
-        self.port(target).requests.send(Burst::Read { tag, addr, size });
+        self.port(target).requests.send(Burst::Read { tag, addr: addr - base + seen_as, size });
     }
 
     /// When a write at `addr` can be sent, or the next part of the burst that is being sent.
     pub fn write_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
-        let target = self.map.window(addr)?.2;
+        let target = self.map.window(addr)?.target;
         let lane = if self.in_burst { Ready::Now } else { self.writes.ready(now, target) };
         Ok(match lane {
             Ready::Now if now < self.bus_free => Ready::At(self.bus_free),
@@ -221,14 +225,14 @@ impl NhiMaster {
         assert_eq!(self.write_ready(now, addr), Ok(Ready::Now), "a write is sent when it can be");
         let size = u32::try_from(data.len()).expect("a burst is at most a page");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let target = self.map.window(addr).expect("the address was decoded").2;
+        let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
         if !self.in_burst {
             self.writes.sent(target);
         }
         self.in_burst = !last;
         self.parts.push_back(last);
         self.bus_free = now + u64::from(beats(addr, size));
-        self.port(target).requests.send(Burst::Write { tag, addr, data });
+        self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data });
     }
 
     /// The next reply that has arrived, if any; there may be one for each direction.

@@ -1,11 +1,12 @@
 //! The way to host memory: the mux in front of the PCIe link, and the link.
 
 use crate::activity::{after, sooner};
-use crate::arbiter::RoundRobin;
+use crate::arbiter::requests;
 use crate::events::{HOST_READ, HOST_WRITTEN};
 use crate::host_link::{Bytes, HostData, HostRead, HostTarget, HostWrite, HostWritten, to_line_end};
 use crate::params::PcieParams;
 use crate::world::HostMemory;
+use blocks::arbiter::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ struct Pending<T> {
 /// One direction of the link.
 #[derive(Default)]
 struct Lane {
-    arbiter: RoundRobin,
+    arbiter: RoundRobinTree,
     /// From when the next beat may start.
     free: Cycle,
     beats: Counter,
@@ -87,11 +88,10 @@ impl Pcie {
         let asks = |i: usize| self.initiators[i].writes.has_item();
         let chosen = match self.writer {
             Some(writer) => asks(writer).then_some(writer),
-            None => self.write_lane.arbiter.choose(n, asks),
+            None => self.write_lane.arbiter.take(requests(n, asks)).map(|i| i as usize),
         };
         let Some(i) = chosen else { return false };
         let write = self.initiators[i].writes.take().expect("a chosen initiator has a beat");
-        self.write_lane.arbiter.granted(i);
         self.writer = (!write.last).then_some(i);
         self.writes.push_back((i, write));
         true
@@ -134,8 +134,9 @@ impl Pcie {
             return false;
         }
         let n = self.initiators.len();
-        let Some(i) = self.read_lane.arbiter.choose(n, |i| self.initiators[i].reads.has_item()) else { return false };
-        self.read_lane.arbiter.granted(i);
+        let asking = requests(n, |i| self.initiators[i].reads.has_item());
+        let Some(i) = self.read_lane.arbiter.take(asking) else { return false };
+        let i = i as usize;
         self.reads.extend(self.initiators[i].reads.take().map(|read| (i, read)));
         true
     }
@@ -258,30 +259,30 @@ mod tests {
             bursts,
             &[(10, 100, 64), (11, 0, 1)],
             expect![[r#"
-              11 data 0 [64]
-              11 event host_read addr=0x64 bytes=0x1c
-              11 event host_written addr=0x2f bytes=0x11
-              12 data 0 [80]!
-              12 event host_read addr=0x80 bytes=0x24
-              13 data 0 [00]!
-              13 event host_read addr=0x0 bytes=0x1
-              13 event host_written addr=0x40 bytes=0x40
-              13 written 0 
-              14 event host_written addr=0x1000 bytes=0x40
-              14 written 1 
-              15 event host_written addr=0x0 bytes=0x8
-              15 written 0 
-              16 event host_written addr=0x0 bytes=0x1
-              16 written 1 
-            pcie.write_beats 5
-            pcie.write_bytes 154
-            pcie.first_write_cycle 11
-            pcie.last_write_cycle 16
-            pcie.read_beats 3
-            pcie.read_bytes 65
-            pcie.first_read_cycle 11
-            pcie.last_read_cycle 13
-        "#]],
+                11   data 0 [64]
+                11   event host_read addr=0x64 bytes=0x1c
+                11   event host_written addr=0x2f bytes=0x11
+                12   data 0 [80]!
+                12   event host_read addr=0x80 bytes=0x24
+                13   data 0 [00]!
+                13   event host_read addr=0x0 bytes=0x1
+                13   event host_written addr=0x40 bytes=0x40
+                13   written 0
+                14   event host_written addr=0x1000 bytes=0x40
+                14   written 1
+                15   event host_written addr=0x0 bytes=0x8
+                15   written 0
+                16   event host_written addr=0x0 bytes=0x1
+                16   written 1
+                pcie.write_beats 5
+                pcie.write_bytes 154
+                pcie.first_write_cycle 11
+                pcie.last_write_cycle 16
+                pcie.read_beats 3
+                pcie.read_bytes 65
+                pcie.first_read_cycle 11
+                pcie.last_read_cycle 13
+            "#]],
         );
     }
 
@@ -293,22 +294,22 @@ mod tests {
             [&[(10, 0, 64, false), (11, 64, 64, true)], &[]],
             &[(10, 0, 128)],
             expect![[r#"
-              40 data 0 [00]
-              40 event host_read addr=0x0 bytes=0x40
-              40 event host_written addr=0x0 bytes=0x40
-              44 event host_written addr=0x40 bytes=0x40
-              44 written 0 
-              46 data 0 [00]!
-              46 event host_read addr=0x40 bytes=0x40
-            pcie.write_beats 2
-            pcie.write_bytes 128
-            pcie.first_write_cycle 40
-            pcie.last_write_cycle 44
-            pcie.read_beats 2
-            pcie.read_bytes 128
-            pcie.first_read_cycle 40
-            pcie.last_read_cycle 46
-        "#]],
+                40   data 0 [00]
+                40   event host_read addr=0x0 bytes=0x40
+                40   event host_written addr=0x0 bytes=0x40
+                44   event host_written addr=0x40 bytes=0x40
+                44   written 0
+                46   data 0 [00]!
+                46   event host_read addr=0x40 bytes=0x40
+                pcie.write_beats 2
+                pcie.write_bytes 128
+                pcie.first_write_cycle 40
+                pcie.last_write_cycle 44
+                pcie.read_beats 2
+                pcie.read_bytes 128
+                pcie.first_read_cycle 40
+                pcie.last_read_cycle 46
+            "#]],
         );
     }
 }

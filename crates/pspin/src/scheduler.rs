@@ -23,8 +23,8 @@ pub struct SchedulerPorts {
 ///
 /// Ports:    `hers` and `feedbacks[c]` in, `tasks[c]` and `released` out; up to 1 item a cycle each, of the feedbacks 1
 ///           in all. A request whose queue is full waits, and all behind it.
-/// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: queues, dispatcher and
-///           inbound engine have it at f + 1, a task that waited for it is seen by a cluster at f + 4.
+/// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: a task that
+///           waited for it is seen by a cluster at f + 3. The inbound engine sees it at f + 1, and knows that it is from f.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
 /// Differs:  in the RTL the inbound engine may see that a queue has room when it is another queue's request that waits,
 ///           and lose a request or hold it back.
@@ -33,8 +33,6 @@ pub struct PacketScheduler {
     released: Tx<Feedback>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
-    /// Feedback collected at the edge before, and its cluster.
-    arrived: Option<(usize, Feedback)>,
     /// Since when the request at the head has been waiting.
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
@@ -49,7 +47,6 @@ impl PacketScheduler {
             released: ports.released,
             engine: MpqEngine::new(params.n_mpqs, params.shared_cells),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
-            arrived: None,
             stalled_since: None,
             her_stall_cycles: Counter::default(),
             trace,
@@ -67,14 +64,17 @@ impl PacketScheduler {
         fits
     }
 
-    fn collect_feedback(&mut self) {
+    fn collect_feedback(&mut self) -> bool {
         if !self.released.has_room() {
-            return;
+            return false;
         }
-        self.arrived = self.dispatcher.collect();
-        if let Some((_, feedback)) = self.arrived.filter(|(_, feedback)| feedback.trigger_feedback) {
+        let Some((cluster, feedback)) = self.dispatcher.collect() else { return false };
+        if feedback.trigger_feedback {
             self.released.send(feedback);
         }
+        self.engine.feedback(&feedback);
+        self.dispatcher.ended(cluster);
+        true
     }
 }
 
@@ -84,17 +84,11 @@ impl Component for PacketScheduler {
         let her_fits = self.her_fits(now);
         let mut changed = self.dispatcher.dispatch(&mut self.engine, now, &self.trace);
         changed |= self.engine.arbitrate();
-        if let Some((cluster, feedback)) = self.arrived.take() {
-            self.engine.feedback(&feedback);
-            self.dispatcher.ended(cluster);
-            changed = true;
-        }
+        changed |= self.collect_feedback();
         if her_fits {
             self.engine.push(self.hers.take().expect("a request waits"));
             changed = true;
         }
-        self.collect_feedback();
-        changed |= self.arrived.is_some();
         if changed { Activity::Busy } else { Activity::Idle }
     }
 
@@ -112,261 +106,4 @@ impl Component for PacketScheduler {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{context, her};
-    use expect_test::{Expect, expect};
-    use testkit::{Bench, Log, bench};
-
-    /// A cluster that ends each task `delay` cycles after it saw it, one after the other started at once.
-    struct Cluster {
-        position: usize,
-        delay: u64,
-        tasks: Rx<Task>,
-        feedbacks: Tx<Feedback>,
-        running: std::collections::VecDeque<(Cycle, Feedback)>,
-        log: Log,
-    }
-
-    impl Component for Cluster {
-        fn tick(&mut self, now: Cycle) -> Activity {
-            if let Some(task) = self.tasks.take() {
-                let Task { packet, stage, msgid, pkt_addr, pkt_size, trigger_feedback, .. } = task;
-                let frees = if trigger_feedback { ", frees it" } else { "" };
-                self.log.note(now, format!("cluster {}: {stage:?} {} of {msgid}{frees}", self.position, packet.0));
-                let feedback = Feedback { packet, msgid, pkt_addr, pkt_size, trigger_feedback };
-                self.running.push_back((now + self.delay, feedback));
-            }
-            match self.running.front() {
-                None => Activity::Idle,
-                Some((end, _)) if *end > now => Activity::Until(*end),
-                Some(_) if !self.feedbacks.has_room() => Activity::Idle,
-                Some(_) => {
-                    self.feedbacks.send(self.running.pop_front().expect("a task runs").1);
-                    Activity::Busy
-                }
-            }
-        }
-
-        fn ports(&self, ports: &mut Ports) {
-            ports.input("tasks", &self.tasks);
-            ports.output("feedbacks", &self.feedbacks);
-        }
-    }
-
-    #[derive(Clone, Copy)]
-    struct Scene {
-        n_mpqs: u32,
-        shared_cells: u32,
-        max_tasks: u32,
-        n_clusters: usize,
-        delay: u64,
-    }
-
-    const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10 };
-
-    fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
-        let context = context(handlers);
-        let script = hers.split_whitespace().enumerate().map(|(packet, word)| her(packet, word, &context)).collect();
-        let mut ports = SchedulerPorts {
-            hers: bench.input("hers", 2, script),
-            tasks: Vec::new(),
-            feedbacks: Vec::new(),
-            released: bench.output("released", 2, |_| true, |feedback: &Feedback| feedback.packet.0.to_string()),
-        };
-        for position in 0..scene.n_clusters {
-            let (to, tasks) = bench.channel("tasks", 2, 1);
-            let (feedbacks, from) = bench.channel("feedbacks", 2, 1);
-            ports.tasks.push(to);
-            ports.feedbacks.push(from);
-            let (delay, log) = (scene.delay, bench.log.clone());
-            let running = std::collections::VecDeque::new();
-            let cluster = Cluster { position, delay, tasks, feedbacks, running, log };
-            bench.add(&format!("cluster[{position}]"), cluster);
-        }
-        let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
-        let params = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
-        let trace = bench.tracer("scheduler");
-        bench.add("scheduler", PacketScheduler::new(&params, ports, trace));
-        bench.log_counters();
-    }
-
-    /// Requests are `cycle:msgid`, with `!` behind the last of a message; `handlers` has h, p, c for those there are.
-    fn check(scene: Scene, handlers: &str, hers: &str, want: Expect) {
-        want.assert_eq(&bench(2_000, |bench| set(bench, scene, handlers, hers)));
-    }
-
-    #[test]
-    fn a_message_runs_header_payloads_completion() {
-        check(
-            USUAL,
-            "hpc",
-            "10:5 11:5 12:5!",
-            expect![[r#"
-              13 cluster 1: Header 0 of 5
-              28 cluster 1: Payload 0 of 5, frees it
-              29 cluster 1: Payload 1 of 5, frees it
-              30 cluster 1: Payload 2 of 5
-              40 released 0
-              41 released 1
-              45 cluster 1: Completion 2 of 5, frees it
-              57 released 2
-            scheduler.hers 3
-            scheduler.header_tasks 1
-            scheduler.payload_tasks 3
-            scheduler.completion_tasks 1
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_single_packet_runs_all_three() {
-        check(
-            USUAL,
-            "hpc",
-            "10:6!",
-            expect![[r#"
-              13 cluster 2: Header 0 of 6
-              28 cluster 2: Payload 0 of 6
-              43 cluster 2: Completion 0 of 6, frees it
-              55 released 0
-            scheduler.hers 1
-            scheduler.header_tasks 1
-            scheduler.payload_tasks 1
-            scheduler.completion_tasks 1
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
-        check(
-            USUAL,
-            "hpc",
-            "10:1! 11:257!",
-            expect![[r#"
-              13 cluster 1: Header 0 of 1
-              28 cluster 1: Payload 0 of 1
-              43 cluster 1: Completion 0 of 1, frees it
-              55 released 0
-              58 cluster 1: Header 1 of 1
-              73 cluster 1: Payload 1 of 1
-              88 cluster 1: Completion 1 of 1, frees it
-             100 released 1
-            scheduler.hers 2
-            scheduler.header_tasks 2
-            scheduler.payload_tasks 2
-            scheduler.completion_tasks 2
-        "#]],
-        );
-        check(
-            USUAL,
-            "p",
-            "10:1 11:1! 12:1!",
-            expect![[r#"
-              13 cluster 1: Payload 0 of 1, frees it
-              14 cluster 1: Payload 1 of 1, frees it
-              25 released 0
-              26 released 1
-              29 cluster 1: Payload 2 of 1, frees it
-              41 released 2
-            scheduler.hers 3
-            scheduler.payload_tasks 3
-        "#]],
-        );
-    }
-
-    #[test]
-    fn queues_take_turns() {
-        let scene = Scene { n_clusters: 1, max_tasks: 1, delay: 3, ..USUAL };
-        check(
-            scene,
-            "p",
-            "10:3 10:9 11:3 11:2 12:9 12:3 30:9! 30:3! 31:2!",
-            expect![[r#"
-              13 cluster 0: Payload 0 of 3, frees it
-              18 released 0
-              20 cluster 0: Payload 1 of 9, frees it
-              25 released 1
-              27 cluster 0: Payload 2 of 3, frees it
-              32 released 2
-              34 cluster 0: Payload 4 of 9, frees it
-              39 released 4
-              41 cluster 0: Payload 3 of 2, frees it
-              46 released 3
-              48 cluster 0: Payload 5 of 3, frees it
-              53 released 5
-              55 cluster 0: Payload 6 of 9, frees it
-              60 released 6
-              62 cluster 0: Payload 8 of 2, frees it
-              67 released 8
-              69 cluster 0: Payload 7 of 3, frees it
-              74 released 7
-            scheduler.hers 9
-            scheduler.payload_tasks 9
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_full_home_cluster_spills_to_the_emptiest() {
-        let scene = Scene { max_tasks: 2, delay: 40, ..USUAL };
-        check(
-            scene,
-            "p",
-            "10:1 11:1 12:1 13:1 14:1 15:1 16:1 17:1 18:1 19:1!",
-            expect![[r#"
-              13 cluster 1: Payload 0 of 1, frees it
-              14 cluster 1: Payload 1 of 1, frees it
-              15 cluster 0: Payload 2 of 1, frees it
-              16 cluster 2: Payload 3 of 1, frees it
-              17 cluster 3: Payload 4 of 1, frees it
-              18 cluster 0: Payload 5 of 1, frees it
-              19 cluster 2: Payload 6 of 1, frees it
-              20 cluster 3: Payload 7 of 1, frees it
-              55 released 0
-              56 released 1
-              57 cluster 1: Payload 8 of 1, frees it
-              57 released 2
-              58 cluster 1: Payload 9 of 1, frees it
-              58 released 3
-              59 released 4
-              60 released 5
-              61 released 6
-              62 released 7
-              99 released 8
-             100 released 9
-            scheduler.hers 10
-            scheduler.payload_tasks 10
-            scheduler.tasks_away_from_home 6
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_full_queue_holds_back_all_requests() {
-        let scene = Scene { shared_cells: 1, max_tasks: 1, n_clusters: 1, delay: 20, ..USUAL };
-        check(
-            scene,
-            "p",
-            "10:1 11:1 12:1 13:1 14:1! 15:2!",
-            expect![[r#"
-              13 cluster 0: Payload 0 of 1, frees it
-              35 released 0
-              37 cluster 0: Payload 1 of 1, frees it
-              59 released 1
-              61 cluster 0: Payload 2 of 1, frees it
-              83 released 2
-              85 cluster 0: Payload 3 of 1, frees it
-             107 released 3
-             109 cluster 0: Payload 5 of 2, frees it
-             131 released 5
-             133 cluster 0: Payload 4 of 1, frees it
-             155 released 4
-            scheduler.her_stall_cycles 23
-            scheduler.hers 6
-            scheduler.payload_tasks 6
-        "#]],
-        );
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ use crate::protocol::{
 };
 use crate::world::HostMemory;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use testkit::{Bench, Log};
@@ -35,7 +36,15 @@ pub fn her(packet: usize, word: &str, context: &Rc<Context>) -> (Cycle, Her) {
     (cycle.parse().expect("a cycle is a number"), her)
 }
 
-/// A memory at the far side of the NIC-host interconnect. A byte that was not written is the low byte of its address.
+/// Bytes that were written, shared with the test; one that was not is the low byte of its address.
+pub type Store = Rc<RefCell<BTreeMap<u64, u8>>>;
+
+/// The byte of `store` at `addr`.
+pub fn byte(store: &Store, addr: u64) -> u8 {
+    store.borrow().get(&addr).copied().unwrap_or(addr as u8)
+}
+
+/// A memory at the far side of the NIC-host interconnect.
 pub struct TestMemory {
     requests: Rx<Burst>,
     replies: Tx<BurstReply>,
@@ -43,7 +52,7 @@ pub struct TestMemory {
     read_latency: u64,
     log: Log,
     name: &'static str,
-    bytes: BTreeMap<u32, u8>,
+    store: Store,
     read_free: Cycle,
     write_free: Cycle,
     /// By the cycle in which they are seen.
@@ -56,12 +65,17 @@ const WRITE_LATENCY: u64 = 3;
 impl TestMemory {
     /// Adds a memory to `bench` and returns the channels to it.
     pub fn add(bench: &mut Bench, name: &'static str, read_latency: u64) -> NhiPort {
+        Self::with_store(bench, name, read_latency, Store::default())
+    }
+
+    /// The same around bytes that the test holds too.
+    pub fn with_store(bench: &mut Bench, name: &'static str, read_latency: u64, store: Store) -> NhiPort {
         let (requests, from) = bench.channel(&format!("{name} requests"), 2, 1);
         let (to, replies) = bench.channel(&format!("{name} replies"), 4, 1);
-        let (log, bytes, pending) = (bench.log.clone(), BTreeMap::new(), VecDeque::new());
+        let (log, pending) = (bench.log.clone(), VecDeque::new());
         let (read_free, write_free) = (0, 0);
         let memory =
-            TestMemory { requests: from, replies: to, read_latency, log, name, bytes, read_free, write_free, pending };
+            TestMemory { requests: from, replies: to, read_latency, log, name, store, read_free, write_free, pending };
         bench.add(name, memory);
         NhiPort { requests, replies }
     }
@@ -73,14 +87,14 @@ impl TestMemory {
                 self.read_free = first - self.read_latency + u64::from(beats(addr, size));
                 let last = first + u64::from(beats(addr, size)) - 1;
                 self.log.note(now, format!("{}: read {size} at {addr:#x}", self.name));
-                let byte = |addr: u32| self.bytes.get(&addr).copied().unwrap_or(addr as u8);
+                let byte = |addr: u32| byte(&self.store, addr.into());
                 (first, BurstReply::Data { tag, data: (addr..addr + size).map(byte).collect(), last })
             }
             Burst::Write { tag, addr, data } => {
                 assert!(now >= self.write_free, "one beat a cycle on the write data bus");
                 self.log.note(now, format!("{}: write {} at {addr:#x}", self.name, data.len()));
                 self.write_free = now + u64::from(beats(addr, data.len() as u32));
-                self.bytes.extend((addr..).zip(data));
+                self.store.borrow_mut().extend((u64::from(addr)..).zip(data));
                 (self.write_free - 1 + WRITE_LATENCY, BurstReply::Written { tag, decoded: true })
             }
         };
@@ -118,35 +132,30 @@ pub fn id(core: usize) -> CommandId {
     CommandId { cluster: 0, core: core as u8, local: 0 }
 }
 
-/// Host memory; a byte that was not written is the low byte of its address.
+/// Host memory.
 #[derive(Default)]
-pub struct TestHost {
-    bytes: BTreeMap<u64, u8>,
-}
+pub struct TestHost(Store);
 
 impl TestHost {
-    /// Adds a link to such a memory, with events logged, and returns the port to it.
-    pub fn add(bench: &mut Bench, params: PcieParams) -> HostPort {
+    /// Adds a link to such a memory and returns the port to it.
+    pub fn add(bench: &mut Bench, params: PcieParams, store: Store) -> HostPort {
         let (writes, to_writes) = bench.channel("host writes", HOST_CHANNEL_ITEMS, 1);
         let (from_written, written) = bench.channel("host written", 2, 1);
         let (reads, to_reads) = bench.channel("host reads", HOST_CHANNEL_ITEMS, 1);
         let (from_data, data) = bench.channel("host data", 2, 1);
         let target = HostTarget { writes: to_writes, written: from_written, reads: to_reads, data: from_data };
-        let memory = TestHost::default();
         let trace = bench.tracer("pcie");
-        bench.add("pcie", Pcie::new(params, vec![target], Box::new(memory), trace));
-        bench.log_events();
+        bench.add("pcie", Pcie::new(params, vec![target], Box::new(TestHost(store)), trace));
         HostPort { writes, written, reads, data }
     }
 }
 
 impl HostMemory for TestHost {
     fn read(&mut self, addr: u64, data: &mut [u8]) {
-        let byte = |addr: u64| self.bytes.get(&addr).copied().unwrap_or(addr as u8);
-        data.iter_mut().zip(addr..=u64::MAX).for_each(|(to, addr)| *to = byte(addr));
+        data.iter_mut().zip(addr..=u64::MAX).for_each(|(to, addr)| *to = byte(&self.0, addr));
     }
 
     fn write(&mut self, addr: u64, data: &[u8]) {
-        self.bytes.extend((addr..=u64::MAX).zip(data.iter().copied()));
+        self.0.borrow_mut().extend((addr..=u64::MAX).zip(data.iter().copied()));
     }
 }

@@ -218,7 +218,7 @@ impl Machine {
                 }
                 Stop::Wait => return self.outcome(Verdict::Stopped, None, None),
                 // Stores reach the program at once; lines are always there.
-                Stop::Yield | Stop::FenceI | Stop::Fetch(_) | Stop::Access => {}
+                _ => {}
             }
         }
     }

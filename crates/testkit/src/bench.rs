@@ -19,7 +19,7 @@ impl Log {
     fn text(&self) -> String {
         let mut lines = self.0.borrow().clone();
         lines.sort();
-        lines.iter().map(|(cycle, text)| format!("{cycle:>4} {text}\n")).collect()
+        lines.iter().map(|(cycle, text)| format!("{:<4} {}\n", cycle, text.trim_end())).collect()
     }
 }
 

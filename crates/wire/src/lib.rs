@@ -12,6 +12,26 @@
 //! Each packet format has a file: [`eth`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`], [`udp`], [`tcp`], [`icmp`],
 //! [`icmpv6`]; each with byte ranges, a view that checks a buffer once, and an owned header with `parse` and `emit`.
 //!
+//! ```
+//! use wire::{expr::Matcher, layers::Layers, message::Classifier, pacing::Pacing, source::Source, traffic::*};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let context = Matcher::parse("udp.dst_port == 9999 && ipv4.src in 10.0.0.0/8")?;
+//! let mut messages = Classifier::new("by 5-tuple count 16".parse()?);
+//! let spec = TrafficSpec::parse("udp:size=64,count=1000,rate=400G,flows=4")?;
+//! let mut source = Generator::new(spec, Pacing::TIMES)?;
+//! while let Some(frame) = source.next()? {
+//!     let layers = Layers::parse(frame.bytes);
+//!     if context.matches_layers(frame.bytes, &layers) {
+//!         messages.classify(frame.bytes, &layers);
+//!     }
+//! }
+//! // Each flow has 250 packets: 15 whole messages and one that stays open.
+//! assert_eq!((messages.counts().ended, messages.open_messages().len()), (60, 4));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Packets are without frame check sequence throughout, times are femtoseconds in integers, and everything is the
 //! same on every host.
 

@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Counted, Csrs, Privilege, Profile};
-use super::program::{Kind, Program};
+use super::program::{Kind, Pace, Place, Program, SINK};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
@@ -65,6 +65,11 @@ pub enum Stop {
     Access,
     /// The fetch line at this address is not there; run again when it is.
     Fetch(u32),
+    /// The next line in order, at this address, is not there and should be asked for; the core goes on meanwhile.
+    Prefetch(u32),
+    /// The core jumps while the line at this address, asked for before, has not come: it must wait for that first, and
+    /// for a cycle more, to ask for its own.
+    Abandon(u32),
     /// A trap was taken.
     Trap(TrapInfo),
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
@@ -87,9 +92,9 @@ const NO_LINE: u32 = u32::MAX;
 /// Timing:  in cycles from one instruction leaving decode to the next; see `timing.rs`. An access is in EX one cycle
 ///          after it left decode and blocks everything behind it until it is granted.
 /// Source:  PsPIN RTL a49fec8, `hw/deps/riscv` as configured there.
-/// Differs: a sequential line is asked for when it is needed, so a miss is never partly hidden.
 pub struct Core {
-    regs: [u32; 32],
+    /// As long as a byte can count, so that no register number is out of bounds; 32 takes what is meant for register 0.
+    regs: [u32; 256],
     pc: u32,
     /// Where the instruction that executes continues.
     next: u32,
@@ -102,6 +107,8 @@ pub struct Core {
     time: Cycle,
     /// Current fetch line, as `pc / 16`.
     line: u32,
+    /// The line that was asked for ahead, in the same way, until it is the current one.
+    ahead: u32,
     access: Access,
     pending: Pending,
     instructions: u64,
@@ -141,15 +148,16 @@ impl Core {
     /// A core that starts in machine mode at `boot`.
     pub fn new(profile: Profile, hart_id: u32, boot: u32) -> Self {
         Core {
-            regs: [0; 32],
+            regs: [0; 256],
             pc: boot,
             next: boot,
             jumped: false,
-            last_rd: 0,
-            load_rd: 0,
+            last_rd: SINK,
+            load_rd: SINK,
             load_granted: 0,
             time: 0,
             line: NO_LINE,
+            ahead: NO_LINE,
             access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
             pending: Pending::Nothing,
             instructions: 0,
@@ -180,12 +188,12 @@ impl Core {
 
     /// Value of register `r`.
     pub fn x(&self, r: u8) -> u32 {
-        self.regs[usize::from(r & 31)]
+        self.regs[usize::from(r)]
     }
 
     /// Sets register `r`, as a loader would.
     pub fn set_x(&mut self, r: u8, value: u32) {
-        self.set(r, value);
+        self.set(if r == 0 { SINK } else { r }, value);
     }
 
     /// Instructions retired.
@@ -229,17 +237,29 @@ impl Core {
                     return Stop::Fetch(pc & !15);
                 }
                 self.line = pc >> 4;
+                self.ahead = NO_LINE;
             }
-            let Some(&slot) = program.slot(pc) else {
+            if !WATCH {
+                self.run_ahead(program, lines, horizon);
+            }
+            let pc = self.pc;
+            let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
-            if slot.straddles {
-                if !lines.present((pc & !15).wrapping_add(16)) {
-                    return Stop::Fetch((pc & !15).wrapping_add(16));
+            if slot.place != Place::Within {
+                let next = (pc & !15).wrapping_add(16);
+                let here = lines.present(next);
+                match slot.place {
+                    Place::Straddles if here => (self.line, self.ahead) = (next >> 4, NO_LINE),
+                    Place::Straddles => return Stop::Fetch(next),
+                    _ if !here && self.ahead != next >> 4 => {
+                        self.ahead = next >> 4;
+                        return Stop::Prefetch(next);
+                    }
+                    _ => {}
                 }
-                self.line = (pc >> 4) + 1;
             }
-            let inst = slot.inst;
+            let inst = &slot.inst;
             let mut cycles = timing::PLAIN;
             if slot.kind >= Kind::JumpReg {
                 match slot.kind {
@@ -272,8 +292,15 @@ impl Core {
                         self.jumped = false;
                         self.line = NO_LINE;
                         cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        if program.slot(self.next).is_some_and(|target| target.straddles) {
+                        if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
                             cycles += timing::STRADDLING_TARGET;
+                        }
+                        if self.ahead != NO_LINE {
+                            let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
+                            if !lines.present(ahead) {
+                                self.retire(SINK, cycles);
+                                return Stop::Abandon(ahead);
+                            }
                         }
                     }
                 }
@@ -293,8 +320,9 @@ impl Core {
                 self.count(EVENT_INSTRUCTION, 1);
                 self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
             }
-            // A jump leaves its register time enough.
-            self.retire(if slot.kind == Kind::Jump { 0 } else { inst.rd }, cycles);
+            // A jump leaves its link register time enough.
+            let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
+            self.retire(if jumps { SINK } else { inst.rd }, cycles);
         }
         Stop::Yield
     }
@@ -316,6 +344,55 @@ impl Core {
         }
     }
 
+    /// Runs what needs little looking around: arithmetic, and jumps between lines that are there. Always leaves one
+    /// instruction to the caller.
+    #[inline(always)]
+    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) {
+        let (slots, mut index) = program.slots_at(self.pc);
+        let (mut time, mut n) = (self.time, 0);
+        while time + timing::BRANCH_TAKEN < horizon {
+            let Some(slot) = slots.get(index) else { break };
+            let len = u32::from(slot.inst.len);
+            match slot.pace {
+                Pace::Straight => {
+                    execute(self, &slot.inst);
+                    self.pc = self.pc.wrapping_add(len);
+                    index += len as usize / 2;
+                    time += timing::PLAIN;
+                    self.last_rd = slot.inst.rd;
+                }
+                Pace::LineEnd => {
+                    let next = (self.pc & !15).wrapping_add(16);
+                    if !lines.present(next) {
+                        break;
+                    }
+                    execute(self, &slot.inst);
+                    self.pc = self.pc.wrapping_add(len);
+                    index += len as usize / 2;
+                    time += timing::PLAIN;
+                    self.last_rd = slot.inst.rd;
+                    self.line = self.pc >> 4;
+                    self.ahead = NO_LINE;
+                }
+                Pace::Jump if self.ahead == NO_LINE && lines.present(self.pc.wrapping_add(slot.inst.imm as u32)) => {
+                    self.next = self.pc.wrapping_add(len);
+                    execute(self, &slot.inst);
+                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    time += if self.jumped { taken } else { timing::PLAIN };
+                    self.jumped = false;
+                    self.last_rd = SINK;
+                    self.pc = self.next;
+                    self.line = self.pc >> 4;
+                    index = program.slots_at(self.pc).1;
+                }
+                Pace::Jump | Pace::Careful => break,
+            }
+            n += 1;
+        }
+        self.time = time;
+        self.instructions += n;
+    }
+
     #[inline(always)]
     fn retire(&mut self, rd: u8, cycles: u64) {
         self.last_rd = rd;
@@ -332,7 +409,7 @@ impl Core {
         self.time = granted;
         self.pc = self.next;
         self.instructions += 1;
-        self.last_rd = 0;
+        self.last_rd = SINK;
         if self.counting != 0 {
             self.count_access(waited);
         }
@@ -341,10 +418,7 @@ impl Core {
             AccessKind::Load(load) => load.extend(raw),
             AccessKind::Amo(_) => raw,
         };
-        if rd == 0 {
-            return;
-        }
-        self.regs[usize::from(rd & 31)] = value;
+        self.regs[usize::from(rd)] = value;
         self.load_rd = rd;
         self.load_granted = granted;
         // What follows a load is known: the next instruction in memory.
@@ -391,15 +465,12 @@ impl Core {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
         self.line = NO_LINE;
-        self.last_rd = 0;
+        self.last_rd = SINK;
         self.time += timing::TRAP;
         Stop::Trap(info)
     }
 
     fn wait_for_jump_register(&mut self, rs1: u8) {
-        if rs1 == 0 {
-            return;
-        }
         let before = self.time;
         if rs1 == self.last_rd {
             // The instruction before left decode one cycle ago.
@@ -418,14 +489,13 @@ impl Core {
 impl Hart for Core {
     #[inline(always)]
     fn x(&self, r: u8) -> u32 {
-        self.regs[usize::from(r & 31)]
+        self.regs[usize::from(r)]
     }
 
     #[inline(always)]
     fn set(&mut self, r: u8, value: u32) {
-        // Register 0 is written and cleared again: cheaper than a branch.
-        self.regs[usize::from(r & 31)] = value;
-        self.regs[0] = 0;
+        // Decoded programs write to `SINK` where register 0 is meant.
+        self.regs[usize::from(r)] = value;
     }
 
     #[inline(always)]

@@ -62,36 +62,36 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         "64!",
         "40:0",
         expect![[r#"
-           6 l2: write 64 at 0x1c400000
-          10 her 0 at 0x1c400000 of 64!
-          40 packet 0 done, stored from 5, her 10
-        inbound.packets 1
-        inbound.bytes 64
-        inbound.done 1
-        inbound.latency_cycles 35
-        inbound.latency_min 35
-        inbound.latency_max 35
-        inbound.first_done_cycle 40
-        inbound.last_done_cycle 40
-    "#]],
+            6    l2: write 64 at 0x1c400000
+            10   her 0 at 0x1c400000 of 64!
+            39   packet 0 done, stored from 5, her 10
+            inbound.packets 1
+            inbound.bytes 64
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
     );
     check(
         4096,
         "1024!",
         "40:0",
         expect![[r#"
-           6 l2: write 1024 at 0x1c400000
-          25 her 0 at 0x1c400000 of 1024!
-          40 packet 0 done, stored from 5, her 25
-        inbound.packets 1
-        inbound.bytes 1024
-        inbound.done 1
-        inbound.latency_cycles 35
-        inbound.latency_min 35
-        inbound.latency_max 35
-        inbound.first_done_cycle 40
-        inbound.last_done_cycle 40
-    "#]],
+            6    l2: write 1024 at 0x1c400000
+            25   her 0 at 0x1c400000 of 1024!
+            39   packet 0 done, stored from 5, her 25
+            inbound.packets 1
+            inbound.bytes 1024
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
     );
 }
 
@@ -102,21 +102,21 @@ fn packets_are_written_one_beat_a_cycle() {
         "64 64 512 512 64+20 64@90!",
         "",
         expect![[r#"
-           6 l2: write 64 at 0x1c400000
-           7 l2: write 64 at 0x1c400040
-           8 l2: write 512 at 0x1c400080
-          10 her 0 at 0x1c400000 of 64
-          11 her 1 at 0x1c400040 of 64
-          16 l2: write 512 at 0x1c400280
-          19 her 2 at 0x1c400080 of 512
-          24 l2: write 64 at 0x1c400480
-          27 her 3 at 0x1c400280 of 512
-          28 her 4 at 0x1c400480 of 64
-          91 l2: write 64 at 0x1c4004c0
-          95 her 5 at 0x1c4004c0 of 64!
-        inbound.packets 6
-        inbound.bytes 1280
-    "#]],
+            6    l2: write 64 at 0x1c400000
+            7    l2: write 64 at 0x1c400040
+            8    l2: write 512 at 0x1c400080
+            10   her 0 at 0x1c400000 of 64
+            11   her 1 at 0x1c400040 of 64
+            16   l2: write 512 at 0x1c400280
+            19   her 2 at 0x1c400080 of 512
+            24   l2: write 64 at 0x1c400480
+            27   her 3 at 0x1c400280 of 512
+            28   her 4 at 0x1c400480 of 64
+            91   l2: write 64 at 0x1c4004c0
+            95   her 5 at 0x1c4004c0 of 64!
+            inbound.packets 6
+            inbound.bytes 1280
+        "#]],
     );
 }
 
@@ -127,15 +127,15 @@ fn a_packet_above_a_page_is_written_in_bursts() {
         "64 9000!",
         "",
         expect![[r#"
-           6 l2: write 64 at 0x1c400000
-           7 l2: write 4032 at 0x1c400040
-          10 her 0 at 0x1c400000 of 64
-          70 l2: write 4096 at 0x1c401000
-         134 l2: write 872 at 0x1c402000
-         151 her 1 at 0x1c400040 of 9000!
-        inbound.packets 2
-        inbound.bytes 9064
-    "#]],
+            6    l2: write 64 at 0x1c400000
+            7    l2: write 4032 at 0x1c400040
+            10   her 0 at 0x1c400000 of 64
+            70   l2: write 4096 at 0x1c401000
+            134  l2: write 872 at 0x1c402000
+            151  her 1 at 0x1c400040 of 9000!
+            inbound.packets 2
+            inbound.bytes 9064
+        "#]],
     );
 }
 
@@ -146,26 +146,26 @@ fn a_full_ring_waits_for_its_oldest_packet() {
         "100 64 64 10!",
         "40:128 50:0",
         expect![[r#"
-           6 l2: write 100 at 0x1c400000
-           8 l2: write 64 at 0x1c400080
-           9 l2: write 64 at 0x1c4000c0
-          11 her 0 at 0x1c400000 of 100
-          12 her 1 at 0x1c400080 of 64
-          13 her 2 at 0x1c4000c0 of 64
-          40 packet 1 done, stored from 6, her 12
-          50 packet 0 done, stored from 5, her 11
-          52 l2: write 10 at 0x1c400000
-          56 her 3 at 0x1c400000 of 10!
-        inbound.packets 4
-        inbound.bytes 238
-        inbound.stall_cycles 43
-        inbound.done 2
-        inbound.latency_cycles 79
-        inbound.latency_min 34
-        inbound.latency_max 45
-        inbound.first_done_cycle 40
-        inbound.last_done_cycle 50
-    "#]],
+            6    l2: write 100 at 0x1c400000
+            8    l2: write 64 at 0x1c400080
+            9    l2: write 64 at 0x1c4000c0
+            11   her 0 at 0x1c400000 of 100
+            12   her 1 at 0x1c400080 of 64
+            13   her 2 at 0x1c4000c0 of 64
+            39   packet 1 done, stored from 6, her 12
+            49   packet 0 done, stored from 5, her 11
+            51   l2: write 10 at 0x1c400000
+            55   her 3 at 0x1c400000 of 10!
+            inbound.packets 4
+            inbound.bytes 238
+            inbound.stall_cycles 42
+            inbound.done 2
+            inbound.latency_cycles 77
+            inbound.latency_min 33
+            inbound.latency_max 44
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 49
+        "#]],
     );
 }
 
@@ -176,13 +176,13 @@ fn what_never_fits_is_dropped() {
         "0 40000 20000 64!",
         "",
         expect![[r#"
-           9 l2: write 64 at 0x1c400000
-          13 her 3 at 0x1c400000 of 64!
-        inbound.packets 1
-        inbound.bytes 64
-        inbound.dropped_empty 1
-        inbound.dropped_too_large 1
-        inbound.dropped_transfer_too_large 1
-    "#]],
+            9    l2: write 64 at 0x1c400000
+            13   her 3 at 0x1c400000 of 64!
+            inbound.packets 1
+            inbound.bytes 64
+            inbound.dropped_empty 1
+            inbound.dropped_too_large 1
+            inbound.dropped_transfer_too_large 1
+        "#]],
     );
 }

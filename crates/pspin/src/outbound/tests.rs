@@ -1,0 +1,222 @@
+use super::*;
+use crate::nhi::NhiMap;
+use crate::testing::{TestMemory, command, id, params};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use testkit::{Bench, bench};
+
+/// Cycle, flow, address, length; the destination is 9.
+type Send = (Cycle, u32, u32, u32);
+
+fn set(bench: &mut Bench, cycles_per_beat: u32, script: &[Send], egress: impl Egress + 'static) {
+    let commands = script.iter().enumerate().map(|(core, &(cycle, fid, addr, left))| {
+        (cycle, command(id(core), CommandTarget::NicSend, &[9, fid, addr, 0, left]))
+    });
+    let params = params();
+    let l2 = TestMemory::add(bench, "l2", 3);
+    let l1s = ["l1[0]", "l1[1]", "l1[2]", "l1[3]"].map(|name| TestMemory::add(bench, name, 1));
+    let ports = OutboundPorts {
+        commands: bench.input("commands", 8, commands.collect()),
+        responses: bench.output("response", 2, |_| true, |response: &CommandResponse| response.id.core.to_string()),
+        nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into()),
+    };
+    let params = OutboundParams { cycles_per_beat, ..params.outbound };
+    let trace = bench.tracer("outbound");
+    bench.add("outbound", Outbound::new(params, ports, Box::new(egress), trace));
+}
+
+fn check(cycles_per_beat: u32, script: &[Send], want: Expect) {
+    let log = bench(1_000, |bench| {
+        let log = bench.log.clone();
+        let egress = move |out: Departure| {
+            let text: String = out.bytes.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+            log.note(out.cycle, format!("packet of {}, {} bytes: {text}", out.cause.0, out.bytes.len()));
+        };
+        set(bench, cycles_per_beat, script, egress);
+        bench.log_counters();
+    });
+    want.assert_eq(&log);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What leaves is what was to be sent, in order within each command.
+    #[test]
+    fn every_byte_leaves(
+        script in prop::collection::vec((0u64..100, 0u32..2, 0x1c40_0000u32..0x1c40_2000, 1u32..2049), 1..8),
+        cycles_per_beat in 0u32..4,
+    ) {
+        let mut cycle = 1;
+        let script: Vec<Send> = script.iter().map(|&(wait, fid, addr, size)| {
+            cycle += wait;
+            // A put may take several packets.
+            (cycle, fid, addr, size * (1 + 4 * fid))
+        }).collect();
+        let sent = Rc::new(RefCell::new(Vec::new()));
+        bench(100_000, |bench| {
+            sent.borrow_mut().clear();
+            let sent = sent.clone();
+            set(bench, cycles_per_beat, &script, move |out: Departure| sent.borrow_mut().push(out));
+        });
+        for (core, &(_, fid, addr, size)) in script.iter().enumerate() {
+            let of_command = sent.borrow().iter().filter(|out| out.cause.0 == core as u64).cloned().collect::<Vec<_>>();
+            let header = 32 * fid as usize;
+            prop_assert!(of_command.iter().all(|out| out.bytes.len() <= 2048 && out.fid == fid && out.nid == 9));
+            prop_assert_eq!(of_command.len() as u32, size.div_ceil(2048 - header as u32));
+            let payload: Vec<u8> = of_command.iter().flat_map(|out| out.bytes[header..].to_vec()).collect();
+            prop_assert_eq!(payload, (addr..addr + size).map(|addr| addr as u8).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_packet_leaves_with_its_last_beat() {
+    check(
+        0,
+        &[(10, 0, 0x1c40_0000, 64)],
+        expect![[r#"
+            11   l2: read 64 at 0x1c400000
+            14   packet of 0, 64 bytes: 000102030405060708090a0b
+            15   response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 64
+            outbound.first_packet_cycle 14
+            outbound.last_packet_cycle 14
+        "#]],
+    );
+    check(
+        0,
+        &[(10, 0, 0x1c40_0000, 1024)],
+        expect![[r#"
+            11   l2: read 1024 at 0x1c400000
+            29   packet of 0, 1024 bytes: 000102030405060708090a0b
+            30   response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 1024
+            outbound.first_packet_cycle 29
+            outbound.last_packet_cycle 29
+        "#]],
+    );
+    check(
+        0,
+        &[(10, 0, 0x1040_4400, 64)],
+        expect![[r#"
+            11   l1[1]: read 64 at 0x10404400
+            12   packet of 0, 64 bytes: 000102030405060708090a0b
+            13   response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 64
+            outbound.first_packet_cycle 12
+            outbound.last_packet_cycle 12
+        "#]],
+    );
+}
+
+#[test]
+fn the_alias_of_an_l1_is_that_l1() {
+    check(
+        0,
+        &[(10, 0, 0x1050_4400, 8)],
+        expect![[r#"
+        11   l1[1]: read 8 at 0x10404400
+        12   packet of 0, 8 bytes: 0001020304050607
+        13   response 0
+        outbound.commands 1
+        outbound.packets 1
+        outbound.bytes 8
+        outbound.first_packet_cycle 12
+        outbound.last_packet_cycle 12
+    "#]],
+    );
+}
+
+#[test]
+fn an_unaligned_packet_across_a_page_is_read_in_two_bursts() {
+    check(
+        0,
+        &[(10, 0, 0x1c40_0ff1, 40)],
+        expect![[r#"
+            11   l2: read 15 at 0x1c400ff1
+            12   l2: read 25 at 0x1c401000
+            15   packet of 0, 40 bytes: f1f2f3f4f5f6f7f8f9fafbfc
+            16   response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 40
+            outbound.first_packet_cycle 15
+            outbound.last_packet_cycle 15
+        "#]],
+    );
+}
+
+#[test]
+fn an_rdma_put_is_cut_into_packets_with_headers() {
+    check(
+        0,
+        &[(10, 5, 0x1c40_0000, 4040), (11, 0, 0x1c40_2000, 64)],
+        expect![[r#"
+            11   l2: read 2016 at 0x1c400000
+            12   l2: read 2016 at 0x1c4007e0
+            13   l2: read 64 at 0x1c402000
+            14   l2: read 8 at 0x1c400fc0
+            45   packet of 0, 2048 bytes: 090000000500000000000000
+            77   packet of 0, 2048 bytes: 090000000500000000000000
+            78   packet of 1, 64 bytes: 000102030405060708090a0b
+            79   packet of 0, 40 bytes: 090000000500000000000000
+            79   response 1
+            80   response 0
+            outbound.commands 2
+            outbound.packets 4
+            outbound.bytes 4200
+            outbound.first_packet_cycle 45
+            outbound.last_packet_cycle 79
+        "#]],
+    );
+}
+
+#[test]
+fn the_wire_paces_packets() {
+    check(
+        2,
+        &[(10, 0, 0x1c40_0000, 256), (10, 0, 0x1c40_0000, 63), (10, 0, 0x1c40_0000, 64)],
+        expect![[r#"
+            11   l2: read 256 at 0x1c400000
+            12   l2: read 63 at 0x1c400000
+            13   l2: read 64 at 0x1c400000
+            17   packet of 0, 256 bytes: 000102030405060708090a0b
+            18   response 0
+            25   packet of 1, 63 bytes: 000102030405060708090a0b
+            26   packet of 2, 64 bytes: 000102030405060708090a0b
+            26   response 1
+            27   response 2
+            outbound.commands 3
+            outbound.packets 3
+            outbound.bytes 383
+            outbound.first_packet_cycle 17
+            outbound.last_packet_cycle 26
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_sent_ends_at_once() {
+    let script = [(10, 0, 0x1c40_0000, 0), (10, 0, 0x1c40_0000, 2049), (10, 5, 0x1c7f_ffff, 2), (11, 0, 64, 64)];
+    check(
+        0,
+        &script,
+        expect![[r#"
+            11   response 0
+            12   response 1
+            13   response 2
+            14   response 3
+            outbound.commands 4
+            outbound.faults 4
+        "#]],
+    );
+}
