@@ -25,7 +25,9 @@ def _command_line() -> str:
     parts = [_NOTE, "# The command line\n"]
     for path, command in _commands(cli, "spinet"):
         # A page of fixed width, whatever the terminal of whoever makes it.
-        context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+        context = click.Context(
+            command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"]
+        )
         parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 

@@ -145,9 +145,11 @@ def _exit_code(summary: dict[str, Any]) -> int:
     ended = summary["ended"]
     if ended["reason"] == "complete":
         return 0
+    # The text tells of one core; several are listed.
     where = [
         f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
         for core in ended["cores"][:8]
+        if len(ended["cores"]) > 1
     ]
     more = len(ended["cores"]) - 8
     text = "".join(where) + (f"\n  and {more} more cores" if more > 0 else "")

@@ -38,7 +38,7 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
         for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
             for block in part(summary):
                 console.print()
-                console.print(block)
+                console.print(block, soft_wrap=isinstance(block, str))
         console.print()
         console.print(_footer(summary))
     for line in printed.get().splitlines():
@@ -213,7 +213,7 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
     ended = summary["ended"]
     if ended["reason"] == "complete":
         return
-    left = f"{_count(ended['unfinished_packets'])} packets and {_count(ended['open_messages'])} messages are unfinished"
+    left = f"packets {_count(ended['unfinished_packets'])}, messages {_count(ended['open_messages'])}"
     cores = [
         (f"{core['cluster']}.{core['core']}", core["stage"] or "-", core["place"] or core["pc"], core["waiting_for"])
         for core in ended["cores"]
