@@ -1,8 +1,9 @@
 //! Runs an ELF file on generated traffic and prints how many instructions its cores executed: something small to put
 //! under a profiler. `run_elf FILE.elf udp:size=64,count=100`
 
-use spinet::experiment::{Checked, Format};
+use spinet::experiment::Checked;
 use spinet::run::{Run, Wanted};
+use spinet::toml_text::Format;
 use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
@@ -20,6 +21,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let counters = summary["counters"].as_object().into_iter().flatten();
     let instructions: u64 =
         counters.filter(|(path, _)| path.ends_with(".instructions")).filter_map(|(_, count)| count.as_u64()).sum();
-    println!("{instructions} instructions, {} cycles", run.cycles().0);
+    println!("{instructions} instructions, {} cycles", run.cycles());
     Ok(())
 }
