@@ -144,7 +144,7 @@ fn a_program_that_never_gets_ready_is_reported() {
     let program = support::elf(
         0x1d00_0080,
         &[(0x1d00_0080, &[support::asm("jal", 0, 0, 0, 0); 2])],
-        &[("_start", 0x1d00_0080), ("a_ph", 0x1d00_0080)],
+        &[("_start", 0x1d00_0080), ("a_ph", 0x1d00_0084)],
     );
     std::fs::write(folder.join("nic.elf"), program).unwrap();
     let experiment = "program = 'nic.elf'\nstall_limit = '20 us'\ntraffic = 'udp:count=2'\n[[context]]\n";
