@@ -60,6 +60,7 @@ pub struct CoreSummary {
     pub core: u32,
     pub pc: String,
     pub place: String,
+    pub line: Option<String>,
     pub waiting_for: &'static str,
     pub stage: Option<&'static str>,
     pub frame: Option<u64>,
@@ -490,7 +491,8 @@ impl Run {
     fn ended_text(&self, unfinished: u64, open: u64, cores: &[CoreSummary]) -> String {
         let experiment = &self.checked.experiment;
         let place = cores.first().map_or_else(String::new, |core| {
-            format!("; core {}.{} {} at {}", core.cluster, core.core, core.waiting_for, core.place)
+            let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
         });
         let messages = if open > 0 { format!("; {open} messages have not ended") } else { String::new() };
         match self.ended {
@@ -502,7 +504,7 @@ impl Run {
             }
             Some(Ended::Stalled) => {
                 let limit = experiment.stall_limit;
-                format!("nothing has happened to {unfinished} unfinished packets for {limit}{place}{messages}")
+                format!("{unfinished} packets are unfinished and nothing has come of them for {limit}{place}{messages}")
             }
             Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
         }
