@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -54,7 +55,8 @@ def _readme() -> str:
     shown = re.search(r"^spinet (run .*) -o \w+$", text, flags=re.MULTILINE)
     assert shown is not None, "README.md shows no run"
     command = [sys.executable, "-m", "spinet.cli", *shlex.split(shown[1])]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    wide = {**os.environ, "COLUMNS": "100"}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=wide).stdout
     report, _, _footer = printed.partition("\n\nDigest ")
     return re.sub(r"(?<=```text\n).*?(?=```)", lambda _: report + "\n", text, count=1, flags=re.DOTALL)
 

@@ -34,7 +34,7 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     columns = min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
     console = Console(width=columns, highlight=False, markup=False)
     with console.capture() as printed:
-        console.print(_headline(summary, title))
+        console.print(_headline(summary, title), soft_wrap=True)
         for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
             for block in part(summary):
                 console.print()
