@@ -33,7 +33,7 @@ demo: $(VENV)/.native ## run real packets through C handlers and show what happe
 	@echo 'Look at  $(DEMO)/ping_pong/out.pcapng       what the NIC sent (tcpdump -r, Wireshark)'
 	@echo '         $(DEMO)/ping_pong/packets.parquet  one row a packet: when it passed each stage, where it ran, what it cost'
 	@echo '         $(DEMO)/filter/host/               what the handlers wrote to host memory'
-	@echo '         sdk/examples/ping_pong.c          the handler; docs/guides/first-handler.md tells how to write your own'
+	@echo '         sdk/examples/ping_pong.c              the handler; docs/guides/first-handler.md tells how to write your own'
 
 .PHONY: setup
 setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
