@@ -95,6 +95,10 @@ fmt: $(VENV)/.deps ## put all Rust and Python into shape
 bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 	@python benches/run.py
 
+.PHONY: bench-micro
+bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
+	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro
+
 ##@ Housekeeping
 
 .PHONY: clean
