@@ -74,7 +74,7 @@ lint-tidy:
 docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
 	@python docs/generate.py
 docs-rust: $(VENV)/.deps
-	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked
 
 .PHONY: fuzz
 fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
