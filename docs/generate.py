@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
 from spinet import _core
 from spinet.cli import cli
 
@@ -47,8 +46,8 @@ def _packet_table() -> str:
         _NOTE,
         "# packets.parquet",
         "",
-        "One row a packet, in the order in which packets were finished. Times are picoseconds since reset; a time is null",
-        "if the packet never came there.",
+        "One row a packet, in the order in which packets were finished. Times are picoseconds since reset; a time is",
+        "null if the packet never came there.",
         "",
         "| column | type | meaning |",
         "|---|---|---|",

@@ -77,21 +77,39 @@ def drawing() -> str:
     """The whole picture."""
     parts = [
         frame(16, 16, 196, 488, "you write", SAND, SAND_LINE),
-        Box(x=34, y=56, w=160, h=92, title="handlers in C", lines=("header, payload,", "completion"), line=SAND_LINE).svg(),
+        Box(
+            x=34, y=56, w=160, h=92, title="handlers in C", lines=("header, payload,", "completion"), line=SAND_LINE
+        ).svg(),
         Box(x=34, y=206, w=160, h=74, title="traffic", lines=("pcap, pcapng", "or generated"), line=SAND_LINE).svg(),
         Box(x=34, y=332, w=160, h=60, title="match, message", lines=("udp.dst_port == 53",), line=SAND_LINE).svg(),
         Box(x=34, y=424, w=160, h=60, title="a card", lines=("presets/pspin.toml",), line=SAND_LINE).svg(),
         frame(256, 16, 520, 488, "the card, simulated to the cycle: PsPIN", GREEN, GREEN_LINE),
         Box(x=276, y=206, w=112, h=74, title="inbound", lines=("packet buffer,", "requests"), line=GREEN_LINE).svg(),
-        Box(x=420, y=206, w=130, h=74, title="scheduler", lines=("message queues,", "dispatcher"), line=GREEN_LINE).svg(),
+        Box(
+            x=420, y=206, w=130, h=74, title="scheduler", lines=("message queues,", "dispatcher"), line=GREEN_LINE
+        ).svg(),
         *(cluster(276 + 122 * i, 56, i) for i in range(4)),
-        Box(x=582, y=206, w=172, h=74, title="program memory", lines=("the ELF file: runtime", "and handlers"), line=GREEN_LINE).svg(),
-        Box(x=276, y=332, w=236, h=60, title="commands", lines=("send, copy to host, write to host",), line=GREEN_LINE).svg(),
-        Box(x=276, y=424, w=236, h=60, title="L2: packets, handler data", lines=("4 MiB + 4 MiB",), line=GREEN_LINE).svg(),
+        Box(
+            x=582,
+            y=206,
+            w=172,
+            h=74,
+            title="program memory",
+            lines=("the ELF file: runtime", "and handlers"),
+            line=GREEN_LINE,
+        ).svg(),
+        Box(
+            x=276, y=332, w=236, h=60, title="commands", lines=("send, copy to host, write to host",), line=GREEN_LINE
+        ).svg(),
+        Box(
+            x=276, y=424, w=236, h=60, title="L2: packets, handler data", lines=("4 MiB + 4 MiB",), line=GREEN_LINE
+        ).svg(),
         Box(x=582, y=332, w=172, h=60, title="outbound", lines=("packets to the wire",), line=GREEN_LINE).svg(),
         Box(x=582, y=424, w=172, h=60, title="PCIe", lines=("off-cluster DMA",), line=GREEN_LINE).svg(),
         frame(820, 16, 124, 488, "you get", BLUE, BLUE_LINE),
-        Box(x=832, y=56, w=100, h=92, title="summary", lines=("latency, HPUs,", "cycles, faults"), line=BLUE_LINE).svg(),
+        Box(
+            x=832, y=56, w=100, h=92, title="summary", lines=("latency, HPUs,", "cycles, faults"), line=BLUE_LINE
+        ).svg(),
         Box(x=832, y=206, w=100, h=74, title="packets", lines=("one row each", ".parquet"), line=BLUE_LINE).svg(),
         Box(x=832, y=332, w=100, h=60, title="out.pcapng", lines=("what it sent",), line=BLUE_LINE).svg(),
         Box(x=832, y=424, w=100, h=60, title="host/", lines=("its memory",), line=BLUE_LINE).svg(),

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -11,6 +13,14 @@ BAD_INPUT = 2
 UNFINISHED = 2
 OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+
+class NoSuchCommand(click.ClickException):
+    """A command that does not exist."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"there is no command {name}")
+        self.hint = _near(name, known) or "spinet --help lists the commands"
 
 
 def report(error: BaseException) -> int:
@@ -23,6 +33,11 @@ def report(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         click.echo("stopped; nothing was written", err=True)
         return INTERRUPTED
+    if isinstance(error, click.NoSuchOption):
+        context = error.ctx
+        known = [name for option in context.command.params for name in option.opts] if context else []
+        complain(f"there is no option {error.option_name}", hint=_near(error.option_name, known) or _usage_hint(error))
+        return BAD_INPUT
     if isinstance(error, click.ClickException):
         complain(_lower_first(error.format_message().rstrip(".")), hint=_usage_hint(error))
         return BAD_INPUT
@@ -61,10 +76,17 @@ def complain(message: str, *, hint: str = "") -> None:
     sys.stderr.flush()
 
 
+def _near(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
 def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
 def _usage_hint(error: click.ClickException) -> str:
+    if isinstance(error, NoSuchCommand):
+        return error.hint
     context = getattr(error, "ctx", None)
     return f"{context.command_path} --help has examples" if context is not None else ""
