@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -244,7 +245,7 @@ def reply_to(request: bytes, packets: list[bytes]) -> bytes:
 
 
 def without_host_choices(packet: bytes) -> bytes:
-    """What two hosts may choose each for itself is blanked: IPv4's identification, flags and checksum, IPv6's flow label."""
+    """Blank what each host chooses for itself: IPv4's identification, flags and so checksum; IPv6's flow label."""
     if frames.parse(packet).ip == 4:
         return packet[:18] + bytes(4) + packet[22:24] + bytes(2) + packet[26:]
     return packet[:15] + bytes(3) + packet[18:]
@@ -264,4 +265,4 @@ def test_empty_is_done_with_every_packet_and_touches_nothing(capture: str) -> No
     assert result.summary["output"]["host_writes"] == 0
     columns = result.columns
     stages = [columns[name] for name in ("arrival_ps", "stored_ps", "her_ps", "start_ps", "end_ps", "done_ps")]
-    assert all((earlier <= later).all() for earlier, later in zip(stages, stages[1:], strict=False))
+    assert all((earlier <= later).all() for earlier, later in pairwise(stages))
