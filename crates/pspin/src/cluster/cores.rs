@@ -249,7 +249,7 @@ impl Cluster {
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.cores[i].core.complete(&self.program.borrow(), granted, raw);
+        self.cores[i].core.complete(&self.program, granted, raw);
         self.advance(i, now);
     }
 
@@ -258,7 +258,7 @@ impl Cluster {
         let horizon = now + if self.run_ahead < MOST_RUN_AHEAD && self.icache.refilling() { 1 } else { self.run_ahead };
         loop {
             let hpu_core = &mut self.cores[i];
-            let stop = hpu_core.core.run(&self.program.borrow(), &self.icache, horizon);
+            let stop = hpu_core.core.run(&self.program, &self.icache, horizon);
             let time = hpu_core.core.time();
             let (wait, at) = match stop {
                 Stop::Access => (Wait::Access, time + 1),

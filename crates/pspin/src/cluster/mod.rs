@@ -100,7 +100,7 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    program: Rc<RefCell<Program>>,
+    program: Rc<Program>,
     /// Cycles that a core may run ahead of the others when no line is coming.
     run_ahead: u64,
     ports: ClusterPorts,
@@ -142,7 +142,7 @@ impl Cluster {
     pub fn new(
         id: u32,
         params: &PspinParams,
-        program: Rc<RefCell<Program>>,
+        program: Rc<Program>,
         ports: ClusterPorts,
         links: Links,
         console: Rc<RefCell<dyn Console>>,
@@ -152,7 +152,7 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
         // a miss of this cycle could bring one.
-        let fits = program.borrow().used_bytes() <= cluster.icache.bytes as usize;
+        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
         let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
         Cluster {
             id,
