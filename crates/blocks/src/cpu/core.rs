@@ -376,7 +376,7 @@ impl Core {
                     stop = Some(Stop::Access);
                     break;
                 }
-                Pace::Jump if self.jumped => {
+                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
                     (at, last_rd) = (program.position(self.next), SINK);
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
@@ -406,11 +406,12 @@ impl Core {
                 }
                 there
             }
-            Pace::Jump if self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32)) => {
+            Pace::Jump | Pace::JumpLineEnd => {
+                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
                 (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
-                true
+                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
             }
-            _ => false,
+            Pace::Straight | Pace::Memory | Pace::Careful => false,
         }
     }
 

@@ -47,12 +47,14 @@ pub enum Pace {
     Straight,
     /// An access to memory, all else as with [`Pace::Straight`].
     Memory,
-    /// As [`Pace::Straight`], but the next instruction needs another line.
+    /// As [`Pace::Straight`], but it or the next instruction needs the next line.
     LineEnd,
-    /// As [`Pace::Memory`], but the next instruction needs another line.
+    /// As [`Pace::Memory`], but it or the next instruction needs the next line.
     MemoryLineEnd,
     /// A branch or jump to a constant distance whose target does not straddle lines.
     Jump,
+    /// The same, but it or the next instruction needs the next line.
+    JumpLineEnd,
     /// All else.
     Careful,
 }
@@ -172,10 +174,11 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
     });
     let pace = match (kind, place) {
         (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
-        (Kind::Alu, Place::Within | Place::End) if plain => Pace::LineEnd,
+        (Kind::Alu, _) if plain => Pace::LineEnd,
         (Kind::Memory, Place::Within) if end < timing::LINE_BYTES => Pace::Memory,
-        (Kind::Memory, Place::Within | Place::End) => Pace::MemoryLineEnd,
+        (Kind::Memory, _) => Pace::MemoryLineEnd,
         (Kind::Branch | Kind::Jump, Place::Within) if !target_straddles => Pace::Jump,
+        (Kind::Branch | Kind::Jump, _) if !target_straddles => Pace::JumpLineEnd,
         _ => Pace::Careful,
     };
     if inst.rd == 0 {

@@ -322,7 +322,9 @@ impl Cluster {
 
     /// Lines have come: who waits for them goes on.
     pub(super) fn take_lines(&mut self, now: Cycle) {
-        while let Some(LineReply { addr }) = self.lines.1.take() {
+        while self.lines.1.is_due(now)
+            && let Some(LineReply { addr }) = self.lines.1.take()
+        {
             self.icache.fill(addr);
             for i in 0..self.cores.len() {
                 let at = match self.cores[i].wait {

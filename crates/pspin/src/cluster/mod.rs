@@ -212,7 +212,9 @@ impl Cluster {
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
     fn take_responses(&mut self, now: Cycle) {
-        while let Some(CommandResponse { id }) = self.ports.responses.take() {
+        while self.ports.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.ports.responses.take()
+        {
             let core = usize::from(id.core);
             let (packet, target) = self.cores[core].hpu.command_done(id.local);
             self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
@@ -224,7 +226,7 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while requests.has_item() && replies.has_room() {
+            while requests.is_due(now) && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
@@ -316,11 +318,11 @@ impl Cluster {
     fn next(&self, now: Cycle) -> Activity {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
-            || self.remotes.0.has_item()
+            || self.remotes.0.is_due(now)
             || self.commanding != 0
             || self.scheduler.is_pressing(self.idle != 0)
-            || self.pe.1.has_item()
-            || self.may_accept()
+            || self.pe.1.is_due(now)
+            || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
         if soon {
             return Activity::Busy;
