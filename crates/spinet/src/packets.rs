@@ -184,7 +184,8 @@ pub struct Window {
     clock: Clock,
     /// Number of the first.
     base: u64,
-    rows: VecDeque<Option<Row>>,
+    /// In boxes: a row is large and moves several times.
+    rows: VecDeque<Option<Box<Row>>>,
     /// Taken from the traffic and not finished.
     pub n_open: u64,
 }
@@ -206,7 +207,7 @@ impl Window {
     }
 
     /// The next packet that the NIC is given; returns the number it will have.
-    pub fn push(&mut self, row: Row) -> u64 {
+    pub fn push(&mut self, row: Box<Row>) -> u64 {
         self.rows.push_back(Some(row));
         self.n_open += 1;
         self.base + self.rows.len() as u64 - 1
@@ -214,11 +215,11 @@ impl Window {
 
     /// The packet of this number, if it is under way.
     pub fn get(&self, packet: u64) -> Option<&Row> {
-        self.rows.get(packet.checked_sub(self.base)? as usize)?.as_ref()
+        self.rows.get(packet.checked_sub(self.base)? as usize)?.as_deref()
     }
 
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
-        self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_mut()
+        self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_deref_mut()
     }
 
     fn remove(&mut self, packet: u64) -> Change {
@@ -229,11 +230,11 @@ impl Window {
             self.rows.pop_front();
             self.base += 1;
         }
-        Change::Finished(Box::new(row))
+        Change::Finished(row)
     }
 
     /// All that are still under way, in order of arrival.
-    pub fn drain(&mut self) -> Vec<Row> {
+    pub fn drain(&mut self) -> Vec<Box<Row>> {
         self.base += self.rows.len() as u64;
         self.n_open = 0;
         self.rows.drain(..).flatten().collect()

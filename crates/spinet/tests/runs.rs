@@ -1,5 +1,7 @@
 //! Whole runs.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use kernel::Mode;
