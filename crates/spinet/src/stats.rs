@@ -179,6 +179,13 @@ impl Stats {
         }
     }
 
+    /// A packet is not finished when the run ends: its handlers have been busy until then.
+    pub fn still_busy(&mut self, row: &Row, at: Cycle) {
+        for task in row.tasks.iter().filter(|task| task.end.is_none()) {
+            self.busy[task.cluster as usize] += task.start.map_or(0, |start| at.saturating_sub(start));
+        }
+    }
+
     /// A packet is finished, or the run is.
     pub fn finish(&mut self, row: &Row) {
         let fate = row.fate();
