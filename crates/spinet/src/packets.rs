@@ -30,7 +30,9 @@ pub struct TaskRow {
     pub dispatched: Option<Cycle>,
     /// The cluster took it and asked for the copy to L1.
     pub accepted: Option<Cycle>,
-    /// An HPU took it, the packet being in L1.
+    /// The packet was in L1.
+    pub copied: Option<Cycle>,
+    /// An HPU took it.
     pub assigned: Option<Cycle>,
     /// The core read the handler's address.
     pub start: Option<Cycle>,
@@ -75,6 +77,8 @@ pub struct Row {
     pub tasks: [TaskRow; N_STAGES],
     /// Commands by target: host DMA, NIC outbound, HostDirect.
     pub commands: [u32; 3],
+    /// Of these, those that move bytes to host memory.
+    pub host_writes: u32,
     /// Commands whose address nothing answered at.
     pub faults: u32,
     /// Packets that its handlers sent.
@@ -100,7 +104,7 @@ pub enum Fate {
     Trapped,
     /// Its handlers sent packets.
     Sent,
-    /// Its handlers used host memory.
+    /// Its handlers wrote to host memory.
     ToHost,
     /// Both.
     SentAndToHost,
@@ -118,7 +122,7 @@ impl Row {
     /// What became of it.
     pub fn fate(&self) -> Fate {
         let is_sent = self.sent_packets > 0;
-        let to_host = self.commands[0] + self.commands[2] > 0;
+        let to_host = self.host_writes > 0;
         match () {
             _ if self.dropped.is_some() => Fate::Dropped,
             _ if self.done.is_none() => Fate::Unfinished,
@@ -142,6 +146,7 @@ impl Row {
             _ => 0,
         };
         let (dispatched, accepted, assigned) = (payload.dispatched?, payload.accepted?, payload.assigned?);
+        let copied = payload.copied.unwrap_or(accepted);
         // Without a handler nothing runs between assignment and feedback.
         let start = payload.start.unwrap_or(assigned);
         let end = payload.end.unwrap_or(start);
@@ -154,8 +159,8 @@ impl Row {
             span(her, sent).saturating_sub(in_header),
             in_header,
             span(sent, accepted),
-            span(accepted, assigned),
-            span(assigned, start),
+            span(accepted, copied),
+            span(copied, start),
             span(start, end),
             span(end, task_done),
             span(task_done, after),
@@ -269,6 +274,7 @@ impl Window {
             row.her = Some(at);
         } else if is(&ev::COMMAND_ISSUED) {
             row.commands[value(2) as usize] += 1;
+            row.host_writes += value(3) as u32;
         } else if is(&ev::COMMAND_FAULT) {
             row.faults += 1;
         } else if is(&ev::PACKET_SENT) {
@@ -283,6 +289,8 @@ impl Window {
             task.cluster = value(2) as u32;
         } else if is(&ev::TASK_ACCEPTED) {
             row.tasks[value(1) as usize].accepted = Some(at);
+        } else if is(&ev::TASK_COPIED) {
+            row.tasks[value(1) as usize].copied = Some(at);
         } else if is(&ev::TASK_ASSIGNED) {
             let task = &mut row.tasks[value(1) as usize];
             task.assigned = Some(at);

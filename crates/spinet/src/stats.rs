@@ -135,7 +135,7 @@ pub struct Stats {
     pub ordinary: Traffic,
     /// By fate.
     pub fates: [u64; Fate::NAMES.len()],
-    /// Packets whose handlers used host memory.
+    /// Packets whose handlers wrote to host memory.
     pub to_host: u64,
     /// Packets whose handlers sent packets.
     pub sent: u64,
@@ -194,7 +194,7 @@ impl Stats {
             self.dropped[reason as usize] += 1;
             return;
         }
-        self.to_host += u64::from(row.commands[0] + row.commands[2] > 0);
+        self.to_host += u64::from(row.host_writes > 0);
         self.sent += u64::from(row.sent_packets > 0);
         self.faults += u64::from(row.faults);
         for (stage, task) in row.tasks.iter().enumerate() {

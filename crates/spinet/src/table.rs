@@ -52,6 +52,7 @@ impl Table {
             ps(payload.sent),
             ps(payload.dispatched),
             ps(payload.accepted),
+            ps(payload.copied),
             ps(payload.assigned),
             ps(payload.start),
             ps(payload.end),
@@ -76,6 +77,7 @@ impl Table {
             row.commands[0].into(),
             row.commands[1].into(),
             row.commands[2].into(),
+            row.host_writes.into(),
             row.faults.into(),
             row.sent_packets.into(),
             row.sent_bytes as i64,
@@ -112,7 +114,8 @@ columns! {
     "task_sent_ps" I64 "payload task sent by the message queues";
     "dispatched_ps" I64 "cluster chosen";
     "accepted_ps" I64 "task accepted by the cluster, copy to L1 asked for";
-    "assigned_ps" I64 "packet in L1 and HPU assigned";
+    "copied_ps" I64 "packet in L1";
+    "assigned_ps" I64 "HPU assigned";
     "start_ps" I64 "payload handler started";
     "end_ps" I64 "payload handler ended";
     "task_done_ps" I64 "commands and transfers of the payload handler done";
@@ -136,6 +139,7 @@ columns! {
     "host_dma_commands" U32 "commands to the off-cluster DMA";
     "send_commands" U32 "commands to the NIC outbound engine";
     "host_direct_commands" U32 "commands to HostDirect";
+    "host_writes" U32 "of these and those to the off-cluster DMA, commands that write to host memory";
     "command_faults" U32 "commands with an address that nothing answers at";
     "sent_packets" U32 "packets that its handlers sent";
     "sent_bytes" U64 "bytes of these";
