@@ -1,7 +1,8 @@
 //! Bounded, typed channels with latency: the only way from one component to another.
 
-use crate::system::{Domain, WiringError};
+use crate::domain::Domain;
 use crate::time::{Cycle, Time};
+use crate::wiring::WiringError;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;

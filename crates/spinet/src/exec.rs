@@ -261,11 +261,15 @@ impl Machine {
     fn linux(&mut self, trap: TrapInfo) -> Option<Outcome> {
         let is_call = matches!(trap.cause, cause::ECALL_USER | cause::ECALL_MACHINE);
         if !is_call {
+            self.core.resume(trap.pc);
             return Some(self.outcome(Verdict::Stopped, None, None));
         }
         let (number, a0, a1, a2) = (self.core.x(17), self.core.x(10), self.core.x(11), self.core.x(12));
         let answer = match number {
-            linux::EXIT | linux::EXIT_GROUP => return Some(self.outcome(Verdict::Exit, None, Some(a0 & 0xff))),
+            linux::EXIT | linux::EXIT_GROUP => {
+                self.core.resume(trap.pc);
+                return Some(self.outcome(Verdict::Exit, None, Some(a0 & 0xff)));
+            }
             linux::WRITE if a0 != 1 && a0 != 2 => linux::EBADF.wrapping_neg(),
             linux::WRITE => match self.read(a1, a2) {
                 Some(bytes) => {

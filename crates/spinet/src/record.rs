@@ -212,7 +212,7 @@ impl Record {
 
     fn send(&mut self, departure: &Departure) {
         let Departure { cycle, nid, fid, bytes, .. } = departure;
-        self.stats.sent(*cycle, bytes.len() as u64);
+        self.stats.left.add(*cycle, bytes.len() as u64);
         self.digest.add(Stream::Out, &[*cycle, u64::from(*nid), u64::from(*fid)], bytes);
         let time_ns = self.clock.edge(*cycle).ns();
         if let Some(out) = &mut self.out

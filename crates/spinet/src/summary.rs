@@ -7,9 +7,9 @@ use crate::histogram::Histogram;
 use crate::packets::{Fate, SPLIT};
 use crate::program::STAGES;
 use crate::run::{Ended, Run};
-use crate::stats::{DROP_REASONS, Range, Traffic};
+use crate::stats::{DROP_REASONS, Flow, Range, Traffic};
 use isa::riscv::cause;
-use kernel::{Clock, Cycle};
+use kernel::Clock;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::capture::CaptureCounts;
@@ -60,6 +60,7 @@ pub struct CoreSummary {
     pub core: u32,
     pub pc: String,
     pub place: String,
+    pub line: Option<String>,
     pub waiting_for: &'static str,
     pub stage: Option<&'static str>,
     pub frame: Option<u64>,
@@ -138,7 +139,25 @@ pub struct LatencySummary {
     pub median: f64,
     pub p99: f64,
     pub max: f64,
-    pub split: serde_json::Map<String, serde_json::Value>,
+    pub split: Split,
+}
+
+/// Parts of a latency, in the order of time.
+#[derive(Clone, Debug)]
+pub struct Split(pub Vec<(&'static str, PartSummary)>);
+
+/// One part of a latency.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+pub struct PartSummary {
+    pub mean: f64,
+    pub p99: f64,
+}
+
+impl Serialize for Split {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, part)| (name, part)))
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -242,10 +261,11 @@ fn range(range: &Range) -> RangeSummary {
     RangeSummary { mean: if count == 0 { 0.0 } else { total as f64 / count as f64 }, min, max, total }
 }
 
-/// Bits by time from the first to the last of `span`; nothing where there is no time between.
-fn gbps(clock: Clock, bytes: u64, span: Option<(Cycle, Cycle)>) -> Option<f64> {
-    let (first, last) = span.filter(|(first, last)| last > first)?;
-    Some(bytes as f64 * 8.0 / ns(clock, (last - first) as f64))
+/// Bits by the time they took: from the first packet to the last, without the last one's own, which takes time after
+/// that. Nothing where there is no time between.
+fn gbps(clock: Clock, flow: Flow) -> Option<f64> {
+    let (first, last) = flow.span.filter(|(first, last)| last > first)?;
+    Some((flow.bytes - flow.last_bytes) as f64 * 8.0 / ns(clock, (last - first) as f64))
 }
 
 fn mean(histogram: &Histogram) -> f64 {
@@ -283,7 +303,7 @@ impl Run {
         let name = |context: usize| self.placed[context].name.clone();
         let n_cores = u64::from(self.checked.nic.cluster.n_cores);
         // HPUs could be busy from the first packet on.
-        let elapsed = cycles.saturating_sub(stats.stored.map_or(cycles, |(first, _)| first));
+        let elapsed = cycles.saturating_sub(stats.stored.span.map_or(cycles, |(first, _)| first));
         let feed = record.feed.as_ref();
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -297,7 +317,7 @@ impl Run {
                 matched_bytes: matched.bytes,
                 ordinary: stats.ordinary.packets,
                 ordinary_bytes: stats.ordinary.bytes,
-                done: stats.done.packets,
+                done: stats.ended.packets,
                 to_host: stats.to_host,
                 sent: stats.sent,
                 consumed: fate(Fate::Consumed),
@@ -307,8 +327,8 @@ impl Run {
                 dropped_by_reason: DROP_REASONS.into_iter().zip(stats.dropped).collect(),
             },
             output: OutputSummary {
-                packets: stats.out.packets,
-                bytes: stats.out.bytes,
+                packets: stats.left.packets,
+                bytes: stats.left.bytes,
                 host_writes: stats.host_writes.packets,
                 host_write_bytes: stats.host_writes.bytes,
                 host_reads: stats.host_reads.packets,
@@ -317,12 +337,13 @@ impl Run {
             },
             contexts: self.context_summaries(),
             throughput: ThroughputSummary {
-                in_gbps: gbps(clock, stats.stored_bytes, stats.stored),
-                out_gbps: gbps(clock, stats.out.bytes, stats.left),
+                in_gbps: gbps(clock, stats.stored),
+                out_gbps: gbps(clock, stats.left),
                 done_packets_per_s: stats
                     .ended
+                    .span
                     .filter(|(first, last)| last > first)
-                    .map(|(first, last)| (stats.done.packets - 1) as f64 / ns(clock, (last - first) as f64) * 1e9),
+                    .map(|(first, last)| (stats.ended.packets - 1) as f64 / ns(clock, (last - first) as f64) * 1e9),
             },
             latency_ns: (stats.latency.count() > 0).then(|| LatencySummary {
                 count: stats.latency.count(),
@@ -331,14 +352,16 @@ impl Run {
                 median: ns(clock, stats.latency.percentile(50) as f64),
                 p99: ns(clock, stats.latency.percentile(99) as f64),
                 max: ns(clock, stats.latency.max() as f64),
-                split: SPLIT
-                    .iter()
-                    .zip(&stats.split)
-                    .map(|(name, part)| {
-                        let (mean, p99) = (ns(clock, mean(part)), ns(clock, part.percentile(99) as f64));
-                        ((*name).into(), serde_json::json!({ "mean": mean, "p99": p99 }))
-                    })
-                    .collect(),
+                split: Split(
+                    SPLIT
+                        .into_iter()
+                        .zip(&stats.split)
+                        .map(|(name, part)| {
+                            let (mean, p99) = (ns(clock, mean(part)), ns(clock, part.percentile(99) as f64));
+                            (name, PartSummary { mean, p99 })
+                        })
+                        .collect(),
+                ),
             }),
             ingress_wait_ns: (stats.ingress.count() > 0).then(|| WaitSummary {
                 mean: ns(clock, mean(&stats.ingress)),
@@ -468,7 +491,8 @@ impl Run {
     fn ended_text(&self, unfinished: u64, open: u64, cores: &[CoreSummary]) -> String {
         let experiment = &self.checked.experiment;
         let place = cores.first().map_or_else(String::new, |core| {
-            format!("; core {}.{} {} at {}", core.cluster, core.core, core.waiting_for, core.place)
+            let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
         });
         let messages = if open > 0 { format!("; {open} messages have not ended") } else { String::new() };
         match self.ended {
@@ -480,7 +504,7 @@ impl Run {
             }
             Some(Ended::Stalled) => {
                 let limit = experiment.stall_limit;
-                format!("nothing has happened to {unfinished} unfinished packets for {limit}{place}{messages}")
+                format!("{unfinished} packets are unfinished and nothing has come of them for {limit}{place}{messages}")
             }
             Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
         }

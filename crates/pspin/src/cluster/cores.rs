@@ -315,13 +315,13 @@ impl Cluster {
     fn ask_for_line(&mut self, addr: u32, extra: u64) {
         if !self.icache.present(addr) && self.icache.miss(addr) {
             self.totals.line_misses.add(1);
-            self.ports.line_requests.send_late(LineRequest { addr }, extra);
+            self.lines.0.send_late(LineRequest { addr }, extra);
         }
     }
 
     /// Lines have come: who waits for them goes on.
     pub(super) fn take_lines(&mut self, now: Cycle) {
-        while let Some(LineReply { addr }) = self.ports.line_replies.take() {
+        while let Some(LineReply { addr }) = self.lines.1.take() {
             self.icache.fill(addr);
             for i in 0..self.cores.len() {
                 let at = match self.cores[i].wait {

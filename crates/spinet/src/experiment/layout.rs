@@ -79,13 +79,19 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
         };
-        placed.push(PlacedContext { name: name(context), handlers, context: Rc::new(nic_context), host_data });
+        // Reports call it as its user does, or by its handlers where that is clear, or by number.
+        let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));
+        let is_taken = |name: &String| placed.iter().any(|other: &PlacedContext| other.name == *name);
+        let name = given.filter(|name| !is_taken(name)).unwrap_or_else(|| format!("context {index}"));
+        placed.push(PlacedContext { name, handlers, context: Rc::new(nic_context), host_data });
     }
     Ok(placed)
 }
 
+/// What errors call a context.
 fn name(context: &CheckedContext) -> String {
-    context.spec.name.clone().expect("checked contexts have names")
+    let given = context.spec.name.clone().or(context.spec.handler.clone());
+    given.unwrap_or_else(|| context.index.to_string())
 }
 
 fn data(
