@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import spinet.cli
+
 from world import make
 
 EXPECTED = Path(__file__).with_name("cli_errors.txt")

@@ -27,9 +27,7 @@ def without_host_time(summary: Any) -> dict[str, Any]:
 
 
 def run(handler: str, traffic: str, message: str, pacing: str, **more: Any) -> spinet.Result:
-    return spinet.run(
-        program=f"sdk/examples/{handler}.c", traffic=traffic, message=message, pacing=pacing, **more
-    )
+    return spinet.run(program=f"sdk/examples/{handler}.c", traffic=traffic, message=message, pacing=pacing, **more)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1][:16]}")

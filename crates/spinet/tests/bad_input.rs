@@ -135,10 +135,7 @@ fn nics() {
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 9, must be 1 to 8"
         ],
     );
-    check(
-        &set("{ n_clusters = -1 }"),
-        expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be u32"],
-    );
+    check(&set("{ n_clusters = -1 }"), expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be u32"]);
 }
 
 #[test]
