@@ -203,12 +203,13 @@ impl Machine {
                 stop => stop,
             };
             match stop {
-                Stop::Trap(trap) if self.host == Host::LinuxUser => {
-                    if let Some(outcome) = self.linux(trap) {
+                Stop::Trap if self.host == Host::LinuxUser => {
+                    if let Some(outcome) = self.linux(self.core.last_trap()) {
                         return outcome;
                     }
                 }
-                Stop::Trap(trap) => {
+                Stop::Trap => {
+                    let trap = self.core.last_trap();
                     // A handler that is not there traps where it would begin, for ever.
                     let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
                     traps_in_place = if is_stuck { traps_in_place + 1 } else { 0 };

@@ -70,8 +70,8 @@ pub enum Stop {
     /// The core jumps while the line at this address, asked for before, has not come: it must wait for that first, and
     /// for a cycle more, to ask for its own.
     Abandon(u32),
-    /// A trap was taken.
-    Trap(TrapInfo),
+    /// A trap was taken; [`Core::last_trap`] tells more.
+    Trap,
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
     FenceI,
     /// `wfi`: nothing more happens without an interrupt.
@@ -116,6 +116,7 @@ pub struct Core {
     counting: u32,
     events: u64,
     log: Option<InstructionLog>,
+    last_trap: TrapInfo,
     csrs: Csrs,
 }
 
@@ -164,6 +165,7 @@ impl Core {
             counting: 0,
             events: 0,
             log: None,
+            last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             csrs: Csrs::new(profile, hart_id, boot),
         }
     }
@@ -200,6 +202,11 @@ impl Core {
     #[inline]
     pub fn instructions(&self) -> u64 {
         self.instructions
+    }
+
+    /// The last trap that was taken.
+    pub fn last_trap(&self) -> TrapInfo {
+        self.last_trap
     }
 
     /// Current privilege.
@@ -239,8 +246,8 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            if !WATCH {
-                self.run_ahead(program, lines, horizon);
+            if !WATCH && let Some(stop) = self.run_ahead(program, lines, horizon) {
+                return stop;
             }
             let pc = self.pc;
             let Some(slot) = program.slot(pc) else {
@@ -344,53 +351,57 @@ impl Core {
         }
     }
 
-    /// Runs what needs little looking around: arithmetic, and jumps between lines that are there. Always leaves one
-    /// instruction to the caller.
+    /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
+    /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
     #[inline(always)]
-    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) {
+    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
         let (slots, mut index) = program.slots_at(self.pc);
-        let (mut time, mut n) = (self.time, 0);
+        let (mut pc, mut time, mut n, mut last_rd) = (self.pc, self.time, 0, self.last_rd);
+        let mut stop = None;
         while time + timing::BRANCH_TAKEN < horizon {
             let Some(slot) = slots.get(index) else { break };
-            let len = u32::from(slot.inst.len);
+            let next = pc.wrapping_add(u32::from(slot.inst.len));
             match slot.pace {
-                Pace::Straight => {
-                    execute(self, &slot.inst);
-                    self.pc = self.pc.wrapping_add(len);
-                    index += len as usize / 2;
-                    time += timing::PLAIN;
-                    self.last_rd = slot.inst.rd;
+                Pace::Straight | Pace::Memory => {}
+                Pace::LineEnd | Pace::MemoryLineEnd if lines.present((pc & !15).wrapping_add(16)) => {}
+                Pace::Jump if self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32)) => {
+                    (self.pc, self.next) = (pc, next);
                 }
-                Pace::LineEnd => {
-                    let next = (self.pc & !15).wrapping_add(16);
-                    if !lines.present(next) {
-                        break;
-                    }
-                    execute(self, &slot.inst);
-                    self.pc = self.pc.wrapping_add(len);
-                    index += len as usize / 2;
-                    time += timing::PLAIN;
-                    self.last_rd = slot.inst.rd;
-                    self.line = self.pc >> 4;
-                    self.ahead = NO_LINE;
+                _ => break,
+            }
+            execute(self, &slot.inst);
+            if slot.pace == Pace::Straight {
+                (pc, last_rd) = (next, slot.inst.rd);
+                index += usize::from(slot.inst.len / 2);
+                (time, n) = (time + timing::PLAIN, n + 1);
+                continue;
+            }
+            match slot.pace {
+                Pace::Memory | Pace::MemoryLineEnd => {
+                    self.next = next;
+                    stop = Some(Stop::Access);
+                    break;
                 }
-                Pace::Jump if self.ahead == NO_LINE && lines.present(self.pc.wrapping_add(slot.inst.imm as u32)) => {
-                    self.next = self.pc.wrapping_add(len);
-                    execute(self, &slot.inst);
+                Pace::Jump => {
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                     time += if self.jumped { taken } else { timing::PLAIN };
                     self.jumped = false;
-                    self.last_rd = SINK;
-                    self.pc = self.next;
-                    self.line = self.pc >> 4;
-                    index = program.slots_at(self.pc).1;
+                    (pc, last_rd) = (self.next, SINK);
+                    index = program.slots_at(pc).1;
                 }
-                Pace::Jump | Pace::Careful => break,
+                _ => {
+                    (pc, last_rd) = (next, slot.inst.rd);
+                    index += usize::from(slot.inst.len / 2);
+                    time += timing::PLAIN;
+                    self.ahead = NO_LINE;
+                }
             }
             n += 1;
         }
-        self.time = time;
+        self.line = pc >> 4;
+        (self.pc, self.time, self.last_rd) = (pc, time, last_rd);
         self.instructions += n;
+        stop
     }
 
     #[inline(always)]
@@ -467,7 +478,8 @@ impl Core {
         self.line = NO_LINE;
         self.last_rd = SINK;
         self.time += timing::TRAP;
-        Stop::Trap(info)
+        self.last_trap = info;
+        Stop::Trap
     }
 
     fn wait_for_jump_register(&mut self, rs1: u8) {

@@ -47,6 +47,10 @@ pub enum Pace {
     LineEnd,
     /// A branch or jump to a constant distance whose target does not straddle lines.
     Jump,
+    /// An access to memory, all else as with [`Pace::Straight`].
+    Memory,
+    /// The same at the end of a line.
+    MemoryLineEnd,
     /// All else.
     Careful,
 }
@@ -155,6 +159,8 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
     let pace = match (kind, place) {
         (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
         (Kind::Alu, Place::Within | Place::End) if plain => Pace::LineEnd,
+        (Kind::Memory, Place::Within) if end < timing::LINE_BYTES => Pace::Memory,
+        (Kind::Memory, Place::Within | Place::End) => Pace::MemoryLineEnd,
         (Kind::Branch | Kind::Jump, Place::Within) if !target_straddles => Pace::Jump,
         _ => Pace::Careful,
     };

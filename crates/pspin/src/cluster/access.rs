@@ -9,7 +9,7 @@ use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
-use blocks::cpu::{AccessKind, Privilege, Stop};
+use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
 
@@ -102,11 +102,9 @@ impl Cluster {
         if window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 {
             if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
         } else if !self.is_permitted(i, addr) {
-            let stop = self.cores[i].core.fault(now);
+            self.cores[i].core.fault(now);
             self.cores[i].first_part = None;
-            if let Stop::Trap(trap) = stop {
-                self.tell_trap(i, trap);
-            }
+            self.tell_trap(i);
             self.advance(i, now);
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);

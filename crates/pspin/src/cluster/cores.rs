@@ -8,7 +8,7 @@ use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
-use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop, TrapInfo};
+use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -275,8 +275,8 @@ impl Cluster {
                     hpu_core.wait = Wait::Abandoned(addr);
                     return;
                 }
-                Stop::Trap(trap) => {
-                    self.tell_trap(i, trap);
+                Stop::Trap => {
+                    self.tell_trap(i);
                     continue;
                 }
                 Stop::Wait => {
@@ -290,8 +290,9 @@ impl Cluster {
         }
     }
 
-    pub(super) fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
+    pub(super) fn tell_trap(&mut self, i: usize) {
         self.totals.traps.add(1);
+        let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
         if trap.from == Privilege::User
             && let Some(held) = self.cores[i].hpu.task()
