@@ -180,8 +180,9 @@ impl Machine {
             let stop = match stop {
                 Stop::Access => {
                     let access = *self.core.access();
-                    // Memory answers in the cycle after the access left decode.
-                    let granted = self.core.time() + 1;
+                    // Memory answers in the cycle after the access left decode; across two words it is asked twice.
+                    let is_split = access.addr % 4 + access.kind.bytes() > 4;
+                    let granted = self.core.time() + 1 + u64::from(is_split);
                     match self.access(&access) {
                         Answer::Value(raw) => {
                             let program = at.map_or(&self.nothing, |at| &self.memory[at].program);

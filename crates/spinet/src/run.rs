@@ -3,11 +3,11 @@
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
 use crate::feed::{Feed, FeedError, FeedProgress};
-use crate::packets::Table;
 use crate::program::{self, ProgramError};
 use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
+use crate::table::Table;
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
 use pspin::{Boundary, Pspin, PspinError};
 use std::cell::RefCell;
@@ -226,6 +226,7 @@ impl Run {
         }
         let record = &mut *self.record.borrow_mut();
         for row in record.window.drain() {
+            record.stats.still_busy(&row, self.at);
             record.finish(&row);
         }
         if let Some(OutCapture { file, writer, .. }) = record.out.take() {

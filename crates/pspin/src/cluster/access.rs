@@ -197,7 +197,8 @@ impl Cluster {
             }
         }
         if let Some(command) = issued {
-            self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
+            let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
+            self.trace.emit(&COMMAND_ISSUED, granted, &values);
             self.commands[i].push_back(command);
             self.commanding |= 1 << i;
         }

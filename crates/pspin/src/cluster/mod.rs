@@ -253,7 +253,7 @@ impl Cluster {
             return;
         }
         match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
-            Some(Owner::Scheduler) => self.scheduler.packet_copied(),
+            Some(Owner::Scheduler) => self.packet_copied(now),
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
             Some(Owner::Public) | None => {}
         }
