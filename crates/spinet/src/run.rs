@@ -99,6 +99,8 @@ pub struct Run {
     pub(crate) record: SharedRecord,
     pub(crate) feed: FeedProgress,
     pub(crate) ended: Option<Ended>,
+    /// Nothing was left that could happen when the run ended.
+    pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
     pub(crate) restless: Vec<CoreSummary>,
     /// Everything up to this cycle has been lived through.
@@ -151,6 +153,7 @@ impl Run {
             record,
             feed,
             ended: None,
+            is_quiet: false,
             restless: Vec::new(),
             at: 0,
             limit,
@@ -178,6 +181,7 @@ impl Run {
                 return Err(error.into());
             }
             self.ended = self.judge(outcome);
+            self.is_quiet = outcome == Outcome::Quiet;
             let took = slice_begun.elapsed();
             if took < budget / 16 {
                 self.slice = self.slice.saturating_mul(2);

@@ -54,7 +54,7 @@ impl Wait {
             Wait::Pe => "waits for memory outside its cluster",
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",
-            Wait::Forever => "hangs: nothing answers its access",
+            Wait::Forever => "waits for ever: asleep, or nothing answers its access",
         }
     }
 }

@@ -103,6 +103,7 @@ impl Run {
         let record = self.record.borrow();
         let stats = &record.stats;
         let feed = record.feed.as_ref();
+        let counters: BTreeMap<String, u64> = self.nic.counters().into_iter().collect();
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
             digest: record.digest.to_hex(),
@@ -117,6 +118,7 @@ impl Run {
                 host_reads: stats.host_reads.packets,
                 host_read_bytes: stats.host_reads.bytes,
                 command_faults: stats.faults,
+                copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
             throughput: ThroughputSummary {
@@ -142,7 +144,7 @@ impl Run {
                 traffic_start_ns: stats.traffic_start.map(|start| ns(record.clock, start as f64)),
                 clock_mhz: self.checked.nic.clock_mhz,
             },
-            counters: self.nic.counters().into_iter().collect(),
+            counters,
             experiment: self.checked.experiment.clone(),
             wall: self.wall_summary(),
         }
@@ -275,7 +277,11 @@ impl Run {
             }
             Some(Ended::Stalled) => {
                 let limit = experiment.stall_limit;
-                format!("{unfinished} packets are unfinished and nothing has come of them for {limit}{place}{messages}")
+                let what = match self.is_quiet {
+                    true => "nothing can come of them any more".into(),
+                    false => format!("nothing has come of them for {limit}"),
+                };
+                format!("{unfinished} packets are unfinished and {what}{place}{messages}")
             }
             Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
         }

@@ -93,6 +93,7 @@ pub struct OutputSummary {
     pub host_reads: u64,
     pub host_read_bytes: u64,
     pub command_faults: u64,
+    pub copy_faults: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
