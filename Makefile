@@ -46,12 +46,14 @@ test: $(VENV)/.native ## all tests of the gate: Rust, then Python
 	$(STEP) 'cargo-test (models, in Rust)' cargo test --workspace --locked --no-fail-fast || status=$$?
 	$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long' || status=$$?
 	read -r passed failed < <(.ci/count target/log/cargo-test.log target/log/pytest.log)
+	# Which comparison with qemu ran: the recorded one always, the live one where qemu is.
+	sed -n 's/^lockstep:/ /p' target/log/cargo-test.log
 	echo "$$passed passed, $$failed failed"
 	exit $$status
 
 .PHONY: test-long
 test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests
-	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_LONG=1 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
+	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_QEMU=1 SPINET_PROGRAMS=10000 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
 	$(STEP) 'pytest-long' pytest -q
 
 LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy

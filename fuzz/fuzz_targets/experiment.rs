@@ -1,14 +1,23 @@
-//! Any text as an experiment: what is understood can be written down and read again.
+//! Any text as an experiment, in TOML and JSON: an error can be shown, and what is understood can be written and read
+//! again. No file is opened.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use spinet::experiment::Checked;
-use spinet::toml_text::Format;
-use std::path::Path;
+use spinet::experiment::Experiment;
+use spinet::nics::parse_setting;
+use spinet::toml_text::{Format, read, span_of};
 
 fuzz_target!(|text: &str| {
-    if let Ok(checked) = Checked::read(text, "fuzz.toml", Path::new(env!("CARGO_MANIFEST_DIR")), Format::Toml) {
-        let written = serde_json::to_string(&checked.experiment).expect("an experiment is data");
-        Checked::read(&written, "fuzz.json", Path::new(env!("CARGO_MANIFEST_DIR")), Format::Json).expect("what we wrote");
+    for format in [Format::Toml, Format::Json] {
+        match read::<Experiment>(text, "fuzz", format) {
+            Ok(experiment) => {
+                let json = serde_json::to_string(&experiment).expect("experiments are texts and numbers");
+                let again: Experiment = read(&json, "fuzz", Format::Json).expect("what was written can be read");
+                assert_eq!(serde_json::to_string(&again).expect("as before"), json);
+            }
+            Err(error) => drop(error.to_string()),
+        }
     }
+    let _ = span_of(text, &["context", "0", "match"]);
+    let _ = parse_setting(text);
 });

@@ -3,8 +3,9 @@
 use crate::digest::{Digest, Stream};
 use crate::feed::{FeedError, FeedReport};
 use crate::host::Pages;
-use crate::packets::{Change, Fate, Row, Table, Window};
+use crate::packets::{Change, Fate, Row, Window};
 use crate::stats::Stats;
+use crate::table::Table;
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;

@@ -135,7 +135,7 @@ pub struct Stats {
     pub ordinary: Traffic,
     /// By fate.
     pub fates: [u64; Fate::NAMES.len()],
-    /// Packets whose handlers used host memory.
+    /// Packets whose handlers wrote to host memory.
     pub to_host: u64,
     /// Packets whose handlers sent packets.
     pub sent: u64,
@@ -179,6 +179,13 @@ impl Stats {
         }
     }
 
+    /// A packet is not finished when the run ends: its handlers have been busy until then.
+    pub fn still_busy(&mut self, row: &Row, at: Cycle) {
+        for task in row.tasks.iter().filter(|task| task.end.is_none()) {
+            self.busy[task.cluster as usize] += task.start.map_or(0, |start| at.saturating_sub(start));
+        }
+    }
+
     /// A packet is finished, or the run is.
     pub fn finish(&mut self, row: &Row) {
         let fate = row.fate();
@@ -187,7 +194,7 @@ impl Stats {
             self.dropped[reason as usize] += 1;
             return;
         }
-        self.to_host += u64::from(row.commands[0] + row.commands[2] > 0);
+        self.to_host += u64::from(row.host_writes > 0);
         self.sent += u64::from(row.sent_packets > 0);
         self.faults += u64::from(row.faults);
         for (stage, task) in row.tasks.iter().enumerate() {

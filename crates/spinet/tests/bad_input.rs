@@ -1,14 +1,18 @@
 //! What cannot be run says why.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 use spinet::elf::Elf;
-use spinet::experiment::Checked;
+use spinet::exec::{Host, Limits, Machine};
+use spinet::experiment::{Checked, Experiment};
 use spinet::nics;
 use spinet::program;
 use spinet::run::{Run, Wanted};
-use spinet::toml_text::Format;
+use spinet::toml_text::{self, Format};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -345,5 +349,42 @@ fn no_damage_makes_the_reader_panic() {
                 let _ = elf.place(0x1d00_0100);
             }
         }
+    }
+}
+
+#[test]
+fn no_damage_makes_the_plain_machine_panic() {
+    let good = support::nic_program();
+    for at in (0..good.len()).step_by(17) {
+        let mut file = good.clone();
+        file[at] ^= 0x81;
+        if let Ok(elf) = Elf::parse("x.elf".into(), file)
+            && let Ok(mut machine) = Machine::new(elf, Host::LinuxUser)
+        {
+            assert!(machine.run(Limits { instructions: 100, cycles: 10_000 }).instructions <= 100);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), "\\PC|[\\[\\]{}=\"'\n#.,0-9]"), 1..6),
+    ) {
+        let mut text = "program = ['a.c']\nseed = 3\nlimit = '1 ms'\n[nic]\nset = { 'cluster.n_cores' = 4 }\n\
+            [traffic]\nsource = 'udp:size=64'\npacing = 'times:0.5'\n[[context]]\nmatch = 'udp'\nmessage = 'each'\n".to_owned();
+        for (at, with) in edits {
+            let (at, _) = text.char_indices().nth(at.index(text.chars().count())).unwrap();
+            text.replace_range(at..=text[at..].chars().next().map_or(at, |c| at + c.len_utf8() - 1), &with);
+        }
+        match toml_text::read::<Experiment>(&text, "t.toml", Format::Toml) {
+            Ok(experiment) => {
+                let json = serde_json::to_string(&experiment).unwrap();
+                let again: Experiment = toml_text::read(&json, "t.json", Format::Json).unwrap();
+                prop_assert_eq!(again, experiment);
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+        let _ = toml_text::span_of(&text, &["context", "0", "match"]);
     }
 }

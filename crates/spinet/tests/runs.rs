@@ -1,5 +1,7 @@
 //! Whole runs.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use kernel::Mode;
@@ -128,6 +130,7 @@ fn a_handler_that_never_ends_is_named() {
     let cores: Vec<_> =
         summary.ended.cores.iter().map(|core| (core.cluster, core.place.as_str(), core.frame)).collect();
     assert_eq!(cores, [(0, "loop_ph", Some(0)), (1, "loop_ph", Some(1))]);
+    assert!((6.2..6.25).contains(&summary.hpus.busy_percent), "2 of 32: {}", summary.hpus.busy_percent);
 }
 
 #[test]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -170,13 +171,23 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
     rows = []
     for trap in summary["traps"]:
         first = trap["first"]
-        where = f"{first['place'] or first['pc']}, cluster {first['cluster']} core {first['core']}"
+        where = f"{first['place'] or first['pc']}{_line(first)}, cluster {first['cluster']} core {first['core']}"
         rows.append((trap["cause"], f"{where}, address {first['value']}", _count(trap["count"])))
-    faults = summary["output"]["command_faults"]
+    output = summary["output"]
+    faults = output["command_faults"]
     if faults:
         rows.append(("command refused", "see docs/machines/pspin.md", _count(faults)))
+    if output["copy_faults"]:
+        rows.append(
+            ("copy by a cluster's DMA engine", "an address that nothing answers at", _count(output["copy_faults"]))
+        )
     if rows:
         yield _table("Fault", "first at", "count", rows=rows, left=2)
+
+
+def _line(place: Mapping[str, Any]) -> str:
+    """The source line of a place in a program, in brackets, if it is known."""
+    return f" ({Path(place['line']).name})" if place["line"] else ""
 
 
 _CAPTURE_NOTES = {
@@ -215,7 +226,12 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
         return
     left = f"packets {_count(ended['unfinished_packets'])}, messages {_count(ended['open_messages'])}"
     cores = [
-        (f"{core['cluster']}.{core['core']}", core["stage"] or "-", core["place"] or core["pc"], core["waiting_for"])
+        (
+            f"{core['cluster']}.{core['core']}",
+            core["stage"] or "-",
+            f"{core['place'] or core['pc']}{_line(core)}",
+            core["waiting_for"],
+        )
         for core in ended["cores"]
     ]
     yield f"Not finished: {left}"

@@ -9,7 +9,7 @@ use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
-use blocks::cpu::{AccessKind, Privilege, Stop};
+use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
 
@@ -102,11 +102,9 @@ impl Cluster {
         if window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 {
             if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
         } else if !self.is_permitted(i, addr) {
-            let stop = self.cores[i].core.fault(now);
+            self.cores[i].core.fault(now);
             self.cores[i].first_part = None;
-            if let Stop::Trap(trap) = stop {
-                self.tell_trap(i, trap);
-            }
+            self.tell_trap(i);
             self.advance(i, now);
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);
@@ -199,7 +197,8 @@ impl Cluster {
             }
         }
         if let Some(command) = issued {
-            self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
+            let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
+            self.trace.emit(&COMMAND_ISSUED, granted, &values);
             self.commands[i].push_back(command);
             self.commanding |= 1 << i;
         }
@@ -361,14 +360,16 @@ impl Cluster {
 
     /// Answers of the PE interconnect; the core's grant is a cycle later.
     pub(super) fn take_pe_replies(&mut self, now: Cycle) {
-        if let Some(PeReply { core, value }) = self.pe.1.take() {
+        if self.pe.1.is_due(now)
+            && let Some(PeReply { core, value }) = self.pe.1.take()
+        {
             self.word_done(core as usize, now, now + 1, value);
         }
     }
 
     /// An access from another cluster: L1 takes it among its narrow requests, a peripheral at once.
     pub(super) fn take_remote(&mut self, now: Cycle) {
-        if !self.remotes.0.has_item() || self.remote.is_some() || !self.remotes.1.has_room() {
+        if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
             return;
         }
         let Some(remote) = self.remotes.0.take() else { return };

@@ -100,7 +100,7 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    program: Rc<RefCell<Program>>,
+    program: Rc<Program>,
     /// Cycles that a core may run ahead of the others when no line is coming.
     run_ahead: u64,
     ports: ClusterPorts,
@@ -142,7 +142,7 @@ impl Cluster {
     pub fn new(
         id: u32,
         params: &PspinParams,
-        program: Rc<RefCell<Program>>,
+        program: Rc<Program>,
         ports: ClusterPorts,
         links: Links,
         console: Rc<RefCell<dyn Console>>,
@@ -152,7 +152,7 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
         // a miss of this cycle could bring one.
-        let fits = program.borrow().used_bytes() <= cluster.icache.bytes as usize;
+        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
         let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
         Cluster {
             id,
@@ -212,7 +212,9 @@ impl Cluster {
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
     fn take_responses(&mut self, now: Cycle) {
-        while let Some(CommandResponse { id }) = self.ports.responses.take() {
+        while self.ports.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.ports.responses.take()
+        {
             let core = usize::from(id.core);
             let (packet, target) = self.cores[core].hpu.command_done(id.local);
             self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
@@ -224,7 +226,7 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while requests.has_item() && replies.has_room() {
+            while requests.is_due(now) && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
@@ -253,7 +255,7 @@ impl Cluster {
             return;
         }
         match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
-            Some(Owner::Scheduler) => self.scheduler.packet_copied(),
+            Some(Owner::Scheduler) => self.packet_copied(now),
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
             Some(Owner::Public) | None => {}
         }
@@ -316,11 +318,11 @@ impl Cluster {
     fn next(&self, now: Cycle) -> Activity {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
-            || self.remotes.0.has_item()
+            || self.remotes.0.is_due(now)
             || self.commanding != 0
             || self.scheduler.is_pressing(self.idle != 0)
-            || self.pe.1.has_item()
-            || self.may_accept()
+            || self.pe.1.is_due(now)
+            || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
         if soon {
             return Activity::Busy;

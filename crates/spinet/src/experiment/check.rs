@@ -115,13 +115,14 @@ impl Checked {
                 Err(_) if key.is_empty() => part.clone(),
                 Err(_) => format!("{key}.{part}"),
             });
-            ExperimentError::Value { file: file.into(), line, key, problem: Box::new(problem) }
+            ExperimentError::Value { file: file.into(), line, key, problem }
         })
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
-    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, (Vec<String>, Problem)> {
-        let fail = |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), problem);
+    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, (Vec<String>, Box<Problem>)> {
+        let fail =
+            |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
 

@@ -24,7 +24,7 @@ const ALIGN: u32 = 64;
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum LayoutError {
     #[error("context `{context}`: {source}")]
-    Program { context: String, source: ProgramError },
+    Program { context: String, source: Box<ProgramError> },
     #[error("context `{context}`: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
     Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
     #[error("contexts `{context}` and `{other}`: {memory} overlaps at {at:#x}, must be apart")]
@@ -60,7 +60,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
         let spec = &context.spec;
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
-            .map_err(|source| LayoutError::Program { context: name(context), source })?;
+            .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
         let [header, payload, completion] = [0, 1, 2].map(|stage| match &handlers.stages[stage] {
             Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
             None => Region::default(),
@@ -162,7 +162,7 @@ fn scratchpads(checked: &Checked) -> Result<Vec<Region>, LayoutError> {
     let given: u64 = checked.contexts.iter().filter_map(|c| c.spec.scratchpad_bytes).map(|n| u64::from(round(n))).sum();
     let n_others = checked.contexts.iter().filter(|c| c.spec.scratchpad_bytes.is_none()).count() as u64;
     let left = u64::from(room).saturating_sub(given);
-    let part = if n_others == 0 { 0 } else { (left / n_others) as u32 / ALIGN * ALIGN };
+    let part = left.checked_div(n_others).unwrap_or(0) as u32 / ALIGN * ALIGN;
     let mut addr = 0;
     let mut regions = Vec::new();
     for context in &checked.contexts {

@@ -1,6 +1,6 @@
 //! Programs for tests, assembled here so that no compiler is needed.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "these are tests, each of which uses a part")]
 
 use isa::riscv::{Operands, row};
 use std::path::{Path, PathBuf};
