@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import spinet
@@ -46,15 +47,13 @@ def test_match_shows_the_first_packets(capfd: pytest.CaptureFixture[str]) -> Non
     assert capfd.readouterr().out == (
         "9 of 18 packets match, 928 of 1,942 bytes\n"
         "        0         0.000000000 s     94 bytes  10.0.0.1:40806 > 10.0.0.2:53 udp\n"
-        "        2         0.011130640 s     94 bytes  10.0.0.1:50302 > 10.0.0.2:53 udp\n"
+        "        2         0.018988863 s     94 bytes  10.0.0.1:56279 > 10.0.0.2:53 udp\n"
     )
 
 
-def test_what_nic_show_prints_is_a_card(
-    capfd: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert spinet.cli.main(["nic", "show", "pspin"]) == 0
-    card = tmp_path_factory.mktemp("card") / "card.toml"
+    card = tmp_path / "card.toml"
     card.write_text(capfd.readouterr().out)
     runs = [
         spinet.run(program="sdk/examples/empty.c", traffic="udp:count=3", nic=name) for name in ("pspin", str(card))
@@ -98,7 +97,7 @@ def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[st
 def test_shells_complete(words: str, completed: list[str]) -> None:
     asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_SPINET_COMPLETE": "bash_complete"}
     # With this variable set, the command answers the shell and does nothing else.
-    program = "import sys; from spinet.cli import cli; cli(prog_name='spinet')"
+    program = "import sys; from spinet.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
