@@ -101,8 +101,9 @@ struct Totals {
 pub struct Cluster {
     id: u32,
     program: Rc<Program>,
-    /// Cycles that a core may run ahead of the others when no line is coming.
+    /// Cycles that a core may run ahead of the others now, and when no line is coming.
     run_ahead: u64,
+    most_run_ahead: u64,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
@@ -158,6 +159,7 @@ impl Cluster {
             id,
             program,
             run_ahead,
+            most_run_ahead: run_ahead,
             ports,
             pe: links.pe,
             lines: links.lines,
