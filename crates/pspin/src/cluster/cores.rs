@@ -3,7 +3,7 @@
 use super::access::DmaRegisters;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
-use super::{Cluster, MOST_RUN_AHEAD};
+use super::Cluster;
 use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
@@ -95,14 +95,15 @@ impl HpuCore {
     }
 }
 
-/// Cycles ahead for which a core can be due: a run ahead and the longest instruction behind it.
-const AHEAD: u64 = 128;
+/// Cycles ahead for which a core can be due: a run ahead ([`super::MOST_RUN_AHEAD`]) and the longest instruction behind it, a
+/// division.
+const AHEAD: u64 = 64;
 
 /// Which cores are due in which of the coming cycles.
 pub(super) struct Ready {
     due: [u8; AHEAD as usize],
     /// Bit `c % AHEAD` is set where cores are due in cycle `c`.
-    occupied: u128,
+    occupied: u64,
 }
 
 impl Ready {
@@ -124,6 +125,12 @@ impl Ready {
     fn take(&mut self, now: Cycle) -> u32 {
         self.occupied &= !(1 << (now % AHEAD));
         u32::from(std::mem::take(&mut self.due[(now % AHEAD) as usize]))
+    }
+
+    /// Whether a core is due in the next cycle.
+    #[inline]
+    pub fn is_due_next(&self, now: Cycle) -> bool {
+        self.due[((now + 1) % AHEAD) as usize] != 0
     }
 
     /// The next cycle in which a core is due.
@@ -339,7 +346,7 @@ impl Cluster {
 
     /// While a line is coming that could push out another, a core may not run ahead.
     fn watch_icache(&mut self) {
-        let may_lose_a_line = self.most_run_ahead < MOST_RUN_AHEAD && self.icache.refilling();
+        let may_lose_a_line = !self.lines_fit && self.icache.refilling();
         self.run_ahead = if may_lose_a_line { 1 } else { self.most_run_ahead };
     }
 
