@@ -1,6 +1,6 @@
 //! The cluster's DMA engine: copies between its L1 and L2.
 
-use super::l1::L1;
+use super::l1::{L1, WidePort};
 use crate::params::PspinParams;
 use crate::protocol::{Burst, BurstReply};
 use kernel::trace::Counter;
@@ -265,7 +265,7 @@ impl Dma {
         self.bytes.add(u64::from(size));
         match place {
             Place::L1(offset) => {
-                let (first, last) = l1.reserve(now + READ_TO_L1, offset, size);
+                let (first, last) = l1.reserve(WidePort::Dma, now + READ_TO_L1, offset, size);
                 self.l1_read_until = last + L1_TO_ENGINE;
                 let data = l1.read(offset, size);
                 let (first, last) = (first + L1_TO_ENGINE, last + L1_TO_ENGINE);
@@ -296,7 +296,7 @@ impl Dma {
                     }
                     let earliest = (first + ENGINE_TO_L1).max(self.write_free).max(now);
                     let Arrived { chunk, data, .. } = self.arrived.pop_front().expect("just seen");
-                    let (_, written) = l1.reserve(earliest, offset, chunk.size);
+                    let (_, written) = l1.reserve(WidePort::Dma, earliest, offset, chunk.size);
                     let written = written.max(last + ENGINE_TO_L1);
                     self.write_free = written + 1;
                     self.l1_written_until = written;
