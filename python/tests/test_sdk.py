@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from spinet import toolchain
 from spinet._compiler import find_compiler
 

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from spinet import toolchain
 from spinet.toolchain import CompileError, CompilerNotFound, MissingHandlers, ProgramTooLarge, SourceNotFound, build
 

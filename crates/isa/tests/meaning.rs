@@ -87,7 +87,7 @@ fn check(words: impl IntoIterator<Item = u32>, want: Expect) {
     let mut text = String::new();
     for word in words {
         let mut scribe = Scribe(String::new());
-        execute(&mut scribe, decode(word));
+        execute(&mut scribe, &decode(word));
         let effects = if scribe.0.is_empty() { "nothing" } else { &scribe.0 };
         text += &format!("{:<28}{effects}\n", disassemble(decode(word), 0x1000));
     }

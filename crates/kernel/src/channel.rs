@@ -32,6 +32,9 @@ struct Channel<T> {
     latency: u64,
     sender: OnceCell<(Endpoint, String)>,
     receiver: OnceCell<(Endpoint, String)>,
+    /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none. Asked at every tick, so
+    /// kept apart.
+    first: Cell<Cycle>,
     /// Items, each with the receiver's cycle from which it is seen.
     items: RefCell<VecDeque<(Cycle, T)>>,
     /// Sender's cycles from which the room of a taken item is usable again.
@@ -58,6 +61,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         latency,
         sender: OnceCell::new(),
         receiver: OnceCell::new(),
+        first: Cell::new(Cycle::MAX),
         items: RefCell::new(VecDeque::new()),
         freed: RefCell::new(VecDeque::new()),
         sender_waits: Cell::new(false),
@@ -117,6 +121,9 @@ impl<T> Tx<T> {
         if let Some((last, _)) = items.back() {
             seen = seen.max(*last);
         }
+        if items.is_empty() {
+            channel.first.set(seen);
+        }
         items.push_back((seen, item));
         receiver.wake(seen);
     }
@@ -137,27 +144,33 @@ impl<T> Tx<T> {
 
 impl<T> Rx<T> {
     /// Whether an item is there to take at this edge.
+    #[inline]
     pub fn has_item(&self) -> bool {
-        let now = self.0.receiver().now();
-        self.0.items.borrow().front().is_some_and(|(seen, _)| *seen <= now)
+        let first = self.0.first.get();
+        first != Cycle::MAX && first <= self.0.receiver().now()
     }
 
     /// A look at the item that [`Rx::take`] would give.
+    #[inline]
     pub fn peek(&self) -> Option<Ref<'_, T>> {
-        let now = self.0.receiver().now();
-        Ref::filter_map(self.0.items.borrow(), |items| {
-            items.front().filter(|(seen, _)| *seen <= now).map(|(_, item)| item)
-        })
-        .ok()
-    }
-
-    /// Takes the oldest item that has arrived. Its room is usable for the sender from the sender's next edge on.
-    pub fn take(&self) -> Option<T> {
         if !self.has_item() {
             return None;
         }
+        Ref::filter_map(self.0.items.borrow(), |items| items.front().map(|(_, item)| item)).ok()
+    }
+
+    /// Takes the oldest item that has arrived. Its room is usable for the sender from the sender's next edge on.
+    #[inline]
+    pub fn take(&self) -> Option<T> {
+        if self.has_item() { self.take_first() } else { None }
+    }
+
+    fn take_first(&self) -> Option<T> {
         let channel = &*self.0;
-        let (_, item) = channel.items.borrow_mut().pop_front()?;
+        let mut items = channel.items.borrow_mut();
+        let (_, item) = items.pop_front()?;
+        channel.first.set(items.front().map_or(Cycle::MAX, |&(seen, _)| seen));
+        drop(items);
         let (sender, receiver) = (channel.sender(), channel.receiver());
         let usable = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
             receiver.now() + 1

@@ -78,11 +78,12 @@ fn main() {
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
     // As the RTL's driver does: each message whole, identities 0, 2, 4, ...
     let each = n / messages;
+    let step = option("step", 2);
     let source = (0..n).map(move |i| Arrival {
         earliest: 0,
         gap,
         bytes: packet(size as usize),
-        msgid: (2 * (i / each)) as u16,
+        msgid: (step * (i / each)) as u16,
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
@@ -101,13 +102,16 @@ fn main() {
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
     let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    if option("trace", 0) != 0 {
+        nic.log_instructions(0, 0, log.clone());
+    }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));
     }
     let start = std::time::Instant::now();
     let outcome = nic.run_until(option("limit", 1_000_000));
-    println!("{outcome:?} at {} after {:?}", nic.now(), start.elapsed());
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{outcome:?} at {} after {seconds:.3} s, {:.3} M cycles/s", nic.now(), nic.now() as f64 / seconds / 1e6);
     if outcome == kernel::Outcome::Limit || done.borrow().len() < n as usize {
         nic.cores().iter().for_each(|core| println!("{core:x?}"));
     }

@@ -59,7 +59,7 @@ impl PlainHart {
         let word = if low & 3 == 3 { low | self.read(self.pc.wrapping_add(2), 2) << 16 } else { low };
         let inst = decode(word);
         self.next = self.pc.wrapping_add(u32::from(inst.len));
-        execute(self, inst);
+        execute(self, &inst);
     }
 
     fn stop(&mut self, what: String) {

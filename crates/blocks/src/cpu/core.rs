@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Counted, Csrs, Privilege, Profile};
-use super::program::{Kind, Place, Program};
+use super::program::{Kind, Pace, Place, Program, SINK};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
@@ -93,7 +93,8 @@ const NO_LINE: u32 = u32::MAX;
 ///          after it left decode and blocks everything behind it until it is granted.
 /// Source:  PsPIN RTL a49fec8, `hw/deps/riscv` as configured there.
 pub struct Core {
-    regs: [u32; 32],
+    /// As long as a byte can count, so that no register number is out of bounds; 32 takes what is meant for register 0.
+    regs: [u32; 256],
     pc: u32,
     /// Where the instruction that executes continues.
     next: u32,
@@ -147,12 +148,12 @@ impl Core {
     /// A core that starts in machine mode at `boot`.
     pub fn new(profile: Profile, hart_id: u32, boot: u32) -> Self {
         Core {
-            regs: [0; 32],
+            regs: [0; 256],
             pc: boot,
             next: boot,
             jumped: false,
-            last_rd: 0,
-            load_rd: 0,
+            last_rd: SINK,
+            load_rd: SINK,
             load_granted: 0,
             time: 0,
             line: NO_LINE,
@@ -187,12 +188,12 @@ impl Core {
 
     /// Value of register `r`.
     pub fn x(&self, r: u8) -> u32 {
-        self.regs[usize::from(r & 31)]
+        self.regs[usize::from(r)]
     }
 
     /// Sets register `r`, as a loader would.
     pub fn set_x(&mut self, r: u8, value: u32) {
-        self.set(r, value);
+        self.set(if r == 0 { SINK } else { r }, value);
     }
 
     /// Instructions retired.
@@ -238,7 +239,11 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            let Some(&slot) = program.slot(pc) else {
+            if !WATCH {
+                self.run_ahead(program, lines, horizon);
+            }
+            let pc = self.pc;
+            let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             if slot.place != Place::Within {
@@ -254,7 +259,7 @@ impl Core {
                     _ => {}
                 }
             }
-            let inst = slot.inst;
+            let inst = &slot.inst;
             let mut cycles = timing::PLAIN;
             if slot.kind >= Kind::JumpReg {
                 match slot.kind {
@@ -293,7 +298,7 @@ impl Core {
                         if self.ahead != NO_LINE {
                             let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
                             if !lines.present(ahead) {
-                                self.retire(0, cycles);
+                                self.retire(SINK, cycles);
                                 return Stop::Abandon(ahead);
                             }
                         }
@@ -317,7 +322,7 @@ impl Core {
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
-            self.retire(if jumps { 0 } else { inst.rd }, cycles);
+            self.retire(if jumps { SINK } else { inst.rd }, cycles);
         }
         Stop::Yield
     }
@@ -339,6 +344,55 @@ impl Core {
         }
     }
 
+    /// Runs what needs little looking around: arithmetic, and jumps between lines that are there. Always leaves one
+    /// instruction to the caller.
+    #[inline(always)]
+    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) {
+        let (slots, mut index) = program.slots_at(self.pc);
+        let (mut time, mut n) = (self.time, 0);
+        while time + timing::BRANCH_TAKEN < horizon {
+            let Some(slot) = slots.get(index) else { break };
+            let len = u32::from(slot.inst.len);
+            match slot.pace {
+                Pace::Straight => {
+                    execute(self, &slot.inst);
+                    self.pc = self.pc.wrapping_add(len);
+                    index += len as usize / 2;
+                    time += timing::PLAIN;
+                    self.last_rd = slot.inst.rd;
+                }
+                Pace::LineEnd => {
+                    let next = (self.pc & !15).wrapping_add(16);
+                    if !lines.present(next) {
+                        break;
+                    }
+                    execute(self, &slot.inst);
+                    self.pc = self.pc.wrapping_add(len);
+                    index += len as usize / 2;
+                    time += timing::PLAIN;
+                    self.last_rd = slot.inst.rd;
+                    self.line = self.pc >> 4;
+                    self.ahead = NO_LINE;
+                }
+                Pace::Jump if self.ahead == NO_LINE && lines.present(self.pc.wrapping_add(slot.inst.imm as u32)) => {
+                    self.next = self.pc.wrapping_add(len);
+                    execute(self, &slot.inst);
+                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    time += if self.jumped { taken } else { timing::PLAIN };
+                    self.jumped = false;
+                    self.last_rd = SINK;
+                    self.pc = self.next;
+                    self.line = self.pc >> 4;
+                    index = program.slots_at(self.pc).1;
+                }
+                Pace::Jump | Pace::Careful => break,
+            }
+            n += 1;
+        }
+        self.time = time;
+        self.instructions += n;
+    }
+
     #[inline(always)]
     fn retire(&mut self, rd: u8, cycles: u64) {
         self.last_rd = rd;
@@ -355,7 +409,7 @@ impl Core {
         self.time = granted;
         self.pc = self.next;
         self.instructions += 1;
-        self.last_rd = 0;
+        self.last_rd = SINK;
         if self.counting != 0 {
             self.count_access(waited);
         }
@@ -364,10 +418,7 @@ impl Core {
             AccessKind::Load(load) => load.extend(raw),
             AccessKind::Amo(_) => raw,
         };
-        if rd == 0 {
-            return;
-        }
-        self.regs[usize::from(rd & 31)] = value;
+        self.regs[usize::from(rd)] = value;
         self.load_rd = rd;
         self.load_granted = granted;
         // What follows a load is known: the next instruction in memory.
@@ -402,20 +453,24 @@ impl Core {
         self.trap(cause, self.access.addr)
     }
 
+    /// Leaves the trap that was just taken and continues at `pc`, as if a trap handler had run in no time.
+    pub fn resume(&mut self, pc: u32) {
+        self.csrs.leave_trap().expect("a trap was taken to machine mode");
+        self.pc = pc;
+        self.line = NO_LINE;
+    }
+
     /// Enters the trap handler of machine mode.
     fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
         self.line = NO_LINE;
-        self.last_rd = 0;
+        self.last_rd = SINK;
         self.time += timing::TRAP;
         Stop::Trap(info)
     }
 
     fn wait_for_jump_register(&mut self, rs1: u8) {
-        if rs1 == 0 {
-            return;
-        }
         let before = self.time;
         if rs1 == self.last_rd {
             // The instruction before left decode one cycle ago.
@@ -434,14 +489,13 @@ impl Core {
 impl Hart for Core {
     #[inline(always)]
     fn x(&self, r: u8) -> u32 {
-        self.regs[usize::from(r & 31)]
+        self.regs[usize::from(r)]
     }
 
     #[inline(always)]
     fn set(&mut self, r: u8, value: u32) {
-        // Register 0 is written and cleared again: cheaper than a branch.
-        self.regs[usize::from(r & 31)] = value;
-        self.regs[0] = 0;
+        // Decoded programs write to `SINK` where register 0 is meant.
+        self.regs[usize::from(r)] = value;
     }
 
     #[inline(always)]

@@ -7,4 +7,4 @@ mod timing;
 
 pub use self::core::{Access, AccessKind, Core, InstructionLog, Lines, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
-pub use program::{Kind, Place, Program, Slot};
+pub use program::{Kind, Pace, Place, Program, SINK, Slot};

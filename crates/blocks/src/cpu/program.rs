@@ -1,7 +1,7 @@
 //! A program, decoded once.
 
 use super::timing;
-use isa::riscv::{Class, Inst, decode};
+use isa::riscv::{Class, Inst, Op, decode};
 
 /// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
 /// they execute.
@@ -34,7 +34,25 @@ pub struct Slot {
     pub kind: Kind,
     /// Where it stands in its fetch line.
     pub place: Place,
+    /// Whether [`super::Core`] may run it without looking around.
+    pub pace: Pace,
 }
+
+/// How much a core must look around an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// Not at all: one cycle, and the next instruction follows in the same line.
+    Straight,
+    /// The same, but the next instruction needs another line.
+    LineEnd,
+    /// A branch or jump to a constant distance whose target does not straddle lines.
+    Jump,
+    /// All else.
+    Careful,
+}
+
+/// Register number that stands for register 0 as a destination: written and never read.
+pub const SINK: u8 = 32;
 
 /// Where an instruction stands in its fetch line of 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +86,12 @@ impl Program {
         self.slots.get((pc.wrapping_sub(self.base) >> 1) as usize)
     }
 
+    /// All slots, that of the base first, and the position of the one at `pc`.
+    #[inline]
+    pub fn slots_at(&self, pc: u32) -> (&[Slot], usize) {
+        (&self.slots, (pc.wrapping_sub(self.base) >> 1) as usize)
+    }
+
     /// Whether an instruction of the program stands at `addr`.
     pub fn contains(&self, addr: u32) -> bool {
         self.slot(addr).is_some()
@@ -85,6 +109,11 @@ impl Program {
         }
     }
 
+    /// Bytes up to the last that is not 0.
+    pub fn used_bytes(&self) -> usize {
+        self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -92,8 +121,11 @@ impl Program {
 }
 
 fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
-    let half = |i: usize| bytes.get(2 * i..2 * i + 2).map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])));
-    let inst = decode(half(index) | half(index + 1) << 16);
+    let half = |i: usize| {
+        let at = bytes.get(2 * i..).and_then(|rest| rest.first_chunk());
+        at.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
+    };
+    let mut inst = decode(half(index) | half(index + 1) << 16);
     let kind = match inst.class() {
         Class::Alu | Class::Mul => Kind::Alu,
         Class::MulHigh => Kind::MulHigh,
@@ -113,7 +145,23 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
         _ if before_straddling => Place::End,
         _ => Place::Within,
     };
-    Slot { inst, kind, place }
+    // `auipc` is the one among them that needs the program counter.
+    let plain = kind == Kind::Alu && inst.op != Op::Auipc;
+    // A target before the program cannot straddle: there is nothing.
+    let target_straddles = index.checked_add_signed(inst.imm as isize / 2).is_some_and(|target| {
+        let pc = base.wrapping_add((target as u32).wrapping_mul(2));
+        pc % timing::LINE_BYTES == timing::LINE_BYTES - 2 && half(target) & 3 == 3
+    });
+    let pace = match (kind, place) {
+        (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
+        (Kind::Alu, Place::Within | Place::End) if plain => Pace::LineEnd,
+        (Kind::Branch | Kind::Jump, Place::Within) if !target_straddles => Pace::Jump,
+        _ => Pace::Careful,
+    };
+    if inst.rd == 0 {
+        inst.rd = SINK;
+    }
+    Slot { inst, kind, place, pace }
 }
 
 #[cfg(test)]

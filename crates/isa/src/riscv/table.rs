@@ -76,7 +76,7 @@ macro_rules! instructions {
 
         /// Does to `hart` what `inst` says. See [`Hart`] for who moves the program counter.
         #[inline(always)]
-        pub fn execute<H: Hart>(hart: &mut H, inst: Inst) {
+        pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
             match inst.op {
                 $(Op::$op => {
                     let ($h, $i) = (hart, inst);

@@ -176,8 +176,11 @@ impl Cluster {
 
     fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
         let instructions = self.cores[i].core.instructions();
+        if !self.cores[i].hpu.is_active() {
+            self.cores[i].hpu.first_request(now);
+            self.watch_driver(i);
+        }
         let hpu = &mut self.cores[i].hpu;
-        hpu.first_request(now);
         let before = hpu.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
         let mut issued = None;
         let Answer::Granted(granted, word) = hpu.access(now, offset, write, &mut issued) else {
@@ -190,6 +193,7 @@ impl Cluster {
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             }
             if self.cores[i].hpu.task().is_none() {
+                self.watch_driver(i);
                 let n = instructions - self.cores[i].started;
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
             }
@@ -197,6 +201,7 @@ impl Cluster {
         if let Some(command) = issued {
             self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
             self.commands[i].push_back(command);
+            self.commanding |= 1 << i;
         }
         self.word_done(i, now, granted, word);
     }
@@ -363,7 +368,7 @@ impl Cluster {
 
     /// An access from another cluster: L1 takes it among its narrow requests, a peripheral at once.
     pub(super) fn take_remote(&mut self, now: Cycle) {
-        if self.remote.is_some() || !self.ports.remote_replies.has_room() {
+        if !self.ports.remote_requests.has_item() || self.remote.is_some() || !self.ports.remote_replies.has_room() {
             return;
         }
         let Some(remote) = self.ports.remote_requests.take() else { return };

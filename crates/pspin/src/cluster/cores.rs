@@ -1,9 +1,9 @@
 //! The cores of a cluster, and when each has something to do.
 
-use super::Cluster;
 use super::access::DmaRegisters;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
+use super::{Cluster, MOST_RUN_AHEAD};
 use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
@@ -255,8 +255,7 @@ impl Cluster {
 
     /// Runs core `i` up to the first instruction that needs somebody else.
     pub(super) fn advance(&mut self, i: usize, now: Cycle) {
-        // A line that is there stays as long as no other can have come: that is how far the core may run ahead.
-        let horizon = if self.icache.refilling() { now + 1 } else { now + self.miss_cycles };
+        let horizon = now + if self.run_ahead < MOST_RUN_AHEAD && self.icache.refilling() { 1 } else { self.run_ahead };
         loop {
             let hpu_core = &mut self.cores[i];
             let stop = hpu_core.core.run(&self.program.borrow(), &self.icache, horizon);

@@ -198,6 +198,12 @@ impl Dma {
         self.launched != self.done
     }
 
+    /// Whether nothing is under way at all, a copy of the last beat included.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.launched == self.done && self.copies.is_empty()
+    }
+
     /// Lives through a cycle; a transfer that finishes in it.
     pub fn tick(&mut self, now: Cycle, l1: &mut L1) -> Option<Finished> {
         while let Some(reply) = self.replies.take() {

@@ -121,6 +121,11 @@ impl Hpu {
         matches!(self.state, State::Idle(from) if from <= now)
     }
 
+    /// Whether it waits for a task, now or from a coming cycle on.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle(_))
+    }
+
     /// The task it holds.
     pub fn task(&self) -> Option<&HpuTask> {
         self.task.as_ref()
@@ -214,6 +219,11 @@ impl Hpu {
     /// Whether a feedback may leave in cycle `at`.
     pub fn may_leave(&self, at: Cycle) -> bool {
         self.transfers == 0 && self.commands == 0 && self.done.is_some_and(|(valid, _)| valid <= at)
+    }
+
+    /// Whether a feedback waits, for its time or for work of its core.
+    pub fn has_done(&self) -> bool {
+        self.done.is_some()
     }
 
     /// The feedback leaves in cycle `at`; one that was held takes its place.

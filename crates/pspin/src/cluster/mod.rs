@@ -76,6 +76,9 @@ pub struct CoreState {
     pub task: Option<(PacketId, Stage)>,
 }
 
+/// Cycles that a core may run ahead where nothing else bounds it.
+const MOST_RUN_AHEAD: u64 = 64;
+
 /// Totals of a cluster.
 #[derive(Default)]
 struct Totals {
@@ -97,7 +100,8 @@ struct Totals {
 pub struct Cluster {
     id: u32,
     program: Rc<RefCell<Program>>,
-    miss_cycles: u64,
+    /// Cycles that a core may run ahead of the others when no line is coming.
+    run_ahead: u64,
     ports: ClusterPorts,
     cores: Vec<HpuCore>,
     ready: Ready,
@@ -112,6 +116,11 @@ pub struct Cluster {
     pe_turn: RoundRobinTree,
     /// Commands that wait in their core's FIFO.
     commands: Vec<VecDeque<Command>>,
+    /// Cores with commands in their FIFO, and drivers with feedback, by bit: most cycles have none.
+    commanding: u32,
+    leaving: u32,
+    /// Drivers that have no task, by bit.
+    idle: u32,
     command_turn: RoundRobinTree,
     feedback_turn: RoundRobinTree,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
@@ -137,10 +146,14 @@ impl Cluster {
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
+        // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
+        // a miss of this cycle could bring one.
+        let fits = program.borrow().used_bytes() <= cluster.icache.bytes as usize;
+        let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
         Cluster {
             id,
             program,
-            miss_cycles: u64::from(cluster.icache.miss_cycles),
+            run_ahead,
             ports,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
@@ -153,6 +166,9 @@ impl Cluster {
             pe_asking: 0,
             pe_turn: RoundRobinTree::default(),
             commands: vec![VecDeque::new(); n_cores as usize],
+            commanding: 0,
+            leaving: 0,
+            idle: 0,
             command_turn: RoundRobinTree::default(),
             feedback_turn: RoundRobinTree::default(),
             copies: VecDeque::new(),
@@ -201,7 +217,7 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while replies.has_room() {
+            while requests.has_item() && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
@@ -226,6 +242,9 @@ impl Cluster {
 
     /// The DMA engine lives through the cycle.
     fn run_dma(&mut self, now: Cycle) {
+        if self.dma.is_quiet() {
+            return;
+        }
         match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
             Some(Owner::Scheduler) => self.scheduler.packet_copied(),
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
@@ -235,28 +254,46 @@ impl Cluster {
 
     /// One command a cycle goes to the command unit.
     fn send_command(&mut self) {
-        let asking = self.commands.iter().enumerate().filter(|(_, fifo)| !fifo.is_empty());
-        let asking = asking.fold(0, |set, (core, _)| set | 1u64 << core);
-        if asking != 0 && self.ports.commands.has_room() {
-            let core = self.command_turn.take(asking).expect("somebody asks");
-            let command = self.commands[core as usize].pop_front().expect("just seen");
-            self.ports.commands.send(command);
+        if self.commanding != 0 && self.ports.commands.has_room() {
+            let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
+            self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
+            if self.commands[core].is_empty() {
+                self.commanding &= !(1 << core);
+            }
         }
     }
 
     /// One feedback a cycle goes to the dispatcher.
     fn send_feedback(&mut self, now: Cycle) {
-        let leaving = (0..self.cores.len()).filter(|&i| self.cores[i].hpu.may_leave(now));
-        let leaving = leaving.fold(0, |set, i| set | 1u64 << i);
-        if leaving != 0 && self.ports.feedbacks.has_room() {
-            let core = self.feedback_turn.take(leaving).expect("somebody leaves") as usize;
+        let ready = self.may_leave(now);
+        if ready != 0 && self.ports.feedbacks.has_room() {
+            let core = self.feedback_turn.take(ready).expect("somebody leaves") as usize;
             let done = self.cores[core].hpu.leave(now);
+            self.watch_driver(core);
             self.scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
             self.trace.emit(&TASK_DONE, now, &values);
             self.ports.feedbacks.send(done.feedback);
             self.retry_driver(core, now + 1);
         }
+    }
+
+    /// Drivers whose feedback may leave in cycle `at`, by bit.
+    fn may_leave(&self, at: Cycle) -> u64 {
+        let (mut ready, mut left) = (0, self.leaving);
+        while left != 0 {
+            let core = left.trailing_zeros();
+            left &= left - 1;
+            ready |= u64::from(self.cores[core as usize].hpu.may_leave(at)) << core;
+        }
+        ready
+    }
+
+    /// A driver may have changed: it got or lost a feedback, or a task.
+    fn watch_driver(&mut self, core: usize) {
+        let hpu = &self.cores[core].hpu;
+        self.leaving = self.leaving & !(1 << core) | u32::from(hpu.has_done()) << core;
+        self.idle = self.idle & !(1 << core) | u32::from(hpu.is_idle()) << core;
     }
 
     /// Tells the inbound engine, once, that all cores have come.
@@ -273,17 +310,22 @@ impl Cluster {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.ports.remote_requests.has_item()
-            || self.commands.iter().any(|fifo| !fifo.is_empty())
-            || self.scheduler.is_pressing()
+            || self.commanding != 0
+            || self.scheduler.is_pressing(self.idle != 0)
             || self.ports.pe_replies.has_item()
             || self.may_accept()
-            || self.cores.iter().any(|core| core.hpu.may_leave(now + 1));
+            || self.may_leave(now + 1) != 0;
         if soon {
             return Activity::Busy;
         }
-        let copy = self.copies.front().map(|&(at, ..)| at.max(now + 1));
-        let events = [self.ready.next(now), self.dma.next_event(now), copy];
-        events.into_iter().flatten().min().map_or(Activity::Idle, Activity::Until)
+        let mut next = self.ready.next(now).unwrap_or(Cycle::MAX);
+        if !self.dma.is_quiet() {
+            next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
+        }
+        if let Some(&(at, ..)) = self.copies.front() {
+            next = next.min(at.max(now + 1));
+        }
+        if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
 

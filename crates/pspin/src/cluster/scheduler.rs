@@ -51,9 +51,10 @@ impl Scheduler {
         }
     }
 
-    /// Whether something may happen in the next cycle without anything else happening first.
-    pub fn is_pressing(&self) -> bool {
-        self.waits_for_dma || self.head_is_ready()
+    /// Whether something may happen in the next cycle without anything else happening first, `idle` being whether some
+    /// driver could take a task.
+    pub fn is_pressing(&self, idle: bool) -> bool {
+        self.waits_for_dma || idle && self.head_is_ready()
     }
 
     fn head_is_ready(&self) -> bool {
@@ -64,10 +65,11 @@ impl Scheduler {
 impl Cluster {
     /// The oldest task goes to the lowest idle HPU, if its packet is there.
     pub(super) fn assign_task(&mut self, now: Cycle) {
-        if !self.scheduler.head_is_ready() {
+        if self.idle == 0 || !self.scheduler.head_is_ready() {
             return;
         }
-        let Some(core) = self.cores.iter().position(|core| core.hpu.is_ready(now)) else { return };
+        let idle = (0..self.cores.len()).filter(|&core| self.idle >> core & 1 != 0);
+        let Some(core) = { idle }.find(|&core| self.cores[core].hpu.is_ready(now)) else { return };
         let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
         if head.task.pkt_size > 0 {
             self.scheduler.copied -= 1;
@@ -76,11 +78,15 @@ impl Cluster {
         let values = [head.task.packet.0, head.task.stage as u64, core as u64];
         self.trace.emit(&TASK_ASSIGNED, now, &values);
         self.cores[core].hpu.accept(now, head);
+        self.watch_driver(core);
         self.retry_driver(core, now + 1);
     }
 
     /// Whether a task has come that can be accepted.
     pub(super) fn may_accept(&self) -> bool {
+        if !self.ports.tasks.has_item() {
+            return false;
+        }
         let scheduler = &self.scheduler;
         let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
         free && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))

@@ -20,8 +20,8 @@ pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String>
     while machine.core.instructions() < n_steps {
         let time = machine.core.time();
         match machine.core.run(&machine.program, &machine.lines, time + 1000) {
-            Stop::Yield | Stop::FenceI => {}
-            Stop::Fetch(_) => machine.core.fetched(time + 1),
+            Stop::Yield | Stop::FenceI | Stop::Prefetch(_) => {}
+            Stop::Fetch(_) | Stop::Abandon(_) => machine.core.fetched(time + 1),
             Stop::Access => machine.access()?,
             Stop::Trap(trap) if trap.cause == cause::ECALL_USER && trap.from == Privilege::User => {
                 if machine.call()? {

@@ -1,0 +1,119 @@
+# Everything a developer types. `make help` lists it. All results go to .venv, target and build, which git ignores.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name) 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+STEP := .ci/step
+# One interpreter for every build of the extension, or each would throw the other's work away.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+RUST_SOURCES := $(shell find crates presets -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
+CAPTURES := captures
+DEMO := build/demo
+
+##@ Use
+
+.PHONY: demo
+demo: $(VENV)/.native ## run real packets through C handlers and show what happened
+	@rm -rf $(DEMO)
+	@echo; echo '$$ spinet run sdk/examples/ping_pong.c --traffic captures/memcached.pcap --match udp -o $(DEMO)/ping_pong'
+	@spinet run sdk/examples/ping_pong.c --traffic $(CAPTURES)/memcached.pcap --match udp -o $(DEMO)/ping_pong
+	@echo; echo '$$ spinet run sdk/examples/filter.c --traffic captures/dns.pcap --match "udp.dst_port == 53" -o $(DEMO)/filter'
+	@spinet run sdk/examples/filter.c --traffic $(CAPTURES)/dns.pcap --match 'udp.dst_port == 53' -o $(DEMO)/filter
+	@echo
+	@echo 'Look at  $(DEMO)/ping_pong/out.pcapng       what the NIC sent (tcpdump -r, Wireshark)'
+	@echo '         $(DEMO)/ping_pong/packets.parquet  one row a packet: when it passed each stage, where it ran, what it cost'
+	@echo '         $(DEMO)/filter/host/               what the handlers wrote to host memory'
+	@echo '         sdk/examples/ping_pong.c          the handler; docs/guides/first-handler.md tells how to write your own'
+
+.PHONY: setup
+setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
+
+##@ Check
+
+.PHONY: test
+test: $(VENV)/.native ## all tests of the gate: Rust, then Python
+	@status=0
+	$(STEP) 'cargo-test (models, in Rust)' cargo test --workspace --locked --no-fail-fast || status=$$?
+	$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long' || status=$$?
+	read -r passed failed < <(.ci/count target/log/cargo-test.log target/log/pytest.log)
+	echo "$$passed passed, $$failed failed"
+	exit $$status
+
+.PHONY: test-long
+test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests
+	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_LONG=1 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
+	$(STEP) 'pytest-long' pytest -q
+
+LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy
+.PHONY: lint $(LINTS)
+lint: $(LINTS) ## formats, clippy, types, and rules of the house
+lint-rustfmt:
+	@$(STEP) 'rustfmt' cargo fmt --all --check
+lint-clippy: $(VENV)/.deps
+	@$(STEP) 'clippy' cargo clippy --workspace --all-targets --locked -- -D warnings
+lint-ruff: $(VENV)/.deps
+	@$(STEP) 'ruff' ruff check
+lint-ruff-format: $(VENV)/.deps
+	@$(STEP) 'ruff-format' ruff format --check
+lint-mypy: $(VENV)/.deps
+	@$(STEP) 'mypy' mypy
+lint-tidy:
+	@$(STEP) 'tidy (layers, sources of numbers, sizes of files)' cargo xtask tidy
+
+.PHONY: docs docs-rust
+docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
+	@python docs/generate.py
+docs-rust: $(VENV)/.deps
+	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+
+.PHONY: fuzz
+fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
+	@command -v cargo-fuzz >/dev/null || { echo 'error: cargo-fuzz is missing' >&2; echo 'hint: cargo install --locked cargo-fuzz@0.13.2' >&2; exit 2; }
+	for target in $$(cargo +nightly fuzz list); do
+		$(STEP) "fuzz-$$target (one minute)" cargo +nightly fuzz run "$$target" -- -max_total_time=60 -rss_limit_mb=2048
+	done
+
+.PHONY: fmt
+fmt: $(VENV)/.deps ## put all Rust and Python into shape
+	@cargo fmt --all
+	ruff check -q --fix --exit-zero
+	ruff format -q
+
+##@ Measure
+
+.PHONY: bench
+bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
+	@python benches/run.py
+
+##@ Housekeeping
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf target build $(VENV) fuzz/target .pytest_cache .mypy_cache .ruff_cache python/spinet/*.so
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Stamps: what is there already is not made again.
+
+$(VENV)/.deps: requirements.txt
+	@command -v cargo >/dev/null || { echo 'error: cargo is missing' >&2; echo 'hint: install Rust, https://rustup.rs' >&2; exit 2; }
+	test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'error: Python 3.11 or later is missing' >&2; echo 'hint: name one: make PYTHON=/path/to/python3.11 ...' >&2; exit 2; }
+	$(STEP) 'venv (make .venv)' "$(PYTHON)" -m venv $(VENV)
+	$(STEP) 'pip (fetch the handler compiler and libraries, 200 MB)' python -m pip install -q --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.native: $(VENV)/.deps $(RUST_SOURCES)
+	@$(STEP) 'maturin (build the simulator; minutes the first time)' maturin develop --release --locked
+	touch $@

@@ -1,0 +1,49 @@
+//! The module `spinet._native`: the facade as Python sees it, one to one.
+//!
+//! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
+
+mod run;
+mod tools;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use std::fmt::Display;
+
+create_exception!(spinet._native, SpinetError, PyException, "Base of all errors of spinet.");
+create_exception!(spinet._native, InputError, SpinetError, "Something that the user gave cannot be used.");
+create_exception!(spinet._native, InternalError, SpinetError, "A bug in spinet.");
+
+/// Bad input, with its text.
+fn input(error: impl Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// A bug of ours, with its text.
+fn internal(error: impl Display) -> PyErr {
+    InternalError::new_err(error.to_string())
+}
+
+/// A value as JSON.
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(internal)
+}
+
+/// The module.
+#[pymodule]
+fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("SpinetError", m.py().get_type::<SpinetError>())?;
+    m.add("InputError", m.py().get_type::<InputError>())?;
+    m.add("InternalError", m.py().get_type::<InternalError>())?;
+    m.add_class::<run::Run>()?;
+    m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::version, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::check_experiment, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::match_expression, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::match_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::elf_info, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! A run of an experiment.
+
+use crate::tools::{format, read_experiment};
+use crate::{input, internal, json};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use spinet::packets::{COLUMNS, Fate};
+use spinet::record::Line;
+use spinet::run::Wanted;
+use spinet::worker::{StartError, Worker};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Most bytes of host memory in one call.
+const MAX_HOST_BYTES: usize = 1 << 30;
+
+/// A run of an experiment; it lives on a thread of its own.
+#[pyclass(frozen, module = "spinet._native")]
+pub struct Run {
+    worker: Worker,
+}
+
+#[pymethods]
+impl Run {
+    /// Builds the system.
+    #[new]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, out_pcapng = None, packets = false))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn new(
+        py: Python<'_>,
+        experiment: &str,
+        file: &str,
+        base_dir: PathBuf,
+        format: &str,
+        elf: Option<PathBuf>,
+        out_pcapng: Option<String>,
+        packets: bool,
+    ) -> PyResult<Self> {
+        let format = self::format(format)?;
+        let worker = py.detach(|| {
+            let checked = read_experiment(experiment, file, &base_dir, format)?;
+            Worker::start(checked, elf, Wanted { packets, out_pcapng }).map_err(|error| match error {
+                StartError::Run(error) => input(error),
+                StartError::Gone(error) => internal(error),
+            })
+        })?;
+        Ok(Run { worker })
+    }
+
+    /// Runs for about that long.
+    fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
+        let budget = Duration::from_millis(max_wall_ms);
+        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
+        let progress = progress.map_err(internal)?.map_err(input)?;
+        let dict = PyDict::new(py);
+        dict.set_item("done", progress.is_done)?;
+        dict.set_item("packets_in", progress.packets_in)?;
+        dict.set_item("packets_done", progress.packets_done)?;
+        dict.set_item("packets_total", progress.packets_total)?;
+        dict.set_item("fraction", progress.fraction)?;
+        dict.set_item("simulated_ps", progress.simulated.ps())?;
+        dict.set_item("cycles", progress.cycles)?;
+        Ok(dict)
+    }
+
+    /// Rows of the packets that are finished since the last call, by column.
+    fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?;
+        let dict = PyDict::new(py);
+        for (name, data) in columns {
+            dict.set_item(name, PyBytes::new(py, &data))?;
+        }
+        Ok(dict)
+    }
+
+    /// Lines printed since the last call: time in ps, cluster, core, text.
+    fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
+        let lines = py.detach(|| self.worker.call(|run| run.take_console())).map_err(internal)?;
+        Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
+    }
+
+    /// The summary so far, as JSON.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+    }
+
+    /// The digest so far.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.worker.call(|run| run.digest())).map_err(internal)
+    }
+
+    /// Bytes of host memory.
+    fn host_memory<'py>(&self, py: Python<'py>, addr: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+        if size > MAX_HOST_BYTES {
+            return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
+        }
+        let read = move |run: &mut spinet::run::Run| {
+            let mut data = vec![0; size];
+            run.host_memory(addr, &mut data);
+            data
+        };
+        let data = py.detach(|| self.worker.call(read)).map_err(internal)?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    /// Writes host memory to files in a directory that is there; their names.
+    fn write_host(&self, py: Python<'_>, directory: PathBuf) -> PyResult<Vec<String>> {
+        py.detach(|| self.worker.call(move |run| run.write_host(&directory))).map_err(internal)?.map_err(input)
+    }
+
+    /// Ends the run and frees its memory.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.worker.stop());
+    }
+}
+
+/// The columns of the per-packet table: name, NumPy type, meaning, names of values.
+#[pyfunction]
+pub fn packet_columns() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
+    let categories = |name| if name == "fate" { Fate::NAMES.to_vec() } else { Vec::new() };
+    COLUMNS.iter().map(|column| (column.name, column.kind.dtype(), column.about, categories(column.name))).collect()
+}

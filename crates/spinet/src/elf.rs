@@ -1,0 +1,287 @@
+//! ELF files for 32-bit RISC-V: hostile until every number in them has been checked.
+
+use object::Endianness;
+use object::elf::{self, FileHeader32};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use std::fmt::Display;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Largest file that is looked at, in bytes: a thousand times more than the largest program memory.
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// A file that is no program for the machine. Each text names the file, the place, what is there and what may be.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum ElfError {
+    #[error("{file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error("{file}: more than {MAX_FILE_BYTES} bytes, must be a program of at most so many")]
+    TooLong { file: String },
+    #[error("{file}: begins with {found}, must be an ELF file (7f 45 4c 46)")]
+    NotElf { file: String, found: String },
+    #[error("{file}: ELF header: {what} is {found}, must be {allowed}")]
+    Header { file: String, what: &'static str, found: String, allowed: &'static str },
+    #[error("{file}: {place}: {problem}")]
+    Malformed { file: String, place: String, problem: String },
+    #[error("{file}: {place} is at {first:#010x} to {last:#010x}, must be within {allowed}")]
+    Outside { file: String, place: String, first: u32, last: u64, allowed: String },
+    #[error("{file}: {place} and {other} overlap at {at:#010x}")]
+    Overlap { file: String, place: String, other: String, at: u32 },
+    #[error("{file}: nothing in it is loaded, must have code")]
+    Empty { file: String },
+}
+
+/// Bytes that a program puts into memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is in the file, for errors: `section .text`, `segment 0`.
+    pub place: String,
+    /// First byte.
+    pub addr: u32,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Bytes in memory; those behind the content are zero.
+    pub size: u32,
+}
+
+impl Part {
+    /// Address behind its last byte.
+    pub fn end(&self) -> u64 {
+        u64::from(self.addr) + u64::from(self.size)
+    }
+}
+
+/// A name for an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its name; what is not UTF-8 in it is replaced.
+    pub name: String,
+    /// Its value.
+    pub addr: u32,
+    /// Bytes, 0 if the file does not say.
+    pub size: u32,
+    /// It names code, by its type or because it has none.
+    pub is_code: bool,
+}
+
+/// What an ELF file says, checked.
+#[derive(Clone, Debug)]
+pub struct Elf {
+    /// The file, as errors call it.
+    pub file: String,
+    /// Where it starts.
+    pub entry: u32,
+    /// Loaded segments by virtual address, as a loader of whole machines takes them.
+    pub segments: Vec<Part>,
+    /// Sections with content by load address, as tools that write memory images take them; the segments if there are no
+    /// sections.
+    pub sections: Vec<Part>,
+    /// Named symbols that are defined, in order of their address.
+    pub symbols: Vec<Symbol>,
+    /// The file's bytes, for debug information.
+    pub data: Vec<u8>,
+}
+
+impl Elf {
+    /// Reads the file at `path`.
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let file = path.display().to_string();
+        let read = |file: &str| -> io::Result<Vec<u8>> {
+            let mut data = Vec::new();
+            std::fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut data)?;
+            Ok(data)
+        };
+        match read(&file) {
+            Ok(data) if data.len() as u64 > MAX_FILE_BYTES => Err(ElfError::TooLong { file }),
+            Ok(data) => Self::parse(file, data),
+            Err(source) => Err(ElfError::Read { file, source }),
+        }
+    }
+
+    /// Reads `data`, which came from `file`.
+    pub fn parse(file: String, data: Vec<u8>) -> Result<Self, ElfError> {
+        let reader = Reader { file: &file, data: &data };
+        let header = reader.header()?;
+        let segments = reader.segments(header)?;
+        let sections = reader.sections(header, &segments)?;
+        let symbols = reader.symbols(header)?;
+        let segments: Vec<Part> = segments.into_iter().map(|segment| segment.part).collect();
+        if segments.iter().all(|part| part.size == 0) {
+            return Err(ElfError::Empty { file });
+        }
+        refuse_overlaps(&file, &segments)?;
+        refuse_overlaps(&file, &sections)?;
+        let entry = header.e_entry.get(Endianness::Little);
+        Ok(Elf { entry, segments, sections, symbols, file, data })
+    }
+
+    /// The symbol of this name.
+    pub fn symbol(&self, name: &str) -> Option<&Symbol> {
+        self.symbols.iter().find(|symbol| symbol.name == name)
+    }
+
+    /// An address in words: `ping_pong_ph+0x10`, or its number where no code symbol is before it.
+    pub fn place(&self, addr: u32) -> String {
+        let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
+        // Of several names of one address, one with a size says more.
+        let nearest = code.max_by_key(|symbol| (symbol.addr, symbol.size));
+        match nearest {
+            Some(symbol) if symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size) => {
+                match addr - symbol.addr {
+                    0 => symbol.name.clone(),
+                    offset => format!("{}+{offset:#x}", symbol.name),
+                }
+            }
+            _ => format!("{addr:#010x}"),
+        }
+    }
+}
+
+/// Parts must not share a byte.
+fn refuse_overlaps(file: &str, parts: &[Part]) -> Result<(), ElfError> {
+    let mut sorted: Vec<&Part> = parts.iter().filter(|part| part.size > 0).collect();
+    sorted.sort_by_key(|part| part.addr);
+    for pair in sorted.windows(2) {
+        if pair[0].end() > u64::from(pair[1].addr) {
+            let (place, other) = (pair[0].place.clone(), pair[1].place.clone());
+            return Err(ElfError::Overlap { file: file.into(), place, other, at: pair[1].addr });
+        }
+    }
+    Ok(())
+}
+
+/// A loaded segment and where its content stands in the file and is to be loaded.
+struct Segment {
+    part: Part,
+    load_addr: u32,
+    offset: u64,
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    data: &'a [u8],
+}
+
+const LE: Endianness = Endianness::Little;
+
+impl<'a> Reader<'a> {
+    fn malformed(&self, place: impl Display, problem: impl Display) -> ElfError {
+        ElfError::Malformed { file: self.file.into(), place: place.to_string(), problem: problem.to_string() }
+    }
+
+    fn header(&self) -> Result<&'a FileHeader32<Endianness>, ElfError> {
+        let refuse =
+            |what, found: String, allowed| Err(ElfError::Header { file: self.file.into(), what, found, allowed });
+        match self.data.get(..6) {
+            Some(ident) if ident[..4] == elf::ELFMAG => {
+                if ident[4] != 1 {
+                    let found = if ident[4] == 2 { "64 bit".into() } else { ident[4].to_string() };
+                    return refuse("the class", found, "32 bit");
+                }
+                if ident[5] != 1 {
+                    let found = if ident[5] == 2 { "big-endian".into() } else { ident[5].to_string() };
+                    return refuse("the byte order", found, "little-endian");
+                }
+            }
+            _ => {
+                let bytes: Vec<String> = self.data.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+                let found = if bytes.is_empty() { "nothing".into() } else { bytes.join(" ") };
+                return Err(ElfError::NotElf { file: self.file.into(), found });
+            }
+        }
+        let header = FileHeader32::<Endianness>::parse(self.data).map_err(|e| self.malformed("ELF header", e))?;
+        let machine = header.e_machine(LE).0;
+        if machine != elf::EM_RISCV.0 {
+            return refuse("the machine", machine.to_string(), "243 (RISC-V)");
+        }
+        let kind = header.e_type(LE).0;
+        if kind != elf::ET_EXEC.0 {
+            let allowed =
+                "2 (linked for fixed addresses; an object file must be linked, a shared one linked with -static)";
+            return refuse("the type", kind.to_string(), allowed);
+        }
+        Ok(header)
+    }
+
+    fn segments(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Segment>, ElfError> {
+        let table = header.program_headers(LE, self.data).map_err(|e| self.malformed("program headers", e))?;
+        let mut segments = Vec::new();
+        for (index, row) in table.iter().enumerate() {
+            let place = format!("segment {index}");
+            let (addr, load_addr, size) = (row.p_vaddr.get(LE), row.p_paddr.get(LE), row.p_memsz.get(LE));
+            if row.p_type(LE) != elf::PT_LOAD || size == 0 {
+                continue;
+            }
+            let bytes = row.data(LE, self.data).map_err(|()| {
+                let (offset, n) = (row.p_offset.get(LE), row.p_filesz.get(LE));
+                let have = self.data.len();
+                self.malformed(&place, format!("{n} bytes at offset {offset} of a file of {have} bytes"))
+            })?;
+            if bytes.len() > size as usize {
+                let problem = format!("{} bytes in the file for {size} bytes of memory", bytes.len());
+                return Err(self.malformed(&place, problem));
+            }
+            if u64::from(addr.max(load_addr)) + u64::from(size) > 1 << 32 {
+                return Err(self.malformed(&place, format!("{size} bytes at {addr:#010x} pass the end of memory")));
+            }
+            let part = Part { place, addr, bytes: bytes.to_vec(), size };
+            segments.push(Segment { part, load_addr, offset: u64::from(row.p_offset.get(LE)) });
+        }
+        Ok(segments)
+    }
+
+    /// Sections are taken where they are loaded, which the segment around them says.
+    fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<Part>, ElfError> {
+        let table = header.sections(LE, self.data).map_err(|e| self.malformed("section headers", e))?;
+        let mut parts = Vec::new();
+        for row in table.iter() {
+            let (addr, size) = (row.sh_addr.get(LE), row.sh_size.get(LE));
+            let is_loaded = row.sh_flags(LE).contains(elf::SHF_ALLOC);
+            if !is_loaded || size == 0 || row.sh_type(LE) == elf::SHT_NOBITS {
+                continue;
+            }
+            let name = table.section_name(LE, row).map_err(|e| self.malformed("section names", e))?;
+            let place = format!("section {}", String::from_utf8_lossy(name));
+            let bytes = row.data(LE, self.data).map_err(|e| self.malformed(&place, e))?;
+            let offset = u64::from(row.sh_offset.get(LE));
+            let around = segments.iter().find(|segment| {
+                let within = offset.checked_sub(segment.offset);
+                within.is_some_and(|at| at + u64::from(size) <= segment.part.bytes.len() as u64)
+            });
+            let Some(around) = around else {
+                return Err(self.malformed(&place, format!("{size} bytes at {addr:#010x} that no segment loads")));
+            };
+            let addr = around.load_addr + (offset - around.offset) as u32;
+            parts.push(Part { place, addr, bytes: bytes.to_vec(), size });
+        }
+        if table.is_empty() {
+            parts = segments.iter().map(|s| Part { addr: s.load_addr, ..s.part.clone() }).collect();
+        }
+        Ok(parts)
+    }
+
+    fn symbols(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Symbol>, ElfError> {
+        let sections = header.sections(LE, self.data).map_err(|e| self.malformed("section headers", e))?;
+        let table = sections.symbols(LE, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
+        let mut symbols = Vec::new();
+        for row in table.iter() {
+            let kind = row.st_type();
+            let is_named = kind == elf::STT_FUNC || kind == elf::STT_NOTYPE || kind == elf::STT_OBJECT;
+            if !is_named || row.is_undefined(LE) {
+                continue;
+            }
+            let name = row.name(LE, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
+            // Names that begin so mark data in code and lines of assembler, not places that a person named.
+            if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
+                continue;
+            }
+            let name = String::from_utf8_lossy(name).into_owned();
+            let (addr, size) = (row.st_value.get(LE), row.st_size.get(LE));
+            symbols.push(Symbol { name, addr, size, is_code: kind != elf::STT_OBJECT });
+        }
+        symbols.sort_by(|a, b| (a.addr, &a.name).cmp(&(b.addr, &b.name)));
+        symbols.dedup();
+        Ok(symbols)
+    }
+}

@@ -1,0 +1,189 @@
+//! Where the contexts of an experiment lie in the NIC's memories.
+//!
+//! What an experiment does not say is chosen so: handler memory is the last quarter of L2 handler memory without what
+//! the program puts there, in equal parts; scratchpads are equal parts of what the given ones leave; host memory is
+//! 1 GiB for each context, from 0x1000_0000_0000_0000 on.
+
+use super::{Checked, CheckedContext};
+use crate::elf::Elf;
+use crate::program::{self, HANDLER_BYTES, Handlers, Loaded, ProgramError};
+use pspin::map;
+use pspin::protocol::{Context, Region};
+use std::io;
+use std::rc::Rc;
+
+/// First byte of host memory. Source: PsPIN RTL a49fec8, spin_hw_conf.h, PCIE_START_ADDR.
+pub const HOST_BASE: u64 = 0x1000_0000_0000_0000;
+/// Host memory of a context, in bytes.
+const HOST_BYTES: u32 = 1 << 30;
+/// What chosen places are a multiple of: a beat of the wide interconnects.
+const ALIGN: u32 = 64;
+
+/// Contexts that do not fit the NIC or each other.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum LayoutError {
+    #[error("context `{context}`: {source}")]
+    Program { context: String, source: ProgramError },
+    #[error("context `{context}`: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
+    Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
+    #[error("contexts `{context}` and `{other}`: {memory} overlaps at {at:#x}, must be apart")]
+    Overlap { context: String, other: String, memory: &'static str, at: u64 },
+    #[error("context `{context}`: {memory} needs {needed} bytes, {left} are left")]
+    NoRoom { context: String, memory: &'static str, needed: u64, left: u64 },
+    #[error("context `{context}`: {file}: {source}")]
+    Data { context: String, file: String, source: io::Error },
+    #[error("context `{context}`: {file} has more than the {allowed} bytes of its {memory}")]
+    DataTooLong { context: String, file: String, memory: &'static str, allowed: u64 },
+}
+
+/// A context in its place.
+#[derive(Clone, Debug)]
+pub struct PlacedContext {
+    /// What reports call it.
+    pub name: String,
+    /// Its handlers.
+    pub handlers: Handlers,
+    /// What the NIC is told.
+    pub context: Rc<Context>,
+    /// Content of its host memory.
+    pub host_data: Vec<u8>,
+}
+
+/// Finds handlers and memory for every context; adds the content of handler memory to the program's image.
+pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<PlacedContext>, LayoutError> {
+    let handler_memory = handler_memory(checked, loaded)?;
+    let host_memory = host_memory(checked)?;
+    let scratchpads = scratchpads(checked)?;
+    let mut placed = Vec::new();
+    for (index, context) in checked.contexts.iter().enumerate() {
+        let spec = &context.spec;
+        let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
+        let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
+            .map_err(|source| LayoutError::Program { context: name(context), source })?;
+        let [header, payload, completion] = [0, 1, 2].map(|stage| match &handlers.stages[stage] {
+            Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
+            None => Region::default(),
+        });
+        let (memory, host) = (handler_memory[index], host_memory[index]);
+        if let Some(data) = data(context, "handler memory", &spec.handler_memory.data, u64::from(memory.size))? {
+            loaded.image.handler_memory.push((memory.addr, data));
+        }
+        let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
+        let nic_context = Context {
+            handler_mem: memory,
+            host_mem_addr: host.0,
+            host_mem_size: host.1,
+            header,
+            payload,
+            completion,
+            scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
+        };
+        placed.push(PlacedContext { name: name(context), handlers, context: Rc::new(nic_context), host_data });
+    }
+    Ok(placed)
+}
+
+fn name(context: &CheckedContext) -> String {
+    context.spec.name.clone().expect("checked contexts have names")
+}
+
+fn data(
+    context: &CheckedContext,
+    memory: &'static str,
+    file: &Option<String>,
+    allowed: u64,
+) -> Result<Option<Vec<u8>>, LayoutError> {
+    let Some(file) = file else { return Ok(None) };
+    let fail = |source| LayoutError::Data { context: name(context), file: file.clone(), source };
+    let too_long = || LayoutError::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
+    if std::fs::metadata(file).map_err(fail)?.len() > allowed {
+        return Err(too_long());
+    }
+    let bytes = std::fs::read(file).map_err(fail)?;
+    if bytes.len() as u64 > allowed { Err(too_long()) } else { Ok(Some(bytes)) }
+}
+
+fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, LayoutError> {
+    let bytes = u64::from(checked.nic.l2.handler_bytes);
+    let (base, end) = (u64::from(map::L2_HANDLER_BASE), u64::from(map::L2_HANDLER_BASE) + bytes);
+    let quarter = end - bytes / 4;
+    let used = loaded.in_handler_memory.iter().map(|&(_, end)| end).max().unwrap_or(base);
+    // Explicit places count from the start of the quarter or where the program ends; the others share what is left.
+    let free = quarter.max(used.next_multiple_of(ALIGN.into()));
+    let n = checked.contexts.len() as u64;
+    let part = (end.saturating_sub(free) / n) as u32 / ALIGN * ALIGN;
+    let mut regions: Vec<(u64, u64)> = Vec::new();
+    for (index, context) in checked.contexts.iter().enumerate() {
+        let spec = &context.spec.handler_memory;
+        let size = spec.size.unwrap_or(part);
+        if spec.addr.is_none() && size > part {
+            let (needed, left) = (u64::from(size), u64::from(part));
+            return Err(LayoutError::NoRoom { context: name(context), memory: "handler memory", needed, left });
+        }
+        let first = spec.addr.unwrap_or(free + index as u64 * u64::from(part));
+        let last = first.saturating_add(u64::from(size));
+        if first < base || last > end {
+            let allowed = format!("{base:#x} to {:#x}", end - 1);
+            let (context, memory) = (name(context), "handler memory");
+            return Err(LayoutError::Outside { context, memory, first, last: last.max(1) - 1, allowed });
+        }
+        regions.push((first, last));
+    }
+    refuse_overlaps(checked, "handler memory", &regions)?;
+    Ok(regions.iter().map(|&(first, last)| Region { addr: first as u32, size: (last - first) as u32 }).collect())
+}
+
+fn host_memory(checked: &Checked) -> Result<Vec<(u64, u32)>, LayoutError> {
+    let mut regions = Vec::new();
+    for (index, context) in checked.contexts.iter().enumerate() {
+        let spec = &context.spec.host_memory;
+        let size = spec.size.unwrap_or(HOST_BYTES);
+        let first = spec.addr.unwrap_or(HOST_BASE + index as u64 * u64::from(HOST_BYTES));
+        let Some(last) = first.checked_add(u64::from(size)) else {
+            let (context, memory, allowed) = (name(context), "host memory", "the 2^64 bytes of host memory".into());
+            return Err(LayoutError::Outside { context, memory, first, last: u64::MAX, allowed });
+        };
+        regions.push((first, last));
+    }
+    refuse_overlaps(checked, "host memory", &regions)?;
+    Ok(regions.iter().map(|&(first, last)| (first, (last - first) as u32)).collect())
+}
+
+fn scratchpads(checked: &Checked) -> Result<Vec<Region>, LayoutError> {
+    let cluster = &checked.nic.cluster;
+    let room = cluster.l1_bytes - cluster.scratchpad_offset;
+    let given: u64 = checked.contexts.iter().filter_map(|c| c.spec.scratchpad_bytes).map(|n| u64::from(round(n))).sum();
+    let n_others = checked.contexts.iter().filter(|c| c.spec.scratchpad_bytes.is_none()).count() as u64;
+    let left = u64::from(room).saturating_sub(given);
+    let part = if n_others == 0 { 0 } else { (left / n_others) as u32 / ALIGN * ALIGN };
+    let mut addr = 0;
+    let mut regions = Vec::new();
+    for context in &checked.contexts {
+        let size = context.spec.scratchpad_bytes.unwrap_or(part);
+        if u64::from(size) > u64::from(room - addr) {
+            let (needed, left) = (u64::from(size), u64::from(room - addr));
+            return Err(LayoutError::NoRoom { context: name(context), memory: "scratchpad", needed, left });
+        }
+        regions.push(Region { addr, size });
+        addr = addr.saturating_add(round(size)).min(room);
+    }
+    Ok(regions)
+}
+
+fn round(size: u32) -> u32 {
+    size.checked_next_multiple_of(ALIGN).unwrap_or(u32::MAX)
+}
+
+fn refuse_overlaps(checked: &Checked, memory: &'static str, regions: &[(u64, u64)]) -> Result<(), LayoutError> {
+    let mut sorted: Vec<usize> = (0..regions.len()).filter(|&i| regions[i].1 > regions[i].0).collect();
+    sorted.sort_by_key(|&i| regions[i]);
+    for pair in sorted.windows(2) {
+        let at = regions[pair[1]].0;
+        if regions[pair[0]].1 > at {
+            let (context, other) = (name(&checked.contexts[pair[0]]), name(&checked.contexts[pair[1]]));
+            return Err(LayoutError::Overlap { context, other, memory, at });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The experiment: which program runs on which NIC, on which packets. The same types for files and for the command.
+//!
+//! `docs/reference/experiment.md` describes the keys for people.
+
+mod check;
+mod layout;
+mod text;
+
+pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
+pub use layout::{LayoutError, PlacedContext, place};
+pub use text::{Settings, Span};
+
+use serde::{Deserialize, Serialize};
+use text::{OneOrMany, text_or_table};
+use wire::source::Snapped;
+
+/// An experiment as it is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// C sources, which become one program, or one ELF file.
+    pub program: OneOrMany,
+    /// The NIC.
+    #[serde(default, deserialize_with = "text_or_table")]
+    pub nic: NicSpec,
+    /// The packets.
+    #[serde(deserialize_with = "text_or_table")]
+    pub traffic: TrafficSource,
+    /// Execution contexts; a packet goes to the first that it matches.
+    pub context: Vec<ContextSpec>,
+    /// Where all random numbers come from.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Ends the run at this simulated time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Span>,
+    /// Ends the run when packets are unfinished and none has arrived, begun or finished for so long.
+    #[serde(default = "ten_milliseconds")]
+    pub stall_limit: Span,
+}
+
+/// Which NIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NicSpec {
+    /// Name of a preset, or path of a file like it.
+    #[serde(default = "pspin")]
+    pub preset: String,
+    /// Parameters that differ from the preset.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub set: Settings,
+}
+
+/// Which packets, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficSource {
+    /// A capture, or a definition for the generator such as `udp:size=64,count=1000`.
+    pub source: String,
+    /// When they arrive, as in [`wire::pacing::Pacing`].
+    #[serde(default = "times")]
+    pub pacing: String,
+    /// What becomes of packets of which only the front was captured.
+    #[serde(default)]
+    pub snapped: Snapped,
+    /// Least number of cycles from one packet to the next that the NIC takes.
+    #[serde(default)]
+    pub gap_cycles: u64,
+    /// Only so many packets, from the first on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// An execution context.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextSpec {
+    /// What reports call it; its handlers' name, or its number, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Packets that it takes, as a match expression; all if not given.
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matches: Option<String>,
+    /// What packets are one message, as in [`wire::message`].
+    #[serde(default = "each")]
+    pub message: String,
+    /// Common name of its handlers; may be left out if the program has handlers of one name only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler: Option<String>,
+    /// Symbol of the header handler instead; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// Symbol of the payload handler instead; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// Symbol of the completion handler instead; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<String>,
+    /// L2 handler memory.
+    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    pub handler_memory: MemorySpec,
+    /// Host memory.
+    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    pub host_memory: MemorySpec,
+    /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad_bytes: Option<u32>,
+    /// Copies at most so many bytes of each packet to L1; all if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_bytes: Option<u32>,
+}
+
+/// A memory of a context; what is not given is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySpec {
+    /// First byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addr: Option<u64>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// File with its content from the first byte on; zeros if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+}
+
+impl MemorySpec {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for NicSpec {
+    fn default() -> Self {
+        NicSpec { preset: pspin(), set: Settings::default() }
+    }
+}
+
+impl From<String> for NicSpec {
+    fn from(preset: String) -> Self {
+        NicSpec { preset, set: Settings::default() }
+    }
+}
+
+impl From<String> for TrafficSource {
+    fn from(source: String) -> Self {
+        TrafficSource { source, pacing: times(), snapped: Snapped::default(), gap_cycles: 0, count: None }
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn ten_milliseconds() -> Span {
+    Span::from_fs(10_000_000_000_000)
+}
+
+fn pspin() -> String {
+    "pspin".into()
+}
+
+fn times() -> String {
+    "times".into()
+}
+
+fn each() -> String {
+    "each".into()
+}

@@ -1,0 +1,172 @@
+//! Values that can be written in several ways.
+
+use kernel::Time;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+use toml::Value;
+
+/// One text or a list of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = OneOrMany;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a path or a list of paths")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.into()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = seq.next_element()? {
+                    texts.push(text);
+                }
+                Ok(OneOrMany(texts))
+            }
+        }
+        deserializer.deserialize_any(Texts)
+    }
+}
+
+impl Serialize for OneOrMany {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// Reads a table, or a text that stands for one.
+pub fn text_or_table<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + From<String>,
+{
+    struct Either<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de> + From<String>> Visitor<'de> for Either<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text or a table")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            Ok(T::from(text.into()))
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Either(PhantomData))
+}
+
+/// Parameters to set: a table of paths and values, tables in it included, or a list of `path=value`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(pub Vec<(String, Value)>);
+
+impl Settings {
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, path: String, value: Value) {
+        match value {
+            Value::Table(table) => table.into_iter().for_each(|(key, value)| self.add(format!("{path}.{key}"), value)),
+            _ => self.0.push((path, value)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Settings;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of paths and values, or a list of `path=value`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Settings, A::Error> {
+                let mut settings = Settings::default();
+                while let Some((key, value)) = map.next_entry()? {
+                    settings.add(key, value);
+                }
+                Ok(settings)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Settings, A::Error> {
+                let mut settings = Settings::default();
+                while let Some(text) = seq.next_element::<String>()? {
+                    settings.0.push(crate::nics::parse_setting(&text).map_err(A::Error::custom)?);
+                }
+                Ok(settings)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// A span of simulated time, written as `10 ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(Time);
+
+const UNITS: [(&str, u64); 5] =
+    [("ps", 1_000), ("ns", 1_000_000), ("us", 1_000_000_000), ("ms", 1_000_000_000_000), ("s", 1_000_000_000_000_000)];
+
+impl Span {
+    /// `fs` femtoseconds.
+    pub fn from_fs(fs: u64) -> Self {
+        Span(Time::from_fs(fs))
+    }
+
+    /// As time.
+    pub fn time(self) -> Time {
+        self.0
+    }
+
+    /// Reads `10 ms`, `1.5us`; above 0, and below 5.1 hours.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = (&text[..digits], text[digits..].trim());
+        let (_, fs) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let scale = 10u64.checked_pow(fraction.len() as u32)?;
+        let number: u128 = format!("{whole}{fraction}").parse().ok()?;
+        let fs = number.checked_mul(u128::from(*fs))? / u128::from(scale);
+        let fs = u64::try_from(fs).ok().filter(|&fs| fs > 0)?;
+        Some(Span::from_fs(fs))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fs = self.0.fs();
+        match UNITS.iter().rev().find(|(_, unit)| fs.is_multiple_of(*unit)) {
+            Some((name, unit)) => write!(f, "{} {name}", fs / unit),
+            None => write!(f, "{}.{:03} ps", fs / 1000, fs % 1000),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let refuse = || D::Error::custom(format!("`{text}` is no time, must be such as `10 ms` (ps, ns, us, ms, s)"));
+        Span::parse(&text).ok_or_else(refuse)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

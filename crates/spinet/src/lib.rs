@@ -1,0 +1,23 @@
+//! The facade: reads an experiment, builds the system, runs it, returns results.
+//!
+//! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
+
+pub mod columns;
+pub mod digest;
+pub mod elf;
+pub mod exec;
+pub mod experiment;
+pub mod feed;
+pub mod histogram;
+pub mod host;
+pub mod lines;
+pub mod matching;
+pub mod nics;
+pub mod packets;
+pub mod program;
+pub mod record;
+pub mod run;
+pub mod stats;
+pub mod summary;
+pub mod toml_text;
+pub mod worker;

@@ -1,0 +1,154 @@
+//! NICs by name: the presets that are compiled in, files like them, and single values set over them.
+
+use crate::toml_text::{self, Format, TextFileError};
+use pspin::{ParamError, PspinParams};
+use std::io;
+use std::path::Path;
+use toml::{Table, Value};
+use wire::near::nearest;
+
+/// A preset that is compiled in.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// What people call it.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[Preset { name: "pspin", text: include_str!("../../../presets/pspin.toml") }];
+
+impl Preset {
+    /// What it is: the comment at the head of its file.
+    pub fn about(&self) -> String {
+        let comment = self.text.lines().map_while(|line| line.strip_prefix('#'));
+        comment.take(1).map(str::trim).collect()
+    }
+}
+
+/// A NIC that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum NicError {
+    #[error("nic is `{found}`, must be {} or the path of a preset (*.toml){}", names(),
+            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown { found: String, near: Option<&'static str> },
+    #[error("{file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error(transparent)]
+    Text(#[from] TextFileError),
+    #[error("{file}: {problem}")]
+    Param { file: String, problem: ParamError },
+    #[error("set: `{found}`, must be path=value such as cluster.n_cores=4")]
+    NotASetting { found: String },
+    #[error("set: there is no `{found}` in the preset{}",
+            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    NoParameter { found: String, near: Option<String> },
+    #[error("set: {key} is {found}, must be {allowed}")]
+    NotAValue { key: String, found: String, allowed: String },
+}
+
+fn names() -> String {
+    let names: Vec<String> = PRESETS.iter().map(|preset| format!("`{}`", preset.name)).collect();
+    names.join(", ")
+}
+
+/// A setting: path of a parameter, and its value as a TOML value.
+pub type Setting = (String, Value);
+
+/// Reads `path=value`; a value that is no TOML value is taken as text.
+pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
+    let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
+        return Err(NicError::NotASetting { found: text.into() });
+    };
+    let parsed = format!("v = {}", value.trim()).parse::<Table>().ok().and_then(|mut table| table.remove("v"));
+    Ok((key.trim().into(), parsed.unwrap_or_else(|| Value::String(value.trim().into()))))
+}
+
+/// The NIC called `nic`: a preset, or a file beside `base_dir`, with `settings` over it.
+pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinParams, NicError> {
+    let (file, text) = text_of(nic, base_dir)?;
+    let params: PspinParams = toml_text::read(&text, &file, Format::Toml)?;
+    params.validate().map_err(|problem| NicError::Param { file: file.clone(), problem })?;
+    if settings.is_empty() {
+        return Ok(params);
+    }
+    let mut table: Table = toml_text::read(&text, &file, Format::Toml)?;
+    let mut params = params;
+    for (key, value) in settings {
+        set(&mut table, key, value)?;
+        params = Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
+            let (key, found) = (key.clone(), value.to_string());
+            NicError::NotAValue { key, found, allowed: error.message().to_owned() }
+        })?;
+    }
+    // Only all of them together must make sense.
+    let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
+    params
+        .validate()
+        .map_err(|problem| NicError::Param { file: format!("{file} with {}", keys.join(", ")), problem })?;
+    Ok(params)
+}
+
+/// What the file of a NIC says; with settings, the values that hold.
+pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, NicError> {
+    let params = load(nic, settings, base_dir)?;
+    if settings.is_empty() {
+        return Ok(text_of(nic, base_dir)?.1);
+    }
+    Ok(toml::to_string(&params).expect("parameters are tables of numbers"))
+}
+
+/// Name and text of a preset's file.
+fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
+    if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {
+        return Ok((format!("presets/{nic}.toml"), preset.text.into()));
+    }
+    if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
+        let near = nearest(nic, PRESETS.iter().map(|preset| preset.name));
+        return Err(NicError::Unknown { found: nic.into(), near });
+    }
+    let path = base_dir.join(nic);
+    let file = path.display().to_string();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((file, text)),
+        Err(source) => Err(NicError::Read { file, source }),
+    }
+}
+
+/// Replaces the value at `key`, which must be there and of the same kind.
+fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
+    let known = paths(table, "");
+    let Some(slot) = value_at(table, key).filter(|slot| !slot.is_table()) else {
+        let last = |path: &&String| path.rsplit('.').next() == Some(key);
+        let near = known.iter().find(last).or_else(|| {
+            let near = nearest(key, known.iter().map(String::as_str))?;
+            known.iter().find(|path| *path == near)
+        });
+        return Err(NicError::NoParameter { found: key.into(), near: near.cloned() });
+    };
+    if !slot.same_type(value) {
+        let allowed = format!("of type {}, such as {slot}", slot.type_str());
+        return Err(NicError::NotAValue { key: key.into(), found: value.to_string(), allowed });
+    }
+    *slot = value.clone();
+    Ok(())
+}
+
+/// The value at a path such as `cluster.n_cores`.
+fn value_at<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    match key.split_once('.') {
+        None => table.get_mut(key),
+        Some((first, rest)) => value_at(table.get_mut(first)?.as_table_mut()?, rest),
+    }
+}
+
+/// Paths of all values.
+fn paths(table: &Table, prefix: &str) -> Vec<String> {
+    let path = |(key, value): (&String, &Value)| match value {
+        Value::Table(inner) => paths(inner, &format!("{prefix}{key}.")),
+        _ => vec![format!("{prefix}{key}")],
+    };
+    table.iter().flat_map(path).collect()
+}

@@ -1,0 +1,265 @@
+//! Programs for PsPIN: what an ELF file puts into the NIC's memories, and the handlers in it.
+
+use crate::elf::{Elf, ElfError, Part, Symbol};
+use pspin::{Image, PspinParams, map};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use wire::near::nearest;
+
+/// Where cores begin.
+pub const BOOT_ADDR: u32 = map::BOOT_ADDR;
+/// Own L1, as every cluster sees it.
+const L1_ALIAS: u32 = map::ALIAS_BASE;
+
+/// Bytes of code that the host claims for a handler. The driver of PsPIN (libpspin, `spin_find_handler_by_name`) says
+/// so for every handler.
+pub const HANDLER_BYTES: u32 = 4096;
+
+/// The three kinds of handlers and how their symbols end.
+pub const STAGES: [(&str, &str); 3] = [("header", "_hh"), ("payload", "_ph"), ("completion", "_th")];
+
+/// A program that is not one for this NIC.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum ProgramError {
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error("{file}: its code is {found} bytes, program memory has {allowed}")]
+    TooLarge { file: String, found: u64, allowed: u32 },
+    #[error(
+        "{file}: there is no code at {BOOT_ADDR:#010x}, where cores start; link it with the runtime and linker script of PsPIN"
+    )]
+    NoBoot { file: String },
+    #[error("{file}: {key} is `{found}`, must be a function of the program{}", Suggest(near, functions))]
+    NoSymbol { file: String, key: String, found: String, near: Option<String>, functions: Vec<String> },
+    #[error(
+        "{file}: handler is `{found}`, must be one of the program's: a function `{found}_hh`, `{found}_ph` or `{found}_th`{}",
+        Suggest(near, handlers)
+    )]
+    NoHandler { file: String, found: String, near: Option<String>, handlers: Vec<String> },
+    #[error("{file}: it has no handlers, must have a function that ends in `_hh`, `_ph` or `_th`")]
+    NoHandlers { file: String },
+    #[error("{file}: it has several handlers, `handler` must name one of {}", handlers.join(", "))]
+    Ambiguous { file: String, handlers: Vec<String> },
+    #[error("{file}: `{symbol}` names {n} places, must name one")]
+    Twice { file: String, symbol: String, n: usize },
+    #[error(
+        "{file}: `{symbol}` is at {addr:#010x}, a handler must be in program memory, {:#010x} to {last:#010x}",
+        map::PROGRAM_BASE
+    )]
+    HandlerOutside { file: String, symbol: String, addr: u32, last: u64 },
+}
+
+/// Did you mean, or what there is.
+struct Suggest<'a>(&'a Option<String>, &'a [String]);
+
+impl fmt::Display for Suggest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            (Some(near), _) => write!(f, "; did you mean `{near}`?"),
+            (None, []) => Ok(()),
+            (None, all) => write!(f, "; it has {}", all.iter().take(12).cloned().collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// A program, ready for a NIC.
+pub struct Loaded {
+    /// What goes into its memories.
+    pub image: Image,
+    /// Where it stands in handler memory, for placing other things beside it: first byte and the one behind the last.
+    pub in_handler_memory: Vec<(u32, u64)>,
+}
+
+/// The symbol of each stage's handler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handlers {
+    /// Name that they share, without the suffix; empty where every one was named in full.
+    pub name: String,
+    /// For header, payload and completion.
+    pub stages: [Option<Symbol>; 3],
+}
+
+/// Puts the file's sections into the memories of this NIC.
+pub fn load(elf: &Elf, params: &PspinParams) -> Result<Loaded, ProgramError> {
+    let mut image = Image::default();
+    let mut in_handler_memory = Vec::new();
+    let l1 = u64::from(params.cluster.l1_bytes);
+    for part in &elf.sections {
+        if let Some(at) = within(part, map::PROGRAM_BASE, 0x0100_0000) {
+            let (at, end) = (at as usize, at as usize + part.bytes.len());
+            if end > params.l2.program_bytes as usize {
+                let (found, allowed) = (end as u64, params.l2.program_bytes);
+                return Err(ProgramError::TooLarge { file: elf.file.clone(), found, allowed });
+            }
+            image.program.resize(image.program.len().max(end), 0);
+            image.program[at..end].copy_from_slice(&part.bytes);
+        } else if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
+            in_handler_memory.push((part.addr, part.end()));
+            image.handler_memory.push((part.addr, part.bytes.clone()));
+        } else if let Some(at) = within(part, map::L1_BASE, l1).or(within(part, L1_ALIAS, l1)) {
+            image.l1.push((at, part.bytes.clone()));
+        } else {
+            return Err(outside(elf, part, params));
+        }
+    }
+    // What is not in the file takes room all the same: .bss.
+    for part in &elf.segments {
+        let (first, last) = (u64::from(part.addr), part.end());
+        if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
+            in_handler_memory.push((part.addr, last));
+        } else if first < u64::from(map::L2_HANDLER_BASE) && last > u64::from(map::L2_HANDLER_BASE) {
+            return Err(outside(elf, part, params));
+        }
+    }
+    let boot = (BOOT_ADDR - map::PROGRAM_BASE) as usize;
+    if image.program.get(boot..boot + 2).is_none_or(|code| code == [0, 0]) {
+        return Err(ProgramError::NoBoot { file: elf.file.clone() });
+    }
+    Ok(Loaded { image, in_handler_memory })
+}
+
+fn outside(elf: &Elf, part: &Part, params: &PspinParams) -> ProgramError {
+    let range = |first: u32, size: u32| format!("{first:#010x} to {:#010x}", u64::from(first) + u64::from(size) - 1);
+    let allowed = format!(
+        "program memory ({}), handler memory ({}) or L1 ({} or {})",
+        range(map::PROGRAM_BASE, params.l2.program_bytes),
+        range(map::L2_HANDLER_BASE, params.l2.handler_bytes),
+        range(L1_ALIAS, params.cluster.l1_bytes),
+        range(map::L1_BASE, params.cluster.l1_bytes),
+    );
+    let (place, first, last) = (part.place.clone(), part.addr, part.end() - 1);
+    ElfError::Outside { file: elf.file.clone(), place, first, last, allowed }.into()
+}
+
+/// Offset of a part that lies wholly in a range.
+fn within(part: &Part, base: u32, size: u64) -> Option<u32> {
+    let at = part.addr.checked_sub(base)?;
+    (u64::from(at) + u64::from(part.size) <= size).then_some(at)
+}
+
+/// Names of the handlers in a program, in the order of their code.
+pub fn handler_names(elf: &Elf) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for symbol in elf.symbols.iter().filter(|symbol| symbol.is_code) {
+        let stem = STAGES.iter().find_map(|(_, suffix)| symbol.name.strip_suffix(suffix));
+        if let Some(stem) = stem.filter(|stem| !stem.is_empty() && !names.iter().any(|name| name == stem)) {
+            names.push(stem.into());
+        }
+    }
+    names
+}
+
+/// The handlers that a context asks for: by a common name, by their symbols (an empty one means none), or the only
+/// ones that there are.
+pub fn find_handlers(
+    elf: &Elf,
+    params: &PspinParams,
+    name: Option<&str>,
+    symbols: [Option<&str>; 3],
+) -> Result<Handlers, ProgramError> {
+    let file = || elf.file.clone();
+    let names = handler_names(elf);
+    let wanted = match (name, &names[..]) {
+        (Some(name), _) if names.iter().any(|known| known == name) => name,
+        (Some(name), _) => {
+            let near = nearest(name, names.iter().map(String::as_str)).map(String::from);
+            return Err(ProgramError::NoHandler { file: file(), found: name.into(), near, handlers: names });
+        }
+        (None, _) if symbols.iter().flatten().any(|symbol| !symbol.is_empty()) => "",
+        (None, [only]) => only,
+        (None, []) => return Err(ProgramError::NoHandlers { file: file() }),
+        (None, _) => return Err(ProgramError::Ambiguous { file: file(), handlers: names }),
+    };
+    let mut handlers = Handlers { name: wanted.into(), ..Handlers::default() };
+    for ((slot, (stage, suffix)), symbol) in handlers.stages.iter_mut().zip(STAGES).zip(symbols) {
+        *slot = match symbol {
+            Some("") => None,
+            Some(symbol) => Some(find_function(elf, params, stage, symbol)?),
+            None if wanted.is_empty() => None,
+            None => {
+                let symbol = format!("{wanted}{suffix}");
+                let exists = elf.symbols.iter().any(|known| known.is_code && known.name == symbol);
+                exists.then(|| find_function(elf, params, stage, &symbol)).transpose()?
+            }
+        };
+    }
+    Ok(handlers)
+}
+
+fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Result<Symbol, ProgramError> {
+    let file = || elf.file.clone();
+    let functions = || elf.symbols.iter().filter(|symbol| symbol.is_code);
+    let found: Vec<&Symbol> = functions().filter(|symbol| symbol.name == name).collect();
+    match found[..] {
+        [] => {
+            let near = nearest(name, functions().map(|symbol| symbol.name.as_str())).map(String::from);
+            let functions = functions().map(|symbol| symbol.name.clone()).collect();
+            Err(ProgramError::NoSymbol { file: file(), key: key.into(), found: name.into(), near, functions })
+        }
+        [symbol] => {
+            let size = params.l2.program_bytes;
+            if symbol.addr.wrapping_sub(map::PROGRAM_BASE) >= size {
+                let last = u64::from(map::PROGRAM_BASE) + u64::from(size) - 1;
+                return Err(ProgramError::HandlerOutside {
+                    file: file(),
+                    symbol: name.into(),
+                    addr: symbol.addr,
+                    last,
+                });
+            }
+            Ok(symbol.clone())
+        }
+        _ => Err(ProgramError::Twice { file: file(), symbol: name.into(), n: found.len() }),
+    }
+}
+
+/// What a program has, for people who ask.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Info {
+    /// Where it starts.
+    pub entry: u32,
+    /// Bytes in program memory, up to the last.
+    pub program_bytes: u64,
+    /// Bytes that it puts into L2 handler memory.
+    pub handler_memory_bytes: u64,
+    /// Handlers by name, each with a symbol for each stage that it has.
+    pub handlers: BTreeMap<String, BTreeMap<&'static str, Option<SymbolInfo>>>,
+    /// Number of symbols.
+    pub symbols: usize,
+}
+
+/// A symbol.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct SymbolInfo {
+    /// Its name.
+    pub symbol: String,
+    /// Its value.
+    pub addr: u32,
+    /// Bytes, 0 if the file does not say.
+    pub size: u32,
+}
+
+impl Info {
+    /// Reads the program at `path`, which may be one for any memory sizes.
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let elf = Elf::open(path)?;
+        let parts = |base: u32, end: u32| elf.sections.iter().filter(move |p| (base..end).contains(&p.addr));
+        let program_bytes = parts(map::PROGRAM_BASE, 0x1E00_0000).map(|part| part.end()).max();
+        let stages = |name: &String| {
+            let stage = |(stage, suffix)| {
+                let symbol = elf.symbol(&format!("{name}{suffix}")).cloned();
+                (stage, symbol.map(|Symbol { name, addr, size, .. }| SymbolInfo { symbol: name, addr, size }))
+            };
+            (name.clone(), STAGES.into_iter().map(stage).collect())
+        };
+        Ok(Info {
+            entry: elf.entry,
+            program_bytes: program_bytes.map_or(0, |end| end - u64::from(map::PROGRAM_BASE)),
+            handler_memory_bytes: parts(map::L2_HANDLER_BASE, map::L2_PACKET_BASE).map(|p| u64::from(p.size)).sum(),
+            handlers: handler_names(&elf).iter().map(stages).collect(),
+            symbols: elf.symbols.len(),
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! What a run leaves behind: the other side of the NIC's boundary.
+
+use crate::digest::{Digest, Stream};
+use crate::feed::{FeedError, FeedReport};
+use crate::host::Pages;
+use crate::packets::{Change, Fate, Row, Table, Window};
+use crate::stats::Stats;
+use kernel::trace::{Event, Sink};
+use kernel::{Clock, Cycle};
+use pspin::events as ev;
+use pspin::world::{Completions, Console, Departure, Egress, HostMemory, PacketDone};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::BufWriter;
+use std::rc::Rc;
+use wire::capture::{InterfaceId, PcapngWriter, WriteError};
+use wire::message::Verdict;
+
+/// A ring in host memory where packets go that no context takes: 16 bytes (length as u32, 0 as u32, arrival in ns as
+/// u64, little-endian), the packet, zeros up to a multiple of 16; around at its end. assumed: drivers of plain NICs use
+/// such rings, and PsPIN's papers leave the ordinary path to the NIC around it.
+pub const ORDINARY_RING: u64 = 0x2000_0000_0000_0000;
+/// Its size.
+pub const ORDINARY_RING_BYTES: u64 = 1 << 20;
+
+/// Lines of console output that are kept until they are taken.
+const MAX_LINES: usize = 1 << 16;
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The traffic.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    /// The capture of what the NIC sends.
+    #[error("{file}: {source}")]
+    Out {
+        /// The file.
+        file: String,
+        /// What went wrong.
+        source: WriteError,
+    },
+}
+
+impl From<wire::source::SourceError> for RecordError {
+    fn from(error: wire::source::SourceError) -> Self {
+        RecordError::Feed(error.into())
+    }
+}
+
+/// A line that a program printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When.
+    pub at: Cycle,
+    /// Position of the cluster.
+    pub cluster: u32,
+    /// Position of the core in its cluster.
+    pub core: u32,
+    /// The line without its end.
+    pub text: String,
+}
+
+/// The capture of what the NIC sends.
+pub struct OutCapture {
+    /// Name of the file.
+    pub file: String,
+    /// Its writer.
+    pub writer: PcapngWriter<BufWriter<File>>,
+    /// Its only interface.
+    pub interface: InterfaceId,
+}
+
+/// Everything that a run leaves behind.
+pub struct Record {
+    /// The NIC's clock.
+    pub clock: Clock,
+    /// Packets under way.
+    pub window: Window,
+    /// Sums over packets that are finished.
+    pub stats: Stats,
+    /// Rows of them, if wanted.
+    pub table: Option<Table>,
+    /// The digest so far.
+    pub digest: Digest,
+    /// Host memory.
+    pub host: Pages,
+    /// Packets out, if wanted.
+    pub out: Option<OutCapture>,
+    /// Console lines that nobody has taken.
+    pub lines: VecDeque<Line>,
+    /// Lines that were too many.
+    pub lines_lost: u64,
+    /// What the traffic was like.
+    pub feed: Option<FeedReport>,
+    /// What ends the run.
+    pub error: Option<RecordError>,
+    /// Last cycle in which a packet came in, or a task or packet ended.
+    pub progress_at: Cycle,
+    /// Clusters that are ready, and when the last became so.
+    pub ready: (u32, Cycle),
+    ring_at: u64,
+}
+
+/// The record, shared by all who write to it; the NIC's boundary is called by one component at a time.
+pub type SharedRecord = Rc<RefCell<Record>>;
+
+impl Record {
+    /// An empty record of a run by this clock.
+    pub fn new(clock: Clock, stats: Stats, table: Option<Table>, out: Option<OutCapture>) -> Self {
+        Record {
+            clock,
+            window: Window::new(clock),
+            stats,
+            table,
+            digest: Digest::default(),
+            host: Pages::default(),
+            out,
+            lines: VecDeque::new(),
+            lines_lost: 0,
+            feed: None,
+            error: None,
+            progress_at: 0,
+            ready: (0, 0),
+            ring_at: 0,
+        }
+    }
+
+    /// The first cycle in which a packet may be taken: the engine hears of the last cluster one cycle after.
+    pub fn traffic_starts(&mut self) -> Cycle {
+        let start = self.ready.1 + 1;
+        self.stats.traffic_start = Some(start);
+        start
+    }
+
+    /// A packet of the traffic.
+    pub fn frame_in(&mut self, bytes: usize) {
+        self.stats.frames.add(bytes as u64);
+    }
+
+    /// A context takes it; without a queue it goes the ordinary way all the same.
+    pub fn matched(&mut self, context: usize, bytes: usize, verdict: &Verdict, has_queue: bool) {
+        let context = &mut self.stats.contexts[context];
+        context.frames.add(bytes as u64);
+        context.messages += u64::from(verdict.is_first());
+        context.messages_ended += u64::from(verdict.is_last);
+        context.without_queue += u64::from(verdict.is_first() && !has_queue);
+    }
+
+    /// A packet takes the ordinary way: into the ring in host memory.
+    pub fn ordinary(&mut self, frame: u64, arrival: Cycle, bytes: &[u8]) {
+        self.stats.ordinary.add(bytes.len() as u64);
+        self.digest.add(Stream::Ordinary, &[frame, arrival], bytes);
+        let mut head = [0; 16];
+        head[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        head[8..].copy_from_slice(&self.clock.edge(arrival).ns().to_le_bytes());
+        let pad = bytes.len().next_multiple_of(16) - bytes.len();
+        for part in [&head[..], bytes, &[0; 16][..pad]] {
+            let mut part = part;
+            while !part.is_empty() {
+                let room = (ORDINARY_RING_BYTES - self.ring_at).min(part.len() as u64) as usize;
+                self.host.write(ORDINARY_RING + self.ring_at, &part[..room]);
+                self.ring_at = (self.ring_at + room as u64) % ORDINARY_RING_BYTES;
+                part = &part[room..];
+            }
+        }
+        if let Some(table) = &mut self.table {
+            table.add_ordinary(frame, bytes.len() as u32, arrival);
+        }
+    }
+
+    /// The run cannot go on; the first reason stands.
+    pub fn fail(&mut self, error: RecordError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// A packet is finished, or the run is over before it is.
+    pub fn finish(&mut self, row: &Row) {
+        self.stats.finish(row);
+        if row.fate() == Fate::Dropped {
+            self.digest.add(Stream::Done, &[row.frame, u64::from(row.dropped.unwrap_or(0))], b"dropped");
+        }
+        if let Some(table) = &mut self.table {
+            table.add(row);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let at = || self.clock.cycle_at_or_after(event.at);
+        if std::ptr::eq(event.kind, &ev::HOST_WRITTEN) {
+            self.stats.host_writes.add(event.values[1]);
+            // The bytes came with the write, in the same call of the same component.
+            self.digest.add(Stream::Host, &[at()], b"");
+        } else if std::ptr::eq(event.kind, &ev::HOST_READ) {
+            self.stats.host_reads.add(event.values[1]);
+        } else if std::ptr::eq(event.kind, &ev::CLUSTER_ACTIVE) {
+            let (n, last) = self.ready;
+            self.ready = (n + 1, last.max(at()));
+            self.progress_at = self.progress_at.max(at());
+        } else {
+            match self.window.event(event) {
+                Change::Nothing => {}
+                Change::Progress => self.progress_at = self.progress_at.max(at()),
+                Change::Finished(row) => {
+                    self.progress_at = self.progress_at.max(at());
+                    self.finish(&row);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, departure: &Departure) {
+        let Departure { cycle, nid, fid, bytes, .. } = departure;
+        self.stats.sent(*cycle, bytes.len() as u64);
+        self.digest.add(Stream::Out, &[*cycle, u64::from(*nid), u64::from(*fid)], bytes);
+        let time_ns = self.clock.edge(*cycle).ns();
+        if let Some(out) = &mut self.out
+            && let Err(source) = out.writer.write(out.interface, time_ns, bytes, None)
+        {
+            let file = out.file.clone();
+            self.fail(RecordError::Out { file, source });
+        }
+    }
+}
+
+/// One writer of a shared record.
+pub struct Scribe(pub SharedRecord);
+
+impl Sink for Scribe {
+    fn event(&mut self, event: &Event) {
+        self.0.borrow_mut().event(event);
+    }
+}
+
+impl Egress for Scribe {
+    fn send(&mut self, departure: Departure) {
+        self.0.borrow_mut().send(&departure);
+    }
+}
+
+impl HostMemory for Scribe {
+    fn read(&mut self, addr: u64, data: &mut [u8]) {
+        self.0.borrow().host.read(addr, data);
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) {
+        let record = &mut *self.0.borrow_mut();
+        record.host.write(addr, data);
+        record.digest.add(Stream::Host, &[addr], data);
+    }
+}
+
+impl Completions for Scribe {
+    fn done(&mut self, done: PacketDone) {
+        let numbers = [done.user, done.nic_arrival, done.her, done.feedback];
+        self.0.borrow_mut().digest.add(Stream::Done, &numbers, b"");
+    }
+}
+
+impl Console for Scribe {
+    fn line(&mut self, at: Cycle, cluster: u32, core: u32, text: &str) {
+        let record = &mut *self.0.borrow_mut();
+        if record.lines.len() == MAX_LINES {
+            record.lines.pop_front();
+            record.lines_lost += 1;
+        }
+        record.lines.push_back(Line { at, cluster, core, text: text.into() });
+    }
+}

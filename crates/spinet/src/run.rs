@@ -1,0 +1,332 @@
+//! A run: an experiment and its program become a NIC between its traffic and its record, and time goes on in slices.
+
+use crate::elf::{Elf, ElfError};
+use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
+use crate::feed::{Feed, FeedError, FeedProgress};
+use crate::packets::Table;
+use crate::program::{self, ProgramError};
+use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
+use crate::stats::Stats;
+use crate::summary::CoreSummary;
+use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
+use pspin::{Boundary, Pspin, PspinError};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use wire::capture::{Interface, PcapngWriter, WriteError};
+
+/// A run that cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum RunError {
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    #[error(transparent)]
+    Nic(#[from] PspinError),
+    #[error("clock_mhz: {0}")]
+    Clock(#[from] FreqError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("{file}: {source}")]
+    Create { file: String, source: io::Error },
+    #[error("program is a list of C sources: they must be compiled before they can run")]
+    NotCompiled,
+}
+
+/// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
+const HORIZON: Time = Time::from_ns(18_400_000_000_000);
+/// Cycles of the first slice; the next are longer or shorter, by how long it took.
+const FIRST_SLICE: Cycle = 10_000;
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// All packets are done and everything sleeps.
+    Complete,
+    /// The limit in simulated time.
+    Limit,
+    /// Packets are unfinished and nothing has happened for too long, or can happen at all.
+    Stalled,
+    /// The cores never came to their drivers.
+    NotReady,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// It has ended.
+    pub is_done: bool,
+    /// Packets taken from the traffic.
+    pub packets_in: u64,
+    /// Packets that are finished, ordinary ones included.
+    pub packets_done: u64,
+    /// Packets in all, where the traffic says so.
+    pub packets_total: Option<u64>,
+    /// Part of the traffic that is taken, where it can be said.
+    pub fraction: Option<f64>,
+    /// Simulated time.
+    pub simulated: Time,
+    /// Simulated cycles.
+    pub cycles: Cycle,
+}
+
+/// What a run writes and keeps besides its sums.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Keep the per-packet table.
+    pub packets: bool,
+    /// Write what the NIC sends to this file.
+    pub out_pcapng: Option<String>,
+}
+
+/// A run of an experiment. It lives on one thread.
+pub struct Run {
+    pub(crate) checked: Checked,
+    pub(crate) elf: Elf,
+    pub(crate) placed: Vec<PlacedContext>,
+    pub(crate) nic: Pspin,
+    pub(crate) record: SharedRecord,
+    pub(crate) feed: FeedProgress,
+    pub(crate) ended: Option<Ended>,
+    /// Cores that were not at rest when the run ended early.
+    pub(crate) restless: Vec<CoreSummary>,
+    /// Everything up to this cycle has been lived through.
+    at: Cycle,
+    limit: Cycle,
+    stall_limit: Cycle,
+    slice: Cycle,
+    wall: Duration,
+}
+
+impl Run {
+    /// Builds the system. `elf` is the compiled program; without it the experiment's program must be an ELF file.
+    pub fn new(checked: Checked, elf: Option<&Path>, wanted: &Wanted) -> Result<Self, RunError> {
+        let elf = match (elf, &checked.experiment.program.0[..]) {
+            (Some(path), _) => Elf::open(path)?,
+            (None, [only]) if !is_source(only) => Elf::open(Path::new(only))?,
+            _ => return Err(RunError::NotCompiled),
+        };
+        let mut loaded = program::load(&elf, &checked.nic)?;
+        let placed = place(&checked, &elf, &mut loaded)?;
+        let clock = Clock::new(Freq::mhz(checked.nic.clock_mhz)?);
+        let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
+        let limit = clock.cycle_at_or_after(limit);
+        let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());
+
+        let stats = Stats::new(checked.contexts.len(), checked.nic.n_clusters);
+        let table = wanted.packets.then(|| Table::new(clock));
+        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, table, None)));
+        for context in &placed {
+            record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
+        }
+        let feed = FeedProgress::default();
+        let source = Feed::new(&checked, &placed, limit, record.clone(), &feed)?;
+        let boundary = Boundary {
+            source: Box::new(source),
+            completions: Box::new(Scribe(record.clone())),
+            egress: Box::new(Scribe(record.clone())),
+            host: Box::new(Scribe(record.clone())),
+            console: Rc::new(RefCell::new(Scribe(record.clone()))),
+        };
+        let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;
+        nic.listen(Box::new(Scribe(record.clone())));
+        // Last, so that nothing is written if anything else is wrong.
+        record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
+        Ok(Run {
+            checked,
+            elf,
+            placed,
+            nic,
+            record,
+            feed,
+            ended: None,
+            restless: Vec::new(),
+            at: 0,
+            limit,
+            stall_limit,
+            slice: FIRST_SLICE,
+            wall: Duration::ZERO,
+        })
+    }
+
+    /// Sets how the system is run; no way changes a result.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.nic.set_mode(mode);
+    }
+
+    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
+    pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
+        let begun = Instant::now();
+        while self.ended.is_none() && begun.elapsed() < budget {
+            let slice_begun = Instant::now();
+            // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
+            let target = self.deadline().min(self.limit).min(self.at.saturating_add(self.slice));
+            let outcome = self.nic.run_until(target);
+            self.at = target;
+            if let Some(error) = self.record.borrow_mut().error.take() {
+                return Err(error.into());
+            }
+            self.ended = self.judge(outcome);
+            let took = slice_begun.elapsed();
+            if took < budget / 16 {
+                self.slice = self.slice.saturating_mul(2);
+            } else if took > budget / 4 {
+                self.slice = (self.slice / 2).max(1_000);
+            }
+        }
+        self.wall += begun.elapsed();
+        if self.ended.is_some() {
+            self.close()?;
+        }
+        Ok(self.progress())
+    }
+
+    /// When the run ends if nothing happens until then.
+    fn deadline(&self) -> Cycle {
+        let record = self.record.borrow();
+        let arrives = self.feed.status.get().waiting.unwrap_or(0);
+        record.progress_at.max(arrives).saturating_add(self.stall_limit)
+    }
+
+    fn judge(&self, outcome: Outcome) -> Option<Ended> {
+        let record = self.record.borrow();
+        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let status = self.feed.status.get();
+        let is_finished = is_ready && status.is_over && record.window.n_open == 0;
+        let is_stalled = outcome == Outcome::Quiet || self.at >= self.deadline();
+        let early = if is_ready { Ended::Stalled } else { Ended::NotReady };
+        match () {
+            // Packets that come after the limit are not waited for.
+            _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
+            _ if is_stalled => Some(early),
+            _ if self.at >= self.limit => Some(Ended::Limit),
+            _ => None,
+        }
+    }
+
+    /// Writes what is still to be written; packets under way become unfinished ones.
+    fn close(&mut self) -> Result<(), RunError> {
+        if !matches!(self.ended, Some(Ended::Complete)) && self.restless.is_empty() {
+            self.restless = self.cores();
+        }
+        let record = &mut *self.record.borrow_mut();
+        for row in record.window.drain() {
+            record.finish(&row);
+        }
+        if let Some(OutCapture { file, writer, .. }) = record.out.take() {
+            writer.finish().map_err(|source| RecordError::Out { file, source })?;
+        }
+        Ok(())
+    }
+
+    /// Cores that do not just wait for a packet.
+    fn cores(&self) -> Vec<CoreSummary> {
+        let record = self.record.borrow();
+        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let restless = self.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
+        let summary = |core: pspin::CoreState| CoreSummary {
+            cluster: core.cluster,
+            core: core.core,
+            pc: format!("{:#010x}", core.pc),
+            place: self.elf.place(core.pc),
+            waiting_for: core.waits,
+            stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
+            frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
+        };
+        restless.map(summary).collect()
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        let record = self.record.borrow();
+        let (read, len) = (self.feed.read.get(), self.feed.file_len.get());
+        let packets_in = record.stats.frames.packets;
+        let generated = match &self.checked.traffic {
+            crate::experiment::Traffic::Generator(spec) => Some(spec.count),
+            crate::experiment::Traffic::Capture(..) => None,
+        };
+        let total = generated.map(|n| self.checked.experiment.traffic.count.map_or(n, |count| count.min(n)));
+        let fraction = match total {
+            Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
+            Some(_) => Some(1.0),
+            None if len > 0 => Some((read as f64 / len as f64).min(1.0)),
+            None => None,
+        };
+        Progress {
+            is_done: self.ended.is_some(),
+            packets_in,
+            packets_done: packets_in - record.window.n_open,
+            packets_total: total,
+            fraction,
+            simulated: record.clock.edge(self.cycles()),
+            cycles: self.cycles(),
+        }
+    }
+
+    /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
+    pub fn cycles(&self) -> Cycle {
+        match self.ended {
+            Some(Ended::Complete) => self.nic.now(),
+            _ => self.at.max(self.nic.now()),
+        }
+    }
+
+    pub(crate) fn wall_seconds(&self) -> f64 {
+        self.wall.as_secs_f64()
+    }
+
+    /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
+    pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.record.borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+    }
+
+    /// Lines printed since the last call, with their times.
+    pub fn take_console(&mut self) -> Vec<(Time, Line)> {
+        let record = &mut *self.record.borrow_mut();
+        let clock = record.clock;
+        record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
+    }
+
+    /// Bytes of host memory.
+    pub fn host_memory(&self, addr: u64, data: &mut [u8]) {
+        self.record.borrow().host.read(addr, data);
+    }
+
+    /// Writes host memory to files in a directory that is there; returns their names.
+    pub fn write_host(&self, directory: &Path) -> Result<Vec<String>, RunError> {
+        let fail = |source| RunError::Create { file: directory.display().to_string(), source };
+        self.record.borrow().host.dump(directory).map_err(fail)
+    }
+
+    /// The digest so far.
+    pub fn digest(&self) -> String {
+        self.record.borrow().digest.to_hex()
+    }
+}
+
+/// A program by this name is one to compile.
+fn is_source(path: &str) -> bool {
+    [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
+}
+
+fn create_out(path: &str) -> Result<OutCapture, RunError> {
+    let file = File::create(path).map_err(|source| RunError::Create { file: path.into(), source })?;
+    let fail = |source: WriteError| RecordError::Out { file: path.into(), source };
+    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
+    let mut writer = PcapngWriter::new(BufWriter::new(file), application).map_err(fail)?;
+    let description = "what the NIC sends, in simulated time since reset";
+    let interface = Interface { name: "nic.tx".into(), description: description.into(), link_bps: 0 };
+    let interface = writer.add_interface(&interface).map_err(fail)?;
+    Ok(OutCapture { file: path.into(), writer, interface })
+}

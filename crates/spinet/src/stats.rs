@@ -1,0 +1,210 @@
+//! Sums over packets; they do not grow with their number.
+
+use crate::histogram::Histogram;
+use crate::packets::{Fate, N_STAGES, Row, SPLIT, Trap};
+use kernel::Cycle;
+use std::collections::BTreeMap;
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Adds a packet.
+    pub fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Sum, smallest and largest of some integers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Range {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The smallest.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+impl Range {
+    /// Adds one.
+    pub fn add(&mut self, value: u64) {
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.total += value;
+        self.count += 1;
+    }
+}
+
+/// Runs of one handler.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HandlerStats {
+    /// Instructions of a run.
+    pub instructions: Range,
+    /// Cycles of a run.
+    pub cycles: Range,
+}
+
+/// One context.
+#[derive(Clone, Debug, Default)]
+pub struct ContextStats {
+    /// Packets that it takes.
+    pub frames: Traffic,
+    /// Messages begun.
+    pub messages: u64,
+    /// Messages whose last packet came.
+    pub messages_ended: u64,
+    /// Messages that found no free queue.
+    pub without_queue: u64,
+    /// Its handlers: header, payload, completion.
+    pub handlers: [HandlerStats; N_STAGES],
+}
+
+/// Traps of one cause.
+#[derive(Clone, Debug)]
+pub struct TrapStats {
+    /// How many.
+    pub count: u64,
+    /// The first that was counted.
+    pub first: TrapPlace,
+}
+
+/// Where a trap was.
+#[derive(Clone, Debug)]
+pub struct TrapPlace {
+    /// What the core said.
+    pub trap: Trap,
+    /// Number of the packet in the traffic.
+    pub frame: u64,
+    /// Position of its context.
+    pub context: usize,
+    /// Which handler.
+    pub stage: usize,
+    /// Position of the cluster.
+    pub cluster: u32,
+    /// Position of the core in it.
+    pub hpu: u32,
+}
+
+/// Most causes of drops; the NIC has fewer.
+pub const N_DROP_REASONS: usize = 3;
+/// Names of the causes, by `pspin::inbound::DropReason`.
+pub const DROP_REASONS: [&str; N_DROP_REASONS] = ["empty", "too_large", "transfer_too_large"];
+
+/// Everything that is summed.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Packets of the traffic.
+    pub frames: Traffic,
+    /// Those on the ordinary way.
+    pub ordinary: Traffic,
+    /// Those that the NIC took and is done with.
+    pub done: Traffic,
+    /// By fate.
+    pub fates: [u64; Fate::NAMES.len()],
+    /// Packets whose handlers used host memory.
+    pub to_host: u64,
+    /// Packets whose handlers sent packets.
+    pub sent: u64,
+    /// Refused packets by reason.
+    pub dropped: [u64; N_DROP_REASONS],
+    /// Packets that left.
+    pub out: Traffic,
+    /// Writes to host memory.
+    pub host_writes: Traffic,
+    /// Reads from it.
+    pub host_reads: Traffic,
+    /// Commands whose address nothing answered at.
+    pub faults: u64,
+    /// By context.
+    pub contexts: Vec<ContextStats>,
+    /// By cause.
+    pub traps: BTreeMap<u32, TrapStats>,
+    /// From room in packet memory to the end, in cycles.
+    pub latency: Histogram,
+    /// Its parts.
+    pub split: [Histogram; SPLIT.len()],
+    /// From the wire to room in packet memory, in cycles.
+    pub ingress: Histogram,
+    /// Cycles in which the HPUs of each cluster ran handlers.
+    pub busy: Vec<u64>,
+    /// When traffic started.
+    pub traffic_start: Option<Cycle>,
+    /// First and last room in packet memory.
+    pub stored: Option<(Cycle, Cycle)>,
+    /// Bytes of all packets that found room but the last.
+    pub stored_bytes: u64,
+    /// First and last end of a packet.
+    pub ended: Option<(Cycle, Cycle)>,
+    /// First and last packet out.
+    pub left: Option<(Cycle, Cycle)>,
+}
+
+impl Stats {
+    /// Sums for so many contexts and clusters.
+    pub fn new(n_contexts: usize, n_clusters: u32) -> Self {
+        Stats {
+            contexts: vec![ContextStats::default(); n_contexts],
+            busy: vec![0; n_clusters as usize],
+            ..Stats::default()
+        }
+    }
+
+    /// A packet left.
+    pub fn sent(&mut self, at: Cycle, bytes: u64) {
+        self.out.add(bytes);
+        widen(&mut self.left, at);
+    }
+
+    /// A packet is finished, or the run is.
+    pub fn finish(&mut self, row: &Row) {
+        let fate = row.fate();
+        self.fates[fate as usize] += 1;
+        if let Some(reason) = row.dropped {
+            self.dropped[reason as usize] += 1;
+            return;
+        }
+        self.to_host += u64::from(row.commands[0] + row.commands[2] > 0);
+        self.sent += u64::from(row.sent_packets > 0);
+        self.faults += u64::from(row.faults);
+        for (stage, task) in row.tasks.iter().enumerate() {
+            if let (Some(start), Some(end)) = (task.start, task.end) {
+                let handler = &mut self.contexts[row.context].handlers[stage];
+                handler.instructions.add(task.instructions);
+                handler.cycles.add(end - start);
+                self.busy[task.cluster as usize] += end - start;
+            }
+            if let Some(trap) = task.trap {
+                let (frame, context) = (row.frame, row.context);
+                let (cluster, hpu) = (task.cluster, task.hpu);
+                let first = TrapPlace { trap, frame, context, stage, cluster, hpu };
+                self.traps.entry(trap.cause).or_insert(TrapStats { count: 0, first }).count += 1;
+            }
+        }
+        if let Some(stored) = row.stored {
+            self.ingress.add(stored - row.arrival);
+            widen(&mut self.stored, stored);
+            self.stored_bytes += u64::from(row.bytes);
+        }
+        if let (Some(stored), Some(done), Some(split)) = (row.stored, row.done, row.split()) {
+            self.done.add(row.bytes.into());
+            widen(&mut self.ended, done);
+            self.latency.add(done - stored);
+            self.split.iter_mut().zip(split).for_each(|(part, cycles)| part.add(cycles));
+        }
+    }
+}
+
+fn widen(range: &mut Option<(Cycle, Cycle)>, at: Cycle) {
+    let (first, last) = range.unwrap_or((at, at));
+    *range = Some((first.min(at), last.max(at)));
+}

@@ -1,0 +1,117 @@
+//! A run on a thread of its own: a NIC lives on one thread, its user may come from any.
+
+use crate::experiment::Checked;
+use crate::run::{Run, RunError, Wanted};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Something to do with the run.
+type Job = Box<dyn FnOnce(&mut Run) + Send>;
+
+/// The thread that owns the run is gone: it panicked, which is a bug of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("internal error: {what}; please report it")]
+pub struct WorkerGone {
+    /// What it said.
+    pub what: String,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The experiment.
+    #[error(transparent)]
+    Run(#[from] Box<RunError>),
+    /// A bug of ours.
+    #[error(transparent)]
+    Gone(#[from] WorkerGone),
+}
+
+/// A run that lives on a thread of its own, until this is dropped.
+pub struct Worker {
+    jobs: Mutex<Option<Sender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Stack of the thread, in bytes.
+const STACK_BYTES: usize = 16 << 20;
+
+impl Worker {
+    /// Builds a run on a new thread.
+    pub fn start(checked: Checked, elf: Option<PathBuf>, wanted: Wanted) -> Result<Self, StartError> {
+        let (jobs, inbox) = channel::<Job>();
+        let (tell, hear) = channel();
+        let body = move || match Run::new(checked, elf.as_deref(), &wanted) {
+            Ok(run) => {
+                // Nobody hears it if the starter is gone; then the inbox is closed too.
+                let _ = tell.send(Ok(()));
+                serve(run, &inbox);
+            }
+            Err(error) => drop(tell.send(Err(error))),
+        };
+        let thread = std::thread::Builder::new().name("spinet".into()).stack_size(STACK_BYTES).spawn(body);
+        let thread = thread.map_err(|error| WorkerGone { what: format!("no thread: {error}") })?;
+        let worker = Worker { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) };
+        match hear.recv() {
+            Ok(Ok(())) => Ok(worker),
+            Ok(Err(error)) => Err(Box::new(error).into()),
+            Err(_) => Err(worker.gone().into()),
+        }
+    }
+
+    /// Does something with the run and waits for what comes of it.
+    pub fn call<T: Send + 'static>(&self, what: impl FnOnce(&mut Run) -> T + Send + 'static) -> Result<T, WorkerGone> {
+        let (tell, hear) = channel();
+        let job: Job = Box::new(move |run| drop(tell.send(what(run))));
+        let sent = match &*lock(&self.jobs) {
+            Some(jobs) => jobs.send(job).is_ok(),
+            None => false,
+        };
+        match sent.then(|| hear.recv()) {
+            Some(Ok(value)) => Ok(value),
+            _ => Err(self.gone()),
+        }
+    }
+
+    /// Ends the thread; what is asked after that fails.
+    pub fn stop(&self) {
+        lock(&self.jobs).take();
+        if let Some(thread) = lock(&self.thread).take() {
+            // Whoever called into a panic has heard of it.
+            let _ = thread.join();
+        }
+    }
+
+    /// Why nobody answers.
+    fn gone(&self) -> WorkerGone {
+        lock(&self.jobs).take();
+        let what = match lock(&self.thread).take().map(JoinHandle::join) {
+            Some(Err(panic)) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+                (Some(text), _) => text.clone(),
+                (_, Some(text)) => (*text).to_owned(),
+                _ => "the run panicked".into(),
+            },
+            _ => "the run is closed".into(),
+        };
+        WorkerGone { what }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn serve(mut run: Run, inbox: &Receiver<Job>) {
+    while let Ok(job) = inbox.recv() {
+        job(&mut run);
+    }
+}
+
+/// A lock is only ever held to look at or take what it holds, so a panic cannot leave it half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

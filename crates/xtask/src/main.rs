@@ -1,0 +1,63 @@
+//! `cargo xtask tidy`: rules of the house that no compiler and no linter holds.
+
+mod layers;
+mod long_files;
+mod presets;
+mod python;
+mod tree;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What keeps a check from being made, as opposed to what it finds.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("cannot run `{0}`: {1}")]
+    Run(&'static str, std::io::Error),
+    #[error("`{0}` failed: {1}")]
+    Failed(&'static str, String),
+    #[error("`cargo metadata` says what no workspace says: {0}")]
+    Metadata(#[from] serde_json::Error),
+    #[error("cannot read {0}: {1}")]
+    Read(String, std::io::Error),
+}
+
+/// A rule and what breaks it, one line each.
+type Check = (&'static str, fn(&Path) -> Result<Vec<String>, Error>);
+
+const CHECKS: [Check; 4] = [
+    ("a crate sees lower layers only", layers::check),
+    ("every number of a preset has a source", presets::check),
+    ("a file ends before its reader tires", long_files::check),
+    ("one Python file imports the simulator", python::check),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments != ["tidy"] {
+        eprintln!("usage: cargo xtask tidy");
+        return ExitCode::from(2);
+    }
+    match tidy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").as_path()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Make every check; says how many rules are broken.
+fn tidy(root: &Path) -> Result<usize, Error> {
+    let mut broken = 0;
+    for (rule, check) in CHECKS {
+        let findings = check(root)?;
+        println!("{}  {rule}", if findings.is_empty() { "ok    " } else { "BROKEN" });
+        for finding in &findings {
+            println!("        {finding}");
+        }
+        broken += usize::from(!findings.is_empty());
+    }
+    Ok(broken)
+}

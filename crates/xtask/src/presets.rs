@@ -1,0 +1,56 @@
+//! Every number of a preset says where it comes from.
+
+use std::path::Path;
+
+use crate::Error;
+use crate::tree::{self, File};
+
+/// How a comment begins that gives a number its right to be there.
+const REASONS: [&str; 2] = ["source: ", "assumed: "];
+
+pub fn check(root: &Path) -> Result<Vec<String>, Error> {
+    let files = tree::files(root, |path| path.starts_with("presets/") && path.ends_with(".toml"))?;
+    Ok(files.iter().flat_map(without_reason).collect())
+}
+
+/// Lines that set a value and do not say why; a table's header or a comment alone sets none.
+fn without_reason(file: &File) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let code = line.split('#').next().unwrap_or_default().trim();
+        let comment = line.split_once('#').map(|(_, comment)| comment.trim()).unwrap_or_default();
+        let sets_a_value = code.contains('=');
+        let has_reason = REASONS.iter().any(|reason| comment.starts_with(reason) && comment.len() > reason.len());
+        if sets_a_value && !has_reason {
+            findings.push(format!("{}:{}: {code}: say `# source: ...` or `# assumed: ...`", file.path, index + 1));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, want: Expect) {
+        let file = File { path: "presets/x.toml".to_owned(), text: text.to_owned() };
+        want.assert_eq(&without_reason(&file).join("\n"));
+    }
+
+    #[test]
+    fn a_source_or_an_assumption_is_a_reason() {
+        check("# A card.\n[l2]\nbytes = 4 # source: its manual, 3.1\nbanks = 2 # assumed: as in L1\n", expect![""]);
+    }
+
+    #[test]
+    fn a_remark_is_none() {
+        check(
+            "banks = 2 # as in L1\nports = 1\nbytes = 4 # source: \n",
+            expect![[r#"
+            presets/x.toml:1: banks = 2: say `# source: ...` or `# assumed: ...`
+            presets/x.toml:2: ports = 1: say `# source: ...` or `# assumed: ...`
+            presets/x.toml:3: bytes = 4: say `# source: ...` or `# assumed: ...`"#]],
+        );
+    }
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spinet: programmable network cards, simulated to the cycle.
+
+`run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
+`nics` lists the cards. The command `spinet` does the same from a terminal.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spinet._core import InputError, InternalError, SpinetError
+    from spinet.api import Nic, nic, nics, run
+    from spinet.output import OutputError
+    from spinet.result import Result, SentPacket
+    from spinet.toolchain import Build, BuildError, build
+
+    __version__: str
+
+__all__ = [
+    "Build",
+    "BuildError",
+    "InputError",
+    "InternalError",
+    "Nic",
+    "OutputError",
+    "Result",
+    "SentPacket",
+    "SpinetError",
+    "__version__",
+    "build",
+    "nic",
+    "nics",
+    "run",
+]
+
+_HOMES = {
+    "_core": ("InputError", "InternalError", "SpinetError"),
+    "api": ("Nic", "nic", "nics", "run"),
+    "output": ("OutputError",),
+    "result": ("Result", "SentPacket"),
+    "toolchain": ("Build", "BuildError", "build"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name's module when the name is first used, so that no command waits for what it does not need."""
+    if name == "__version__":
+        return importlib.import_module("spinet._core").version()
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'spinet' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"spinet.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value

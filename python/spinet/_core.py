@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only door to the simulator: nothing else imports `spinet._native`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spinet._native import Progress  # exists only for type checkers
+
+try:
+    from spinet._native import (
+        InputError,
+        InternalError,
+        Run,
+        SpinetError,
+        check_experiment,
+        elf_info,
+        exec_elf,
+        match_capture,
+        match_expression,
+        nic_list,
+        nic_show,
+        packet_columns,
+        version,
+    )
+except ImportError as missing:
+    raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
+
+__all__ = [
+    "InputError",
+    "InternalError",
+    "Progress",
+    "Run",
+    "SpinetError",
+    "UsageError",
+    "check_experiment",
+    "elf_info",
+    "exec_elf",
+    "match_capture",
+    "match_expression",
+    "nic_list",
+    "nic_show",
+    "packet_columns",
+    "version",
+]
+
+
+class UsageError(InputError):
+    """A mistake of the caller that is found before the simulator is asked. `hint`, if not empty, says what to try."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint

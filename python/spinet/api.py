@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`run`, `nics` and `nic`: the simulator for Python programs. The command line stands on the same functions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinet import _core, output, packet_table
+from spinet import experiment as experiments
+from spinet._core import UsageError
+from spinet.experiment import Experiment
+from spinet.result import Result, write_rest
+from spinet.toolchain import Build
+
+if TYPE_CHECKING:
+    from spinet._core import Progress
+
+# A slice of host time between two looks at the keyboard and the progress bar.
+_SLICE_MS = 100
+
+OnProgress = Callable[["Progress"], None]
+OnConsole = Callable[[int, int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nic:
+    """A card that spinet knows."""
+
+    name: str
+    about: str
+
+
+def nics() -> list[Nic]:
+    """The cards that spinet knows by name.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> [nic.name for nic in spinet.nics()]
+    ['pspin']
+    """
+    return [Nic(name=name, about=about) for name, about in _core.nic_list()]
+
+
+def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
+    """Parameters of a card as TOML text, each with its source.
+
+    Parameters
+    ----------
+    name
+        A name from `nics`, or the path of a TOML file.
+    set
+        Changes such as ``"cluster.n_cores=4"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes contradict each other.
+    """
+    return _core.nic_show(name, list(set), ".")
+
+
+def run(
+    *,
+    program: str | Path | Sequence[str | Path] | None = None,
+    traffic: str | Path | None = None,
+    experiment: str | Path | None = None,
+    match: str | None = None,
+    message: str | None = None,
+    handler: str | None = None,
+    nic: str | None = None,
+    set: Sequence[str] = (),
+    seed: int | None = None,
+    pacing: str | None = None,
+    count: int | None = None,
+    limit: str | None = None,
+    cc: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
+) -> Result:
+    """Run handlers on a simulated card.
+
+    Say either `program` and `traffic`, or `experiment`; the rest changes what those say.
+
+    Parameters
+    ----------
+    program
+        C sources that are linked into one program, or one ELF file.
+    traffic
+        A capture (pcap or pcapng), or a description such as ``"udp:size=64,count=1000"``.
+    experiment
+        A TOML file that says everything, also for several contexts.
+    match
+        Which packets the handlers get, such as ``"udp.dst_port == 53"``; all if not given.
+    message
+        Which packets are one message, and what ends it; every packet its own if not given.
+    handler
+        Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
+    nic
+        Name of a card, or the path of its TOML file.
+    set
+        Changes of the card's parameters, such as ``"cluster.n_cores=4"``.
+    seed
+        Decides everything random.
+    pacing
+        When packets arrive: ``"times"`` of the capture, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
+    count
+        Take only so many packets.
+    limit
+        Simulated time after which the run ends, such as ``"10 ms"``.
+    cc
+        Another RISC-V compiler than the one that came with spinet.
+    defines
+        Preprocessor macros for the handlers.
+
+    Returns
+    -------
+    Result
+        Also if the limit ended the run: see `Result.complete`.
+
+    Raises
+    ------
+    InputError
+        If anything about the experiment, the capture or the program is wrong.
+    BuildError
+        If the handlers do not compile.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> result = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4")
+    >>> result.complete, len(result.sent), result.packets.num_rows
+    (True, 4, 4)
+    """
+    prepared = prepare(
+        program=[program] if isinstance(program, str | Path) else program,
+        traffic=traffic,
+        experiment_file=experiment,
+        match=match,
+        message=message,
+        handler=handler,
+        overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
+    )
+    return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
+
+
+def overrides(
+    *,
+    nic: str | None,
+    set: Sequence[str],
+    seed: int | None,
+    pacing: str | None,
+    count: int | None,
+    limit: str | None,
+) -> dict[str, Any]:
+    """What a caller says beside the experiment, by its place in it."""
+    given = {
+        "nic.preset": nic,
+        "nic.set": list(set) or None,
+        "seed": seed,
+        "limit": limit,
+        "traffic.pacing": pacing,
+        "traffic.count": count,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def prepare(
+    *,
+    program: Sequence[str | Path] | None,
+    traffic: str | Path | None,
+    experiment_file: str | Path | None,
+    match: str | None,
+    message: str | None,
+    handler: str | None,
+    overrides: Mapping[str, Any],
+) -> Experiment:
+    """Check what a caller asks for."""
+    if experiment_file is not None:
+        path = Path(experiment_file)
+        if program is not None:
+            raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
+        experiments.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
+        more = dict(overrides)
+        if traffic is not None:
+            more["traffic.source"] = str(traffic)
+        return experiments.from_file(path, overrides=more)
+    if not program:
+        raise UsageError("there is no program to run", hint="name a C file with handlers, or an experiment file")
+    if traffic is None:
+        raise UsageError(
+            "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000'"
+        )
+    return experiments.from_keywords(
+        program=[str(source) for source in program],
+        traffic=str(traffic),
+        match=match,
+        message=message,
+        handler=handler,
+        overrides=overrides,
+    )
+
+
+def collect(prepared: Experiment, *, build: Build | None) -> Result:
+    """Run, and keep everything in memory."""
+    rows = packet_table.Collected()
+    console: list[tuple[int, int, int, str]] = []
+    with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
+        sent = Path(scratch) / output.SENT
+        native = _start(prepared, build=build, out_pcapng=sent, packets=True)
+        summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
+        return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
+
+
+def stream(
+    prepared: Experiment,
+    *,
+    build: Build | None,
+    folder: Path | None,
+    on_progress: OnProgress | None = None,
+    on_console: OnConsole | None = None,
+) -> dict[str, Any]:
+    """Run; keep nothing but the summary, and write the rest into `folder` as it comes."""
+    with contextlib.ExitStack() as stack:
+        out_pcapng, rows = None, None
+        if folder is not None:
+            out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
+            stack.callback(rows.close)
+        native = _start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        stack.callback(native.close)
+        summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
+        if folder is not None:
+            write_rest(folder, summary=summary, run=native)
+    return summary
+
+
+def _start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+    return _core.Run(
+        prepared.text(),
+        file=prepared.file,
+        base_dir=prepared.base_dir,
+        format="json",
+        elf=str(build.elf) if build else None,
+        out_pcapng=str(out_pcapng) if out_pcapng else None,
+        packets=packets,
+    )
+
+
+def drive(
+    native: _core.Run,
+    *,
+    rows: packet_table.Collected | packet_table.ParquetFile | None = None,
+    on_progress: OnProgress | None = None,
+    on_console: OnConsole | None = None,
+) -> dict[str, Any]:
+    """Advance a run to its end and return its summary."""
+    done = False
+    while not done:
+        progress = native.advance(_SLICE_MS)
+        done = progress["done"]
+        if rows is not None:
+            rows.append(native.take_packets())
+        if on_console is not None:
+            for line in native.take_console():
+                on_console(*line)
+        if on_progress is not None:
+            on_progress(progress)
+    summary: dict[str, Any] = json.loads(native.summary())
+    return summary

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `spinet`: one file per command; what goes wrong becomes a message and an exit code here."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from spinet.cli import errors
+
+# What `spinet --help` says of each. A command's module is imported when it runs: none waits for what another needs.
+_COMMANDS = {
+    "run": "Run handlers on a card and say what came of every packet.",
+    "build": "Compile handlers into a program for a card.",
+    "nic": "List the cards, or show all parameters of one.",
+    "match": "Try a match expression on a capture.",
+    "exec": "Run a bare RISC-V program on a plain machine.",
+    "doctor": "Check that everything spinet needs is there.",
+    "completion": "Print what makes your shell complete spinet's commands.",
+}
+
+
+class Commands(click.Group):
+    """Commands by name, each in a module of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Names in the order of the help page."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"spinet.cli.{cmd_name}_command").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is asked for; a near miss is named."""
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise errors.NoSuchCommand(args[0], list(_COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from spinet import _core
+
+        click.echo(f"spinet {_core.version()}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
+)
+def cli() -> None:
+    """Programmable network cards, simulated to the cycle.
+
+    \b
+    Examples:
+      spinet run ping_pong.c --traffic capture.pcap --match 'udp.dst_port == 53'
+      spinet run ping_pong.c --traffic 'udp:size=64,count=1000' -o result
+      spinet nic show pspin
+
+    \b
+    Exit codes:
+      0    done
+      1    the simulated program says that it failed (spinet exec), or something is missing (spinet doctor)
+      2    something about the input is wrong, or the run ended before its packets were done
+      70   a mistake in spinet itself
+      130  stopped with Ctrl-C
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        # The reader of our output has gone, as with `| head`: nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except BaseException as error:  # errors.report raises again what is not its business
+        return errors.report(error)

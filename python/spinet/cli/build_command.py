@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet build`: handlers in, an ELF file out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from spinet.cli import parameters
+
+
+@click.command(short_help="Compile handlers.")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="HANDLER.c...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.elf",
+    type=click.Path(path_type=Path),
+    help="Where the program goes. Default: the cache.",
+)
+@click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
+@click.option(
+    "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
+)
+@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
+@click.option(
+    "--flag", "flags", metavar="FLAG", multiple=True, help="Another flag for the compiler: --flag=-funroll-loops."
+)
+@parameters.json_option
+def command(
+    sources: tuple[Path, ...],
+    output: Path | None,
+    cc: str | None,
+    level: str,
+    defines: tuple[str, ...],
+    flags: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Compile handlers and link them with the runtime into a program for a card.
+
+    Builds are kept by content: the same sources, headers, flags and compiler give the program of the last time at once.
+
+    \b
+    Examples:
+      spinet build ping_pong.c
+      spinet build filter.c tables.c -o filter.elf
+      spinet build ping_pong.c --cc riscv64-unknown-elf-gcc -O 2
+    """
+    from spinet import toolchain
+
+    build = toolchain.build(
+        sources, defines=parameters.macros(defines), cc=cc, out=output, opt=f"-O{level}", flags=flags
+    )
+    if build.messages:
+        click.echo(build.messages.rstrip("\n"), err=True)
+    if as_json:
+        known = {
+            "elf": str(build.elf),
+            "compiler": build.version,
+            "handlers": {name: f"{address:#010x}" for name, address in build.handlers.items()},
+            "sections": dict(build.sections),
+            "cached": build.cached,
+        }
+        click.echo(json.dumps(known, indent=2))
+        return
+    click.echo(build.elf)
+    click.echo(f"  compiler  {build.version}{', from the cache' if build.cached else ''}")
+    for name, address in build.handlers.items():
+        click.echo(f"  handler   {address:#010x}  {name}")
+    for name, size in build.sections.items():
+        click.echo(f"  section   {size:>10,} bytes  {name}")

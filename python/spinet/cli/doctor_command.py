@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet doctor`: is everything there that spinet needs?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from spinet.cli import parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    state: str  # "ok", "missing" or "optional": not there, and only some work needs it
+    detail: str
+
+
+@click.command(short_help="Check what spinet needs.")
+@click.option("--cc", metavar="COMMAND", help="Check this compiler instead of the one that came with spinet.")
+@parameters.json_option
+def command(cc: str | None, as_json: bool) -> int:
+    """Check that everything spinet needs is there, and say which versions.
+
+    The compiler is tried on a small handler. Exit code 1 if something is missing.
+
+    \b
+    Examples:
+      spinet doctor
+      spinet doctor --cc riscv64-unknown-elf-gcc
+    """
+    findings = [
+        _python(),
+        _try("simulator", _simulator),
+        _try("compiler", lambda: _compiler(cc)),
+        _try("sdk", _sdk),
+        *(_library(name) for name in ("click", "numpy", "pyarrow", "rich")),
+        _optional("qemu-riscv32", "tests compare instructions with it: apt install qemu-user"),
+        _optional("valgrind", "`make bench` counts host instructions with it: apt install valgrind"),
+    ]
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.state:<9} {finding.what:<13} {finding.detail}")
+    return int(any(finding.state == "missing" for finding in findings))
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()}, {sys.executable}"
+    return Finding(what="python", state="ok" if sys.version_info >= (3, 11) else "missing", detail=detail)
+
+
+def _try(what: str, look: Callable[[], str]) -> Finding:
+    """Whatever goes wrong here is the finding."""
+    try:
+        return Finding(what=what, state="ok", detail=look())
+    except Exception as error:
+        hint = getattr(error, "hint", "")
+        return Finding(what=what, state="missing", detail=f"{error}{f'; {hint}' if hint else ''}")
+
+
+def _simulator() -> str:
+    from spinet import _core
+
+    cards = ", ".join(name for name, _about in _core.nic_list())
+    return f"{_core.version()}, cards: {cards}"
+
+
+def _compiler(cc: str | None) -> str:
+    from spinet import toolchain
+
+    build = toolchain.build([toolchain.sdk_dir() / "examples" / "empty.c"], cc=cc)
+    return build.version
+
+
+def _sdk() -> str:
+    from spinet import toolchain
+
+    return str(toolchain.sdk_dir())
+
+
+def _library(name: str) -> Finding:
+    return _try(name, lambda: importlib.metadata.version(name))
+
+
+def _optional(program: str, reason: str) -> Finding:
+    found = shutil.which(program)
+    if found is None:
+        return Finding(what=program, state="optional", detail=f"not there; {reason}")
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    first_line = said.splitlines()[0] if said else ""
+    return Finding(what=program, state="ok", detail=f"{first_line}, {Path(found)}")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What went wrong, as a message for people on stderr and an exit code for programs."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+
+import click
+
+BAD_INPUT = 2
+UNFINISHED = 2
+OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+
+class NoSuchCommand(click.ClickException):
+    """A command that does not exist."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"there is no command {name}")
+        self.hint = _near(name, known) or "spinet --help lists the commands"
+
+
+def report(error: BaseException) -> int:
+    """Tell the user about an error and return the exit code; what no user can cause is raised again."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return BAD_INPUT
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        click.echo("stopped; nothing was written", err=True)
+        return INTERRUPTED
+    if isinstance(error, click.NoSuchOption):
+        context = error.ctx
+        known = [name for option in context.command.params for name in option.opts] if context else []
+        complain(f"there is no option {error.option_name}", hint=_near(error.option_name, known) or _usage_hint(error))
+        return BAD_INPUT
+    if isinstance(error, click.ClickException):
+        complain(_lower_first(error.format_message().rstrip(".")), hint=_usage_hint(error))
+        return BAD_INPUT
+    return _report_ours(error)
+
+
+def _report_ours(error: BaseException) -> int:
+    # Not at the top: these need the simulator, whose absence `spinet doctor` is there to explain.
+    try:
+        from spinet._core import InputError, InternalError
+        from spinet.toolchain import BuildError, CompileError
+    except ImportError as missing:
+        complain(str(missing), hint="spinet doctor says what else is missing")
+        return BAD_INPUT
+    if isinstance(error, CompileError):
+        click.echo(error.stderr.rstrip("\n"), err=True)
+        complain(str(error), hint=error.hint)
+        return BAD_INPUT
+    if isinstance(error, InputError | BuildError):
+        complain(str(error), hint=getattr(error, "hint", ""))
+        return BAD_INPUT
+    if isinstance(error, OSError) and error.filename is not None:
+        complain(f"{error.filename}: {error.strerror}")
+        return BAD_INPUT
+    if isinstance(error, InternalError) or type(error).__name__ == "PanicException":
+        complain(f"this is a mistake in spinet: {error}", hint="please report it with the command that caused it")
+        return OUR_BUG
+    raise error
+
+
+def complain(message: str, *, hint: str = "") -> None:
+    """Write an error, and what to try if we know."""
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    sys.stderr.flush()
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    if isinstance(error, NoSuchCommand):
+        return error.hint
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help has examples" if context is not None else ""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet exec`: a bare RISC-V program on one core with flat memory."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from spinet.cli import errors, parameters
+
+
+@click.command(short_help="Run a bare RISC-V program.")
+@click.argument("program", type=click.Path(), metavar="FILE.elf")
+@click.option("--isa", metavar="NAME", default="rv32imac", show_default=True, help="What the core understands.")
+@click.option(
+    "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
+)
+@click.option("--max-instructions", metavar="N", type=click.IntRange(min=1), help="End after so many instructions.")
+@click.option("--max-cycles", metavar="N", type=click.IntRange(min=1), help="End after so many cycles.")
+@click.option("--linux-user", is_flag=True, help="Serve write and exit calls, as user-mode emulators do.")
+@parameters.json_option
+def command(
+    program: str,
+    isa: str,
+    signature: str | None,
+    max_instructions: int | None,
+    max_cycles: int | None,
+    linux_user: bool,
+    as_json: bool,
+) -> int:
+    """Run a bare RISC-V program, loaded where it was linked, on one core with flat memory.
+
+    The program reports through the symbol tohost, as the public RISC-V tests do: 1 is success, (n << 1 | 1) is a
+    failure of test n. Exit code 0 if it passed, 1 if it failed, 2 if it did not end.
+
+    \b
+    Examples:
+      spinet exec rv32ui-p-add
+      spinet exec --isa rv32imac --signature add.signature add.elf
+    """
+    from spinet import _core
+
+    found = json.loads(
+        _core.exec_elf(
+            program,
+            isa=isa,
+            max_instructions=max_instructions,
+            max_cycles=max_cycles,
+            signature=signature,
+            linux_user=linux_user,
+        )
+    )
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        if found["output"]:
+            click.echo(found["output"], nl=not found["output"].endswith("\n"))
+        click.echo(found["text"])
+        click.echo(f"{found['instructions']:,} instructions, {found['cycles']:,} cycles")
+    if found["verdict"] == "limit":
+        errors.complain(f"the program did not end; it is at {found['pc']:#010x}")
+        return errors.UNFINISHED
+    passed = found["verdict"] == "pass" or (found["verdict"] == "exit" and found["exit_code"] == 0)
+    return 0 if passed else 1

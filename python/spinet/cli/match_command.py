@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet match`: which packets of a capture a match expression takes."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from spinet.cli import parameters
+
+
+@click.command(short_help="Try a match expression on a capture.")
+@click.argument("expression", metavar="EXPR")
+@click.argument("capture", type=click.Path(), metavar="CAPTURE")
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Show so many packets.")
+@parameters.json_option
+def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
+    """Say how many packets of a capture satisfy an expression, and show the first of them.
+
+    \b
+    Examples:
+      spinet match 'udp.dst_port == 53' dns.pcap
+      spinet match 'tcp.flags.syn && !tcp.flags.ack' http.pcap
+      spinet match 'ipv4.src in 10.0.0.0/8 or eth.type == 0x88b5' capture.pcapng --limit 3
+      spinet match 'bytes[42:2] == 0x1234' capture.pcap --json
+    """
+    from spinet import _core
+
+    found = json.loads(_core.match_capture(expression, capture, limit))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    click.echo(
+        f"{found['matched']:,} of {found['packets']:,} packets match, "
+        f"{found['matched_bytes']:,} of {found['bytes']:,} bytes"
+    )
+    for packet in found["first"]:
+        time = f"{packet['time_ns'] / 1e9:.9f} s" if packet["time_ns"] is not None else "no time"
+        click.echo(f"  {packet['index']:>7}  {time:>20}  {packet['bytes']:>5} bytes  {packet['summary']}")
+    if found["stop"]:
+        click.echo(f"warning: {found['stop']}", err=True)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet run`: handlers, traffic and a card in; what came of every packet out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spinet.cli import errors, parameters
+
+
+@click.command(short_help="Run handlers on a card.")
+@click.argument("program", nargs=-1, required=True, type=click.Path(), metavar="HANDLER.c... | EXPERIMENT.toml")
+@click.option(
+    "-t",
+    "--traffic",
+    metavar="CAPTURE|SPEC",
+    help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
+    shell_complete=parameters.complete_files,
+)
+@click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
+@click.option(
+    "--message",
+    metavar="SPEC",
+    help="Which packets are one message, and what ends it. Default: each, every packet its own.",
+)
+@click.option(
+    "--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th."
+)
+@click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
+@click.option(
+    "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
+)
+@click.option(
+    "--pace",
+    metavar="HOW",
+    help="When packets arrive: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
+)
+@click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
+@click.option("--limit", metavar="TIME", help="End the run after so much simulated time, such as '10 ms'.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
+@click.option(
+    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
+)
+@click.option("--force", is_flag=True, help="With -o: replace the folder of an earlier run.")
+@click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
+@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
+@parameters.json_option
+def command(
+    program: tuple[str, ...],
+    traffic: str | None,
+    match: str | None,
+    message: str | None,
+    handler: str | None,
+    nic: str | None,
+    sets: tuple[str, ...],
+    pace: str | None,
+    count: int | None,
+    limit: str | None,
+    seed: int | None,
+    output: Path | None,
+    force: bool,
+    cc: str | None,
+    defines: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Run handlers written in C on a simulated card, and say what came of every packet.
+
+    The sources are compiled and linked into one program. A file that ends in .toml or .json is an experiment, which can
+    say everything that options say, and have several sets of handlers; an ELF file is run as it is.
+
+    \b
+    Examples:
+      spinet run ping_pong.c --traffic dns.pcap
+      spinet run ping_pong.c --traffic dns.pcap --match 'udp.dst_port == 53' -o result
+      spinet run count.c --traffic 'udp:size=imix,count=10000,rate=400G' --message 'by 5-tuple'
+      spinet run ping_pong.c --traffic dns.pcap --pace asap --set cluster.n_cores=4
+      spinet run experiment.toml --json
+      spinet run result/experiment.json        (the experiment of an earlier run)
+
+    \b
+    In the output folder:
+      summary.json      what --json prints
+      packets.parquet   one row a packet: times at every stage, cluster, core, instructions, verdict
+      out.pcapng        packets that the card sent
+      host/             what was written to host memory, one file a region, and index.json
+      experiment.json   the experiment with every default spelled out
+    """
+    from spinet import api, experiment
+    from spinet.output import OutputFolder
+
+    if force and output is None:
+        raise click.UsageError("--force goes with -o")
+    is_file = len(program) == 1 and program[0].endswith((".toml", ".json"))
+    prepared = api.prepare(
+        program=None if is_file else program,
+        traffic=traffic,
+        experiment_file=program[0] if is_file else None,
+        match=match,
+        message=message,
+        handler=handler,
+        overrides=api.overrides(nic=nic, set=sets, seed=seed, pacing=pace, count=count, limit=limit),
+    )
+    with contextlib.ExitStack() as stack:
+        # First of all: an output folder that cannot be is told before minutes are spent.
+        folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
+        build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
+        if build is not None and build.messages:
+            click.echo(build.messages.rstrip("\n"), err=True)
+        with parameters.progress_bar() as on_progress:
+            summary = api.stream(
+                prepared,
+                build=build,
+                folder=folder.path if folder else None,
+                on_progress=on_progress,
+                on_console=_print_console,
+            )
+        if folder is not None:
+            folder.commit()
+    _print_summary(summary, program=program, output=output, as_json=as_json)
+    return _exit_code(summary)
+
+
+def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
+    for line in text.splitlines():
+        click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
+
+
+def _print_summary(summary: dict[str, Any], *, program: tuple[str, ...], output: Path | None, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+        return
+    from spinet.cli import run_report
+
+    title = ", ".join(Path(name).name for name in program)
+    run_report.print_summary(summary, title=title)
+    if output is not None:
+        click.echo(f"\nResults are in {output}")
+
+
+def _exit_code(summary: dict[str, Any]) -> int:
+    ended = summary["ended"]
+    if ended["reason"] == "complete":
+        return 0
+    where = [
+        f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
+        for core in ended["cores"][:8]
+    ]
+    more = len(ended["cores"]) - 8
+    text = "".join(where) + (f"\n  and {more} more cores" if more > 0 else "")
+    errors.complain(f"the run did not finish: {ended['text']}{text}", hint=_hint(ended["reason"]))
+    return errors.UNFINISHED
+
+
+def _hint(reason: str) -> str:
+    return {
+        "limit": "give it more simulated time with --limit, or look for a loop where the cores are",
+        "stalled": "nothing moved any more: a handler waits for something that does not come",
+        "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
+    }.get(reason, "")

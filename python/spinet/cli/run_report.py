@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary of a run, for people."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_BAR = 32  # columns of the longest bar
+_MOST_COLUMNS = 100
+
+# Stages of a packet in the card, as the summary names them, and what happens there.
+_STAGES = {
+    "packet_memory": "into packet memory",
+    "message_queue": "in its message's queue",
+    "header": "for the header handler",
+    "cluster": "waiting for a cluster",
+    "copy": "copy to L1",
+    "hpu": "waiting for an HPU",
+    "handler": "handler",
+    "commands": "commands",
+    "completion": "completion handler",
+    "feedback": "feedback",
+}
+
+
+def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
+    """Print all that a person wants to know first."""
+    columns = min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
+    console = Console(width=columns, highlight=False, soft_wrap=False)
+    console.print(_headline(summary, title))
+    for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
+        for block in part(summary):
+            console.print()
+            console.print(block, markup=False) if isinstance(block, str) else console.print(block)
+    console.print()
+    console.print(_footer(summary), markup=False)
+
+
+Blocks = Iterator[str | Table]
+
+
+def _table(*headings: str, rows: Sequence[Sequence[str]], left: int = 1) -> Table:
+    """Columns under their headings: the first `left` hold words, the rest numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index < left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _headline(summary: Mapping[str, Any], title: str) -> str:
+    nic = summary["experiment"]["nic"]
+    card = nic if isinstance(nic, str) else nic["preset"]
+    time = summary["time"]
+    return (
+        f"{title} on {card}: {summary['ended']['text']}, "
+        f"{duration(time['simulated_ns'])} of simulated time ({time['cycles']:,} cycles)"
+    )
+
+
+def _packets(summary: Mapping[str, Any]) -> Blocks:
+    packets, output = summary["packets"], summary["output"]
+    rows = [
+        ("in", _count(packets["in"]), _count(packets["in_bytes"])),
+        ("matched", _count(packets["matched"]), _count(packets["matched_bytes"])),
+        ("not matched, to the host the ordinary way", _count(packets["ordinary"]), _count(packets["ordinary_bytes"])),
+        ("sent by handlers", _count(output["packets"]), _count(output["bytes"])),
+        ("written to the host by handlers", _count(output["host_writes"]), _count(output["host_write_bytes"])),
+    ]
+    if output["host_reads"]:
+        rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
+    yield _table("Packets", "count", "bytes", rows=rows)
+    dropped = [(f"dropped: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n]
+    fates = [
+        ("sent", _count(packets["sent"])),
+        ("to the host", _count(packets["to_host"])),
+        ("consumed", _count(packets["consumed"])),
+        *([("trapped", _count(packets["trapped"]))] if packets["trapped"] else []),
+        *([("unfinished", _count(packets["unfinished"]))] if packets["unfinished"] else []),
+        *(dropped or [("dropped", "0")]),
+    ]
+    yield _table("What came of the matched", "packets", rows=fates)
+
+
+def _contexts(summary: Mapping[str, Any]) -> Blocks:
+    contexts = summary["contexts"]
+    if len(contexts) < 2 and all(context["messages"] == context["packets"] for context in contexts):
+        return
+    rows = [
+        (
+            context["name"],
+            context["match"] or "everything",
+            context["message"],
+            _count(context["packets"]),
+            _count(context["messages"]),
+            _count(context["messages_ended"]),
+        )
+        for context in contexts
+    ]
+    yield _table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, left=3)
+
+
+def _times(summary: Mapping[str, Any]) -> Blocks:
+    rate, latency = summary["throughput"], summary["latency_ns"]
+    lines = [
+        f"Throughput  in {_gbps(rate['in_gbps'])}, out {_gbps(rate['out_gbps'])}, "
+        f"{_scaled(rate['done_packets_per_s'], ('', 'k', 'M', 'G'), 1000.0)} packets/s"
+    ]
+    if latency is not None:
+        values = ", ".join(f"{name} {duration(latency[name])}" for name in ("min", "median", "p99", "max"))
+        lines.append(f"Latency     {values}")
+    hpus = summary["hpus"]
+    clusters = " ".join(f"{busy:.0f}" for busy in hpus["per_cluster_percent"])
+    lines.append(f"HPUs        {hpus['busy_percent']:.1f} % of {hpus['count']} busy (by cluster: {clusters})")
+    wait = summary["ingress_wait_ns"]
+    if wait is not None and wait["max"]:
+        lines.append(f"Ingress     packets waited {duration(wait['mean'])} for room, at most {duration(wait['max'])}")
+    yield "\n".join(lines)
+    if latency is not None and latency["split"]:
+        yield _split(latency["split"])
+
+
+def _split(split: Mapping[str, Mapping[str, float]]) -> Table:
+    longest = max(stage["mean"] for stage in split.values()) or 1.0
+    rows = [
+        (_STAGES.get(name, _words(name)), duration(stage["mean"]), duration(stage["p99"]), bar(stage["mean"] / longest))
+        for name, stage in split.items()
+        if stage["p99"] or stage["mean"]
+    ]
+    table = _table("Where the time goes", "mean", "p99", rows=[])
+    table.add_column("", justify="left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _handlers(summary: Mapping[str, Any]) -> Blocks:
+    rows = [
+        (
+            handler["symbol"] or "(none)",
+            handler["stage"],
+            _count(handler["runs"]),
+            *(_spread(handler["instructions"])),
+            *(_spread(handler["cycles"])),
+        )
+        for handler in summary["handlers"]
+    ]
+    if rows:
+        yield _table(
+            "Handler", "stage", "runs", "instructions", "min", "max", "cycles", "min", "max", rows=rows, left=2
+        )
+
+
+def _faults(summary: Mapping[str, Any]) -> Blocks:
+    rows = []
+    for trap in summary["traps"]:
+        first = trap["first"]
+        where = f"{first['place'] or first['pc']}, cluster {first['cluster']} core {first['core']}"
+        rows.append((trap["cause"], f"{where}, address {first['value']}", _count(trap["count"])))
+    faults = summary["output"]["command_faults"]
+    if faults:
+        rows.append(("command refused", "see docs/machines/pspin.md", _count(faults)))
+    if rows:
+        yield _table("Fault", "first at", "count", rows=rows, left=2)
+
+
+_CAPTURE_NOTES = {
+    "other_link_types": "packets of links other than Ethernet, left out",
+    "snapped": "packets that the capture holds only in part",
+    "too_long": "packets longer than any frame, left out",
+    "too_short": "packets shorter than an Ethernet header",
+    "jumbo": "jumbo frames",
+    "contradictory_lengths": "packets whose lengths contradict each other",
+    "without_time": "packets without a time",
+    "fcs_removed": "packets whose frame check sequence was taken off",
+    "malformed_blocks": "malformed blocks, left out",
+    "other_blocks": "blocks that hold no packets",
+    "truncated": "packets cut off by the end of the file",
+    "corrupt": "places where the file makes no sense",
+}
+
+
+def _capture(summary: Mapping[str, Any]) -> Blocks:
+    capture = summary["capture"] or {}
+    notes = [f"  {_count(int(capture[name]))} {text}" for name, text in _CAPTURE_NOTES.items() if capture.get(name)]
+    pacing = summary["pacing"]
+    if pacing["out_of_order"]:
+        notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
+    if pacing["cut_gaps"]:
+        notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
+    if capture.get("stop"):
+        notes.append(f"  reading stopped: {capture['stop']}")
+    if notes:
+        yield "\n".join(["About the capture", *notes])
+
+
+def _stuck(summary: Mapping[str, Any]) -> Blocks:
+    ended = summary["ended"]
+    if ended["reason"] == "complete":
+        return
+    left = f"{_count(ended['unfinished_packets'])} packets and {_count(ended['open_messages'])} messages are unfinished"
+    cores = [
+        (f"{core['cluster']}.{core['core']}", core["stage"] or "-", core["place"] or core["pc"], core["waiting_for"])
+        for core in ended["cores"]
+    ]
+    yield f"Not finished: {left}"
+    if cores:
+        yield _table("Core", "stage", "is at", "and", rows=cores, left=4)
+
+
+def _footer(summary: Mapping[str, Any]) -> str:
+    wall = summary["wall"]
+    speed = _scaled(wall["cycles_per_second"], ("", "k", "M", "G"), 1000.0)
+    return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {wall['seconds']:.2f} s at {speed} cycles/s"
+
+
+def bar(fraction: float) -> str:
+    """A bar of eighths of a column; what is not nothing shows."""
+    eighths = max(round(fraction * _BAR * 8), 1 if fraction > 0 else 0)
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+
+
+def duration(nanoseconds: float | None) -> str:
+    """A time with three or so digits and the unit that suits it."""
+    if nanoseconds is None:
+        return "-"
+    return _scaled(nanoseconds, ("ns", "us", "ms", "s"), 1000.0)
+
+
+def _scaled(value: float | None, units: Sequence[str], step: float) -> str:
+    if value is None:
+        return "-"
+    unit = 0
+    while value >= step and unit + 1 < len(units):
+        value /= step
+        unit += 1
+    digits = 0 if value >= 100 or value == round(value) else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {units[unit]}".rstrip()
+
+
+def _gbps(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:,.2f} Gbit/s"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _spread(values: Mapping[str, float]) -> tuple[str, str, str]:
+    return f"{values['mean']:,.1f}", f"{values['min']:,}", f"{values['max']:,}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From keywords or a file to one experiment that says everything, and the program that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spinet import _core, toolchain
+from spinet._core import UsageError
+
+_SOURCES = (".c", ".S", ".s")
+
+# Keywords that a context of an experiment file says for itself.
+_OF_A_CONTEXT = ("match", "message", "handler")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A checked experiment, as plain values, and where relative paths in it start."""
+
+    values: dict[str, Any]
+    file: str  # for messages
+    base_dir: str
+
+    def text(self) -> str:
+        """The experiment as JSON, which the simulator reads."""
+        return json.dumps(self.values)
+
+
+def from_keywords(
+    *,
+    program: Sequence[str],
+    traffic: str,
+    match: str | None = None,
+    message: str | None = None,
+    handler: str | None = None,
+    overrides: Mapping[str, Any],
+) -> Experiment:
+    """An experiment with one context."""
+    context = {"match": match, "message": message, "handler": handler}
+    values: dict[str, Any] = {
+        "program": list(program),
+        "traffic": {"source": traffic},
+        "context": [{key: value for key, value in context.items() if value is not None}],
+    }
+    _override(values, overrides)
+    return _checked(json.dumps(values), file="command line", base_dir=str(Path.cwd()), format="json")
+
+
+def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
+    """The experiment in a TOML file, or in the JSON file that an earlier run wrote.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or says what no experiment says.
+    """
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
+    file, base_dir = str(path), str(path.absolute().parent)
+    experiment = _checked(text, file=file, base_dir=base_dir, format="json" if path.suffix == ".json" else "toml")
+    if not overrides:
+        return experiment
+    _override(experiment.values, overrides)
+    return _checked(experiment.text(), file=file, base_dir=base_dir, format="json")
+
+
+def _checked(text: str, *, file: str, base_dir: str, format: str) -> Experiment:
+    values = json.loads(_core.check_experiment(text, file, base_dir, format))
+    return Experiment(values=values, file=file, base_dir=base_dir)
+
+
+def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Lay `overrides` over an experiment; a dotted name reaches into a table, and `nic.set` adds to what is there."""
+    for name, value in overrides.items():
+        *tables, key = name.split(".")
+        table = values
+        for step in tables:
+            table = table.setdefault(step, {})
+        if name == "nic.set":
+            table[key] = [*_as_list(table.get(key, [])), *value]
+        else:
+            table[key] = value
+
+
+def _as_list(sets: Any) -> list[str]:
+    """Settings in either of the two forms that an experiment allows."""
+    return [f"{path}={json.dumps(value)}" for path, value in sets.items()] if isinstance(sets, dict) else list(sets)
+
+
+def compiled(
+    experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> toolchain.Build | None:
+    """Build the program that an experiment names, unless it is an ELF file already."""
+    named = experiment.values["program"]
+    sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
+    if len(sources) == 1 and sources[0].suffix not in _SOURCES:
+        return None  # the simulator says what is wrong with it if it is no ELF file
+    return toolchain.build(sources, cc=cc, defines=defines)
+
+
+def refuse_context_keywords(path: Path, given: Mapping[str, object]) -> None:
+    """Complain about keywords that an experiment file says for each of its contexts."""
+    for name in _OF_A_CONTEXT:
+        if given.get(name) is not None:
+            raise UsageError(f"{name} belongs into {path}", hint=f"say it in a [[context]] table: {name} = ...")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that a run leaves behind: it appears complete or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from spinet._core import UsageError
+
+SUMMARY = "summary.json"
+PACKETS = "packets.parquet"
+SENT = "out.pcapng"
+HOST = "host"
+EXPERIMENT = "experiment.json"
+
+
+class OutputError(UsageError):
+    """An output folder that exists already or cannot be written."""
+
+
+class OutputFolder:
+    """A folder under construction, beside the place where it will stand.
+
+    Write into `path`, then call `commit`. Leaving the `with` block without it removes everything.
+
+    Parameters
+    ----------
+    target
+        Where the folder will stand.
+    force
+        Replace a folder at `target`, provided that an earlier run made it.
+
+    Raises
+    ------
+    OutputError
+        If `target` exists or its parent cannot be written.
+    """
+
+    def __init__(self, target: Path, *, force: bool = False) -> None:
+        self.target = target.absolute()
+        self._name = str(target)
+        self._force = force
+        self._check_target()
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".part", dir=self.target.parent))
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {self._name}: {error.strerror}", hint="name a folder that you may write with -o"
+            ) from error
+        self.path.chmod(0o777 & ~_umask())
+
+    def _check_target(self) -> None:
+        if not os.path.lexists(self.target):
+            return
+        if not self._force:
+            raise OutputError(f"{self._name} exists", hint="name another folder, or replace it with --force")
+        if not (self.target / SUMMARY).is_file():
+            raise OutputError(
+                f"{self._name} exists and is not the output of an earlier run",
+                hint=f"--force replaces only folders with a {SUMMARY}",
+            )
+
+    def commit(self) -> None:
+        """Put the folder where it belongs, in one step."""
+        self._check_target()
+        try:
+            if self.target.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".old", dir=self.target.parent))
+                self.target.rename(old / "output")
+                self.path.rename(self.target)
+                shutil.rmtree(old)
+            else:
+                self.path.rename(self.target)
+        except OSError as error:
+            raise OutputError(f"cannot write {self._name}: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _umask() -> int:
+    """Permissions that the user's new files go without; mkdtemp makes private folders."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

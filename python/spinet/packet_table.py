@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table with one row a packet: taken from the simulator in chunks, kept in memory or written as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinet import _core
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+_ROWS_PER_GROUP = 1 << 16
+
+Chunk = Mapping[str, bytes]
+
+
+def schema() -> pa.Schema:
+    """Columns of the table; a field's metadata says what it means."""
+    import pyarrow as pa
+
+    fields = []
+    for name, dtype, meaning, categories in _core.packet_columns():
+        kind = pa.dictionary(pa.int8(), pa.string()) if categories else pa.from_numpy_dtype(dtype)
+        fields.append(pa.field(name, kind, metadata={"meaning": meaning}))
+    return pa.schema(fields, metadata={"spinet": _core.version()})
+
+
+def to_arrow(chunk: Chunk) -> pa.Table:
+    """Rows as Arrow. What never happened is null; choices are text."""
+    import numpy as np
+    import pyarrow as pa
+
+    arrays = []
+    for name, dtype, _meaning, categories in _core.packet_columns():
+        values = np.frombuffer(chunk.get(name, b""), dtype=dtype)
+        if categories:
+            arrays.append(pa.DictionaryArray.from_arrays(values.astype(np.int8), categories))
+        elif values.dtype.kind == "i":
+            arrays.append(pa.array(values, mask=values < 0))
+        else:
+            arrays.append(pa.array(values))
+    return pa.Table.from_arrays(arrays, schema=schema())
+
+
+def to_numpy(chunk: Chunk) -> dict[str, np.ndarray[Any, Any]]:
+    """Rows as NumPy columns of one length, -1 for what never happened, choices as numbers."""
+    import numpy as np
+
+    return {
+        name: np.frombuffer(chunk.get(name, b""), dtype=dtype)
+        for name, dtype, _meaning, _names in _core.packet_columns()
+    }
+
+
+class Collected:
+    """Rows in memory."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Chunk] = []
+
+    def append(self, chunk: Chunk) -> None:
+        """Take some rows; an empty mapping is none."""
+        if chunk:
+            self._chunks.append(chunk)
+
+    def all(self) -> Chunk:
+        """All rows so far as one chunk."""
+        if len(self._chunks) != 1:
+            names = [name for name, *_ in _core.packet_columns()]
+            self._chunks = [{name: b"".join(chunk[name] for chunk in self._chunks) for name in names}]
+        return self._chunks[0]
+
+
+class ParquetFile:
+    """Rows on their way into a file; holds one row group at a time."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self._writer = pq.ParquetWriter(path, schema(), compression="zstd")
+        self._waiting = Collected()
+        self._bytes = 0
+        # A row's size on the way in, from any column's width.
+        self._first, dtype = _core.packet_columns()[0][:2]
+        self._width = int(dtype[-1])
+
+    def append(self, chunk: Chunk) -> None:
+        """Take some rows."""
+        self._waiting.append(chunk)
+        self._bytes += len(chunk.get(self._first, b""))
+        if self._bytes >= _ROWS_PER_GROUP * self._width:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_table(to_arrow(self._waiting.all()))
+        self._waiting = Collected()
+        self._bytes = 0
+
+    def close(self) -> None:
+        """Write the last rows and the file's index."""
+        if self._bytes:
+            self._flush()
+        self._writer.close()

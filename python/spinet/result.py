@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinet import _pcapng, output, packet_table
+from spinet._core import Run
+from spinet.output import OutputFolder
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentPacket:
+    """A packet that the card sent."""
+
+    time_ns: int  # simulated time at which it left
+    data: bytes  # from the first byte of its Ethernet header
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came of a run.
+
+    Attributes
+    ----------
+    summary
+        Counts, throughput, latencies and costs, as `spinet run --json` prints them; docs/reference/summary.md.
+    console
+        What handlers printed: simulated time in ps, cluster, core, text.
+    """
+
+    summary: Mapping[str, Any]
+    console: tuple[tuple[int, int, int, str], ...]
+    _rows: packet_table.Chunk = field(repr=False)
+    _pcapng: bytes = field(repr=False)
+    _run: Run = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """Stands for everything the card did: packets out, host writes, times. Equal inputs give equal digests."""
+        return str(self.summary["digest"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every packet was finished, rather than the run ended by a limit."""
+        return bool(self.summary["ended"]["reason"] == "complete")
+
+    @cached_property
+    def packets(self) -> pa.Table:
+        """One row a packet, in the order in which they were finished; null for what never happened."""
+        return packet_table.to_arrow(self._rows)
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The same as NumPy arrays of shape ``(n_packets,)``; times in ps since reset, -1 for what never happened."""
+        return packet_table.to_numpy(self._rows)
+
+    @cached_property
+    def sent(self) -> tuple[SentPacket, ...]:
+        """Packets that the card sent, in order."""
+        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in _pcapng.packets(self._pcapng))
+
+    def host_memory(self, addr: int, size: int) -> bytes:
+        """`size` bytes of host memory from `addr` on, as they are after the run; zeros where nothing was written."""
+        return self._run.host_memory(addr, size)
+
+    def save(self, directory: str | Path, *, force: bool = False) -> None:
+        """Write everything into a new folder, which appears complete or not at all.
+
+        Parameters
+        ----------
+        directory
+            The folder to make: ``summary.json``, ``packets.parquet``, ``out.pcapng``, ``host/``, ``experiment.json``.
+        force
+            Replace the folder of an earlier run.
+
+        Raises
+        ------
+        OutputError
+            If the folder exists or cannot be written.
+        """
+        with OutputFolder(Path(directory), force=force) as folder:
+            table = packet_table.ParquetFile(folder.path / output.PACKETS)
+            table.append(self._rows)
+            table.close()
+            (folder.path / output.SENT).write_bytes(self._pcapng)
+            write_rest(folder.path, summary=self.summary, run=self._run)
+            folder.commit()
+
+
+def write_rest(folder: Path, *, summary: Mapping[str, Any], run: Run) -> None:
+    """Write what is known only when a run is over: summary, experiment, host memory."""
+    host = folder / output.HOST
+    host.mkdir()
+    run.write_host(str(host))
+    (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
+    (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")

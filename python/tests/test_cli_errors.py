@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command says when something is wrong: one table of commands, their stderr and exit code.
+
+The expectations stand in cli_errors.txt beside this file; UPDATE_EXPECT=1 writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import spinet.cli
+
+from world import make
+
+EXPECTED = Path(__file__).with_name("cli_errors.txt")
+
+COMMANDS = """
+spinet rnu
+spinet run
+spinet run good.c --matc udp
+spinet run good.c
+spinet run missing.c --traffic dns.pcap
+spinet run broken.c --traffic dns.pcap
+spinet run misnamed.c --traffic dns.pcap
+spinet run empty.c --traffic dns.pcap
+spinet run two.c --traffic dns.pcap
+spinet run two.c --traffic dns.pcap --handler c
+spinet run huge.c --traffic dns.pcap
+spinet run good.c --traffic dns.pcap --cc no-such-compiler
+spinet run good.c --traffic dns.pcap --cc /bin/true
+spinet run loop.c --traffic udp:count=1 --limit '20 us'
+spinet run trap.c --traffic udp:count=1
+spinet run wild.c --traffic udp:count=1
+spinet run empty.elf --traffic dns.pcap
+spinet run text.elf --traffic dns.pcap
+spinet run cut.elf --traffic dns.pcap
+spinet run host.elf --traffic dns.pcap
+spinet run missing.elf --traffic dns.pcap
+spinet run good.c --traffic missing.pcap
+spinet run good.c --traffic there
+spinet run good.c --traffic empty.pcap
+spinet run good.c --traffic text.pcap
+spinet run good.c --traffic header_only.pcap
+spinet run good.c --traffic cut_header.pcap
+spinet run good.c --traffic cut_packet.pcap
+spinet run good.c --traffic absurd.pcap
+spinet run good.c --traffic absurd.pcapng
+spinet run good.c --traffic raw_ip.pcap
+spinet run good.c --traffic udp:size=7,count=1
+spinet run good.c --traffic udp:sise=64
+spinet run good.c --traffic dns.pcap --match 'udp.dst_prt == 53'
+spinet run good.c --traffic dns.pcap --match 'udp.dst_port == '
+spinet run good.c --traffic dns.pcap --match 'udp.dst_port == 99999'
+spinet run good.c --traffic dns.pcap --message 'by colour'
+spinet run good.c --traffic dns.pcap --pace fast
+spinet run good.c --traffic dns.pcap --limit soon
+spinet run good.c --traffic dns.pcap --nic pspinn
+spinet run good.c --traffic dns.pcap --nic no_clusters.toml
+spinet run good.c --traffic dns.pcap --nic typo.toml
+spinet run good.c --traffic dns.pcap --set n_clutsers=2
+spinet run good.c --traffic dns.pcap --set n_clusters=many
+spinet run good.c --traffic dns.pcap --set n_clusters=0
+spinet run good.c --traffic dns.pcap --set l2.packet_bytes=16
+spinet run good.c --traffic dns.pcap -o there
+spinet run good.c --traffic dns.pcap -o there --force
+spinet run good.c --traffic dns.pcap -o a_file/out
+spinet run good.c --traffic dns.pcap --force
+spinet run missing.toml
+spinet run syntax.toml
+spinet run unknown_key.toml
+spinet run no_context.toml
+spinet run bad_match.toml
+spinet run overlap.toml
+spinet run wrong_type.toml
+spinet run latin1.toml
+spinet run good.toml --match udp
+spinet run good.toml good.c
+spinet build missing.c
+spinet build broken.c
+spinet build good.c -o a_file/good.elf
+spinet nic show pspinn
+spinet nic show no_clusters.toml
+spinet nic shw
+spinet match 'udp && (tcp' dns.pcap
+spinet match udp missing.pcap
+spinet match udp text.pcap
+spinet exec missing.elf
+spinet exec text.elf
+spinet exec cut.elf
+spinet exec host.elf
+spinet exec --isa rv64gc host.elf
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the commands run; none of them leaves anything behind."""
+    folder = tmp_path_factory.mktemp("world")
+    make(folder)
+    return folder
+
+
+def expectations() -> dict[str, str]:
+    """What stands in the file, by command."""
+    text = EXPECTED.read_text() if EXPECTED.exists() else ""
+    blocks = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    return {block.split("\n", 1)[0]: block.split("\n", 1)[1].strip("\n") for block in blocks}
+
+
+def said(command: str, capfd: pytest.CaptureFixture[str], folder: Path) -> str:
+    """Exit code and stderr, without what differs from machine to machine."""
+    code = spinet.cli.main(shlex.split(command)[1:])
+    err = capfd.readouterr().err.replace(str(folder), "WORLD").replace(str(folder.parent), "TMP")
+    err = re.sub(r"/\S*/(?=\w+\.(?:c|h)\b)", "", err)
+    return f"{err.rstrip()}\n[exit code {code}]".strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_mistake_is_told(
+    command: str, world: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(world)
+    before = sorted(str(path) for path in world.rglob("*"))
+    told = said(command, capfd, world)
+    assert sorted(str(path) for path in world.rglob("*")) == before, "something half-written stays behind"
+    if os.environ.get("UPDATE_EXPECT"):
+        known = {**expectations(), command: told}
+        EXPECTED.write_text("".join(f"$ {name}\n{known[name]}\n\n" for name in COMMANDS if name in known))
+    assert told == expectations()[command]
+
+
+def test_expectations_are_of_these_commands() -> None:
+    assert list(expectations()) == COMMANDS
