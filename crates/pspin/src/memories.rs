@@ -128,6 +128,9 @@ impl Memory {
     }
 }
 
+/// An answer to a single access: when it passes, in which order it was made, to which cluster and core, and the word.
+type OnItsWay = (Cycle, u64, usize, u32, u32);
+
 const READ: usize = 0;
 const WRITE: usize = 1;
 const HANDLER: usize = 0;
@@ -149,8 +152,8 @@ pub struct Memories {
     handler_free: Cycle,
     program_free: Cycle,
     program_turn: RoundRobinTree,
-    /// Answers to single accesses on their way: when they pass, in which order they were made, to which cluster.
-    replies: BinaryHeap<Reverse<(Cycle, u64, usize, u32, u32)>>,
+    /// Answers to single accesses on their way.
+    replies: BinaryHeap<Reverse<OnItsWay>>,
     n_replies: u64,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,

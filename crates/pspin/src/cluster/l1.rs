@@ -167,7 +167,7 @@ impl L1 {
         let mut rest = data;
         while let Some((&byte, tail)) = rest.split_first() {
             let word = &mut self.words[at / 4 & mask];
-            if at % 4 == 0 && rest.len() >= 4 {
+            if at.is_multiple_of(4) && rest.len() >= 4 {
                 *word = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
                 (rest, at) = (&rest[4..], at + 4);
             } else {
