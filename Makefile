@@ -33,7 +33,7 @@ demo: $(VENV)/.native ## run real packets through C handlers and show what happe
 	@echo 'Look at  $(DEMO)/ping_pong/out.pcapng       what the NIC sent (tcpdump -r, Wireshark)'
 	@echo '         $(DEMO)/ping_pong/packets.parquet  one row a packet: when it passed each stage, where it ran, what it cost'
 	@echo '         $(DEMO)/filter/host/               what the handlers wrote to host memory'
-	@echo '         sdk/examples/ping_pong.c          the handler; docs/guides/first-handler.md tells how to write your own'
+	@echo '         sdk/examples/ping_pong.c              the handler; docs/guides/first-handler.md tells how to write your own'
 
 .PHONY: setup
 setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
@@ -46,12 +46,14 @@ test: $(VENV)/.native ## all tests of the gate: Rust, then Python
 	$(STEP) 'cargo-test (models, in Rust)' cargo test --workspace --locked --no-fail-fast || status=$$?
 	$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long' || status=$$?
 	read -r passed failed < <(.ci/count target/log/cargo-test.log target/log/pytest.log)
+	# Which comparison with qemu ran: the recorded one always, the live one where qemu is.
+	sed -n 's/^lockstep:/ /p' target/log/cargo-test.log
 	echo "$$passed passed, $$failed failed"
 	exit $$status
 
 .PHONY: test-long
 test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests
-	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_LONG=1 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
+	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_QEMU=1 SPINET_PROGRAMS=10000 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
 	$(STEP) 'pytest-long' pytest -q
 
 LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy
@@ -74,7 +76,7 @@ lint-tidy:
 docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
 	@python docs/generate.py
 docs-rust: $(VENV)/.deps
-	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked
 
 .PHONY: fuzz
 fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
@@ -99,6 +101,10 @@ bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
 	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
 	echo 'docs/machines/pspin.md is up to date'
+
+.PHONY: bench-micro
+bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
+	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro
 
 ##@ Housekeeping
 

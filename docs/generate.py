@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the pages of docs/reference that are made from the code: `make docs`. A test compares them."""
+"""Write what in the documents is made from the code: `make docs`. A test compares it."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -18,6 +23,7 @@ def pages() -> dict[Path, str]:
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
+        Path("README.md"): _readme(),
     }
 
 
@@ -25,7 +31,9 @@ def _command_line() -> str:
     parts = [_NOTE, "# The command line\n"]
     for path, command in _commands(cli, "spinet"):
         # A page of fixed width, whatever the terminal of whoever makes it.
-        context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+        context = click.Context(
+            command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"]
+        )
         parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 
@@ -39,6 +47,18 @@ def _commands(command: click.Command, path: str) -> list[tuple[str, click.Comman
             assert inner is not None
             found += _commands(inner, f"{path} {name}")
     return found
+
+
+def _readme() -> str:
+    """The README with what its example prints today; the last lines tell of this machine and are left away."""
+    text = (ROOT / "README.md").read_text()
+    shown = re.search(r"^spinet (run .*) -o \w+$", text, flags=re.MULTILINE)
+    assert shown is not None, "README.md shows no run"
+    command = [sys.executable, "-m", "spinet.cli", *shlex.split(shown[1])]
+    wide = {**os.environ, "COLUMNS": "100"}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=wide).stdout
+    report, _, _footer = printed.partition("\n\nDigest ")
+    return re.sub(r"(?<=```text\n).*?(?=```)", lambda _: report + "\n", text, count=1, flags=re.DOTALL)
 
 
 def _packet_table() -> str:

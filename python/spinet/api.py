@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spinet import _core, output, packet_table
 from spinet import experiment as experiments
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
 from spinet.result import Result, write_rest
 from spinet.toolchain import Build
@@ -190,6 +190,8 @@ def prepare(
         if traffic is not None:
             more["traffic.source"] = str(traffic)
         return experiments.from_file(path, overrides=more)
+    if program and any(str(name).endswith(".toml") for name in program):
+        raise UsageError("an experiment file names its program itself", hint="give it alone, or leave it away")
     if not program:
         raise UsageError("there is no program to run", hint="name a C file with handlers, or an experiment file")
     if traffic is None:
@@ -212,7 +214,7 @@ def collect(prepared: Experiment, *, build: Build | None) -> Result:
     console: list[tuple[int, int, int, str]] = []
     with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
         sent = Path(scratch) / output.SENT
-        native = _start(prepared, build=build, out_pcapng=sent, packets=True)
+        native = start(prepared, build=build, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
         return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
 
@@ -231,7 +233,7 @@ def stream(
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = _start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        native = start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -239,16 +241,23 @@ def stream(
     return summary
 
 
-def _start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
-    return _core.Run(
-        prepared.text(),
-        file=prepared.file,
-        base_dir=prepared.base_dir,
-        format="json",
-        elf=str(build.elf) if build else None,
-        out_pcapng=str(out_pcapng) if out_pcapng else None,
-        packets=packets,
-    )
+def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+    """Build the simulated card, ready for its first packet."""
+    try:
+        return _core.Run(
+            prepared.text(),
+            file=prepared.file,
+            base_dir=prepared.base_dir,
+            format="json",
+            elf=str(build.elf) if build else None,
+            out_pcapng=str(out_pcapng) if out_pcapng else None,
+            packets=packets,
+        )
+    except InputError as error:
+        if build is None:
+            raise
+        # The user knows the sources, not where we keep what became of them.
+        raise InputError(str(error).replace(str(build.elf), prepared.program_name())) from None
 
 
 def drive(

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spinet import _core, toolchain
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 
+_NO_FILE = "keywords"
 _SOURCES = (".c", ".S", ".s")
 
 # Keywords that a context of an experiment file says for itself.
@@ -29,6 +30,15 @@ class Experiment:
     def text(self) -> str:
         """The experiment as JSON, which the simulator reads."""
         return json.dumps(self.values)
+
+    def programs(self) -> list[Path]:
+        """Files that the experiment runs: sources, or one ELF file."""
+        named = self.values["program"]
+        return [Path(self.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
+
+    def program_name(self) -> str:
+        """What people call the program."""
+        return ", ".join(path.name for path in self.programs())
 
 
 def from_keywords(
@@ -48,7 +58,11 @@ def from_keywords(
         "context": [{key: value for key, value in context.items() if value is not None}],
     }
     _override(values, overrides)
-    return _checked(json.dumps(values), file="command line", base_dir=str(Path.cwd()), format="json")
+    try:
+        return _checked(json.dumps(values), file=_NO_FILE, base_dir=str(Path.cwd()), format="json")
+    except InputError as error:
+        # There is no file that the caller could look into, and only one context: `match` is name enough.
+        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ").removeprefix("context[0].")) from None
 
 
 def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
@@ -100,8 +114,7 @@ def compiled(
     experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> toolchain.Build | None:
     """Build the program that an experiment names, unless it is an ELF file already."""
-    named = experiment.values["program"]
-    sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
+    sources = experiment.programs()
     if len(sources) == 1 and sources[0].suffix not in _SOURCES:
         return None  # the simulator says what is wrong with it if it is no ELF file
     return toolchain.build(sources, cc=cc, defines=defines)

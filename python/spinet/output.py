@@ -46,6 +46,9 @@ class OutputFolder:
         self._name = str(target)
         self._force = force
         self._check_target()
+        for parent in self.target.parents:
+            if parent.exists() and not parent.is_dir():
+                raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".part", dir=self.target.parent))

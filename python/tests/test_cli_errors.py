@@ -95,6 +95,9 @@ spinet exec host.elf
 spinet exec --isa rv64gc host.elf
 """.strip().splitlines()
 
+# Parts of the summary that tell of something odd, by how they begin.
+REPORTS = ("Fault", "About the capture", "Not finished")
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -112,11 +115,12 @@ def expectations() -> dict[str, str]:
 
 
 def said(command: str, capfd: pytest.CaptureFixture[str], folder: Path) -> str:
-    """Exit code and stderr, without what differs from machine to machine."""
+    """What the summary reports of odd input, stderr and exit code, without what differs from machine to machine."""
     code = spinet.cli.main(shlex.split(command)[1:])
-    err = capfd.readouterr().err.replace(str(folder), "WORLD").replace(str(folder.parent), "TMP")
-    err = re.sub(r"/\S*/(?=\w+\.(?:c|h)\b)", "", err)
-    return f"{err.rstrip()}\n[exit code {code}]".strip()
+    captured = capfd.readouterr()
+    blocks = [block for block in captured.out.split("\n\n") if block.startswith(REPORTS)]
+    text = "\n".join([*blocks, captured.err.rstrip(), f"[exit code {code}]"]).strip()
+    return re.sub(r"\s+$", "", text.replace(str(folder), "WORLD"), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -16,7 +16,7 @@ HANDLERS = {
     "empty.c": "",
     "two.c": "__handler__ void a_ph(handler_args_t *args) {} __handler__ void b_ph(handler_args_t *args) {}",
     "huge.c": 'void huge_ph(handler_args_t *args) { __asm__ volatile(".zero 40000"); }',
-    "loop.c": "__handler__ void loop_ph(handler_args_t *args) { for (;;) __asm__ volatile(\"\"); }",
+    "loop.c": '__handler__ void loop_ph(handler_args_t *args) { for (;;) __asm__ volatile(""); }',
     "trap.c": '__handler__ void trap_ph(handler_args_t *args) { __asm__ volatile(".4byte 0"); }',
     "wild.c": "__handler__ void wild_ph(handler_args_t *args) { *(volatile int *)0x1D000000 = 1; }",
 }

@@ -1,8 +1,8 @@
 //! What a part of the simulated machine has to offer the kernel.
 
 use crate::channel::{Endpoint, Rx, Tx};
-use crate::system::WiringError;
 use crate::time::Cycle;
+use crate::wiring::WiringError;
 
 /// What a component will do next, as it says at the end of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

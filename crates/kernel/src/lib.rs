@@ -9,14 +9,17 @@
 
 mod channel;
 mod component;
+mod domain;
 mod random;
 mod system;
 mod time;
 pub mod trace;
 mod wheel;
+mod wiring;
 
 pub use channel::{Rx, Tx};
 pub use component::{Activity, Component, CounterList, Direction, Port, Ports};
 pub use random::Stream;
-pub use system::{ClockId, Mode, Outcome, System, SystemBuilder, WiringError};
+pub use system::{ClockId, Mode, Outcome, System, SystemBuilder};
 pub use time::{Clock, Cycle, Freq, FreqError, Time};
+pub use wiring::WiringError;

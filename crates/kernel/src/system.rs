@@ -2,88 +2,13 @@
 
 use crate::channel::{AnyChannel, Endpoint, Rx, Tx, channel};
 use crate::component::{Activity, Component, CounterList, Port, Ports};
+use crate::domain::Domain;
 use crate::random::Stream;
 use crate::time::{Clock, Cycle, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
-use crate::wheel::Wheel;
-use std::cell::{Cell, RefCell};
+use crate::wiring::WiringError;
 use std::collections::HashSet;
 use std::rc::Rc;
-
-/// A wiring that cannot work.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
-pub enum WiringError {
-    #[error("channel `{channel}`: `{port}` writes to it, but nothing reads from it")]
-    Unread { channel: String, port: String },
-    #[error("channel `{channel}`: `{port}` reads from it, but nothing writes to it")]
-    Unwritten { channel: String, port: String },
-    #[error("channel `{channel}` is attached to nothing")]
-    Loose { channel: String },
-    #[error("channel `{channel}`: `{port}` and `{other}` want the same end of it")]
-    Twice { channel: String, port: String, other: String },
-    #[error("channel `{channel}` has capacity {capacity} and latency {latency}; both must be at least 1")]
-    Size { channel: String, capacity: usize, latency: u64 },
-    #[error("two components are called `{path}`")]
-    Path { path: String },
-}
-
-/// A clock domain: one clock, and which of its components wants which edge.
-pub(crate) struct Domain {
-    pub clock: Clock,
-    pub now: Cell<Cycle>,
-    wheel: RefCell<Wheel>,
-    sleepers: RefCell<Vec<Sleeper>>,
-}
-
-/// What the kernel remembers of a component between its ticks.
-#[derive(Clone)]
-struct Sleeper {
-    /// The edge of its last tick.
-    ticked: Option<Cycle>,
-    /// The edge for which a port woke it last; saves a second entry for the same edge.
-    woken: Option<Cycle>,
-    /// The edge for which it asked itself.
-    timer: Option<Cycle>,
-}
-
-impl Domain {
-    /// A port of the component changes at `cycle`.
-    pub fn wake(&self, index: u32, cycle: Cycle) {
-        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
-        if sleeper.woken != Some(cycle) {
-            sleeper.woken = Some(cycle);
-            self.wheel.borrow_mut().insert(cycle, index << 1);
-        }
-    }
-
-    /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
-    fn set_timer(&self, index: u32, cycle: Option<Cycle>) {
-        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
-        if sleeper.timer != cycle {
-            sleeper.timer = cycle;
-            if let Some(cycle) = cycle {
-                self.wheel.borrow_mut().insert(cycle, index << 1 | 1);
-            }
-        }
-    }
-
-    /// Turns the wheel's entries for `cycle` into the components to tick, each once.
-    fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
-        self.wheel.borrow_mut().take(cycle, due);
-        let mut sleepers = self.sleepers.borrow_mut();
-        due.retain_mut(|entry| {
-            let sleeper = &mut sleepers[(*entry >> 1) as usize];
-            let stale = *entry & 1 == 1 && sleeper.timer != Some(cycle);
-            let live = !stale && sleeper.ticked != Some(cycle);
-            if live {
-                sleeper.ticked = Some(cycle);
-            }
-            *entry >>= 1;
-            live
-        });
-    }
-}
 
 /// Names a clock domain of a [`SystemBuilder`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,12 +56,7 @@ impl SystemBuilder {
 
     /// A clock domain.
     pub fn clock(&mut self, freq: Freq) -> ClockId {
-        let domain = Domain {
-            clock: Clock::new(freq),
-            now: Cell::new(0),
-            wheel: RefCell::new(Wheel::new()),
-            sleepers: RefCell::default(),
-        };
+        let domain = Domain::new(Clock::new(freq));
         self.domains.push((Rc::new(domain), Vec::new()));
         ClockId(self.domains.len() - 1)
     }
@@ -170,7 +90,7 @@ impl SystemBuilder {
     pub fn build(self) -> Result<System, WiringError> {
         let (mut ports, mut errors, mut paths) = (Vec::new(), Vec::new(), HashSet::new());
         for (domain, slots) in &self.domains {
-            *domain.sleepers.borrow_mut() = vec![Sleeper { ticked: None, woken: None, timer: None }; slots.len()];
+            domain.expect(slots.len());
             for (index, slot) in slots.iter().enumerate() {
                 if !paths.insert(slot.path.clone()) {
                     errors.push(WiringError::Path { path: slot.path.to_string() });
@@ -237,7 +157,7 @@ impl System {
         }
         loop {
             let first = self.domains.iter().enumerate().filter_map(|(position, (domain, _))| {
-                let cycle = domain.wheel.borrow().first()?;
+                let cycle = domain.first()?;
                 Some((domain.clock.edge(cycle), position, cycle))
             });
             match first.min() {
@@ -255,7 +175,7 @@ impl System {
             None => Cycle::MAX,
         };
         loop {
-            let first = domain.wheel.borrow().first();
+            let first = domain.first();
             match first {
                 None => return Outcome::Quiet,
                 Some(cycle) if cycle >= end => return Outcome::Limit,

@@ -28,6 +28,8 @@ events! {
     TASK_DISPATCHED = "task_dispatched" ["packet", "stage", "cluster"];
     /// The cluster scheduler took a task and asked for the copy to L1.
     TASK_ACCEPTED = "task_accepted" ["packet", "stage"];
+    /// The copy to L1 for a task is done; tasks that copy nothing have none.
+    TASK_COPIED = "task_copied" ["packet", "stage"];
     /// An HPU driver took a task, its packet being in L1.
     TASK_ASSIGNED = "task_assigned" ["packet", "stage", "hpu"];
     /// The core read the handler's address.
@@ -40,8 +42,8 @@ events! {
     TASK_DONE = "task_done" ["packet", "stage", "hpu"];
     /// The NIC freed the packet.
     PACKET_DONE = "packet_done" ["packet"];
-    /// A core issued a command.
-    COMMAND_ISSUED = "command_issued" ["packet", "hpu", "target"];
+    /// A core issued a command; `writes_host` is 1 if it moves bytes to host memory.
+    COMMAND_ISSUED = "command_issued" ["packet", "hpu", "target", "writes_host"];
     /// A command's response reached its core.
     COMMAND_DONE = "command_done" ["packet", "hpu", "target"];
     /// A unit finished a command with an address that nothing answers at.

@@ -128,7 +128,7 @@ impl HostDma {
     }
 
     fn take_command(&mut self, now: Cycle) -> bool {
-        let Some(full) = self.commands.peek().map(|command| match to_host(&command) {
+        let Some(full) = self.commands.peek().map(|command| match command.writes_host() {
             true => self.to_host.n_commands() == self.fifo,
             false => self.from_host.n_commands() == self.fifo,
         }) else {
@@ -152,7 +152,7 @@ impl HostDma {
             return true;
         }
         let transfer = Transfer { id: command.id, nic, host, size, start: now + COMMAND_TO_BURST };
-        match to_host(&command) {
+        match command.writes_host() {
             true => self.to_host.start(transfer),
             false => self.from_host.start(transfer),
         }
@@ -171,10 +171,6 @@ impl HostDma {
         self.responses.send(CommandResponse { id });
         Activity::Busy
     }
-}
-
-fn to_host(command: &Command) -> bool {
-    command.words[4] & 1 == 1
 }
 
 impl Component for HostDma {

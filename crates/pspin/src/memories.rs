@@ -11,14 +11,18 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// A target's end of the channels of one initiator: bursts and their replies.
+pub type BurstPort = (Rx<Burst>, Tx<BurstReply>);
+
 /// Channels of the memories; each list has one entry for each cluster, `bursts` one for each initiator.
+#[derive(Default)]
 pub struct MemoryPorts {
     /// Single accesses, and their answers.
     pub pe: Vec<(Rx<PeRequest>, Tx<PeReply>)>,
     /// Bursts of the cluster DMA engines.
-    pub dma: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    pub dma: Vec<BurstPort>,
     /// Bursts of the NIC-host interconnect.
-    pub bursts: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    pub bursts: Vec<BurstPort>,
     /// Lines of the instruction caches.
     pub lines: Vec<(Rx<LineRequest>, Tx<LineReply>)>,
     /// Single accesses on their way to another cluster.
@@ -40,6 +44,8 @@ pub mod latency {
     pub const BURST_REQUEST: u64 = 1;
     /// From the SRAM back to the initiator.
     pub const BURST_REPLY: u64 = 3;
+    /// From L1 back to an initiator on the NIC-host interconnect.
+    pub const L1_BURST_REPLY: u64 = 1;
     /// On to another cluster's L1.
     pub const REMOTE_REQUEST: u64 = 2;
     /// Back from there.
@@ -128,8 +134,15 @@ impl Memory {
     }
 }
 
-/// An answer to a single access: when it passes, in which order it was made, to which cluster and core, and the word.
-type OnItsWay = (Cycle, u64, usize, u32, u32);
+/// An answer to a single access, ordered by when it passes and then by when it was made.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct LateReply {
+    at: Cycle,
+    number: u64,
+    cluster: usize,
+    core: u32,
+    value: u32,
+}
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -153,7 +166,7 @@ pub struct Memories {
     program_free: Cycle,
     program_turn: RoundRobinTree,
     /// Answers to single accesses on their way.
-    replies: BinaryHeap<Reverse<OnItsWay>>,
+    replies: BinaryHeap<Reverse<LateReply>>,
     n_replies: u64,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,
@@ -341,7 +354,8 @@ impl Memories {
 
     fn reply_later(&mut self, at: Cycle, cluster: usize, reply: PeReply) {
         self.n_replies += 1;
-        self.replies.push(Reverse((at, self.n_replies, cluster, reply.core, reply.value)));
+        let PeReply { core, value } = reply;
+        self.replies.push(Reverse(LateReply { at, number: self.n_replies, cluster, core, value }));
     }
 
     /// Single accesses that go elsewhere: to another cluster, to the control block, or nowhere.
@@ -363,6 +377,7 @@ impl Memories {
             }
             self.ports.pe[cluster].0.take().expect("just seen");
         }
+        let mut late = Vec::new();
         for (_, replies) in &self.ports.remote {
             let Some(RemoteReply { to, reply, op }) = replies.take() else { continue };
             let extra = match op {
@@ -370,9 +385,9 @@ impl Memories {
                 PeOp::Store { .. } => extra::REMOTE_STORE,
                 PeOp::Amo { .. } => extra::REMOTE_AMO,
             };
-            self.n_replies += 1;
-            self.replies.push(Reverse((now + extra, self.n_replies, to as usize, reply.core, reply.value)));
+            late.push((now + extra, to as usize, reply));
         }
+        late.into_iter().for_each(|(at, cluster, reply)| self.reply_later(at, cluster, reply));
     }
 
     fn control_register(&mut self, request: &PeRequest) -> u32 {
@@ -395,11 +410,8 @@ impl Memories {
     }
 
     fn send_replies(&mut self, now: Cycle) {
-        while let Some(&Reverse((at, _, cluster, core, value))) = self.replies.peek() {
-            if at > now {
-                break;
-            }
-            self.replies.pop();
+        while self.replies.peek().is_some_and(|Reverse(reply)| reply.at <= now) {
+            let Reverse(LateReply { cluster, core, value, .. }) = self.replies.pop().expect("just seen");
             self.ports.pe[cluster].1.send(PeReply { core, value });
         }
     }
@@ -438,15 +450,15 @@ impl Memories {
             || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
         match self.replies.peek() {
             _ if waits => Activity::Busy,
-            Some(&Reverse((at, ..))) => Activity::Until(at.max(now + 1)),
+            Some(Reverse(reply)) => Activity::Until(reply.at.max(now + 1)),
             None => Activity::Idle,
         }
     }
 }
 
 /// Initiators whose next burst goes to this side of this memory and may be answered.
-fn burst_candidates(ports: &[(Rx<Burst>, Tx<BurstReply>)], memory: &Memory, side: usize) -> u64 {
-    let wants = |(requests, replies): &(Rx<Burst>, Tx<BurstReply>)| {
+fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
+    let wants = |(requests, replies): &BurstPort| {
         let fits = requests.peek().is_some_and(|burst| {
             memory.contains(burst.addr()) && usize::from(matches!(*burst, Burst::Write { .. })) == side
         });

@@ -1,18 +1,18 @@
 //! The whole NIC: its parts, wired.
 
-use crate::cluster::{Cluster, ClusterPorts, CoreState};
+use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
 use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
 use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::inbound::{Inbound, InboundParams, InboundPorts};
 use crate::map;
-use crate::memories::{Memories, MemoryPorts, latency};
+use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
-use crate::protocol::{Burst, BurstReply, Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -76,14 +76,6 @@ pub struct Pspin {
     clusters: Vec<Rc<RefCell<Cluster>>>,
 }
 
-/// Initiators on the NIC-host interconnect, in the order in which memories know them.
-const INITIATORS: [&str; 3] = ["inbound", "outbound", "host_dma"];
-
-/// Room of a channel at full rate: what is on its way, and what is in this edge's hands.
-const fn room(latency: u64) -> usize {
-    latency as usize + 1
-}
-
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
 
@@ -98,93 +90,44 @@ impl Pspin {
         }
         let mut bytes = image.program.clone();
         bytes.resize(allowed as usize, 0);
-        let program = Rc::new(RefCell::new(Program::new(map::PROGRAM_BASE, &bytes)));
+        let program = Rc::new(Program::new(map::PROGRAM_BASE, &bytes));
 
         let mut b = SystemBuilder::new(seed);
         let clock = b.clock(freq);
         let n = params.n_clusters as usize;
-        let miss = u64::from(params.cluster.icache.miss_cycles);
 
         // Tasks and their ends.
-        let (her_tx, her_rx) = b.channel("hers", 2, 1);
-        let (released_tx, released_rx) = b.channel("released", 2, 1);
-        let (task_txs, mut task_rxs) = channels(&mut b, "tasks", n, 2, 1);
-        let (mut feedback_txs, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
-        let (mut active_txs, active_rxs) = channels(&mut b, "active", n, 1, 1);
+        let (hers, her_rx) = b.channel("hers", 2, 1);
+        let (released_tx, released) = b.channel("released", 2, 1);
+        let (task_txs, tasks) = channels(&mut b, "tasks", n, 2, 1);
+        let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
+        let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
 
         // Commands and their ends.
-        let (mut command_txs, command_rxs) = channels(&mut b, "commands", n, 2, 1);
-        let (response_txs, mut response_rxs) = channels(&mut b, "responses", n, 2, 1);
-        let (host_dma_unit, host_dma_commands, host_dma_responses) = unit(&mut b, "host_dma");
-        let (nic_send_unit, nic_send_commands, nic_send_responses) = unit(&mut b, "nic_send");
-        let (host_direct_unit, host_direct_commands, host_direct_responses) = unit(&mut b, "host_direct");
+        let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
+        let (response_txs, responses) = channels(&mut b, "responses", n, 2, 1);
+        let (host_dma_unit, host_dma_end) = unit(&mut b, "host_dma");
+        let (nic_send_unit, nic_send_end) = unit(&mut b, "nic_send");
+        let (host_direct_unit, host_direct_end) = unit(&mut b, "host_direct");
 
-        // The NIC-host interconnect: every initiator to L2, and all but the inbound engine to every L1.
-        let mut l2_bursts = Vec::new();
-        let mut l1_bursts: Vec<Vec<(Rx<Burst>, Tx<BurstReply>)>> = (0..n).map(|_| Vec::new()).collect();
-        let mut masters = Vec::new();
-        for name in INITIATORS {
-            let (l2, target) = nhi_channels(&mut b, &format!("{name}_l2"), latency::BURST_REPLY);
-            l2_bursts.push(target);
-            let mut l1s = Vec::new();
-            if name != "inbound" {
-                for (cluster, bursts) in l1_bursts.iter_mut().enumerate() {
-                    let (l1, target) = nhi_channels(&mut b, &format!("{name}_l1[{cluster}]"), 1);
-                    bursts.push(target);
-                    l1s.push(l1);
-                }
-            }
-            let map = if name == "inbound" { NhiMap::l2(params) } else { NhiMap::all(params) };
-            masters.push(NhiMaster::new(map, l2, l1s));
-        }
-        let [inbound_nhi, outbound_nhi, host_dma_nhi] = <[_; 3]>::try_from(masters).ok().expect("three initiators");
+        // The NIC-host interconnect: every initiator reaches L2, all but the inbound engine every L1.
+        let mut memory_ports = MemoryPorts::default();
+        let mut l1_bursts: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
+        let inbound_nhi = master(&mut b, "inbound", NhiMap::l2(params), &mut memory_ports, &mut []);
+        let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
+        let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
 
         // Clusters and memories.
-        let mut memory_ports =
-            MemoryPorts { pe: vec![], dma: vec![], bursts: l2_bursts, lines: vec![], remote: vec![] };
         let mut clusters = Vec::new();
-        for (id, bursts) in l1_bursts.into_iter().enumerate() {
-            let cores = params.cluster.n_cores as usize;
-            let link = |name: &str, latency: u64| format!("cluster[{id}].{name}/{latency}");
-            let (pe_requests, pe_rx) =
-                b.channel(&link("pe", latency::PE_REQUEST), cores + room(latency::PE_REQUEST), latency::PE_REQUEST);
-            let (pe_tx, pe_replies) =
-                b.channel(&link("pe_replies", latency::PE_REPLY), cores + room(latency::PE_REPLY), latency::PE_REPLY);
-            let (dma_requests, dma_rx) = b.channel(&link("dma", latency::DMA_REQUEST), BURSTS, latency::DMA_REQUEST);
-            let (dma_tx, dma_replies) = b.channel(&link("dma_replies", latency::DMA_REPLY), BURSTS, latency::DMA_REPLY);
-            let lines = 2 * cores;
-            let (line_requests, line_rx) =
-                b.channel(&link("lines", latency::LINE_REQUEST), lines, latency::LINE_REQUEST);
-            let reply_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
-            let (line_tx, line_replies) = b.channel(&link("line_replies", reply_latency), lines, reply_latency);
-            let remote_room = n * cores;
-            let (remote_tx, remote_requests) =
-                b.channel(&link("remote", latency::REMOTE_REQUEST), remote_room, latency::REMOTE_REQUEST);
-            let (remote_replies, remote_rx) =
-                b.channel(&link("remote_replies", latency::REMOTE_REPLY), remote_room, latency::REMOTE_REPLY);
-            memory_ports.pe.push((pe_rx, pe_tx));
-            memory_ports.dma.push((dma_rx, dma_tx));
-            memory_ports.lines.push((line_rx, line_tx));
-            memory_ports.remote.push((remote_tx, remote_rx));
-            let ports = ClusterPorts {
-                tasks: task_rxs.remove(0),
-                feedbacks: feedback_txs.remove(0),
-                commands: command_txs.remove(0),
-                responses: response_rxs.remove(0),
-                pe_requests,
-                pe_replies,
-                line_requests,
-                line_replies,
-                remote_requests,
-                remote_replies,
-                bursts,
-                active: active_txs.remove(0),
-            };
+        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses)).zip(active_txs);
+        for ((((tasks, feedbacks), (commands, responses)), active), bursts) in ends.zip(l1_bursts) {
+            let id = clusters.len();
+            let links = Links::new(&mut b, id, params, &mut memory_ports);
+            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active };
             let path = format!("nic.cluster[{id}]");
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
-            let dma = (dma_requests, dma_replies);
-            let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, console, trace, dma);
+            let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
             image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
             let cluster = Rc::new(RefCell::new(cluster));
             b.add(&path, clock, cluster.clone());
@@ -195,34 +138,31 @@ impl Pspin {
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
-        let ports = InboundPorts { active: active_rxs, hers: her_tx, released: released_rx, nhi: inbound_nhi };
+        let ports = InboundPorts { active, hers, released, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
         let ports = SchedulerPorts { hers: her_rx, tasks: task_txs, feedbacks: feedback_rxs, released: released_tx };
         let trace = b.tracer("nic.scheduler", clock);
         b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
-        let ports = CommandUnitPorts {
-            commands: command_rxs,
-            responses: response_txs,
-            host_direct: host_direct_unit,
-            nic_send: nic_send_unit,
-            host_dma: host_dma_unit,
-        };
+        let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
+        let ports =
+            CommandUnitPorts { commands: command_rxs, responses: response_txs, host_direct, nic_send, host_dma };
         b.add("nic.commands", clock, CommandUnit::new(params.commands.in_flight_per_unit, ports));
-        let ports = OutboundPorts { commands: nic_send_commands, responses: nic_send_responses, nhi: outbound_nhi };
+        let (commands, responses) = nic_send_end;
+        let ports = OutboundPorts { commands, responses, nhi: outbound_nhi };
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
 
-        // The way to the host: HostDirect and the off-cluster DMA share it.
-        let (host_direct_port, host_direct_target) = host_channels(&mut b, "host_direct");
-        let (host_dma_port, host_dma_target) = host_channels(&mut b, "host_dma");
-        let (commands, responses) = (host_direct_commands, host_direct_responses);
-        let ports = HostDirectPorts { commands, responses, host: host_direct_port };
+        // The way to the host, which HostDirect and the off-cluster DMA share.
+        let (host, host_direct_target) = host_channels(&mut b, "host_direct");
+        let (commands, responses) = host_direct_end;
+        let ports = HostDirectPorts { commands, responses, host };
         let trace = b.tracer("nic.host_direct", clock);
         b.add("nic.host_direct", clock, HostDirect::new(params.commands.host_direct_fifo, ports, trace));
-        let (commands, responses) = (host_dma_commands, host_dma_responses);
-        let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host: host_dma_port };
+        let (host, host_dma_target) = host_channels(&mut b, "host_dma");
+        let (commands, responses) = host_dma_end;
+        let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host };
         let trace = b.tracer("nic.host_dma", clock);
         b.add("nic.host_dma", clock, HostDma::new(params.commands.host_dma_fifo, ports, trace));
         let targets = vec![host_direct_target, host_dma_target];
@@ -278,16 +218,57 @@ fn channels<T: 'static>(
     (0..n).map(|i| b.channel(&format!("{name}[{i}]"), capacity, latency)).unzip()
 }
 
-fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, Rx<Command>, Tx<CommandResponse>) {
+/// The command unit's end of a unit's channels, and the unit's.
+fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, (Rx<Command>, Tx<CommandResponse>)) {
     let (commands, unit_commands) = b.channel(&format!("{name}_commands"), 2, 1);
     let (unit_responses, responses) = b.channel(&format!("{name}_responses"), 2, 1);
-    (UnitPort { commands, responses }, unit_commands, unit_responses)
+    (UnitPort { commands, responses }, (unit_commands, unit_responses))
 }
 
-fn nhi_channels(b: &mut SystemBuilder, name: &str, reply_latency: u64) -> (NhiPort, (Rx<Burst>, Tx<BurstReply>)) {
-    let (requests, target_requests) = b.channel(name, BURSTS, latency::BURST_REQUEST);
-    let (target_replies, replies) = b.channel(&format!("{name}_replies"), BURSTS, reply_latency);
-    (NhiPort { requests, replies }, (target_requests, target_replies))
+/// An initiator on the NIC-host interconnect, wired to L2 and to the given L1s.
+fn master(
+    b: &mut SystemBuilder,
+    name: &str,
+    map: NhiMap,
+    memories: &mut MemoryPorts,
+    l1s: &mut [Vec<BurstPort>],
+) -> NhiMaster {
+    let mut link = |target: String, reply_latency: u64, ends: &mut Vec<BurstPort>| {
+        let (requests, target_requests) = b.channel(&format!("{name}_{target}"), BURSTS, latency::BURST_REQUEST);
+        let (target_replies, replies) = b.channel(&format!("{name}_{target}_replies"), BURSTS, reply_latency);
+        ends.push((target_requests, target_replies));
+        NhiPort { requests, replies }
+    };
+    let l2 = link("l2".to_owned(), latency::BURST_REPLY, &mut memories.bursts);
+    let l1s = l1s.iter_mut().enumerate().map(|(i, ends)| link(format!("l1[{i}]"), latency::L1_BURST_REPLY, ends));
+    NhiMaster::new(map, l2, l1s.collect())
+}
+
+impl Links {
+    /// The channels between cluster `id` and the memories, whose ends go to `memories`.
+    fn new(b: &mut SystemBuilder, id: usize, params: &PspinParams, memories: &mut MemoryPorts) -> Links {
+        let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
+        // A core has one access under way, a cache one line for each core and one ahead of it.
+        let name = |what: &str| format!("{what}[{id}]");
+        let room = |latency: u64| cores + latency as usize + 1;
+        let (pe_requests, pe_rx) = b.channel(&name("pe"), room(latency::PE_REQUEST), latency::PE_REQUEST);
+        let (pe_tx, pe_replies) = b.channel(&name("pe_replies"), room(latency::PE_REPLY), latency::PE_REPLY);
+        let (dma_requests, dma_rx) = b.channel(&name("dma"), BURSTS, latency::DMA_REQUEST);
+        let (dma_tx, dma_replies) = b.channel(&name("dma_replies"), BURSTS, latency::DMA_REPLY);
+        let (line_requests, line_rx) = b.channel(&name("lines"), 2 * cores, latency::LINE_REQUEST);
+        let miss = u64::from(params.cluster.icache.miss_cycles);
+        let line_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
+        let (line_tx, line_replies) = b.channel(&name("line_replies"), 2 * cores, line_latency);
+        let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
+        let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
+        memories.pe.push((pe_rx, pe_tx));
+        memories.dma.push((dma_rx, dma_tx));
+        memories.lines.push((line_rx, line_tx));
+        memories.remote.push((remote_tx, remote_rx));
+        let pe = (pe_requests, pe_replies);
+        let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
+        Links { pe, dma, lines, remote: (remote_requests, remote_replies) }
+    }
 }
 
 fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {

@@ -143,6 +143,17 @@ pub struct Command {
     pub words: [u32; COMMAND_WORDS],
 }
 
+impl Command {
+    /// Moves bytes to host memory: a host DMA whose direction word is odd, or what HostDirect does.
+    pub fn writes_host(&self) -> bool {
+        match self.target {
+            CommandTarget::HostDma => self.words[4] & 1 == 1,
+            CommandTarget::NicSend => false,
+            CommandTarget::HostDirect => true,
+        }
+    }
+}
+
 /// The end of a command (`pspin_cmd_resp_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandResponse {

@@ -3,7 +3,7 @@
 use crate::{input, json};
 use pyo3::prelude::*;
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine};
+use spinet::exec::{Host, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
@@ -89,6 +89,8 @@ pub fn exec_elf(
     if isa != "rv32imac" {
         return Err(input(format!("isa is `{isa}`, must be `rv32imac`")));
     }
+    let all = Limits::default();
+    let (most, cycles) = (max_instructions.unwrap_or(all.instructions), max_cycles.unwrap_or(all.cycles));
     py.detach(|| {
         let elf = Elf::open(&path).map_err(input)?;
         let host = if linux_user { Host::LinuxUser } else { Host::Bare };
@@ -97,9 +99,15 @@ pub fn exec_elf(
             // Better now than after a long run.
             machine.signature().map_err(input)?;
         }
-        let all = Limits::default();
-        let instructions = max_instructions.unwrap_or(all.instructions);
-        let outcome = machine.run(Limits { instructions, cycles: max_cycles.unwrap_or(all.cycles) });
+        let mut instructions = 0;
+        let outcome = loop {
+            instructions = most.min(instructions + INSTRUCTIONS_PER_SLICE);
+            let outcome = machine.run(Limits { instructions, cycles });
+            if outcome.verdict != Verdict::Limit || instructions == most || outcome.cycles >= cycles {
+                break outcome;
+            }
+            Python::attach(|py| py.check_signals())?;
+        };
         if let Some(file) = signature {
             let words = machine.signature().map_err(input)?;
             std::fs::write(&file, words).map_err(|error| input(format!("{}: {error}", file.display())))?;
@@ -107,3 +115,6 @@ pub fn exec_elf(
         json(&outcome)
     })
 }
+
+/// Instructions between two looks for Ctrl-C.
+const INSTRUCTIONS_PER_SLICE: u64 = 2_000_000;

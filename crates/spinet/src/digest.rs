@@ -18,32 +18,41 @@ pub enum Stream {
 
 /// Hashes several streams, each in its own order, so that what happens in two parts of the NIC at once may be told in
 /// either order.
+#[derive(Default)]
 pub struct Digest {
-    streams: [Hasher; 4],
+    streams: [Buffered; 4],
 }
 
-impl Default for Digest {
-    fn default() -> Self {
-        Digest { streams: std::array::from_fn(|_| Hasher::new()) }
-    }
+/// A hash and what it has not seen yet: many bytes at once take a fraction of the time.
+#[derive(Default)]
+struct Buffered {
+    hasher: Hasher,
+    waiting: Vec<u8>,
 }
+
+/// Bytes that wait at most, but for what one packet adds.
+const BUFFER_BYTES: usize = 1 << 16;
 
 impl Digest {
     /// Adds numbers and bytes to a stream.
     pub fn add(&mut self, stream: Stream, numbers: &[u64], bytes: &[u8]) {
-        let hasher = &mut self.streams[stream as usize];
+        let Buffered { hasher, waiting } = &mut self.streams[stream as usize];
         for number in numbers {
-            hasher.update(&number.to_le_bytes());
+            waiting.extend_from_slice(&number.to_le_bytes());
         }
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
+        waiting.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        waiting.extend_from_slice(bytes);
+        if waiting.len() >= BUFFER_BYTES {
+            hasher.update(waiting);
+            waiting.clear();
+        }
     }
 
     /// The digest so far, as 64 hexadecimal digits.
     pub fn to_hex(&self) -> String {
         let mut whole = Hasher::new();
-        for stream in &self.streams {
-            whole.update(stream.finalize().as_bytes());
+        for Buffered { hasher, waiting } in &self.streams {
+            whole.update(hasher.clone().update(waiting).finalize().as_bytes());
         }
         whole.finalize().to_hex().to_string()
     }

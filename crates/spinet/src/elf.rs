@@ -61,7 +61,7 @@ pub struct Symbol {
     pub addr: u32,
     /// Bytes, 0 if the file does not say.
     pub size: u32,
-    /// It names code, by its type or because it has none.
+    /// It names code, by its type, or because it has none and stands in a section of code.
     pub is_code: bool,
 }
 
@@ -278,7 +278,10 @@ impl<'a> Reader<'a> {
             }
             let name = String::from_utf8_lossy(name).into_owned();
             let (addr, size) = (row.st_value.get(LE), row.st_size.get(LE));
-            symbols.push(Symbol { name, addr, size, is_code: kind != elf::STT_OBJECT });
+            let section = sections.section(object::SectionIndex(row.st_shndx(LE).0.into()));
+            let runs = section.is_ok_and(|section| section.sh_flags(LE).contains(elf::SHF_EXECINSTR));
+            let is_code = kind == elf::STT_FUNC || kind == elf::STT_NOTYPE && runs;
+            symbols.push(Symbol { name, addr, size, is_code });
         }
         symbols.sort_by(|a, b| (a.addr, &a.name).cmp(&(b.addr, &b.name)));
         symbols.dedup();

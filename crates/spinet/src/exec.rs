@@ -46,7 +46,7 @@ pub enum Verdict {
     Exit,
     /// A limit was reached.
     Limit,
-    /// Nothing more can happen: `wfi` without interrupts, or a trap whose handler is not there.
+    /// Nothing more can happen: a loop around `wfi`, or a trap whose handler is not there.
     Stopped,
 }
 
@@ -165,6 +165,7 @@ impl Machine {
     /// Runs to the end or to a limit.
     pub fn run(&mut self, limits: Limits) -> Outcome {
         let mut traps_in_place = 0;
+        let mut waited: Option<(u32, u64)> = None;
         loop {
             let (done, now) = (self.core.instructions(), self.core.time());
             if done >= limits.instructions || now >= limits.cycles {
@@ -180,8 +181,9 @@ impl Machine {
             let stop = match stop {
                 Stop::Access => {
                     let access = *self.core.access();
-                    // Memory answers in the cycle after the access left decode.
-                    let granted = self.core.time() + 1;
+                    // Memory answers in the cycle after the access left decode; across two words it is asked twice.
+                    let is_split = access.addr % 4 + access.kind.bytes() > 4;
+                    let granted = self.core.time() + 1 + u64::from(is_split);
                     match self.access(&access) {
                         Answer::Value(raw) => {
                             let program = at.map_or(&self.nothing, |at| &self.memory[at].program);
@@ -203,12 +205,13 @@ impl Machine {
                 stop => stop,
             };
             match stop {
-                Stop::Trap(trap) if self.host == Host::LinuxUser => {
-                    if let Some(outcome) = self.linux(trap) {
+                Stop::Trap if self.host == Host::LinuxUser => {
+                    if let Some(outcome) = self.linux(self.core.last_trap()) {
                         return outcome;
                     }
                 }
-                Stop::Trap(trap) => {
+                Stop::Trap => {
+                    let trap = self.core.last_trap();
                     // A handler that is not there traps where it would begin, for ever.
                     let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
                     traps_in_place = if is_stuck { traps_in_place + 1 } else { 0 };
@@ -216,7 +219,14 @@ impl Machine {
                         return self.outcome(Verdict::Stopped, None, None);
                     }
                 }
-                Stop::Wait => return self.outcome(Verdict::Stopped, None, None),
+                // No interrupt ever comes, and the standard lets `wfi` end without one; a loop around it is the end.
+                Stop::Wait => {
+                    let wait = (self.core.pc(), self.core.instructions());
+                    if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) {
+                        return self.outcome(Verdict::Stopped, None, None);
+                    }
+                    waited = Some(wait);
+                }
                 // Stores reach the program at once; lines are always there.
                 _ => {}
             }
@@ -261,11 +271,15 @@ impl Machine {
     fn linux(&mut self, trap: TrapInfo) -> Option<Outcome> {
         let is_call = matches!(trap.cause, cause::ECALL_USER | cause::ECALL_MACHINE);
         if !is_call {
+            self.core.resume(trap.pc);
             return Some(self.outcome(Verdict::Stopped, None, None));
         }
         let (number, a0, a1, a2) = (self.core.x(17), self.core.x(10), self.core.x(11), self.core.x(12));
         let answer = match number {
-            linux::EXIT | linux::EXIT_GROUP => return Some(self.outcome(Verdict::Exit, None, Some(a0 & 0xff))),
+            linux::EXIT | linux::EXIT_GROUP => {
+                self.core.resume(trap.pc);
+                return Some(self.outcome(Verdict::Exit, None, Some(a0 & 0xff)));
+            }
             linux::WRITE if a0 != 1 && a0 != 2 => linux::EBADF.wrapping_neg(),
             linux::WRITE => match self.read(a1, a2) {
                 Some(bytes) => {

@@ -253,7 +253,7 @@ impl Feed {
             };
             let bytes: Box<[u8]> = frame.bytes.into();
             let size = bytes.len() as u32;
-            let user = record.window.push(Row {
+            let user = record.window.push(Box::new(Row {
                 frame: frame.index,
                 bytes: size,
                 context: index,
@@ -262,7 +262,7 @@ impl Feed {
                 is_last: verdict.is_last,
                 arrival,
                 ..Row::default()
-            });
+            }));
             return Ok(Some(Arrival {
                 earliest: arrival,
                 gap: self.gap,

@@ -19,5 +19,6 @@ pub mod record;
 pub mod run;
 pub mod stats;
 pub mod summary;
+pub mod table;
 pub mod toml_text;
 pub mod worker;

@@ -80,7 +80,9 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
         set(&mut table, key, value)?;
         params = Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
             let (key, found) = (key.clone(), value.to_string());
-            NicError::NotAValue { key, found, allowed: error.message().to_owned() }
+            // serde says `invalid value: integer `-1`, expected u32`.
+            let allowed = error.message().rsplit("expected ").next().unwrap_or_default().to_owned();
+            NicError::NotAValue { key, found, allowed }
         })?;
     }
     // Only all of them together must make sense.

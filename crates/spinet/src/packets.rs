@@ -1,6 +1,5 @@
 //! What became of each packet, put together from the NIC's events.
 
-use crate::columns::Columns;
 use kernel::trace::{Event, EventKind};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;
@@ -31,7 +30,9 @@ pub struct TaskRow {
     pub dispatched: Option<Cycle>,
     /// The cluster took it and asked for the copy to L1.
     pub accepted: Option<Cycle>,
-    /// An HPU took it, the packet being in L1.
+    /// The packet was in L1.
+    pub copied: Option<Cycle>,
+    /// An HPU took it.
     pub assigned: Option<Cycle>,
     /// The core read the handler's address.
     pub start: Option<Cycle>,
@@ -76,6 +77,8 @@ pub struct Row {
     pub tasks: [TaskRow; N_STAGES],
     /// Commands by target: host DMA, NIC outbound, HostDirect.
     pub commands: [u32; 3],
+    /// Of these, those that move bytes to host memory.
+    pub host_writes: u32,
     /// Commands whose address nothing answered at.
     pub faults: u32,
     /// Packets that its handlers sent.
@@ -101,7 +104,7 @@ pub enum Fate {
     Trapped,
     /// Its handlers sent packets.
     Sent,
-    /// Its handlers used host memory.
+    /// Its handlers wrote to host memory.
     ToHost,
     /// Both.
     SentAndToHost,
@@ -119,7 +122,7 @@ impl Row {
     /// What became of it.
     pub fn fate(&self) -> Fate {
         let is_sent = self.sent_packets > 0;
-        let to_host = self.commands[0] + self.commands[2] > 0;
+        let to_host = self.host_writes > 0;
         match () {
             _ if self.dropped.is_some() => Fate::Dropped,
             _ if self.done.is_none() => Fate::Unfinished,
@@ -143,6 +146,7 @@ impl Row {
             _ => 0,
         };
         let (dispatched, accepted, assigned) = (payload.dispatched?, payload.accepted?, payload.assigned?);
+        let copied = payload.copied.unwrap_or(accepted);
         // Without a handler nothing runs between assignment and feedback.
         let start = payload.start.unwrap_or(assigned);
         let end = payload.end.unwrap_or(start);
@@ -155,8 +159,8 @@ impl Row {
             span(her, sent).saturating_sub(in_header),
             in_header,
             span(sent, accepted),
-            span(accepted, assigned),
-            span(assigned, start),
+            span(accepted, copied),
+            span(copied, start),
             span(start, end),
             span(end, task_done),
             span(task_done, after),
@@ -184,7 +188,8 @@ pub struct Window {
     clock: Clock,
     /// Number of the first.
     base: u64,
-    rows: VecDeque<Option<Row>>,
+    /// In boxes: a row is large and moves several times.
+    rows: VecDeque<Option<Box<Row>>>,
     /// Taken from the traffic and not finished.
     pub n_open: u64,
 }
@@ -206,7 +211,7 @@ impl Window {
     }
 
     /// The next packet that the NIC is given; returns the number it will have.
-    pub fn push(&mut self, row: Row) -> u64 {
+    pub fn push(&mut self, row: Box<Row>) -> u64 {
         self.rows.push_back(Some(row));
         self.n_open += 1;
         self.base + self.rows.len() as u64 - 1
@@ -214,11 +219,11 @@ impl Window {
 
     /// The packet of this number, if it is under way.
     pub fn get(&self, packet: u64) -> Option<&Row> {
-        self.rows.get(packet.checked_sub(self.base)? as usize)?.as_ref()
+        self.rows.get(packet.checked_sub(self.base)? as usize)?.as_deref()
     }
 
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
-        self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_mut()
+        self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_deref_mut()
     }
 
     fn remove(&mut self, packet: u64) -> Change {
@@ -229,11 +234,11 @@ impl Window {
             self.rows.pop_front();
             self.base += 1;
         }
-        Change::Finished(Box::new(row))
+        Change::Finished(row)
     }
 
     /// All that are still under way, in order of arrival.
-    pub fn drain(&mut self) -> Vec<Row> {
+    pub fn drain(&mut self) -> Vec<Box<Row>> {
         self.base += self.rows.len() as u64;
         self.n_open = 0;
         self.rows.drain(..).flatten().collect()
@@ -269,6 +274,7 @@ impl Window {
             row.her = Some(at);
         } else if is(&ev::COMMAND_ISSUED) {
             row.commands[value(2) as usize] += 1;
+            row.host_writes += value(3) as u32;
         } else if is(&ev::COMMAND_FAULT) {
             row.faults += 1;
         } else if is(&ev::PACKET_SENT) {
@@ -283,6 +289,8 @@ impl Window {
             task.cluster = value(2) as u32;
         } else if is(&ev::TASK_ACCEPTED) {
             row.tasks[value(1) as usize].accepted = Some(at);
+        } else if is(&ev::TASK_COPIED) {
+            row.tasks[value(1) as usize].copied = Some(at);
         } else if is(&ev::TASK_ASSIGNED) {
             let task = &mut row.tasks[value(1) as usize];
             task.assigned = Some(at);
@@ -302,146 +310,4 @@ impl Window {
         }
         Change::Nothing
     }
-}
-
-/// The table for people and programs, filled a batch at a time.
-pub struct Table {
-    clock: Clock,
-    columns: Columns,
-}
-
-impl Table {
-    /// An empty table of times by this clock.
-    pub fn new(clock: Clock) -> Self {
-        Table { clock, columns: Columns::new(COLUMNS) }
-    }
-
-    /// Adds a packet that no context took.
-    pub fn add_ordinary(&mut self, frame: u64, bytes: u32, arrival: Cycle) {
-        let row = Row { frame, bytes, arrival, ..Row::default() };
-        self.add_row(&row, Fate::Ordinary, false);
-    }
-
-    /// Adds a packet that a context took.
-    pub fn add(&mut self, row: &Row) {
-        self.add_row(row, row.fate(), true);
-    }
-
-    fn add_row(&mut self, row: &Row, fate: Fate, matched: bool) {
-        let clock = self.clock;
-        let ps = |cycle: Option<Cycle>| cycle.map_or(-1, |cycle| clock.edge(cycle).ps() as i64);
-        let [header, payload, completion] = &row.tasks;
-        let place = |task: &TaskRow, value: u32| if task.assigned.is_some() { i64::from(value) } else { -1 };
-        let cycles = |task: &TaskRow| match (task.start, task.end) {
-            (Some(start), Some(end)) => (end - start) as i64,
-            _ => -1,
-        };
-        let trap = row.tasks.iter().find_map(|task| task.trap);
-        let only = |value: i64| if matched { value } else { -1 };
-        self.columns.push(&[
-            row.frame as i64,
-            row.bytes.into(),
-            fate as i64,
-            only(row.context as i64),
-            only(row.message as i64),
-            only(row.msgid.into()),
-            i64::from(row.is_last),
-            ps(Some(row.arrival)),
-            ps(row.stored),
-            ps(row.her),
-            ps(payload.sent),
-            ps(payload.dispatched),
-            ps(payload.accepted),
-            ps(payload.assigned),
-            ps(payload.start),
-            ps(payload.end),
-            ps(payload.done),
-            ps(row.done),
-            place(payload, payload.cluster),
-            place(payload, payload.hpu),
-            payload.instructions as i64,
-            cycles(payload),
-            ps(header.start),
-            ps(header.end),
-            place(header, header.cluster),
-            place(header, header.hpu),
-            header.instructions as i64,
-            cycles(header),
-            ps(completion.start),
-            ps(completion.end),
-            place(completion, completion.cluster),
-            place(completion, completion.hpu),
-            completion.instructions as i64,
-            cycles(completion),
-            row.commands[0].into(),
-            row.commands[1].into(),
-            row.commands[2].into(),
-            row.faults.into(),
-            row.sent_packets.into(),
-            row.sent_bytes as i64,
-            ps(row.sent_at),
-            trap.map_or(-1, |trap| trap.cause.into()),
-            trap.map_or(-1, |trap| trap.pc.into()),
-        ]);
-    }
-
-    /// The rows since the last call, column by column as little-endian arrays.
-    pub fn take(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.columns.take()
-    }
-}
-
-use crate::columns::{Column, Kind};
-
-macro_rules! columns {
-    ($($name:literal $kind:ident $about:literal;)*) => {
-        /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
-        pub const COLUMNS: &[Column] = &[$(Column { name: $name, kind: Kind::$kind, about: $about }),*];
-    };
-}
-
-columns! {
-    "frame" U64 "number of the packet in the traffic, from 0";
-    "bytes" U32 "length without FCS";
-    "fate" U8 "what became of it";
-    "context" I32 "position of its context";
-    "message" I64 "number of its message within its context";
-    "msgid" I32 "identity of the message in the NIC";
-    "is_last" U8 "1 for the last packet of a message";
-    "arrival_ps" I64 "arrival on the wire";
-    "stored_ps" I64 "room found in packet memory: the NIC's arrival time";
-    "her_ps" I64 "handler execution request sent to the message queues";
-    "task_sent_ps" I64 "payload task sent by the message queues";
-    "dispatched_ps" I64 "cluster chosen";
-    "accepted_ps" I64 "task accepted by the cluster, copy to L1 asked for";
-    "assigned_ps" I64 "packet in L1 and HPU assigned";
-    "start_ps" I64 "payload handler started";
-    "end_ps" I64 "payload handler ended";
-    "task_done_ps" I64 "commands and transfers of the payload handler done";
-    "done_ps" I64 "packet freed by the NIC";
-    "cluster" I32 "cluster of the payload task";
-    "hpu" I32 "HPU of the payload task, within the cluster";
-    "instructions" U64 "instructions of the payload handler";
-    "cycles" I64 "cycles of the payload handler";
-    "header_start_ps" I64 "header handler started";
-    "header_end_ps" I64 "header handler ended";
-    "header_cluster" I32 "cluster of the header task";
-    "header_hpu" I32 "HPU of the header task";
-    "header_instructions" U64 "instructions of the header handler";
-    "header_cycles" I64 "cycles of the header handler";
-    "completion_start_ps" I64 "completion handler started";
-    "completion_end_ps" I64 "completion handler ended";
-    "completion_cluster" I32 "cluster of the completion task";
-    "completion_hpu" I32 "HPU of the completion task";
-    "completion_instructions" U64 "instructions of the completion handler";
-    "completion_cycles" I64 "cycles of the completion handler";
-    "host_dma_commands" U32 "commands to the off-cluster DMA";
-    "send_commands" U32 "commands to the NIC outbound engine";
-    "host_direct_commands" U32 "commands to HostDirect";
-    "command_faults" U32 "commands with an address that nothing answers at";
-    "sent_packets" U32 "packets that its handlers sent";
-    "sent_bytes" U64 "bytes of these";
-    "sent_ps" I64 "the last of these left";
-    "trap_cause" I32 "mcause of the first trap";
-    "trap_pc" I64 "address of the instruction that trapped";
 }

@@ -3,7 +3,6 @@
 use crate::elf::{Elf, ElfError, Part, Symbol};
 use pspin::{Image, PspinParams, map};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use wire::near::nearest;
 
@@ -31,13 +30,12 @@ pub enum ProgramError {
         "{file}: there is no code at {BOOT_ADDR:#010x}, where cores start; link it with the runtime and linker script of PsPIN"
     )]
     NoBoot { file: String },
-    #[error("{file}: {key} is `{found}`, must be a function of the program{}", Suggest(near, functions))]
-    NoSymbol { file: String, key: String, found: String, near: Option<String>, functions: Vec<String> },
+    #[error("{file}: {key} is `{found}`, must be a function of the program{hint}")]
+    NoSymbol { file: String, key: String, found: String, hint: String },
     #[error(
-        "{file}: handler is `{found}`, must be one of the program's: a function `{found}_hh`, `{found}_ph` or `{found}_th`{}",
-        Suggest(near, handlers)
+        "{file}: handler is `{found}`, must be one of the program's: a function `{found}_hh`, `{found}_ph` or `{found}_th`{hint}"
     )]
-    NoHandler { file: String, found: String, near: Option<String>, handlers: Vec<String> },
+    NoHandler { file: String, found: String, hint: String },
     #[error("{file}: it has no handlers, must have a function that ends in `_hh`, `_ph` or `_th`")]
     NoHandlers { file: String },
     #[error("{file}: it has several handlers, `handler` must name one of {}", handlers.join(", "))]
@@ -51,15 +49,15 @@ pub enum ProgramError {
     HandlerOutside { file: String, symbol: String, addr: u32, last: u64 },
 }
 
-/// Did you mean, or what there is.
-struct Suggest<'a>(&'a Option<String>, &'a [String]);
-
-impl fmt::Display for Suggest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.1) {
-            (Some(near), _) => write!(f, "; did you mean `{near}`?"),
-            (None, []) => Ok(()),
-            (None, all) => write!(f, "; it has {}", all.iter().take(12).cloned().collect::<Vec<_>>().join(", ")),
+/// Which name may have been meant, or else which names there are.
+fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    match (nearest(found, names.clone()), names.clone().next()) {
+        (Some(near), _) => format!("; did you mean `{near}`?"),
+        (None, None) => String::new(),
+        (None, Some(_)) => {
+            let more = if names.clone().nth(SHOWN).is_some() { ", ..." } else { "" };
+            format!("; it has {}{more}", names.take(SHOWN).collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -164,8 +162,8 @@ pub fn find_handlers(
     let wanted = match (name, &names[..]) {
         (Some(name), _) if names.iter().any(|known| known == name) => name,
         (Some(name), _) => {
-            let near = nearest(name, names.iter().map(String::as_str)).map(String::from);
-            return Err(ProgramError::NoHandler { file: file(), found: name.into(), near, handlers: names });
+            let hint = hint(name, names.iter().map(String::as_str));
+            return Err(ProgramError::NoHandler { file: file(), found: name.into(), hint });
         }
         (None, _) if symbols.iter().flatten().any(|symbol| !symbol.is_empty()) => "",
         (None, [only]) => only,
@@ -194,9 +192,8 @@ fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Resu
     let found: Vec<&Symbol> = functions().filter(|symbol| symbol.name == name).collect();
     match found[..] {
         [] => {
-            let near = nearest(name, functions().map(|symbol| symbol.name.as_str())).map(String::from);
-            let functions = functions().map(|symbol| symbol.name.clone()).collect();
-            Err(ProgramError::NoSymbol { file: file(), key: key.into(), found: name.into(), near, functions })
+            let hint = hint(name, functions().map(|symbol| symbol.name.as_str()));
+            Err(ProgramError::NoSymbol { file: file(), key: key.into(), found: name.into(), hint })
         }
         [symbol] => {
             let size = params.l2.program_bytes;

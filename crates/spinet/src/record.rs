@@ -3,8 +3,9 @@
 use crate::digest::{Digest, Stream};
 use crate::feed::{FeedError, FeedReport};
 use crate::host::Pages;
-use crate::packets::{Change, Fate, Row, Table, Window};
+use crate::packets::{Change, Fate, Row, Window};
 use crate::stats::Stats;
+use crate::table::Table;
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;
@@ -212,7 +213,7 @@ impl Record {
 
     fn send(&mut self, departure: &Departure) {
         let Departure { cycle, nid, fid, bytes, .. } = departure;
-        self.stats.sent(*cycle, bytes.len() as u64);
+        self.stats.left.add(*cycle, bytes.len() as u64);
         self.digest.add(Stream::Out, &[*cycle, u64::from(*nid), u64::from(*fid)], bytes);
         let time_ns = self.clock.edge(*cycle).ns();
         if let Some(out) = &mut self.out

@@ -3,11 +3,11 @@
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
 use crate::feed::{Feed, FeedError, FeedProgress};
-use crate::packets::Table;
 use crate::program::{self, ProgramError};
 use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
+use crate::table::Table;
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
 use pspin::{Boundary, Pspin, PspinError};
 use std::cell::RefCell;
@@ -99,6 +99,8 @@ pub struct Run {
     pub(crate) record: SharedRecord,
     pub(crate) feed: FeedProgress,
     pub(crate) ended: Option<Ended>,
+    /// Nothing was left that could happen when the run ended.
+    pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
     pub(crate) restless: Vec<CoreSummary>,
     /// Everything up to this cycle has been lived through.
@@ -151,6 +153,7 @@ impl Run {
             record,
             feed,
             ended: None,
+            is_quiet: false,
             restless: Vec::new(),
             at: 0,
             limit,
@@ -178,6 +181,7 @@ impl Run {
                 return Err(error.into());
             }
             self.ended = self.judge(outcome);
+            self.is_quiet = outcome == Outcome::Quiet;
             let took = slice_begun.elapsed();
             if took < budget / 16 {
                 self.slice = self.slice.saturating_mul(2);
@@ -222,6 +226,7 @@ impl Run {
         }
         let record = &mut *self.record.borrow_mut();
         for row in record.window.drain() {
+            record.stats.still_busy(&row, self.at);
             record.finish(&row);
         }
         if let Some(OutCapture { file, writer, .. }) = record.out.take() {
@@ -240,6 +245,7 @@ impl Run {
             core: core.core,
             pc: format!("{:#010x}", core.pc),
             place: self.elf.place(core.pc),
+            line: crate::lines::line_of(&self.elf, core.pc),
             waiting_for: core.waits,
             stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
             frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),

@@ -22,6 +22,32 @@ impl Traffic {
     }
 }
 
+/// Packets that pass a place, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flow {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of the last.
+    pub last_bytes: u64,
+    /// When the first and the last passed.
+    pub span: Option<(Cycle, Cycle)>,
+}
+
+impl Flow {
+    /// Adds a packet.
+    pub fn add(&mut self, at: Cycle, bytes: u64) {
+        let (first, last) = self.span.unwrap_or((at, at));
+        if at >= last {
+            self.last_bytes = bytes;
+        }
+        self.span = Some((first.min(at), last.max(at)));
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
 /// Sum, smallest and largest of some integers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Range {
@@ -107,18 +133,14 @@ pub struct Stats {
     pub frames: Traffic,
     /// Those on the ordinary way.
     pub ordinary: Traffic,
-    /// Those that the NIC took and is done with.
-    pub done: Traffic,
     /// By fate.
     pub fates: [u64; Fate::NAMES.len()],
-    /// Packets whose handlers used host memory.
+    /// Packets whose handlers wrote to host memory.
     pub to_host: u64,
     /// Packets whose handlers sent packets.
     pub sent: u64,
     /// Refused packets by reason.
     pub dropped: [u64; N_DROP_REASONS],
-    /// Packets that left.
-    pub out: Traffic,
     /// Writes to host memory.
     pub host_writes: Traffic,
     /// Reads from it.
@@ -139,14 +161,12 @@ pub struct Stats {
     pub busy: Vec<u64>,
     /// When traffic started.
     pub traffic_start: Option<Cycle>,
-    /// First and last room in packet memory.
-    pub stored: Option<(Cycle, Cycle)>,
-    /// Bytes of all packets that found room but the last.
-    pub stored_bytes: u64,
-    /// First and last end of a packet.
-    pub ended: Option<(Cycle, Cycle)>,
-    /// First and last packet out.
-    pub left: Option<(Cycle, Cycle)>,
+    /// Packets that found room in packet memory.
+    pub stored: Flow,
+    /// Packets that the NIC is done with.
+    pub ended: Flow,
+    /// Packets that left.
+    pub left: Flow,
 }
 
 impl Stats {
@@ -159,10 +179,11 @@ impl Stats {
         }
     }
 
-    /// A packet left.
-    pub fn sent(&mut self, at: Cycle, bytes: u64) {
-        self.out.add(bytes);
-        widen(&mut self.left, at);
+    /// A packet is not finished when the run ends: its handlers have been busy until then.
+    pub fn still_busy(&mut self, row: &Row, at: Cycle) {
+        for task in row.tasks.iter().filter(|task| task.end.is_none()) {
+            self.busy[task.cluster as usize] += task.start.map_or(0, |start| at.saturating_sub(start));
+        }
     }
 
     /// A packet is finished, or the run is.
@@ -173,7 +194,7 @@ impl Stats {
             self.dropped[reason as usize] += 1;
             return;
         }
-        self.to_host += u64::from(row.commands[0] + row.commands[2] > 0);
+        self.to_host += u64::from(row.host_writes > 0);
         self.sent += u64::from(row.sent_packets > 0);
         self.faults += u64::from(row.faults);
         for (stage, task) in row.tasks.iter().enumerate() {
@@ -192,19 +213,12 @@ impl Stats {
         }
         if let Some(stored) = row.stored {
             self.ingress.add(stored - row.arrival);
-            widen(&mut self.stored, stored);
-            self.stored_bytes += u64::from(row.bytes);
+            self.stored.add(stored, row.bytes.into());
         }
         if let (Some(stored), Some(done), Some(split)) = (row.stored, row.done, row.split()) {
-            self.done.add(row.bytes.into());
-            widen(&mut self.ended, done);
+            self.ended.add(done, row.bytes.into());
             self.latency.add(done - stored);
             self.split.iter_mut().zip(split).for_each(|(part, cycles)| part.add(cycles));
         }
     }
-}
-
-fn widen(range: &mut Option<(Cycle, Cycle)>, at: Cycle) {
-    let (first, last) = range.unwrap_or((at, at));
-    *range = Some((first.min(at), last.max(at)));
 }

@@ -98,6 +98,11 @@ impl Outcome {
         Outcome { regs, memory: memory.to_vec() }
     }
 
+    /// Stands for all of it: FNV-1a over the registers and the data region.
+    pub fn digest(&self) -> u64 {
+        fnv(self.regs.iter().flat_map(|reg| reg.to_le_bytes()).chain(self.memory.iter().copied()))
+    }
+
     /// How this outcome differs from a reference, register by register and byte by byte; empty if it does not.
     pub fn difference(&self, reference: &Outcome) -> String {
         let mut text = String::new();
@@ -113,6 +118,11 @@ impl Outcome {
         }
         text
     }
+}
+
+/// FNV-1a of 64 bits, for which a change of one byte always gives another digest. Source: RFC 9923.
+pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 fn exit() -> [(&'static str, Operands); 3] {

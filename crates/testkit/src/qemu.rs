@@ -33,6 +33,13 @@ pub enum QemuError {
     },
 }
 
+/// What the emulator calls itself, such as `qemu-riscv32 version 7.2.22`; `None` if it is not on this machine.
+pub fn qemu_version() -> Option<String> {
+    let output = Command::new(EMULATOR).arg("--version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.lines().next()?.trim().to_owned())
+}
+
 /// Runs `programs` on qemu and returns what each left behind.
 pub fn run_qemu(programs: &Linked) -> Result<Vec<Outcome>, QemuError> {
     let path = executable(&programs.elf()).map_err(QemuError::Write)?;

@@ -49,7 +49,10 @@ def command(
       spinet build ping_pong.c --cc riscv64-unknown-elf-gcc -O 2
     """
     from spinet import toolchain
+    from spinet._core import UsageError
 
+    if output is not None and not output.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {output}: there is no folder {output.parent}")
     build = toolchain.build(
         sources, defines=parameters.macros(defines), cc=cc, out=output, opt=f"-O{level}", flags=flags
     )

@@ -121,7 +121,7 @@ def command(
             )
         if folder is not None:
             folder.commit()
-    _print_summary(summary, program=program, output=output, as_json=as_json)
+    _print_summary(summary, title=program[0] if is_file else prepared.program_name(), output=output, as_json=as_json)
     return _exit_code(summary)
 
 
@@ -130,13 +130,12 @@ def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
         click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
 
 
-def _print_summary(summary: dict[str, Any], *, program: tuple[str, ...], output: Path | None, as_json: bool) -> None:
+def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(summary, indent=2))
         return
     from spinet.cli import run_report
 
-    title = ", ".join(Path(name).name for name in program)
     run_report.print_summary(summary, title=title)
     if output is not None:
         click.echo(f"\nResults are in {output}")
@@ -146,9 +145,11 @@ def _exit_code(summary: dict[str, Any]) -> int:
     ended = summary["ended"]
     if ended["reason"] == "complete":
         return 0
+    # The text tells of one core; several are listed.
     where = [
         f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
         for core in ended["cores"][:8]
+        if len(ended["cores"]) > 1
     ]
     more = len(ended["cores"]) - 8
     text = "".join(where) + (f"\n  and {more} more cores" if more > 0 else "")

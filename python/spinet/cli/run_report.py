@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -31,14 +33,17 @@ _STAGES = {
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
     columns = min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
-    console = Console(width=columns, highlight=False, soft_wrap=False)
-    console.print(_headline(summary, title))
-    for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
-        for block in part(summary):
-            console.print()
-            console.print(block, markup=False) if isinstance(block, str) else console.print(block)
-    console.print()
-    console.print(_footer(summary), markup=False)
+    console = Console(width=columns, highlight=False, markup=False)
+    with console.capture() as printed:
+        console.print(_headline(summary, title), soft_wrap=True)
+        for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
+            for block in part(summary):
+                console.print()
+                console.print(block, soft_wrap=isinstance(block, str))
+        console.print()
+        console.print(_footer(summary))
+    for line in printed.get().splitlines():
+        click.echo(line.rstrip())  # tables fill their last column with blanks
 
 
 Blocks = Iterator[str | Table]
@@ -110,7 +115,7 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
     rate, latency = summary["throughput"], summary["latency_ns"]
     lines = [
         f"Throughput  in {_gbps(rate['in_gbps'])}, out {_gbps(rate['out_gbps'])}, "
-        f"{_scaled(rate['done_packets_per_s'], ('', 'k', 'M', 'G'), 1000.0)} packets/s"
+        f"{_scaled(rate['done_packets_per_s'], ('', 'k', 'M', 'G'))} packets/s"
     ]
     if latency is not None:
         values = ", ".join(f"{name} {duration(latency[name])}" for name in ("min", "median", "p99", "max"))
@@ -126,11 +131,16 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
         yield _split(latency["split"])
 
 
+def _order(stage: str) -> int:
+    """Stages in order of time; one that this list does not know comes last."""
+    return list(_STAGES).index(stage) if stage in _STAGES else len(_STAGES)
+
+
 def _split(split: Mapping[str, Mapping[str, float]]) -> Table:
     longest = max(stage["mean"] for stage in split.values()) or 1.0
     rows = [
         (_STAGES.get(name, _words(name)), duration(stage["mean"]), duration(stage["p99"]), bar(stage["mean"] / longest))
-        for name, stage in split.items()
+        for name, stage in sorted(split.items(), key=lambda item: _order(item[0]))
         if stage["p99"] or stage["mean"]
     ]
     table = _table("Where the time goes", "mean", "p99", rows=[])
@@ -161,13 +171,23 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
     rows = []
     for trap in summary["traps"]:
         first = trap["first"]
-        where = f"{first['place'] or first['pc']}, cluster {first['cluster']} core {first['core']}"
+        where = f"{first['place'] or first['pc']}{_line(first)}, cluster {first['cluster']} core {first['core']}"
         rows.append((trap["cause"], f"{where}, address {first['value']}", _count(trap["count"])))
-    faults = summary["output"]["command_faults"]
+    output = summary["output"]
+    faults = output["command_faults"]
     if faults:
         rows.append(("command refused", "see docs/machines/pspin.md", _count(faults)))
+    if output["copy_faults"]:
+        rows.append(
+            ("copy by a cluster's DMA engine", "an address that nothing answers at", _count(output["copy_faults"]))
+        )
     if rows:
         yield _table("Fault", "first at", "count", rows=rows, left=2)
+
+
+def _line(place: Mapping[str, Any]) -> str:
+    """The source line of a place in a program, in brackets, if it is known."""
+    return f" ({Path(place['line']).name})" if place["line"] else ""
 
 
 _CAPTURE_NOTES = {
@@ -204,9 +224,14 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
     ended = summary["ended"]
     if ended["reason"] == "complete":
         return
-    left = f"{_count(ended['unfinished_packets'])} packets and {_count(ended['open_messages'])} messages are unfinished"
+    left = f"packets {_count(ended['unfinished_packets'])}, messages {_count(ended['open_messages'])}"
     cores = [
-        (f"{core['cluster']}.{core['core']}", core["stage"] or "-", core["place"] or core["pc"], core["waiting_for"])
+        (
+            f"{core['cluster']}.{core['core']}",
+            core["stage"] or "-",
+            f"{core['place'] or core['pc']}{_line(core)}",
+            core["waiting_for"],
+        )
         for core in ended["cores"]
     ]
     yield f"Not finished: {left}"
@@ -216,8 +241,10 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
 
 def _footer(summary: Mapping[str, Any]) -> str:
     wall = summary["wall"]
-    speed = _scaled(wall["cycles_per_second"], ("", "k", "M", "G"), 1000.0)
-    return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {wall['seconds']:.2f} s at {speed} cycles/s"
+    took = f"computed in {duration(wall['seconds'] * 1e9)}"
+    if wall["seconds"] > 0.1:  # what is shorter measures the start
+        took += f", {_scaled(wall['cycles_per_second'], ('', 'k', 'M', 'G'))} cycles/s"
+    return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 
 
 def bar(fraction: float) -> str:
@@ -227,25 +254,27 @@ def bar(fraction: float) -> str:
 
 
 def duration(nanoseconds: float | None) -> str:
-    """A time with three or so digits and the unit that suits it."""
+    """A time in the unit that suits it."""
     if nanoseconds is None:
         return "-"
-    return _scaled(nanoseconds, ("ns", "us", "ms", "s"), 1000.0)
+    if nanoseconds < 1000:
+        return f"{nanoseconds:.{int(nanoseconds < 100)}f} ns"
+    return _scaled(nanoseconds / 1000, ("us", "ms", "s"))
 
 
-def _scaled(value: float | None, units: Sequence[str], step: float) -> str:
+def _scaled(value: float | None, units: Sequence[str]) -> str:
+    """Three digits or so, and the unit that makes them few; each unit is a thousand of the one before."""
     if value is None:
         return "-"
     unit = 0
-    while value >= step and unit + 1 < len(units):
-        value /= step
+    while value >= 1000 and unit + 1 < len(units):
+        value /= 1000
         unit += 1
-    digits = 0 if value >= 100 or value == round(value) else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f} {units[unit]}".rstrip()
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f} {units[unit]}".rstrip()
 
 
 def _gbps(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate:,.2f} Gbit/s"
+    return "-" if rate is None else _scaled(rate * 1e9, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
 
 
 def _count(number: int) -> str:

@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Counted, Csrs, Privilege, Profile};
-use super::program::{Kind, Pace, Place, Program, SINK};
+use super::program::{Kind, Pace, Place, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
@@ -70,8 +70,8 @@ pub enum Stop {
     /// The core jumps while the line at this address, asked for before, has not come: it must wait for that first, and
     /// for a cycle more, to ask for its own.
     Abandon(u32),
-    /// A trap was taken.
-    Trap(TrapInfo),
+    /// A trap was taken; [`Core::last_trap`] tells more.
+    Trap,
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
     FenceI,
     /// `wfi`: nothing more happens without an interrupt.
@@ -116,6 +116,7 @@ pub struct Core {
     counting: u32,
     events: u64,
     log: Option<InstructionLog>,
+    last_trap: TrapInfo,
     csrs: Csrs,
 }
 
@@ -164,6 +165,7 @@ impl Core {
             counting: 0,
             events: 0,
             log: None,
+            last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             csrs: Csrs::new(profile, hart_id, boot),
         }
     }
@@ -200,6 +202,11 @@ impl Core {
     #[inline]
     pub fn instructions(&self) -> u64 {
         self.instructions
+    }
+
+    /// The last trap that was taken.
+    pub fn last_trap(&self) -> TrapInfo {
+        self.last_trap
     }
 
     /// Current privilege.
@@ -239,8 +246,8 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            if !WATCH {
-                self.run_ahead(program, lines, horizon);
+            if !WATCH && let Some(stop) = self.run_ahead(program, lines, horizon) {
+                return stop;
             }
             let pc = self.pc;
             let Some(slot) = program.slot(pc) else {
@@ -344,53 +351,68 @@ impl Core {
         }
     }
 
-    /// Runs what needs little looking around: arithmetic, and jumps between lines that are there. Always leaves one
-    /// instruction to the caller.
+    /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
+    /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
     #[inline(always)]
-    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) {
-        let (slots, mut index) = program.slots_at(self.pc);
-        let (mut time, mut n) = (self.time, 0);
-        while time + timing::BRANCH_TAKEN < horizon {
-            let Some(slot) = slots.get(index) else { break };
-            let len = u32::from(slot.inst.len);
+    fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+        // Whatever comes next, its time must be within the horizon when it starts.
+        let Some(mut left) = horizon.checked_sub(self.time + timing::BRANCH_TAKEN) else { return None };
+        let (slots, mut at) = (program.slots(), program.position(self.pc));
+        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let mut stop = None;
+        while n < left {
+            let Some(slot) = slots.get(at) else { break };
+            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+                break;
+            }
+            execute(self, &slot.inst);
+            if slot.pace == Pace::Straight {
+                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
+                continue;
+            }
             match slot.pace {
-                Pace::Straight => {
-                    execute(self, &slot.inst);
-                    self.pc = self.pc.wrapping_add(len);
-                    index += len as usize / 2;
-                    time += timing::PLAIN;
-                    self.last_rd = slot.inst.rd;
+                Pace::Memory | Pace::MemoryLineEnd => {
+                    self.next = program.address(at + usize::from(slot.halves));
+                    stop = Some(Stop::Access);
+                    break;
                 }
-                Pace::LineEnd => {
-                    let next = (self.pc & !15).wrapping_add(16);
-                    if !lines.present(next) {
-                        break;
-                    }
-                    execute(self, &slot.inst);
-                    self.pc = self.pc.wrapping_add(len);
-                    index += len as usize / 2;
-                    time += timing::PLAIN;
-                    self.last_rd = slot.inst.rd;
-                    self.line = self.pc >> 4;
-                    self.ahead = NO_LINE;
-                }
-                Pace::Jump if self.ahead == NO_LINE && lines.present(self.pc.wrapping_add(slot.inst.imm as u32)) => {
-                    self.next = self.pc.wrapping_add(len);
-                    execute(self, &slot.inst);
-                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    time += if self.jumped { taken } else { timing::PLAIN };
+                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
-                    self.last_rd = SINK;
-                    self.pc = self.next;
-                    self.line = self.pc >> 4;
-                    index = program.slots_at(self.pc).1;
+                    (at, last_rd) = (program.position(self.next), SINK);
+                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    beyond += taken - timing::PLAIN;
+                    left = left.saturating_sub(taken - timing::PLAIN);
                 }
-                Pace::Jump | Pace::Careful => break,
+                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
             }
             n += 1;
         }
-        self.time = time;
+        self.pc = program.address(at);
+        self.line = self.pc >> 4;
+        self.last_rd = last_rd;
+        self.time += n * timing::PLAIN + beyond;
         self.instructions += n;
+        stop
+    }
+
+    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
+    #[inline(always)]
+    fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
+        match slot.pace {
+            Pace::LineEnd | Pace::MemoryLineEnd => {
+                let there = lines.present((pc & !15).wrapping_add(16));
+                if there {
+                    self.ahead = NO_LINE;
+                }
+                there
+            }
+            Pace::Jump | Pace::JumpLineEnd => {
+                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
+                (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
+                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
+            }
+            Pace::Straight | Pace::Memory | Pace::Careful => false,
+        }
     }
 
     #[inline(always)]
@@ -467,7 +489,8 @@ impl Core {
         self.line = NO_LINE;
         self.last_rd = SINK;
         self.time += timing::TRAP;
-        Stop::Trap(info)
+        self.last_trap = info;
+        Stop::Trap
     }
 
     fn wait_for_jump_register(&mut self, rs1: u8) {

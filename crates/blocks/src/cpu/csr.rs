@@ -82,6 +82,8 @@ pub struct Csrs {
     uepc: u32,
     ucause: u32,
     mhpmevent3: u32,
+    /// Reset leaves it open in the standard; here user mode may read all until somebody forbids it.
+    mcounteren: u32,
     inhibit: u32,
     cycle: Counter,
     instret: Counter,
@@ -110,6 +112,7 @@ impl Csrs {
             uepc: 0,
             ucause: 0,
             mhpmevent3: 0,
+            mcounteren: 7,
             inhibit: if running { 0 } else { INHIBIT_CYCLE | INHIBIT_INSTRET | INHIBIT_EVENT },
             cycle: counter,
             instret: counter,
@@ -148,6 +151,11 @@ impl Csrs {
             csr::UCAUSE => self.ucause,
             csr::UHARTID if !standard => self.hart_id,
             csr::PRIVLV if !standard => self.privilege as u32 * 3,
+            csr::CYCLE | csr::CYCLEH | csr::TIME | csr::TIMEH | csr::INSTRET | csr::INSTRETH
+                if self.privilege == Privilege::User && self.mcounteren >> (number & 31) & 1 == 0 =>
+            {
+                return None;
+            }
             csr::CYCLE | csr::TIME if standard => cycle as u32,
             csr::CYCLEH | csr::TIMEH if standard => (cycle >> 32) as u32,
             csr::INSTRET if standard => instret as u32,
@@ -156,6 +164,9 @@ impl Csrs {
             csr::MISA => MISA,
             csr::MIE => self.mie,
             csr::MTVEC => self.mtvec,
+            csr::MCOUNTEREN if standard => self.mcounteren,
+            // There are no triggers.
+            csr::TSELECT..=csr::TDATA3 if standard => 0,
             csr::MCOUNTINHIBIT => self.inhibit,
             csr::MHPMEVENT3 => self.mhpmevent3,
             csr::MSCRATCH => self.mscratch,
@@ -192,7 +203,8 @@ impl Csrs {
                 self.mstatus = value & (MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPRV | 0x11) | mpp;
             }
             csr::MIE => self.mie = value,
-            csr::MTVEC => self.mtvec = if self.profile == Profile::Ri5cy { value & !0xfe } else { value & !2 },
+            csr::MTVEC => self.mtvec = if self.profile == Profile::Ri5cy { value & !0xfe } else { value & !3 },
+            csr::MCOUNTEREN => self.mcounteren = value & 7,
             csr::MCOUNTINHIBIT => {
                 self.inhibit = value & (INHIBIT_CYCLE | INHIBIT_INSTRET | INHIBIT_EVENT);
                 self.cycle.run(counted.cycle, value & INHIBIT_CYCLE == 0);

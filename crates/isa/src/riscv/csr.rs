@@ -94,6 +94,16 @@ registers! {
     MTVEC "mtvec" = 0x305;
     /// Counters that stand still, by bit.
     MCOUNTINHIBIT "mcountinhibit" = 0x320;
+    /// Which counters user mode may read, by bit.
+    MCOUNTEREN "mcounteren" = 0x306;
+    /// Which trigger the next registers show; this and they are of RISC-V Debug 0.13.2, 5.2.
+    TSELECT "tselect" = 0x7a0;
+    /// Kind and settings of the trigger; kind 0 says that there is none.
+    TDATA1 "tdata1" = 0x7a1;
+    /// What the trigger compares with.
+    TDATA2 "tdata2" = 0x7a2;
+    /// More of it.
+    TDATA3 "tdata3" = 0x7a3;
     /// What [`MHPMCOUNTER3`] counts, by bit.
     MHPMEVENT3 "mhpmevent3" = 0x323;
     /// A word for the trap handler.

@@ -9,7 +9,7 @@ use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
-use blocks::cpu::{AccessKind, Privilege, Stop};
+use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
 
@@ -102,11 +102,9 @@ impl Cluster {
         if window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 {
             if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
         } else if !self.is_permitted(i, addr) {
-            let stop = self.cores[i].core.fault(now);
+            self.cores[i].core.fault(now);
             self.cores[i].first_part = None;
-            if let Stop::Trap(trap) = stop {
-                self.tell_trap(i, trap);
-            }
+            self.tell_trap(i);
             self.advance(i, now);
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);
@@ -199,7 +197,8 @@ impl Cluster {
             }
         }
         if let Some(command) = issued {
-            self.trace.emit(&COMMAND_ISSUED, granted, &[command.packet.0, i as u64, command.target as u64]);
+            let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
+            self.trace.emit(&COMMAND_ISSUED, granted, &values);
             self.commands[i].push_back(command);
             self.commanding |= 1 << i;
         }
@@ -347,7 +346,7 @@ impl Cluster {
 
     /// One request a cycle leaves for the PE interconnect, a cycle after the core asked at the earliest.
     pub(super) fn send_pe_request(&mut self, now: Cycle) {
-        if self.pe_asking == 0 || !self.ports.pe_requests.has_room() {
+        if self.pe_asking == 0 || !self.pe.0.has_room() {
             return;
         }
         let waiting = (0..self.cores.len()).filter(|&i| self.cores[i].pe_request.is_some_and(|(since, _)| since < now));
@@ -355,30 +354,32 @@ impl Cluster {
         if let Some(i) = self.pe_turn.take(waiting) {
             let (_, request) = self.cores[i as usize].pe_request.take().expect("a core that asks");
             self.pe_asking &= !(1 << i);
-            self.ports.pe_requests.send(request);
+            self.pe.0.send(request);
         }
     }
 
     /// Answers of the PE interconnect; the core's grant is a cycle later.
     pub(super) fn take_pe_replies(&mut self, now: Cycle) {
-        if let Some(PeReply { core, value }) = self.ports.pe_replies.take() {
+        if self.pe.1.is_due(now)
+            && let Some(PeReply { core, value }) = self.pe.1.take()
+        {
             self.word_done(core as usize, now, now + 1, value);
         }
     }
 
     /// An access from another cluster: L1 takes it among its narrow requests, a peripheral at once.
     pub(super) fn take_remote(&mut self, now: Cycle) {
-        if !self.ports.remote_requests.has_item() || self.remote.is_some() || !self.ports.remote_replies.has_room() {
+        if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
             return;
         }
-        let Some(remote) = self.ports.remote_requests.take() else { return };
+        let Some(remote) = self.remotes.0.take() else { return };
         let offset = (remote.request.addr - map::L1_BASE) % map::L1_STRIDE;
         if offset < map::CLUSTER_PERIPHERALS {
             self.remote = Some(remote);
         } else {
             let value = self.slow_register(0, remote.request.addr, remote.request.op, now).unwrap_or(0);
             let reply = PeReply { core: remote.request.core, value };
-            self.ports.remote_replies.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
+            self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
         }
     }
 
@@ -387,7 +388,7 @@ impl Cluster {
         let remote = self.remote.take().expect("an access that asked");
         let value = self.word_on_l1(remote.request.addr, remote.request.op, now);
         let reply = PeReply { core: remote.request.core, value };
-        self.ports.remote_replies.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
+        self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
     }
 }
 

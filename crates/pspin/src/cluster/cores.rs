@@ -8,7 +8,7 @@ use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
-use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop, TrapInfo};
+use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -54,7 +54,7 @@ impl Wait {
             Wait::Pe => "waits for memory outside its cluster",
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",
-            Wait::Forever => "hangs: nothing answers its access",
+            Wait::Forever => "waits for ever: asleep, or nothing answers its access",
         }
     }
 }
@@ -249,7 +249,7 @@ impl Cluster {
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.cores[i].core.complete(&self.program.borrow(), granted, raw);
+        self.cores[i].core.complete(&self.program, granted, raw);
         self.advance(i, now);
     }
 
@@ -258,7 +258,7 @@ impl Cluster {
         let horizon = now + if self.run_ahead < MOST_RUN_AHEAD && self.icache.refilling() { 1 } else { self.run_ahead };
         loop {
             let hpu_core = &mut self.cores[i];
-            let stop = hpu_core.core.run(&self.program.borrow(), &self.icache, horizon);
+            let stop = hpu_core.core.run(&self.program, &self.icache, horizon);
             let time = hpu_core.core.time();
             let (wait, at) = match stop {
                 Stop::Access => (Wait::Access, time + 1),
@@ -275,8 +275,8 @@ impl Cluster {
                     hpu_core.wait = Wait::Abandoned(addr);
                     return;
                 }
-                Stop::Trap(trap) => {
-                    self.tell_trap(i, trap);
+                Stop::Trap => {
+                    self.tell_trap(i);
                     continue;
                 }
                 Stop::Wait => {
@@ -290,8 +290,9 @@ impl Cluster {
         }
     }
 
-    pub(super) fn tell_trap(&mut self, i: usize, trap: TrapInfo) {
+    pub(super) fn tell_trap(&mut self, i: usize) {
         self.totals.traps.add(1);
+        let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
         if trap.from == Privilege::User
             && let Some(held) = self.cores[i].hpu.task()
@@ -315,13 +316,15 @@ impl Cluster {
     fn ask_for_line(&mut self, addr: u32, extra: u64) {
         if !self.icache.present(addr) && self.icache.miss(addr) {
             self.totals.line_misses.add(1);
-            self.ports.line_requests.send_late(LineRequest { addr }, extra);
+            self.lines.0.send_late(LineRequest { addr }, extra);
         }
     }
 
     /// Lines have come: who waits for them goes on.
     pub(super) fn take_lines(&mut self, now: Cycle) {
-        while let Some(LineReply { addr }) = self.ports.line_replies.take() {
+        while self.lines.1.is_due(now)
+            && let Some(LineReply { addr }) = self.lines.1.take()
+        {
             self.icache.fill(addr);
             for i in 0..self.cores.len() {
                 let at = match self.cores[i].wait {

@@ -118,7 +118,7 @@ pub struct Dma {
 }
 
 impl Dma {
-    pub fn new(cluster: u32, params: &PspinParams, requests: Tx<Burst>, replies: Rx<BurstReply>) -> Self {
+    pub fn new(cluster: u32, params: &PspinParams, (requests, replies): (Tx<Burst>, Rx<BurstReply>)) -> Self {
         let range = |base: u32, bytes: u32| base..base + bytes;
         Dma {
             l1_base: crate::map::L1_BASE + cluster * crate::map::L1_STRIDE,

@@ -15,6 +15,7 @@ mod scheduler;
 
 use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
 use crate::map;
+use crate::memories::BurstPort;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
@@ -33,7 +34,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Channels between a cluster and the rest of the NIC.
+/// Channels between a cluster and the rest of the NIC, memories apart.
 pub struct ClusterPorts {
     /// Tasks from the dispatcher.
     pub tasks: Rx<Task>,
@@ -43,22 +44,22 @@ pub struct ClusterPorts {
     pub commands: Tx<Command>,
     /// Their ends.
     pub responses: Rx<CommandResponse>,
-    /// Single accesses to what lies outside.
-    pub pe_requests: Tx<PeRequest>,
-    /// Their answers.
-    pub pe_replies: Rx<PeReply>,
-    /// Lines that the instruction cache misses.
-    pub line_requests: Tx<LineRequest>,
-    /// Lines that have come.
-    pub line_replies: Rx<LineReply>,
-    /// Single accesses from other clusters.
-    pub remote_requests: Rx<RemoteRequest>,
-    /// Their answers.
-    pub remote_replies: Tx<RemoteReply>,
     /// Bursts of the NIC-host interconnect to L1, one channel for each initiator, with their answers.
-    pub bursts: Vec<(Rx<Burst>, Tx<BurstReply>)>,
+    pub bursts: Vec<BurstPort>,
     /// Sent once, when all cores have reached their drivers.
     pub active: Tx<ClusterActive>,
+}
+
+/// Channels between a cluster and the memories: requests and their answers.
+pub struct Links {
+    /// Single accesses to what lies outside.
+    pub pe: (Tx<PeRequest>, Rx<PeReply>),
+    /// Bursts of the DMA engine to L2.
+    pub dma: (Tx<Burst>, Rx<BurstReply>),
+    /// Lines that the instruction cache misses.
+    pub lines: (Tx<LineRequest>, Rx<LineReply>),
+    /// Single accesses from other clusters.
+    pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),
 }
 
 /// What a core does or waits for, between runs.
@@ -93,16 +94,19 @@ struct Totals {
 
 /// One cluster.
 ///
-/// Ports:  see [`ClusterPorts`].
+/// Ports:  see [`ClusterPorts`] and [`Links`].
 /// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 15; what the parts
 ///         take stands with them.
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    program: Rc<RefCell<Program>>,
+    program: Rc<Program>,
     /// Cycles that a core may run ahead of the others when no line is coming.
     run_ahead: u64,
     ports: ClusterPorts,
+    pe: (Tx<PeRequest>, Rx<PeReply>),
+    lines: (Tx<LineRequest>, Rx<LineReply>),
+    remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
     l1: L1,
@@ -138,29 +142,32 @@ impl Cluster {
     pub fn new(
         id: u32,
         params: &PspinParams,
-        program: Rc<RefCell<Program>>,
+        program: Rc<Program>,
         ports: ClusterPorts,
+        links: Links,
         console: Rc<RefCell<dyn Console>>,
         trace: Tracer,
-        dma_channels: (Tx<Burst>, Rx<BurstReply>),
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
         // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
         // a miss of this cycle could bring one.
-        let fits = program.borrow().used_bytes() <= cluster.icache.bytes as usize;
+        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
         let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
         Cluster {
             id,
             program,
             run_ahead,
             ports,
+            pe: links.pe,
+            lines: links.lines,
+            remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
-            dma: Dma::new(id, params, dma_channels.0, dma_channels.1),
+            dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
@@ -205,7 +212,9 @@ impl Cluster {
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
     fn take_responses(&mut self, now: Cycle) {
-        while let Some(CommandResponse { id }) = self.ports.responses.take() {
+        while self.ports.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.ports.responses.take()
+        {
             let core = usize::from(id.core);
             let (packet, target) = self.cores[core].hpu.command_done(id.local);
             self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
@@ -217,7 +226,7 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while requests.has_item() && replies.has_room() {
+            while requests.is_due(now) && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
@@ -246,7 +255,7 @@ impl Cluster {
             return;
         }
         match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
-            Some(Owner::Scheduler) => self.scheduler.packet_copied(),
+            Some(Owner::Scheduler) => self.packet_copied(now),
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
             Some(Owner::Public) | None => {}
         }
@@ -309,11 +318,11 @@ impl Cluster {
     fn next(&self, now: Cycle) -> Activity {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
-            || self.ports.remote_requests.has_item()
+            || self.remotes.0.is_due(now)
             || self.commanding != 0
             || self.scheduler.is_pressing(self.idle != 0)
-            || self.ports.pe_replies.has_item()
-            || self.may_accept()
+            || self.pe.1.is_due(now)
+            || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
         if soon {
             return Activity::Busy;
@@ -352,13 +361,13 @@ impl Component for Cluster {
         ports.output("feedbacks", &p.feedbacks);
         ports.output("commands", &p.commands);
         ports.input("responses", &p.responses);
-        ports.output("pe_requests", &p.pe_requests);
-        ports.input("pe_replies", &p.pe_replies);
+        ports.output("pe_requests", &self.pe.0);
+        ports.input("pe_replies", &self.pe.1);
         self.dma.ports(ports);
-        ports.output("line_requests", &p.line_requests);
-        ports.input("line_replies", &p.line_replies);
-        ports.input("remote_requests", &p.remote_requests);
-        ports.output("remote_replies", &p.remote_replies);
+        ports.output("line_requests", &self.lines.0);
+        ports.input("line_replies", &self.lines.1);
+        ports.input("remote_requests", &self.remotes.0);
+        ports.output("remote_replies", &self.remotes.1);
         for (i, (requests, replies)) in p.bursts.iter().enumerate() {
             ports.input(&format!("bursts[{i}]"), requests);
             ports.output(&format!("burst_replies[{i}]"), replies);

@@ -4,7 +4,7 @@ use super::Cluster;
 use super::dma::Owner;
 use super::hpu::{Done, HpuTask};
 use super::rings::PacketRings;
-use crate::events::{TASK_ACCEPTED, TASK_ASSIGNED};
+use crate::events::{TASK_ACCEPTED, TASK_ASSIGNED, TASK_COPIED};
 use crate::map;
 use crate::params::PspinParams;
 use kernel::Cycle;
@@ -39,11 +39,6 @@ impl Scheduler {
         }
     }
 
-    /// The copy of the oldest packet that was on its way is done.
-    pub fn packet_copied(&mut self) {
-        self.copied += 1;
-    }
-
     /// A task's feedback leaves: the packet's room in L1 is free.
     pub fn packet_freed(&mut self, done: &Done) {
         if done.feedback.pkt_size > 0 {
@@ -63,6 +58,16 @@ impl Scheduler {
 }
 
 impl Cluster {
+    /// The copy of the oldest packet that was on its way is done.
+    pub(super) fn packet_copied(&mut self, now: Cycle) {
+        if self.trace.on() {
+            let mut copies = self.scheduler.fifo.iter().filter(|waiting| waiting.task.pkt_size > 0);
+            let HpuTask { task, .. } = copies.nth(self.scheduler.copied as usize).expect("a copy is for a task");
+            self.trace.emit(&TASK_COPIED, now, &[task.packet.0, task.stage as u64]);
+        }
+        self.scheduler.copied += 1;
+    }
+
     /// The oldest task goes to the lowest idle HPU, if its packet is there.
     pub(super) fn assign_task(&mut self, now: Cycle) {
         if self.idle == 0 || !self.scheduler.head_is_ready() {
@@ -83,18 +88,17 @@ impl Cluster {
     }
 
     /// Whether a task has come that can be accepted.
-    pub(super) fn may_accept(&self) -> bool {
-        if !self.ports.tasks.has_item() {
-            return false;
-        }
+    #[inline]
+    pub(super) fn may_accept(&self, now: Cycle) -> bool {
         let scheduler = &self.scheduler;
         let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
-        free && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
+        free && self.ports.tasks.is_due(now)
+            && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
     /// Takes a task for whose packet there is room, and asks for the copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
-        if self.may_accept() {
+        if self.may_accept(now) {
             let task = self.ports.tasks.take().expect("just seen");
             let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
             self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);

@@ -89,6 +89,8 @@ pub enum Traffic {
 /// A context whose texts are understood.
 #[derive(Clone, Debug)]
 pub struct CheckedContext {
+    /// Its position, from 0.
+    pub index: usize,
     /// As it was written.
     pub spec: ContextSpec,
     /// What it takes; `None` is everything.
@@ -113,13 +115,14 @@ impl Checked {
                 Err(_) if key.is_empty() => part.clone(),
                 Err(_) => format!("{key}.{part}"),
             });
-            ExperimentError::Value { file: file.into(), line, key, problem: Box::new(problem) }
+            ExperimentError::Value { file: file.into(), line, key, problem }
         })
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
-    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, (Vec<String>, Problem)> {
-        let fail = |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), problem);
+    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, (Vec<String>, Box<Problem>)> {
+        let fail =
+            |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
 
@@ -164,12 +167,11 @@ impl Checked {
         for (index, spec) in experiment.context.iter_mut().enumerate() {
             let number = index.to_string();
             let path = |key| ["context", &number, key];
-            let name = spec.name.clone().or(spec.handler.clone());
-            let name = name.unwrap_or_else(|| format!("context {index}"));
-            if contexts.iter().any(|other| other.spec.name.as_ref() == Some(&name)) {
+            if let Some(name) = spec.name.clone()
+                && contexts.iter().any(|other| other.spec.name.as_ref() == Some(&name))
+            {
                 return Err(fail(&path("name"), Problem::Name { found: name }));
             }
-            spec.name = Some(name);
             let matcher = spec.matches.as_deref().map(Matcher::parse).transpose();
             let matcher = matcher.map_err(|problem| fail(&path("match"), problem.into()))?;
             let message =
@@ -181,7 +183,7 @@ impl Checked {
                     readable(data).map_err(|problem| fail(&path(key), problem))?;
                 }
             }
-            contexts.push(CheckedContext { spec: spec.clone(), matcher, message });
+            contexts.push(CheckedContext { index, spec: spec.clone(), matcher, message });
         }
         Ok(Checked { experiment, nic, traffic, pacing, contexts })
     }

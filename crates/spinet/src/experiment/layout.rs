@@ -24,7 +24,7 @@ const ALIGN: u32 = 64;
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum LayoutError {
     #[error("context `{context}`: {source}")]
-    Program { context: String, source: ProgramError },
+    Program { context: String, source: Box<ProgramError> },
     #[error("context `{context}`: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
     Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
     #[error("contexts `{context}` and `{other}`: {memory} overlaps at {at:#x}, must be apart")]
@@ -60,7 +60,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
         let spec = &context.spec;
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
-            .map_err(|source| LayoutError::Program { context: name(context), source })?;
+            .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
         let [header, payload, completion] = [0, 1, 2].map(|stage| match &handlers.stages[stage] {
             Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
             None => Region::default(),
@@ -79,13 +79,19 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
         };
-        placed.push(PlacedContext { name: name(context), handlers, context: Rc::new(nic_context), host_data });
+        // Reports call it as its user does, or by its handlers where that is clear, or by number.
+        let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));
+        let is_taken = |name: &String| placed.iter().any(|other: &PlacedContext| other.name == *name);
+        let name = given.filter(|name| !is_taken(name)).unwrap_or_else(|| format!("context {index}"));
+        placed.push(PlacedContext { name, handlers, context: Rc::new(nic_context), host_data });
     }
     Ok(placed)
 }
 
+/// What errors call a context.
 fn name(context: &CheckedContext) -> String {
-    context.spec.name.clone().expect("checked contexts have names")
+    let given = context.spec.name.clone().or(context.spec.handler.clone());
+    given.unwrap_or_else(|| context.index.to_string())
 }
 
 fn data(
@@ -156,7 +162,7 @@ fn scratchpads(checked: &Checked) -> Result<Vec<Region>, LayoutError> {
     let given: u64 = checked.contexts.iter().filter_map(|c| c.spec.scratchpad_bytes).map(|n| u64::from(round(n))).sum();
     let n_others = checked.contexts.iter().filter(|c| c.spec.scratchpad_bytes.is_none()).count() as u64;
     let left = u64::from(room).saturating_sub(given);
-    let part = if n_others == 0 { 0 } else { (left / n_others) as u32 / ALIGN * ALIGN };
+    let part = left.checked_div(n_others).unwrap_or(0) as u32 / ALIGN * ALIGN;
     let mut addr = 0;
     let mut regions = Vec::new();
     for context in &checked.contexts {

@@ -2,7 +2,7 @@
 //!
 //! Memory answers late and lines are missing at random: time must not change what a program computes.
 
-use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop};
+use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Operands, cause, csr};
 use kernel::Stream;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String>
             Stop::Yield | Stop::FenceI | Stop::Prefetch(_) => {}
             Stop::Fetch(_) | Stop::Abandon(_) => machine.core.fetched(time + 1),
             Stop::Access => machine.access()?,
-            Stop::Trap(trap) if trap.cause == cause::ECALL_USER && trap.from == Privilege::User => {
+            Stop::Trap if is_call(machine.core.last_trap()) => {
                 if machine.call()? {
                     return Ok(Linked::outcomes(&machine.output));
                 }
@@ -135,4 +135,8 @@ fn boot_code(entry: u32) -> Vec<u8> {
     code.emit("csrrc", i(0, T0, csr::MSTATUS.into()));
     code.emit("mret", Operands::default());
     code.code
+}
+
+fn is_call(trap: TrapInfo) -> bool {
+    trap.cause == cause::ECALL_USER && trap.from == Privilege::User
 }

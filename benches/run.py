@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make bench`: speed and memory, on one core of this machine; a table, and target/bench.json.
+
+Speeds are per second of processor time, and the best of several runs, the one that was disturbed least. Memory is
+the peak of a whole `spinet run` process. Host instructions are counted by callgrind, as the difference of two runs of
+different length, so that starting and building the system do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spinet import api, experiment
+
+ROOT = Path(__file__).resolve().parent.parent
+BUSY = ROOT / "benches" / "handlers" / "busy.c"
+PING_PONG = ROOT / "sdk" / "examples" / "ping_pong.c"
+EMPTY = ROOT / "sdk" / "examples" / "empty.c"
+
+_BEST_OF = 3
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One thing that is measured, and the bound it must keep."""
+
+    key: str
+    what: str
+    unit: str
+    measure: Callable[[Path], float]
+    least: float | None = None
+    most: float | None = None
+
+    def bound(self) -> str:
+        if self.least is not None:
+            return f"at least {_show(self.least)}"
+        return f"at most {_show(self.most)}" if self.most is not None else "-"
+
+    def keeps(self, value: float) -> bool:
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """A run and the seconds that the processor worked on it, which other users of the machine do not stretch."""
+
+    summary: dict[str, Any]
+    seconds: float
+
+
+def simulate(program: Path, traffic: str) -> Timed:
+    """Build a card, start the clock, and run it to its end."""
+    prepared = api.prepare(
+        program=[program], traffic=traffic, experiment_file=None, match=None, message=None, handler=None, overrides={}
+    )
+    build = experiment.compiled(prepared, cc=None, defines=None)
+    native = api.start(prepared, build=build, out_pcapng=None, packets=False)
+    before = time.process_time()
+    summary = api.drive(native)
+    return Timed(summary=summary, seconds=time.process_time() - before)
+
+
+def cycles_per_s(rate: str, count: int, busy: tuple[float, float]) -> float:
+    """Simulated cycles in a second of host time, with that share of the HPUs busy."""
+    runs = [simulate(BUSY, f"udp:size=64,count={count},rate={rate}") for _ in range(_BEST_OF)]
+    share = runs[0].summary["hpus"]["busy_percent"]
+    assert busy[0] <= share <= busy[1], f"{share:.1f} % of the HPUs are busy, meant are {busy[0]} to {busy[1]} %"
+    return float(runs[0].summary["time"]["cycles"]) / min(run.seconds for run in runs)
+
+
+def ping_pong_packets_per_s(size: int) -> float:
+    """Packets of that size that come, are turned round and leave in a second of host time."""
+    count = 100_000
+    runs = [simulate(PING_PONG, f"udp:size={size},count={count}") for _ in range(_BEST_OF)]
+    assert runs[0].summary["packets"]["sent"] == count
+    return count / min(run.seconds for run in runs)
+
+
+def host_instructions(scratch: Path) -> float:
+    """Host instructions for a simulated one, all HPUs busy."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise SystemExit("error: valgrind is missing\nhint: apt install valgrind")
+    elf = scratch / "busy.elf"
+    subprocess.run(
+        [sys.executable, "-m", "spinet.cli", "build", str(BUSY), "-o", str(elf)], check=True, stdout=subprocess.DEVNULL
+    )
+    build = ["cargo", "build", "-q", "--release", "--locked", "-p", "spinet", "--example", "run_elf"]
+    subprocess.run(build, check=True, cwd=ROOT)
+    program = ROOT / "target" / "release" / "examples" / "run_elf"
+
+    def counts(packets: int) -> tuple[int, int]:
+        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={scratch / 'callgrind.out'}", str(program)]
+        done = subprocess.run(
+            [*command, str(elf), f"udp:size=64,count={packets}"], check=True, capture_output=True, text=True
+        )
+        host = re.search(r"Collected : (\d+)", done.stderr)
+        simulated = re.match(r"(\d+) instructions", done.stdout)
+        assert host is not None and simulated is not None, done.stderr
+        return int(host[1]), int(simulated[1])
+
+    (host_short, short), (host_long, long) = counts(256), counts(1024)
+    return (host_long - host_short) / (long - short)
+
+
+def peak_mib(scratch: Path, packets: int) -> float:
+    """Peak memory of a run over a capture, everything written."""
+    capture = scratch / f"{packets}.pcap"
+    write_capture(capture, packets)
+    command = [sys.executable, "-m", "spinet.cli", "run", str(EMPTY), "--traffic", str(capture), "--pace", "asap"]
+    process = subprocess.Popen(
+        [*command, "-o", str(scratch / "out"), "--force", "--json"], stdout=subprocess.DEVNULL, cwd=ROOT
+    )
+    _pid, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    capture.unlink()
+    return usage.ru_maxrss / 1024
+
+
+def write_capture(path: Path, packets: int) -> None:
+    """UDP packets of 60 bytes, 10 ns apart, as pcap with nanoseconds."""
+    eth = bytes.fromhex("020000000002 020000000001 0800".replace(" ", ""))
+    ip = bytes.fromhex("4500002e000040004011") + b"\0\0" + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    packet = eth + ip + struct.pack(">HHHH", 10000, 9999, 26, 0) + b"\0" * 18
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
+        for start in range(0, packets, 1 << 16):
+            block = range(start, min(start + (1 << 16), packets))
+            file.write(b"".join(struct.pack("<IIII", 10 * i // 10**9, 10 * i % 10**9, 60, 60) + packet for i in block))
+
+
+def run_1000_packets_s(scratch: Path) -> float:
+    """Seconds from the shell's prompt to the next, with the handler built before."""
+    capture = scratch / "1000.pcap"
+    write_capture(capture, 1000)
+    command = [str(Path(sys.executable).with_name("spinet")), "run", str(PING_PONG), "--traffic", str(capture)]
+    times = []
+    for _ in range(_BEST_OF + 2):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+FIGURES = (
+    Figure(
+        key="pspin_busy_cycles_per_s",
+        what="simulated cycles, all 32 HPUs busy",
+        unit="1/s",
+        measure=lambda _: cycles_per_s("400G", 20000, (95, 100)),
+        least=1.0e6,
+    ),
+    Figure(
+        key="pspin_half_idle_cycles_per_s",
+        what="simulated cycles, half of the HPUs busy",
+        unit="1/s",
+        measure=lambda _: cycles_per_s("5.2Mpps", 10000, (45, 55)),
+    ),
+    Figure(
+        key="ping_pong_64_packets_per_s",
+        what="ping_pong, packets of 64 bytes",
+        unit="1/s",
+        measure=lambda _: ping_pong_packets_per_s(64),
+    ),
+    Figure(
+        key="ping_pong_1024_packets_per_s",
+        what="ping_pong, packets of 1024 bytes",
+        unit="1/s",
+        measure=lambda _: ping_pong_packets_per_s(1024),
+    ),
+    Figure(
+        key="host_instructions_per_simulated_instruction",
+        what="host instructions for a simulated one, all HPUs busy",
+        unit="",
+        measure=host_instructions,
+        most=150,
+    ),
+    Figure(
+        key="rss_mib_1m",
+        what="peak memory, capture of 1 million packets",
+        unit="MiB",
+        measure=lambda scratch: peak_mib(scratch, 10**6),
+        most=1024,
+    ),
+    Figure(
+        key="rss_mib_10m",
+        what="peak memory, capture of 10 million packets",
+        unit="MiB",
+        measure=lambda scratch: peak_mib(scratch, 10**7),
+        most=1024,
+    ),
+    Figure(
+        key="run_1000_packets_s",
+        what="`spinet run` on 1000 packets, handler cached",
+        unit="s",
+        measure=run_1000_packets_s,
+        most=1.0,
+    ),
+)
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="KEY", action="append", help="measure only this figure; writes no file")
+    only = parser.parse_args().only
+    # One core for this process and all that it starts.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    values: dict[str, float] = {}
+    kept = True
+    print(f"{'':<54}{'measured':>14}  {'bound':<20}")
+    with tempfile.TemporaryDirectory(prefix="spinet-bench-", dir=scratch_home()) as name:
+        for figure in FIGURES:
+            if only and figure.key not in only:
+                continue
+            value = figure.measure(Path(name))
+            values[figure.key] = value
+            verdict = "" if figure.keeps(value) else "  NOT KEPT"
+            kept = kept and figure.keeps(value)
+            shown = f"{_show(value)} {figure.unit}".rstrip()
+            print(f"{figure.what:<54}{shown:>14}  {figure.bound():<20}{verdict}", flush=True)
+    print(f"on one core of {processor()}")
+    if not only:
+        target = ROOT / "target" / "bench.json"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps(values, indent=2) + "\n")
+        print(f"wrote {target.relative_to(ROOT)}")
+    return 0 if kept else 1
+
+
+def scratch_home() -> Path:
+    """Captures of hundreds of MiB go where builds go, not into a temporary folder that may be memory."""
+    home = ROOT / "target"
+    home.mkdir(exist_ok=True)
+    return home
+
+
+def processor() -> str:
+    """What this machine calls its processor."""
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or "this machine"
+
+
+def _show(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value >= 1e6:
+        return f"{value / 1e6:,.2f} M"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

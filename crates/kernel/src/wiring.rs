@@ -1,0 +1,19 @@
+//! Wirings that cannot work.
+
+/// A wiring that cannot work.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum WiringError {
+    #[error("channel `{channel}`: `{port}` writes to it, but nothing reads from it")]
+    Unread { channel: String, port: String },
+    #[error("channel `{channel}`: `{port}` reads from it, but nothing writes to it")]
+    Unwritten { channel: String, port: String },
+    #[error("channel `{channel}` is attached to nothing")]
+    Loose { channel: String },
+    #[error("channel `{channel}`: `{port}` and `{other}` want the same end of it")]
+    Twice { channel: String, port: String, other: String },
+    #[error("channel `{channel}` has capacity {capacity} and latency {latency}; both must be at least 1")]
+    Size { channel: String, capacity: usize, latency: u64 },
+    #[error("two components are called `{path}`")]
+    Path { path: String },
+}

@@ -1,0 +1,289 @@
+//! From the record of a run to its summary.
+
+use super::*;
+use crate::experiment::{CheckedContext, PlacedContext};
+use crate::histogram::Histogram;
+use crate::packets::{Fate, SPLIT};
+use crate::program::STAGES;
+use crate::record::Record;
+use crate::run::{Ended, Run};
+use crate::stats::{ContextStats, DROP_REASONS, Flow, Range, TrapPlace, TrapStats};
+use isa::riscv::cause;
+use kernel::Clock;
+
+/// Cycles as nanoseconds.
+fn ns(clock: Clock, cycles: f64) -> f64 {
+    // Edges are exact; a mean of cycles needs the period.
+    let many = 1u64 << 30;
+    cycles * (clock.edge(many).fs() as f64 / many as f64) / 1e6
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+fn range(range: &Range) -> RangeSummary {
+    let Range { count, total, min, max } = *range;
+    RangeSummary { mean: if count == 0 { 0.0 } else { total as f64 / count as f64 }, min, max, total }
+}
+
+/// Bits by the time they took: from the first packet to the last, without the last one's own, which takes time after
+/// that. Nothing where there is no time between.
+fn gbps(clock: Clock, flow: Flow) -> Option<f64> {
+    let (first, last) = flow.span.filter(|(first, last)| last > first)?;
+    Some((flow.bytes - flow.last_bytes) as f64 * 8.0 / ns(clock, (last - first) as f64))
+}
+
+fn mean(histogram: &Histogram) -> f64 {
+    histogram.sum() as f64 / histogram.count().max(1) as f64
+}
+
+/// What a trap's cause is called.
+pub fn cause_name(cause: u32) -> String {
+    let name = match cause {
+        cause::INSTRUCTION_FAULT => "instruction access fault",
+        cause::ILLEGAL_INSTRUCTION => "illegal instruction",
+        cause::BREAKPOINT => "breakpoint",
+        cause::LOAD_MISALIGNED => "load address misaligned",
+        cause::LOAD_FAULT => "load access fault",
+        cause::STORE_MISALIGNED => "store address misaligned",
+        cause::STORE_FAULT => "store access fault",
+        cause::ECALL_USER | cause::ECALL_MACHINE => "environment call",
+        _ => return format!("cause {cause}"),
+    };
+    name.into()
+}
+
+fn packets_per_s(clock: Clock, flow: Flow) -> Option<f64> {
+    let (first, last) = flow.span.filter(|(first, last)| last > first)?;
+    Some((flow.packets - 1) as f64 / ns(clock, (last - first) as f64) * 1e9)
+}
+
+fn packets(record: &Record) -> PacketSummary {
+    let stats = &record.stats;
+    let fate = |fate: Fate| stats.fates[fate as usize];
+    PacketSummary {
+        packets_in: stats.frames.packets,
+        in_bytes: stats.frames.bytes,
+        matched: stats.contexts.iter().map(|context| context.frames.packets).sum(),
+        matched_bytes: stats.contexts.iter().map(|context| context.frames.bytes).sum(),
+        ordinary: stats.ordinary.packets,
+        ordinary_bytes: stats.ordinary.bytes,
+        done: stats.ended.packets,
+        to_host: stats.to_host,
+        sent: stats.sent,
+        consumed: fate(Fate::Consumed),
+        trapped: fate(Fate::Trapped),
+        unfinished: fate(Fate::Unfinished) + record.window.n_open,
+        dropped: fate(Fate::Dropped),
+        dropped_by_reason: DROP_REASONS.into_iter().zip(stats.dropped).collect(),
+    }
+}
+
+fn latency(record: &Record) -> Option<LatencySummary> {
+    let (clock, latency) = (record.clock, &record.stats.latency);
+    let part = |(name, part): (&'static str, &Histogram)| {
+        let (mean, p99) = (ns(clock, mean(part)), ns(clock, part.percentile(99) as f64));
+        (name, PartSummary { mean, p99 })
+    };
+    (latency.count() > 0).then(|| LatencySummary {
+        count: latency.count(),
+        min: ns(clock, latency.min() as f64),
+        mean: ns(clock, mean(latency)),
+        median: ns(clock, latency.percentile(50) as f64),
+        p99: ns(clock, latency.percentile(99) as f64),
+        max: ns(clock, latency.max() as f64),
+        split: Split(SPLIT.into_iter().zip(&record.stats.split).map(part).collect()),
+    })
+}
+
+impl Run {
+    /// The summary so far.
+    pub fn summary(&self) -> Summary {
+        let record = self.record.borrow();
+        let stats = &record.stats;
+        let feed = record.feed.as_ref();
+        let counters: BTreeMap<String, u64> = self.nic.counters().into_iter().collect();
+        Summary {
+            spinet: env!("CARGO_PKG_VERSION"),
+            digest: record.digest.to_hex(),
+            seed: self.checked.experiment.seed,
+            ended: self.ended_summary(),
+            packets: packets(&record),
+            output: OutputSummary {
+                packets: stats.left.packets,
+                bytes: stats.left.bytes,
+                host_writes: stats.host_writes.packets,
+                host_write_bytes: stats.host_writes.bytes,
+                host_reads: stats.host_reads.packets,
+                host_read_bytes: stats.host_reads.bytes,
+                command_faults: stats.faults,
+                copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
+            },
+            contexts: self.context_summaries(),
+            throughput: ThroughputSummary {
+                in_gbps: gbps(record.clock, stats.stored),
+                out_gbps: gbps(record.clock, stats.left),
+                done_packets_per_s: packets_per_s(record.clock, stats.ended),
+            },
+            latency_ns: latency(&record),
+            ingress_wait_ns: (stats.ingress.count() > 0).then(|| WaitSummary {
+                mean: ns(record.clock, mean(&stats.ingress)),
+                p99: ns(record.clock, stats.ingress.percentile(99) as f64),
+                max: ns(record.clock, stats.ingress.max() as f64),
+            }),
+            hpus: self.hpu_summary(),
+            handlers: self.handler_summaries(),
+            traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
+            console_lines_lost: record.lines_lost,
+            capture: feed.and_then(|feed| feed.capture.clone()).map(|(counts, stop)| CaptureSummary { counts, stop }),
+            pacing: feed.map(|feed| feed.pacing).unwrap_or_default(),
+            time: TimeSummary {
+                simulated_ns: ns(record.clock, self.cycles() as f64),
+                cycles: self.cycles(),
+                traffic_start_ns: stats.traffic_start.map(|start| ns(record.clock, start as f64)),
+                clock_mhz: self.checked.nic.clock_mhz,
+            },
+            counters,
+            experiment: self.checked.experiment.clone(),
+            wall: self.wall_summary(),
+        }
+    }
+
+    fn hpu_summary(&self) -> HpuSummary {
+        let record = self.record.borrow();
+        let (busy, n_cores) = (&record.stats.busy, u64::from(self.checked.nic.cluster.n_cores));
+        // HPUs could be busy from the first packet on.
+        let first = record.stats.stored.span.map_or(self.cycles(), |(first, _)| first);
+        let most = self.cycles().saturating_sub(first) * n_cores;
+        HpuSummary {
+            count: n_cores * u64::from(self.checked.nic.n_clusters),
+            busy_percent: percent(busy.iter().sum(), most * busy.len() as u64),
+            per_cluster_percent: busy.iter().map(|&busy| percent(busy, most)).collect(),
+        }
+    }
+
+    fn trap_summary(&self, traps: &TrapStats) -> TrapSummary {
+        let TrapPlace { trap, frame, context, stage, cluster, hpu } = traps.first;
+        TrapSummary {
+            cause: cause_name(trap.cause),
+            mcause: trap.cause,
+            count: traps.count,
+            first: TrapPlaceSummary {
+                frame,
+                context: self.placed[context].name.clone(),
+                stage: STAGES[stage].0,
+                cluster,
+                core: hpu,
+                time_ns: ns(self.record.borrow().clock, trap.at as f64),
+                pc: format!("{:#010x}", trap.pc),
+                place: self.elf.place(trap.pc),
+                line: crate::lines::line_of(&self.elf, trap.pc),
+                value: format!("{:#010x}", trap.value),
+            },
+        }
+    }
+
+    fn wall_summary(&self) -> WallSummary {
+        let seconds = self.wall_seconds();
+        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        WallSummary {
+            seconds,
+            cycles_per_second: per_second(self.cycles()),
+            packets_per_second: per_second(self.record.borrow().stats.frames.packets),
+        }
+    }
+
+    fn context_summaries(&self) -> Vec<ContextSummary> {
+        let record = self.record.borrow();
+        let contexts = self.checked.contexts.iter().zip(&self.placed).zip(&record.stats.contexts);
+        let summary = |((checked, placed), stats): ((&CheckedContext, &PlacedContext), &ContextStats)| ContextSummary {
+            name: placed.name.clone(),
+            matches: checked.matcher.as_ref().map(ToString::to_string),
+            message: checked.message.to_string(),
+            handler: placed.handlers.name.clone(),
+            packets: stats.frames.packets,
+            bytes: stats.frames.bytes,
+            messages: stats.messages,
+            messages_ended: stats.messages_ended,
+            messages_without_queue: stats.without_queue,
+            handler_memory: MemorySummary {
+                addr: format!("{:#010x}", placed.context.handler_mem.addr),
+                size: placed.context.handler_mem.size.into(),
+            },
+            host_memory: MemorySummary {
+                addr: format!("{:#018x}", placed.context.host_mem_addr),
+                size: placed.context.host_mem_size.into(),
+            },
+        };
+        contexts.map(summary).collect()
+    }
+
+    fn handler_summaries(&self) -> Vec<HandlerSummary> {
+        let record = self.record.borrow();
+        let mut summaries = Vec::new();
+        for (placed, stats) in self.placed.iter().zip(&record.stats.contexts) {
+            for (((stage, _), symbol), handler) in STAGES.into_iter().zip(&placed.handlers.stages).zip(&stats.handlers)
+            {
+                let Some(symbol) = symbol else { continue };
+                summaries.push(HandlerSummary {
+                    context: placed.name.clone(),
+                    stage,
+                    symbol: symbol.name.clone(),
+                    runs: handler.cycles.count,
+                    instructions: range(&handler.instructions),
+                    cycles: range(&handler.cycles),
+                });
+            }
+        }
+        summaries
+    }
+
+    fn ended_summary(&self) -> EndedSummary {
+        let record = self.record.borrow();
+        let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
+        let open = self.feed.status.get().open_messages as u64;
+        let is_over = matches!(self.ended, None | Some(Ended::Complete));
+        let cores = if is_over { Vec::new() } else { self.restless.clone() };
+        let reason = match self.ended {
+            None => "running",
+            Some(Ended::Complete) => "complete",
+            Some(Ended::Limit) => "limit",
+            Some(Ended::Stalled) => "stalled",
+            Some(Ended::NotReady) => "not_ready",
+        };
+        EndedSummary {
+            reason,
+            text: self.ended_text(unfinished, open, &cores),
+            unfinished_packets: unfinished,
+            open_messages: open,
+            cores,
+        }
+    }
+
+    fn ended_text(&self, unfinished: u64, open: u64, cores: &[CoreSummary]) -> String {
+        let experiment = &self.checked.experiment;
+        let place = cores.first().map_or_else(String::new, |core| {
+            let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
+        });
+        let messages = if open > 0 { format!("; {open} messages have not ended") } else { String::new() };
+        match self.ended {
+            None => "the run goes on".into(),
+            Some(Ended::Complete) => format!("all packets are done{messages}"),
+            Some(Ended::Limit) => {
+                let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
+                format!("the limit of {limit} is reached; {unfinished} packets are unfinished{place}{messages}")
+            }
+            Some(Ended::Stalled) => {
+                let limit = experiment.stall_limit;
+                let what = match self.is_quiet {
+                    true => "nothing can come of them any more".into(),
+                    false => format!("nothing has come of them for {limit}"),
+                };
+                format!("{unfinished} packets are unfinished and {what}{place}{messages}")
+            }
+            Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
+        }
+    }
+}

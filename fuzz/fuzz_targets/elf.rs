@@ -1,0 +1,26 @@
+//! Any bytes as an ELF file: what is taken can be loaded, searched and run for a while.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use spinet::elf::Elf;
+use spinet::exec::{Host, Limits, Machine};
+use spinet::{lines, nics, program};
+use std::path::Path;
+
+fuzz_target!(|data: &[u8]| {
+    let elf = match Elf::parse("fuzz.elf".into(), data.to_vec()) {
+        Ok(elf) => elf,
+        Err(error) => return drop(error.to_string()),
+    };
+    let params = nics::load("pspin", &[], Path::new(".")).expect("the preset is good");
+    if let Ok(loaded) = program::load(&elf, &params) {
+        assert!(loaded.image.program.len() <= params.l2.program_bytes as usize);
+    }
+    let _ = program::find_handlers(&elf, &params, None, [None; 3]);
+    let _ = (elf.place(elf.entry), lines::line_of(&elf, elf.entry));
+    if let Ok(mut machine) = Machine::new(elf, Host::LinuxUser) {
+        let outcome = machine.run(Limits { instructions: 1000, cycles: 100_000 });
+        assert!(outcome.instructions <= 1000);
+        let _ = machine.signature();
+    }
+});

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents are true: links lead somewhere, commands exist, generated pages are those of the code."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from spinet import toolchain
+from spinet.cli import cli
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not {"target", ".venv", "node_modules", "build", ".pytest_cache"} & set(path.relative_to(ROOT).parts)
+    and (ROOT / "python" / "spinet" / "sdk") not in path.parents
+)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_generated_pages_are_those_of_the_code() -> None:
+    pages = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
+    for path, text in pages.items():
+        assert (ROOT / path).read_text() == text, f"{path} is old: run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if not re.match(r"https?://|mailto:", target):
+            assert (page.parent / target).exists(), f"{name_of(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_make_targets_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), f"{name_of(page)} names make {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_and_their_options_exist(page: Path) -> None:
+    for line in commands_in(page.read_text()):
+        words = shlex.split(line, comments=True)
+        command: click.Command = cli
+        rest = words[1:]
+        while isinstance(command, click.Group) and rest:
+            inner = command.get_command(click.Context(command), rest[0])
+            if inner is None:
+                break
+            command, rest = inner, rest[1:]
+        assert command is not cli or rest[0].startswith("-"), f"{name_of(page)}: {line}"
+        known = {name for parameter in command.params for name in parameter.opts}
+        known |= {"-h", "--help"}
+        for word in rest:
+            if re.match(r"--?[A-Za-z]", word) and not word.startswith("-D"):
+                assert word.split("=")[0] in known, f"{name_of(page)}: {line}"
+
+
+def commands_in(text: str) -> list[str]:
+    """Lines of shell blocks that call spinet."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("spinet ")]
+
+
+def test_the_guide_shows_a_handler_that_compiles_without_a_warning(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guides" / "first-handler.md").read_text()
+    (source,) = re.findall(r"```c\n(.*?)```", guide, flags=re.DOTALL)
+    (tmp_path / "shout.c").write_text(source)
+    build = toolchain.build([tmp_path / "shout.c"])
+    assert (build.messages, list(build.handlers)) == ("", ["shout_ph"])
+
+
+def test_the_python_in_the_readme_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers that do what no handler should: a clear event each, and the card works on for the other packets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import spinet
+from spinet import cli, toolchain
+
+import frames
+
+SOURCE = Path("python/tests/handlers/hostile.c")
+HOST = 0x1000_0000_0000_0000
+N, BAD = 24, 5  # packets, and which of them the handler is hostile to
+
+# What is said of the bad packet. All others are sent back, unless the line says how many.
+EXPECTED = """
+store_to_null                  trap: store access fault, 0x00000000, in store_to_null_deed, own line
+load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from_nowhere_deed, own line
+store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
+store_to_other_context         trap: store access fault, 0x1c200000, in store_to_other_context_deed, own line
+misaligned_atomic              done
+jump_to_null                   trap: instruction access fault, 0x00000000, in 0x00000000, no line
+jump_outside                   trap: instruction access fault, 0x1d100000, in 0x1d100000, no line
+jump_into_packet               trap: instruction access fault, 0x10404400, in 0x10404400, no line
+illegal_instruction            trap: illegal instruction, 0x00000000, in illegal_instruction_deed, own line
+machine_csr                    trap: illegal instruction, 0x00000000, in machine_csr_deed, own line
+machine_return                 trap: illegal instruction, 0x00000000, in machine_return_deed, own line
+environment_call               trap: environment call, 0x00000000, in environment_call_deed, own line
+breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
+sleep_for_ever                 stalled in sleep_for_ever_deed, own line, waits for ever
+endless_loop                   limit in endless_loop_deed, own line, runs
+take_a_lock_twice              limit in take_a_lock_twice_deed, pspin.h, waits for memory outside its cluster
+stack_overflow                 limit in deeper, own line, waits for memory outside its cluster
+no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
+dma_from_nowhere               done, 1 copies refused
+dma_to_nowhere                 done, 1 copies refused
+dma_over_the_end_of_memory     done, 1 copies refused
+dma_of_4_gib                   limit in dma_of_4_gib_deed, libaxidma.h, asks for memory; sends 19
+send_from_nowhere              done, 1 commands refused
+send_nothing                   done, 1 commands refused
+send_4_gib                     done, 1 commands refused
+send_a_jumbo                   done, 1 commands refused
+copy_to_host_from_nowhere      done, 1 commands refused
+copy_nothing_to_host           done, 1 commands refused
+copy_4_gib_to_host             done, 1 commands refused
+copy_outside_host_memory       done, 1 commands refused
+write_outside_host_memory      done
+wait_for_what_was_never_asked  done
+unknown_command                done, 1 commands refused
+flood_of_commands              done
+ring_the_doorbell              done; sends 22
+""".strip()
+CASES = dict(line.split(None, 1) for line in EXPECTED.splitlines())
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return toolchain.build([SOURCE]).elf
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    packets = [
+        frames.build(ip=4, protocol=frames.UDP, ports=(1000 + n, 666 if n == BAD else 7), payload=bytes([n]) * 40)
+        for n in range(N)
+    ]
+    return frames.write(tmp_path_factory.mktemp("hostile") / "one_bad.pcap", packets, gap_ns=100)
+
+
+def place(name: str, where: str, line: str | None) -> str:
+    """Function without offset, and whether the line is one of the hostile handler's own."""
+    function = where.split("+")[0]
+    if line is None:
+        return f"{function}, no line"
+    file, number = Path(line.rsplit(":", 1)[0]).name, int(line.rsplit(":", 1)[1])
+    if file != SOURCE.name:
+        return f"{function}, {file}"
+    above = "\n".join(SOURCE.read_text().splitlines()[:number])
+    enclosing = re.findall(r"^(?:HOSTILE\(|static .*?uint32_t )(\w+)", above, re.MULTILINE)[-1]
+    return f"{function}, {'own line' if enclosing in (name, 'deeper') else f'line of {enclosing}'}"
+
+
+def describe(name: str, result: spinet.Result) -> str:
+    """What came of the bad packet, in a line."""
+    summary = result.summary
+    ended, output = summary["ended"], summary["output"]
+    if ended["cores"]:
+        (core,) = ended["cores"]
+        said = f"{ended['reason']} in {place(name, core['place'], core['line'])}, {core['waiting_for'].split(':')[0]}"
+        assert core["place"] in ended["text"] and (core["line"] is None or core["line"] in ended["text"])
+        assert core["frame"] == BAD
+    elif summary["traps"]:
+        (trap,) = summary["traps"]
+        first = trap["first"]
+        assert (trap["count"], first["frame"], first["stage"]) == (1, BAD, "payload")
+        value = "its address" if trap["cause"] == "breakpoint" and first["value"] == first["pc"] else first["value"]
+        said = f"trap: {trap['cause']}, {value}, in {place(name, first['place'], first['line'])}"
+    else:
+        said = "done" if result.complete else ended["reason"]
+    for what in ("command", "copy"):
+        count = output[f"{what}_faults"]
+        if count and result.complete:
+            said += f", {count} {'commands' if what == 'command' else 'copies'} refused"
+    if len(result.sent) != N - 1:
+        said += f"; sends {len(result.sent)}"
+    return said
+
+
+def test_the_table_names_all_hostile_handlers() -> None:
+    assert re.findall(r"^HOSTILE\((\w+)\)", SOURCE.read_text(), re.MULTILINE) == list(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_bad_packet(name: str, program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler=name, traffic=capture, limit="100 us")
+    assert describe(name, result) == CASES[name]
+    # Nothing but what the handlers were asked to send leaves the card, and each packet at most once.
+    good = {packet for number, packet in enumerate(frames.of(capture)) if number != BAD}
+    sent = [packet.data for packet in result.sent]
+    assert set(sent) <= good and len(set(sent)) == len(sent)
+
+
+@pytest.mark.parametrize("name", [name for name, said in CASES.items() if said.startswith(("trap", "done"))])
+def test_nothing_but_bad_packets_on_all_cores(name: str, program: Path, tmp_path: Path) -> None:
+    bad = frames.build(ip=4, protocol=frames.UDP, ports=(1, 666), payload=bytes(40))
+    many = frames.write(tmp_path / "all_bad.pcap", [bad] * 100)
+    result = spinet.run(program=program, handler=name, traffic=many, pacing="asap", limit="1 ms")
+    counts = result.summary["packets"]
+    assert result.complete and counts["done"] == 100
+    if CASES[name].startswith("trap"):
+        assert sum(trap["count"] for trap in result.summary["traps"]) == counts["trapped"] == 100
+
+
+def test_a_flood_of_commands_arrives_complete(program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler="flood_of_commands", traffic=capture)
+    assert result.host_memory(HOST, 500 * 8) == b"".join(n.to_bytes(8, "little") for n in range(1, 501))
+
+
+def test_cores_that_all_loop_end_at_the_limit(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = frames.build(ip=4, protocol=frames.UDP, ports=(1, 666), payload=bytes(40))
+    many = frames.write(tmp_path / "all_bad.pcap", [bad] * 1000)
+    command = ["run", str(program), "--handler", "endless_loop", "--traffic", str(many), "--pace", "asap"]
+    assert cli.main([*command, "--limit", "50 us"]) == 2
+    said = capsys.readouterr()
+    assert re.search(r"the limit of 50 us is reached; .* endless_loop_deed.*hostile\.c:\d+", said.err)
+    assert said.out.count("endless_loop_deed") >= 32
+
+
+def test_a_message_without_end_is_said_to_be_open(program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler="flood_of_commands", traffic=capture, message="all count 1000")
+    assert result.complete
+    assert result.summary["ended"]["open_messages"] == 1
+    assert "1 messages have not ended" in result.summary["ended"]["text"]
+
+
+def test_another_context_is_out_of_reach(program: Path, capture: Path, tmp_path: Path) -> None:
+    experiment = tmp_path / "two.toml"
+    experiment.write_text(
+        f'program = "{program}"\ntraffic = "{capture}"\n'
+        '[[context]]\nhandler = "store_to_other_context"\nmatch = "udp.dst_port == 666"\n'
+        "handler_memory = { addr = 0x1C300000, size = 0x100000 }\n"
+        '[[context]]\nhandler = "endless_loop"\n'
+        "handler_memory = { addr = 0x1C200000, size = 0x100000 }\n"
+    )
+    result = spinet.run(experiment=experiment)
+    assert result.complete and len(result.sent) == N - 1
+    (trap,) = result.summary["traps"]
+    assert (trap["cause"], trap["first"]["context"], trap["first"]["value"]) == (
+        "store access fault",
+        "store_to_other_context",
+        "0x1c200000",
+    )

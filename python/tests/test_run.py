@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs from Python and from the command line: what comes back, what is written, what is not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import spinet
+import spinet.cli
+from spinet import _core, _pcapng, output
+
+PING_PONG = "sdk/examples/ping_pong.c"
+DNS = "captures/dns.pcap"
+
+
+@pytest.fixture(scope="module")
+def result() -> spinet.Result:
+    """Real packets, sent back."""
+    return spinet.run(program=PING_PONG, traffic=DNS, match="udp.dst_port == 53")
+
+
+def test_every_query_is_sent_back_with_ports_turned_round(result: spinet.Result) -> None:
+    assert result.complete
+    assert len(result.sent) == result.summary["packets"]["matched"] == 9
+    for packet in result.sent:
+        ports_at = 54 if packet.data[12:14] == b"\x86\xdd" else 34
+        assert packet.data[ports_at : ports_at + 2] == (53).to_bytes(2, "big")
+
+
+def test_packets_leave_in_order_of_time(result: spinet.Result) -> None:
+    times = [packet.time_ns for packet in result.sent]
+    assert times == sorted(times)
+    assert times[-1] <= result.summary["time"]["simulated_ns"]
+
+
+def test_the_table_has_a_row_for_every_packet(result: spinet.Result) -> None:
+    names = [name for name, *_ in _core.packet_columns()]
+    assert result.packets.column_names == names
+    assert result.packets.num_rows == result.summary["packets"]["in"] == 18
+    assert {column.shape for column in result.columns.values()} == {(18,)}
+
+
+def test_what_never_happened_is_null_in_arrow_and_minus_one_in_numpy(result: spinet.Result) -> None:
+    signed = [name for name, dtype, _meaning, names in _core.packet_columns() if dtype[1] == "i" and not names]
+    assert signed
+    for name in signed:
+        nulls = result.packets[name].is_null().to_numpy()
+        assert np.array_equal(nulls, result.columns[name] < 0), name
+
+
+def test_equal_inputs_give_equal_digests_and_others_do_not(result: spinet.Result) -> None:
+    again = spinet.run(program=PING_PONG, traffic=DNS, match="udp.dst_port == 53")
+    other = spinet.run(program=PING_PONG, traffic=DNS, match="udp.src_port == 53")
+    assert again.digest == result.digest
+    assert other.digest != result.digest
+
+
+def test_host_memory_has_what_a_handler_wrote(tmp_path: Path) -> None:
+    base = 0x2000000000
+    (tmp_path / "e.toml").write_text(
+        f'program = "{Path.cwd() / "sdk/examples/count.c"}"\ntraffic = "udp:size=100,count=40"\n'
+        f'[[context]]\nmessage = "all count 40"\nhost_memory = {{ addr = {base:#x}, size = 4096 }}\n'
+    )
+    result = spinet.run(experiment=tmp_path / "e.toml")
+    assert int.from_bytes(result.host_memory(base, 8), "little") == 4000 << 32 | 40
+    assert result.host_memory(base + 8, 4) == b"\0\0\0\0"
+
+
+def test_saving_and_the_command_write_the_same(result: spinet.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "saved")
+    command = ["run", PING_PONG, "--traffic", DNS, "--match", "udp.dst_port == 53", "-o", str(tmp_path / "written")]
+    assert spinet.cli.main(command) == 0
+    saved, written = tmp_path / "saved", tmp_path / "written"
+    assert files(saved) == files(written)
+    for name in (output.SENT, "host/index.json", output.EXPERIMENT):
+        assert (saved / name).read_bytes() == (written / name).read_bytes(), name
+    assert pq.read_table(saved / output.PACKETS).equals(pq.read_table(written / output.PACKETS))
+    assert pq.read_table(saved / output.PACKETS).equals(result.packets)
+    summaries = [json.loads((folder / output.SUMMARY).read_text()) for folder in (saved, written)]
+    assert [summary.pop("wall") is not None for summary in summaries] == [True, True]
+    assert summaries[0] == summaries[1]
+
+
+def test_a_written_experiment_runs_again(result: spinet.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "first")
+    again = spinet.run(experiment=tmp_path / "first" / output.EXPERIMENT)
+    assert again.digest == result.digest
+
+
+def test_an_experiment_file_says_the_same_as_keywords(result: spinet.Result, tmp_path: Path) -> None:
+    root = Path.cwd()
+    (tmp_path / "e.toml").write_text(
+        f'program = "{root / PING_PONG}"\ntraffic = "{root / DNS}"\n[[context]]\nmatch = "udp.dst_port == 53"\n'
+    )
+    assert spinet.run(experiment=tmp_path / "e.toml").digest == result.digest
+
+
+def test_changes_reach_an_experiment_file(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(f'program = "{Path.cwd() / PING_PONG}"\ntraffic = "udp:count=50"\n[[context]]\n')
+    changed = spinet.run(experiment=file, set=["n_clusters=1", "cluster.n_cores=2"], count=7, seed=3)
+    assert changed.summary["hpus"]["count"] == 2
+    assert (changed.summary["packets"]["in"], changed.summary["seed"]) == (7, 3)
+
+
+def test_what_a_handler_prints_is_kept(tmp_path: Path) -> None:
+    source = tmp_path / "chatty.c"
+    source.write_text(
+        "#include <handler.h>\n#include <stdio.h>\n"
+        '__handler__ void chatty_ph(handler_args_t *args) { printf("%d bytes\\n", (int)args->task->pkt_mem_size); }\n'
+    )
+    console = spinet.run(program=source, traffic="udp:size=80,count=2").console
+    assert [text for *_where, text in console] == ["80 bytes", "80 bytes"]
+
+
+def test_force_replaces_only_what_a_run_wrote(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = ["run", PING_PONG, "--traffic", "udp:count=2", "-o", str(tmp_path / "out")]
+    assert spinet.cli.main(command) == 0
+    before = hashes(tmp_path / "out")
+    assert spinet.cli.main(command) == 2
+    assert hashes(tmp_path / "out") == before
+    assert spinet.cli.main([*command, "--force", "--seed", "9"]) == 0
+    assert json.loads((tmp_path / "out" / output.SUMMARY).read_text())["seed"] == 9
+    assert files(tmp_path) == {"out", *(f"out/{name}" for name in files(tmp_path / "out"))}
+
+
+def test_json_on_stdout_is_json_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["run", PING_PONG, "--traffic", "udp:count=3", "--json"]) == 0
+    captured = capfd.readouterr()
+    assert json.loads(captured.out)["packets"]["in"] == 3
+    assert captured.err == ""
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    traffic = "udp:size=1500,count=100000000"
+    running = start_long_run(tmp_path, traffic)
+    deadline = time.monotonic() + 30
+    while not any(path.stat().st_size for path in tmp_path.glob(".out.*/out.pcapng")):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline, "the run does not get going"
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _out, err = running.communicate(timeout=20)
+    assert (running.returncode, err.strip()) == (130, "stopped; nothing was written")
+    assert list(tmp_path.iterdir()) == []
+
+
+def start_long_run(folder: Path, traffic: str) -> subprocess.Popen[str]:
+    """A run that takes longer than any test waits."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "spinet.cli", "run", str(Path.cwd() / PING_PONG), "--traffic", traffic, "-o", "out"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_out_pcapng_is_what_the_result_holds(result: spinet.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "saved")
+    read = list(_pcapng.packets((tmp_path / "saved" / output.SENT).read_bytes()))
+    assert read == [(packet.time_ns, packet.data) for packet in result.sent]
+
+
+def files(folder: Path) -> set[str]:
+    """Paths of everything in a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """What is in each file of a folder."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
