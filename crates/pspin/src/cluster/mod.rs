@@ -28,7 +28,7 @@ use events::EventUnit;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use l1::L1;
+use l1::{L1, WidePort};
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -235,12 +235,12 @@ impl Cluster {
                 match burst {
                     Burst::Read { tag, addr, size } => {
                         let offset = addr - base;
-                        let (first, last) = self.l1.reserve(now, offset, size);
+                        let (first, last) = self.l1.reserve(WidePort::Nhi, now, offset, size);
                         let data = self.l1.read(offset, size);
                         replies.send_late(BurstReply::Data { tag, data, last: last + 1 }, first - now);
                     }
                     Burst::Write { tag, addr, data } => {
-                        let (_, last) = self.l1.reserve(now, addr - base, data.len() as u32);
+                        let (_, last) = self.l1.reserve(WidePort::Nhi, now, addr - base, data.len() as u32);
                         self.copies.push_back((last, addr - base, data));
                         replies.send_late(BurstReply::Written { tag, decoded: true }, last + 1 - now);
                     }
