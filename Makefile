@@ -97,6 +97,11 @@ fmt: $(VENV)/.deps ## put all Rust and Python into shape
 bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 	@python benches/run.py
 
+.PHONY: fidelity
+fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
+	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
+	echo 'docs/machines/pspin.md is up to date'
+
 .PHONY: bench-micro
 bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
 	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro

@@ -9,7 +9,7 @@ use isa::riscv::Amo;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A target's end of the channels of one initiator: bursts and their replies.
 pub type BurstPort = (Rx<Burst>, Tx<BurstReply>);
@@ -66,12 +66,15 @@ mod extra {
     pub const REMOTE_AMO: u64 = 2;
 }
 
-/// Cycles between single accesses to handler memory. Source: RTL measurement of 16 handlers that load one word of it eight
-/// times: their packets take up to 429 cycles; 1 gives 383, 2 gives 449, 3 gives 549. assumed: stores are as slow, the
-/// filter for atomics serving both.
+/// Cycles between single accesses to handler memory. assumed: 2, for loads and stores, the filter for atomics serving both.
+/// Source: RTL measurement of 16 handlers of one cluster that load one word of it eight times: their packets take up to 429
+/// cycles; 2 gives 400, 3 gives 449.
 const HANDLER_INTERVAL: u64 = 2;
 /// Cycles for which an atomic operation keeps handler memory to itself. assumed: a locked read and a locked write.
 const AMO_INTERVAL: u64 = 6;
+/// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
+/// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
+const DMA_READ_PLACE: u64 = 4;
 /// Cycles in which program memory sends a line: two words of 64 bits.
 const LINE_INTERVAL: u64 = 2;
 
@@ -155,6 +158,9 @@ const PACKET: usize = 1;
 pub struct Memories {
     memories: [Memory; 2],
     ports: MemoryPorts,
+    /// For each cluster, when the places that its DMA engine's reads hold become free, and how many there are.
+    dma_reads: Vec<VecDeque<Cycle>>,
+    max_dma_reads: usize,
     /// Handler memory takes the next single access in this cycle.
     handler_free: Cycle,
     program_free: Cycle,
@@ -183,6 +189,8 @@ impl Memories {
         Memories {
             memories,
             ports,
+            dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
+            max_dma_reads: params.cluster.dma_bursts as usize,
             handler_free: 0,
             program_free: 0,
             program_turn: RoundRobinTree::default(),
@@ -220,7 +228,10 @@ impl Memories {
             return;
         }
         let pe = self.pe_candidates(memory, side, now);
-        let dma = burst_candidates(&self.ports.dma, &self.memories[memory], side);
+        let mut dma = burst_candidates(&self.ports.dma, &self.memories[memory], side);
+        if side == READ {
+            dma &= self.clusters_with_place(now);
+        }
         let near = &mut self.memories[memory].near[side];
         match near.turn.take(u64::from(pe != 0) | u64::from(dma != 0) << 1) {
             Some(0) => {
@@ -233,10 +244,25 @@ impl Memories {
                 let cluster = near.dma.take(dma).expect("somebody asks") as usize;
                 let burst = self.ports.dma[cluster].0.take().expect("just seen");
                 let n_beats = self.serve_burst(memory, burst, now, latency::DMA_REPLY, |ports| &ports.dma[cluster].1);
+                if side == READ {
+                    self.dma_reads[cluster].push_back(now + DMA_READ_PLACE + n_beats - 1);
+                }
                 self.memories[memory].near[side].free = now + n_beats;
             }
             None => {}
         }
+    }
+
+    /// Clusters whose DMA engine may have one more read under way.
+    fn clusters_with_place(&mut self, now: Cycle) -> u64 {
+        let mut clusters = 0;
+        for (cluster, places) in self.dma_reads.iter_mut().enumerate() {
+            while places.front().is_some_and(|&free| free <= now) {
+                places.pop_front();
+            }
+            clusters |= u64::from(places.len() < self.max_dma_reads) << cluster;
+        }
+        clusters
     }
 
     /// Serves one side of the port towards NIC and host.

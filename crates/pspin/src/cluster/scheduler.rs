@@ -92,7 +92,8 @@ impl Cluster {
     pub(super) fn may_accept(&self, now: Cycle) -> bool {
         let scheduler = &self.scheduler;
         let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
-        free && self.ports.tasks.is_due(now) && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
+        free && self.ports.tasks.is_due(now)
+            && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
     /// Takes a task for whose packet there is room, and asks for the copy.
