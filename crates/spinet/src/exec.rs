@@ -343,7 +343,9 @@ impl Machine {
             (Verdict::Stopped, ..) => format!("stopped: nothing more can happen, at {place}"),
             _ => "pass".into(),
         };
-        let text = format!("{what}; {instructions} instructions, {cycles} cycles");
+        let has_nobody_to_tell = self.host == Host::Bare && self.tohost.is_none() && verdict != Verdict::Exit;
+        let why = if has_nobody_to_tell { "; it has no symbol `tohost` to write a verdict to" } else { "" };
+        let text = format!("{what}{why}; {instructions} instructions, {cycles} cycles");
         let output = String::from_utf8_lossy(&self.output).into_owned();
         Outcome { verdict, test, exit_code, instructions, cycles, pc, output, text }
     }

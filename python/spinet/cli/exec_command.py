@@ -57,7 +57,6 @@ def command(
         if found["output"]:
             click.echo(found["output"], nl=not found["output"].endswith("\n"))
         click.echo(found["text"])
-        click.echo(f"{found['instructions']:,} instructions, {found['cycles']:,} cycles")
     if found["verdict"] == "limit":
         errors.complain(f"the program did not end; it is at {found['pc']:#010x}")
         return errors.UNFINISHED

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine mode: control registers and traps. s1 counts traps; s2, s3 and s4 hold mcause, mepc and mtval of the last. */
+#include "machine.h"
+BEGIN(MPP)
+    TEST(2, a0, 3, csrwi mscratch, 3; csrr a0, mscratch)
+    TEST(3, a0, 3, csrrci a0, mscratch, 1)
+    TEST(4, a0, 2, csrrsi a0, mscratch, 4)
+    TEST(5, a0, 6, li a1, 0xbad1dea; csrrw a0, mscratch, a1)
+    TEST(6, a0, 0xbad1dea, li a1, 0x1dea; csrrc a0, mscratch, a1)
+    TEST(7, a0, 0xbad0000, csrr a0, mscratch)
+    /* misa: 32 bits; A, C, I, M and U, and no S. Writing it does not trap. */
+    TEST(8, a0, 0x40101105, csrr a0, misa; li a1, 0x40141105; and a0, a0, a1)
+    TEST(9, s1, 0, csrwi misa, 0; csrr a0, mvendorid; csrr a0, marchid; csrr a0, mimpid; csrr a0, mcycle; csrr a0, minstret)
+    /* Supervisor mode is not there, so MPP does not hold its number. */
+    TEST(10, a0, 0, li a1, MPP; csrc mstatus, a1; li a1, 0x800; csrs mstatus, a1; csrr a0, mstatus; li a1, MPP; and a0, a0, a1; xori a0, a0, 0x7ff; addi a0, a0, 1; seqz a0, a0)
+    TEST(11, a0, 3, csrr a1, minstret; nop; nop; csrr a0, minstret; sub a0, a0, a1)
+    TEST(12, a0, 1, rdcycle a1; rdcycle a0; sltu a0, a1, a0)
+    /* Traps. */
+    TEST(20, s2, 2, .word 0)
+    TEST(21, s4, 0, li s4, 1; .word 0)
+    TEST(22, s2, 2, li s2, 0; .word 0x02051513)                 /* slli by 32 */
+    TEST(23, s2, 2, li s2, 0; csrr a0, 0x5c0)                   /* no such register */
+    TEST(24, s2, 2, li s2, 0; csrwi cycle, 0)                   /* may only be read */
+    TEST(25, s2, 3, li s2, 0; ebreak)
+    TEST(26, s3, 0, la a1, 1f; 1: ebreak; sub s3, s3, a1)
+    TEST(27, s2, 5, li s2, 0; li a1, 0x100; lw a0, 0(a1))       /* nothing is there */
+    TEST(28, s4, 0x104, li a1, 0x100; lw a0, 4(a1))
+    TEST(29, s2, 7, li s2, 0; li a1, 0x100; sw a0, 0(a1))
+    TEST(30, s2, 1, li s2, 0; li a1, 0x100; jalr a1)
+    TEST(31, s3, 0x100, li a1, 0x100; jalr a1)
+    TEST(32, s1, 12, nop)
+    /* Misaligned accesses are done, or trap as misaligned (4, 6). */
+    TEST(33, a0, 0x05040302, la a1, bytes; lw a0, 1(a1))
+    /* In user mode the registers of machine mode are out of reach. */
+    TEST(40, s2, 2, li a1, MPP; csrc mstatus, a1; la a1, 1f; csrw mepc, a1; mret; 1: li s2, 0; csrr a0, mscratch)
+    TEST(41, s2, 2, li s2, 0; mret)
+    TEST(42, s2, 2, li s2, 0; csrw mscratch, zero)
+    PASS
+    FAIL
+
+/* Goes on behind the instruction, or to where the jump came from if there was none. */
+    .balign 4
+on_trap:
+    addi s1, s1, 1
+    csrr s2, mcause
+    csrr s3, mepc
+    csrr s4, mtval
+    mv t5, ra
+    li t6, 1
+    beq s2, t6, 1f
+    mv t5, s3
+    lhu t6, 0(t5)
+    andi t6, t6, 3
+    addi t6, t6, -3
+    snez t6, t6         /* 1 if it is compressed */
+    slli t6, t6, 1
+    addi t5, t5, 4
+    sub t5, t5, t6
+    lw t6, 0(s3)
+    bnez t6, 1f
+    addi t5, t5, 2      /* the zero word is two illegal halves */
+1:  csrw mepc, t5
+    mret
+DATA
+bytes: .byte 1, 2, 3, 4, 5, 6, 7, 8
+END
