@@ -236,6 +236,7 @@ impl Core {
         self.log = Some(log);
     }
 
+    #[inline(never)]
     fn run_loop<L: Lines, const WATCH: bool>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
             let pc = self.pc;

@@ -78,7 +78,7 @@ pub struct CoreState {
 }
 
 /// Cycles that a core may run ahead where nothing else bounds it.
-const MOST_RUN_AHEAD: u64 = 64;
+const MOST_RUN_AHEAD: u64 = 24;
 
 /// Totals of a cluster.
 #[derive(Default)]
@@ -101,8 +101,10 @@ struct Totals {
 pub struct Cluster {
     id: u32,
     program: Rc<Program>,
-    /// Cycles that a core may run ahead of the others when no line is coming.
+    /// Cycles that a core may run ahead of the others now, and when no line is coming; whether all lines fit.
     run_ahead: u64,
+    most_run_ahead: u64,
+    lines_fit: bool,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
@@ -153,11 +155,13 @@ impl Cluster {
         // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
         // a miss of this cycle could bring one.
         let fits = program.used_bytes() <= cluster.icache.bytes as usize;
-        let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
+        let run_ahead = if fits { MOST_RUN_AHEAD } else { MOST_RUN_AHEAD.min(cluster.icache.miss_cycles.into()) };
         Cluster {
             id,
             program,
             run_ahead,
+            most_run_ahead: run_ahead,
+            lines_fit: fits,
             ports,
             pe: links.pe,
             lines: links.lines,
@@ -316,6 +320,9 @@ impl Cluster {
 
     /// When to tick next.
     fn next(&self, now: Cycle) -> Activity {
+        if self.ready.is_due_next(now) {
+            return Activity::Busy;
+        }
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
