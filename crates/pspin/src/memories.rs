@@ -66,10 +66,10 @@ mod extra {
     pub const REMOTE_AMO: u64 = 2;
 }
 
-/// Cycles between single accesses to handler memory. assumed: 2, for loads and stores, the filter for atomics serving both.
-/// Source: RTL measurement of 16 handlers of one cluster that load one word of it eight times: their packets take up to 429
-/// cycles; 2 gives 400, 3 gives 449.
-const HANDLER_INTERVAL: u64 = 2;
+/// Cycles for which a single access to handler memory keeps a place in the filter for atomic operations, which has
+/// [`crate::params::L2Params::atomics_depth`] for reads and as many for writes. assumed: 11, by which handlers that load
+/// one word eight times, 8 at a time, take as long as measured on the RTL (180 to 208 cycles); writes as reads.
+const FILTER_PLACE: u64 = 11;
 /// Cycles for which an atomic operation keeps handler memory to itself. assumed: a locked read and a locked write.
 const AMO_INTERVAL: u64 = 6;
 /// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
@@ -153,15 +153,18 @@ const PACKET: usize = 1;
 ///
 /// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts whole and in turn.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`.
-/// Differs: banks are not told apart, so two ports never meet in one; an atomic operation on handler memory returns the
-///          old value (the RTL returns 1); one on packet memory only reads.
+/// Differs: bursts take no places in the filter for atomics; banks are not told apart, so two ports never meet in one; an
+///          atomic operation on handler memory returns the old value (the RTL returns 1); one on packet memory only reads.
 pub struct Memories {
     memories: [Memory; 2],
     ports: MemoryPorts,
     /// For each cluster, when the places that its DMA engine's reads hold become free, and how many there are.
     dma_reads: Vec<VecDeque<Cycle>>,
     max_dma_reads: usize,
-    /// Handler memory takes the next single access in this cycle.
+    /// When the places in the filter for atomics become free, for reads and writes, and how many there are.
+    filter: [VecDeque<Cycle>; 2],
+    filter_depth: usize,
+    /// When the last atomic operation on handler memory is over.
     handler_free: Cycle,
     program_free: Cycle,
     program_turn: RoundRobinTree,
@@ -191,6 +194,8 @@ impl Memories {
             ports,
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
+            filter: Default::default(),
+            filter_depth: params.l2.atomics_depth as usize,
             handler_free: 0,
             program_free: 0,
             program_turn: RoundRobinTree::default(),
@@ -210,8 +215,12 @@ impl Memories {
 
     /// Clusters whose next single access goes to this side of this memory and may be served now.
     fn pe_candidates(&self, memory: usize, side: usize, now: Cycle) -> u64 {
-        if memory == HANDLER && now < self.handler_free {
-            return 0;
+        if memory == HANDLER {
+            // Places are taken and freed in order.
+            let taken = self.filter[side].iter().rev().take_while(|&&free| free > now).count();
+            if now < self.handler_free || taken == self.filter_depth {
+                return 0;
+            }
         }
         let wants = |(requests, _): &(Rx<PeRequest>, Tx<PeReply>)| {
             requests.peek().is_some_and(|request| {
@@ -343,7 +352,14 @@ impl Memories {
             }
         };
         if memory == HANDLER {
-            self.handler_free = now + if matches!(op, PeOp::Amo { .. }) { AMO_INTERVAL } else { HANDLER_INTERVAL };
+            if matches!(op, PeOp::Amo { .. }) {
+                self.handler_free = now + AMO_INTERVAL;
+            }
+            let places = &mut self.filter[usize::from(matches!(op, PeOp::Store { .. }))];
+            if places.len() == self.filter_depth {
+                places.pop_front();
+            }
+            places.push_back(now + FILTER_PLACE);
         }
         self.reply_later(now + extra, cluster, PeReply { core, value });
     }

@@ -48,11 +48,6 @@ pub const MISSES: &[(&str, &str)] = &[
     ("32 AMO × 16: handler avg", "As above."),
     ("32 AMO × 16: handler min", "As above."),
     ("32 AMO × 16: handler max", "As above."),
-    (
-        "8 loads × 16: handler avg",
-        "How often L2 handler memory serves single accesses is not known: once in two cycles gives 186, once in three 204.",
-    ),
-    ("8 loads × 16: handler max", "As above."),
 ];
 
 struct Table(Vec<Row>);
