@@ -1,9 +1,9 @@
 //! The cores of a cluster, and when each has something to do.
 
+use super::Cluster;
 use super::access::DmaRegisters;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
-use super::Cluster;
 use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
