@@ -357,7 +357,7 @@ impl Core {
     #[inline(always)]
     fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let Some(mut left) = horizon.checked_sub(self.time + timing::BRANCH_TAKEN) else { return None };
+        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
         let (slots, mut at) = (program.slots(), program.position(self.pc));
         let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
         let mut stop = None;
