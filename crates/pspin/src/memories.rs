@@ -34,7 +34,7 @@ pub struct MemoryPorts {
 pub mod latency {
     /// From the cluster to the SRAM, for single accesses.
     pub const PE_REQUEST: u64 = 9;
-    /// From the SRAM back to the cluster, at the least; what takes longer stands in [`super::extra`].
+    /// From the SRAM back to the cluster, at the least; what takes longer stands in `extra` below.
     pub const PE_REPLY: u64 = 7;
     /// From the DMA engine to the SRAM.
     pub const DMA_REQUEST: u64 = 2;
