@@ -170,7 +170,7 @@ FIGURES = (
         key="pspin_half_idle_cycles_per_s",
         what="simulated cycles, half of the HPUs busy",
         unit="1/s",
-        measure=lambda _: cycles_per_s("5.2Mpps", 10000, (45, 55)),
+        measure=lambda _: cycles_per_s("3.6Mpps", 10000, (45, 55)),
     ),
     Figure(
         key="ping_pong_64_packets_per_s",
