@@ -33,7 +33,7 @@ demo: $(VENV)/.native ## run real packets through C handlers and show what happe
 	@echo 'Look at  $(DEMO)/ping_pong/out.pcapng       what the NIC sent (tcpdump -r, Wireshark)'
 	@echo '         $(DEMO)/ping_pong/packets.parquet  one row a packet: when it passed each stage, where it ran, what it cost'
 	@echo '         $(DEMO)/filter/host/               what the handlers wrote to host memory'
-	@echo '         sdk/examples/ping_pong.c          the handler; docs/guides/first-handler.md tells how to write your own'
+	@echo '         sdk/examples/ping_pong.c              the handler; docs/guides/first-handler.md tells how to write your own'
 
 .PHONY: setup
 setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
@@ -76,7 +76,7 @@ lint-tidy:
 docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
 	@python docs/generate.py
 docs-rust: $(VENV)/.deps
-	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked
 
 .PHONY: fuzz
 fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
@@ -96,6 +96,15 @@ fmt: $(VENV)/.deps ## put all Rust and Python into shape
 .PHONY: bench
 bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 	@python benches/run.py
+
+.PHONY: fidelity
+fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
+	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
+	echo 'docs/machines/pspin.md is up to date'
+
+.PHONY: bench-micro
+bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
+	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro
 
 ##@ Housekeeping
 

@@ -214,7 +214,7 @@ def collect(prepared: Experiment, *, build: Build | None) -> Result:
     console: list[tuple[int, int, int, str]] = []
     with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
         sent = Path(scratch) / output.SENT
-        native = _start(prepared, build=build, out_pcapng=sent, packets=True)
+        native = start(prepared, build=build, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
         return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
 
@@ -233,7 +233,7 @@ def stream(
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = _start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        native = start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -241,7 +241,8 @@ def stream(
     return summary
 
 
-def _start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+    """Build the simulated card, ready for its first packet."""
     try:
         return _core.Run(
             prepared.text(),

@@ -68,7 +68,7 @@ def test_slices_of_any_length_give_the_same_run() -> None:
             handler=None,
             overrides={},
         )
-        native = api._start(prepared, build=build, out_pcapng=None, packets=slice_ms == 1)
+        native = api.start(prepared, build=build, out_pcapng=None, packets=slice_ms == 1)
         while not native.advance(slice_ms)["done"]:
             native.take_packets()
         digests.add(json.loads(native.summary())["digest"])

@@ -151,6 +151,12 @@ impl<T> Rx<T> {
         first != Cycle::MAX && first <= self.0.receiver().now()
     }
 
+    /// The same for a receiver that knows its cycle: the cheapest way to ask, once for every port at every edge.
+    #[inline]
+    pub fn is_due(&self, now: Cycle) -> bool {
+        self.0.first.get() <= now
+    }
+
     /// A look at the item that [`Rx::take`] would give.
     #[inline]
     pub fn peek(&self) -> Option<Ref<'_, T>> {

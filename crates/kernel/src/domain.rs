@@ -16,12 +16,15 @@ pub(crate) struct Domain {
 #[derive(Clone)]
 struct Sleeper {
     /// The edge of its last tick.
-    ticked: Option<Cycle>,
+    ticked: Cycle,
     /// The edge for which a port woke it last; saves a second entry for the same edge.
-    woken: Option<Cycle>,
+    woken: Cycle,
     /// The edge for which it asked itself.
-    timer: Option<Cycle>,
+    timer: Cycle,
 }
+
+/// No edge.
+const NEVER: Cycle = Cycle::MAX;
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
@@ -30,7 +33,7 @@ impl Domain {
 
     /// Makes place for this many components.
     pub fn expect(&self, n: usize) {
-        *self.sleepers.borrow_mut() = vec![Sleeper { ticked: None, woken: None, timer: None }; n];
+        *self.sleepers.borrow_mut() = vec![Sleeper { ticked: NEVER, woken: NEVER, timer: NEVER }; n];
     }
 
     /// The first edge that some component wants.
@@ -41,18 +44,19 @@ impl Domain {
     /// A port of the component changes at `cycle`.
     pub fn wake(&self, index: u32, cycle: Cycle) {
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
-        if sleeper.woken != Some(cycle) {
-            sleeper.woken = Some(cycle);
+        if sleeper.woken != cycle {
+            sleeper.woken = cycle;
             self.wheel.borrow_mut().insert(cycle, index << 1);
         }
     }
 
     /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
     pub fn set_timer(&self, index: u32, cycle: Option<Cycle>) {
+        let cycle = cycle.unwrap_or(NEVER);
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
         if sleeper.timer != cycle {
             sleeper.timer = cycle;
-            if let Some(cycle) = cycle {
+            if cycle != NEVER {
                 self.wheel.borrow_mut().insert(cycle, index << 1 | 1);
             }
         }
@@ -62,15 +66,18 @@ impl Domain {
     pub fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
         self.wheel.borrow_mut().take(cycle, due);
         let mut sleepers = self.sleepers.borrow_mut();
-        due.retain_mut(|entry| {
-            let sleeper = &mut sleepers[(*entry >> 1) as usize];
-            let stale = *entry & 1 == 1 && sleeper.timer != Some(cycle);
-            let live = !stale && sleeper.ticked != Some(cycle);
-            if live {
-                sleeper.ticked = Some(cycle);
+        let mut kept = 0;
+        for position in 0..due.len() {
+            let (index, from_timer) = (due[position] >> 1, due[position] & 1 == 1);
+            let sleeper = &mut sleepers[index as usize];
+            // A timer's entry is stale if the component has asked for another edge since.
+            if (from_timer && sleeper.timer != cycle) || sleeper.ticked == cycle {
+                continue;
             }
-            *entry >>= 1;
-            live
-        });
+            sleeper.ticked = cycle;
+            due[kept] = index;
+            kept += 1;
+        }
+        due.truncate(kept);
     }
 }

@@ -9,7 +9,7 @@ use isa::riscv::Amo;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A target's end of the channels of one initiator: bursts and their replies.
 pub type BurstPort = (Rx<Burst>, Tx<BurstReply>);
@@ -66,12 +66,15 @@ mod extra {
     pub const REMOTE_AMO: u64 = 2;
 }
 
-/// Cycles between single accesses to handler memory. Source: RTL measurement of 16 handlers that load one word of it eight
-/// times: their packets take up to 429 cycles; 1 gives 383, 2 gives 449, 3 gives 549. assumed: stores are as slow, the
-/// filter for atomics serving both.
-const HANDLER_INTERVAL: u64 = 2;
+/// Cycles for which a single access to handler memory keeps a place in the filter for atomic operations, which has
+/// [`crate::params::L2Params::atomics_depth`] for reads and as many for writes. assumed: 11, by which handlers that load
+/// one word eight times, 8 at a time, take as long as measured on the RTL (180 to 208 cycles); writes as reads.
+const FILTER_PLACE: u64 = 11;
 /// Cycles for which an atomic operation keeps handler memory to itself. assumed: a locked read and a locked write.
 const AMO_INTERVAL: u64 = 6;
+/// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
+/// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
+const DMA_READ_PLACE: u64 = 4;
 /// Cycles in which program memory sends a line: two words of 64 bits.
 const LINE_INTERVAL: u64 = 2;
 
@@ -150,12 +153,18 @@ const PACKET: usize = 1;
 ///
 /// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts whole and in turn.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`.
-/// Differs: banks are not told apart, so two ports never meet in one; an atomic operation on handler memory returns the
-///          old value (the RTL returns 1); one on packet memory only reads.
+/// Differs: bursts take no places in the filter for atomics; banks are not told apart, so two ports never meet in one; an
+///          atomic operation on handler memory returns the old value (the RTL returns 1); one on packet memory only reads.
 pub struct Memories {
     memories: [Memory; 2],
     ports: MemoryPorts,
-    /// Handler memory takes the next single access in this cycle.
+    /// For each cluster, when the places that its DMA engine's reads hold become free, and how many there are.
+    dma_reads: Vec<VecDeque<Cycle>>,
+    max_dma_reads: usize,
+    /// When the places in the filter for atomics become free, for reads and writes, and how many there are.
+    filter: [VecDeque<Cycle>; 2],
+    filter_depth: usize,
+    /// When the last atomic operation on handler memory is over.
     handler_free: Cycle,
     program_free: Cycle,
     program_turn: RoundRobinTree,
@@ -183,6 +192,10 @@ impl Memories {
         Memories {
             memories,
             ports,
+            dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
+            max_dma_reads: params.cluster.dma_bursts as usize,
+            filter: Default::default(),
+            filter_depth: params.l2.atomics_depth as usize,
             handler_free: 0,
             program_free: 0,
             program_turn: RoundRobinTree::default(),
@@ -202,8 +215,12 @@ impl Memories {
 
     /// Clusters whose next single access goes to this side of this memory and may be served now.
     fn pe_candidates(&self, memory: usize, side: usize, now: Cycle) -> u64 {
-        if memory == HANDLER && now < self.handler_free {
-            return 0;
+        if memory == HANDLER {
+            // Places are taken and freed in order.
+            let taken = self.filter[side].iter().rev().take_while(|&&free| free > now).count();
+            if now < self.handler_free || taken == self.filter_depth {
+                return 0;
+            }
         }
         let wants = |(requests, _): &(Rx<PeRequest>, Tx<PeReply>)| {
             requests.peek().is_some_and(|request| {
@@ -220,7 +237,10 @@ impl Memories {
             return;
         }
         let pe = self.pe_candidates(memory, side, now);
-        let dma = burst_candidates(&self.ports.dma, &self.memories[memory], side);
+        let mut dma = burst_candidates(&self.ports.dma, &self.memories[memory], side);
+        if side == READ {
+            dma &= self.clusters_with_place(now);
+        }
         let near = &mut self.memories[memory].near[side];
         match near.turn.take(u64::from(pe != 0) | u64::from(dma != 0) << 1) {
             Some(0) => {
@@ -233,10 +253,25 @@ impl Memories {
                 let cluster = near.dma.take(dma).expect("somebody asks") as usize;
                 let burst = self.ports.dma[cluster].0.take().expect("just seen");
                 let n_beats = self.serve_burst(memory, burst, now, latency::DMA_REPLY, |ports| &ports.dma[cluster].1);
+                if side == READ {
+                    self.dma_reads[cluster].push_back(now + DMA_READ_PLACE + n_beats - 1);
+                }
                 self.memories[memory].near[side].free = now + n_beats;
             }
             None => {}
         }
+    }
+
+    /// Clusters whose DMA engine may have one more read under way.
+    fn clusters_with_place(&mut self, now: Cycle) -> u64 {
+        let mut clusters = 0;
+        for (cluster, places) in self.dma_reads.iter_mut().enumerate() {
+            while places.front().is_some_and(|&free| free <= now) {
+                places.pop_front();
+            }
+            clusters |= u64::from(places.len() < self.max_dma_reads) << cluster;
+        }
+        clusters
     }
 
     /// Serves one side of the port towards NIC and host.
@@ -317,7 +352,14 @@ impl Memories {
             }
         };
         if memory == HANDLER {
-            self.handler_free = now + if matches!(op, PeOp::Amo { .. }) { AMO_INTERVAL } else { HANDLER_INTERVAL };
+            if matches!(op, PeOp::Amo { .. }) {
+                self.handler_free = now + AMO_INTERVAL;
+            }
+            let places = &mut self.filter[usize::from(matches!(op, PeOp::Store { .. }))];
+            if places.len() == self.filter_depth {
+                places.pop_front();
+            }
+            places.push_back(now + FILTER_PLACE);
         }
         self.reply_later(now + extra, cluster, PeReply { core, value });
     }

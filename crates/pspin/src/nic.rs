@@ -90,7 +90,7 @@ impl Pspin {
         }
         let mut bytes = image.program.clone();
         bytes.resize(allowed as usize, 0);
-        let program = Rc::new(RefCell::new(Program::new(map::PROGRAM_BASE, &bytes)));
+        let program = Rc::new(Program::new(map::PROGRAM_BASE, &bytes));
 
         let mut b = SystemBuilder::new(seed);
         let clock = b.clock(freq);

@@ -46,7 +46,7 @@ pub enum Verdict {
     Exit,
     /// A limit was reached.
     Limit,
-    /// Nothing more can happen: `wfi` without interrupts, or a trap whose handler is not there.
+    /// Nothing more can happen: a loop around `wfi`, or a trap whose handler is not there.
     Stopped,
 }
 
@@ -165,6 +165,7 @@ impl Machine {
     /// Runs to the end or to a limit.
     pub fn run(&mut self, limits: Limits) -> Outcome {
         let mut traps_in_place = 0;
+        let mut waited: Option<(u32, u64)> = None;
         loop {
             let (done, now) = (self.core.instructions(), self.core.time());
             if done >= limits.instructions || now >= limits.cycles {
@@ -218,7 +219,14 @@ impl Machine {
                         return self.outcome(Verdict::Stopped, None, None);
                     }
                 }
-                Stop::Wait => return self.outcome(Verdict::Stopped, None, None),
+                // No interrupt ever comes, and the standard lets `wfi` end without one; a loop around it is the end.
+                Stop::Wait => {
+                    let wait = (self.core.pc(), self.core.instructions());
+                    if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) {
+                        return self.outcome(Verdict::Stopped, None, None);
+                    }
+                    waited = Some(wait);
+                }
                 // Stores reach the program at once; lines are always there.
                 _ => {}
             }

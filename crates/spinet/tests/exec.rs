@@ -157,6 +157,27 @@ fn memory_that_is_not_there_traps() {
 }
 
 #[test]
+fn waiting_ends_without_an_interrupt_but_not_again_and_again() {
+    let wfi = asm("wfi", 0, 0, 0, 0);
+    check(
+        &[wfi, data(), li(A0, 1), sw(A0, 0)],
+        expect![[r#"
+        pass; 4 instructions, 8 cycles
+        01234567
+        89abcdef
+    "#]],
+    );
+    check(
+        &[wfi, asm("jal", 0, 0, 0, -4)],
+        expect![[r#"
+        stopped: nothing more can happen, at _start+0x4; 3 instructions, 12 cycles
+        01234567
+        89abcdef
+    "#]],
+    );
+}
+
+#[test]
 fn limits_end_a_run() {
     let mut endless = machine(&[asm("jal", 0, 0, 0, 0)], &[0; 4], Host::Bare);
     assert_eq!(endless.run(Limits { instructions: 10, cycles: 1000 }).instructions, 10);

@@ -241,8 +241,9 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
 
 def _footer(summary: Mapping[str, Any]) -> str:
     wall = summary["wall"]
-    speed = _scaled(wall["cycles_per_second"], ("", "k", "M", "G"))
-    took = f"computed in {duration(wall['seconds'] * 1e9)}, {speed} cycles/s"
+    took = f"computed in {duration(wall['seconds'] * 1e9)}"
+    if wall["seconds"] > 0.1:  # what is shorter measures the start
+        took += f", {_scaled(wall['cycles_per_second'], ('', 'k', 'M', 'G'))} cycles/s"
     return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 
 
@@ -273,7 +274,7 @@ def _scaled(value: float | None, units: Sequence[str]) -> str:
 
 
 def _gbps(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate:,.2f} Gbit/s"
+    return "-" if rate is None else _scaled(rate * 1e9, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
 
 
 def _count(number: int) -> str:

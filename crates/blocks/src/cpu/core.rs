@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Counted, Csrs, Privilege, Profile};
-use super::program::{Kind, Pace, Place, Program, SINK};
+use super::program::{Kind, Pace, Place, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, Op, System, Width, cause, csr, execute};
 use kernel::Cycle;
@@ -236,6 +236,7 @@ impl Core {
         self.log = Some(log);
     }
 
+    #[inline(never)]
     fn run_loop<L: Lines, const WATCH: bool>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
             let pc = self.pc;
@@ -355,53 +356,64 @@ impl Core {
     /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
     #[inline(always)]
     fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
-        let (slots, mut index) = program.slots_at(self.pc);
-        let (mut pc, mut time, mut n, mut last_rd) = (self.pc, self.time, 0, self.last_rd);
+        // Whatever comes next, its time must be within the horizon when it starts.
+        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        let (slots, mut at) = (program.slots(), program.position(self.pc));
+        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
         let mut stop = None;
-        while time + timing::BRANCH_TAKEN < horizon {
-            let Some(slot) = slots.get(index) else { break };
-            let next = pc.wrapping_add(u32::from(slot.inst.len));
-            match slot.pace {
-                Pace::Straight | Pace::Memory => {}
-                Pace::LineEnd | Pace::MemoryLineEnd if lines.present((pc & !15).wrapping_add(16)) => {}
-                Pace::Jump if self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32)) => {
-                    (self.pc, self.next) = (pc, next);
-                }
-                _ => break,
+        while n < left {
+            let Some(slot) = slots.get(at) else { break };
+            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+                break;
             }
             execute(self, &slot.inst);
             if slot.pace == Pace::Straight {
-                (pc, last_rd) = (next, slot.inst.rd);
-                index += usize::from(slot.inst.len / 2);
-                (time, n) = (time + timing::PLAIN, n + 1);
+                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
                 continue;
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = next;
+                    self.next = program.address(at + usize::from(slot.halves));
                     stop = Some(Stop::Access);
                     break;
                 }
-                Pace::Jump => {
-                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    time += if self.jumped { taken } else { timing::PLAIN };
+                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
-                    (pc, last_rd) = (self.next, SINK);
-                    index = program.slots_at(pc).1;
+                    (at, last_rd) = (program.position(self.next), SINK);
+                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    beyond += taken - timing::PLAIN;
+                    left = left.saturating_sub(taken - timing::PLAIN);
                 }
-                _ => {
-                    (pc, last_rd) = (next, slot.inst.rd);
-                    index += usize::from(slot.inst.len / 2);
-                    time += timing::PLAIN;
-                    self.ahead = NO_LINE;
-                }
+                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
             }
             n += 1;
         }
-        self.line = pc >> 4;
-        (self.pc, self.time, self.last_rd) = (pc, time, last_rd);
+        self.pc = program.address(at);
+        self.line = self.pc >> 4;
+        self.last_rd = last_rd;
+        self.time += n * timing::PLAIN + beyond;
         self.instructions += n;
         stop
+    }
+
+    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
+    #[inline(always)]
+    fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
+        match slot.pace {
+            Pace::LineEnd | Pace::MemoryLineEnd => {
+                let there = lines.present((pc & !15).wrapping_add(16));
+                if there {
+                    self.ahead = NO_LINE;
+                }
+                there
+            }
+            Pace::Jump | Pace::JumpLineEnd => {
+                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
+                (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
+                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
+            }
+            Pace::Straight | Pace::Memory | Pace::Careful => false,
+        }
     }
 
     #[inline(always)]

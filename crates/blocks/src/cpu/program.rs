@@ -36,21 +36,25 @@ pub struct Slot {
     pub place: Place,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
+    /// Half words to the next instruction in memory.
+    pub halves: u8,
 }
 
-/// How much a core must look around an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How much a core must look around an instruction, ordered so that one comparison finds what needs no look before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pace {
     /// Not at all: one cycle, and the next instruction follows in the same line.
     Straight,
-    /// The same, but the next instruction needs another line.
-    LineEnd,
-    /// A branch or jump to a constant distance whose target does not straddle lines.
-    Jump,
     /// An access to memory, all else as with [`Pace::Straight`].
     Memory,
-    /// The same at the end of a line.
+    /// As [`Pace::Straight`], but it or the next instruction needs the next line.
+    LineEnd,
+    /// As [`Pace::Memory`], but it or the next instruction needs the next line.
     MemoryLineEnd,
+    /// A branch or jump to a constant distance whose target does not straddle lines.
+    Jump,
+    /// The same, but it or the next instruction needs the next line.
+    JumpLineEnd,
     /// All else.
     Careful,
 }
@@ -87,13 +91,25 @@ impl Program {
     /// The instruction at an even `pc`, if that is within the program.
     #[inline]
     pub fn slot(&self, pc: u32) -> Option<&Slot> {
-        self.slots.get((pc.wrapping_sub(self.base) >> 1) as usize)
+        self.slots.get(self.position(pc))
     }
 
-    /// All slots, that of the base first, and the position of the one at `pc`.
+    /// All slots, one for each half word from the base on.
     #[inline]
-    pub fn slots_at(&self, pc: u32) -> (&[Slot], usize) {
-        (&self.slots, (pc.wrapping_sub(self.base) >> 1) as usize)
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Position among the slots of the one at `pc`.
+    #[inline]
+    pub fn position(&self, pc: u32) -> usize {
+        (pc.wrapping_sub(self.base) >> 1) as usize
+    }
+
+    /// Address of the slot at a position.
+    #[inline]
+    pub fn address(&self, position: usize) -> u32 {
+        self.base.wrapping_add(position as u32 * 2)
     }
 
     /// Whether an instruction of the program stands at `addr`.
@@ -158,16 +174,17 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
     });
     let pace = match (kind, place) {
         (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
-        (Kind::Alu, Place::Within | Place::End) if plain => Pace::LineEnd,
+        (Kind::Alu, _) if plain => Pace::LineEnd,
         (Kind::Memory, Place::Within) if end < timing::LINE_BYTES => Pace::Memory,
-        (Kind::Memory, Place::Within | Place::End) => Pace::MemoryLineEnd,
+        (Kind::Memory, _) => Pace::MemoryLineEnd,
         (Kind::Branch | Kind::Jump, Place::Within) if !target_straddles => Pace::Jump,
+        (Kind::Branch | Kind::Jump, _) if !target_straddles => Pace::JumpLineEnd,
         _ => Pace::Careful,
     };
     if inst.rd == 0 {
         inst.rd = SINK;
     }
-    Slot { inst, kind, place, pace }
+    Slot { inst, kind, place, pace, halves: inst.len / 2 }
 }
 
 #[cfg(test)]

@@ -360,14 +360,16 @@ impl Cluster {
 
     /// Answers of the PE interconnect; the core's grant is a cycle later.
     pub(super) fn take_pe_replies(&mut self, now: Cycle) {
-        if let Some(PeReply { core, value }) = self.pe.1.take() {
+        if self.pe.1.is_due(now)
+            && let Some(PeReply { core, value }) = self.pe.1.take()
+        {
             self.word_done(core as usize, now, now + 1, value);
         }
     }
 
     /// An access from another cluster: L1 takes it among its narrow requests, a peripheral at once.
     pub(super) fn take_remote(&mut self, now: Cycle) {
-        if !self.remotes.0.has_item() || self.remote.is_some() || !self.remotes.1.has_room() {
+        if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
             return;
         }
         let Some(remote) = self.remotes.0.take() else { return };

@@ -1,14 +1,14 @@
 //! The cores of a cluster, and when each has something to do.
 
+use super::Cluster;
 use super::access::DmaRegisters;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
-use super::{Cluster, MOST_RUN_AHEAD};
 use crate::events::HANDLER_TRAP;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
-use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Stop};
+use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Stop};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -95,14 +95,15 @@ impl HpuCore {
     }
 }
 
-/// Cycles ahead for which a core can be due: a run ahead and the longest instruction behind it.
-const AHEAD: u64 = 128;
+/// Cycles ahead for which a core can be due: a run ahead ([`super::MOST_RUN_AHEAD`]) and the longest instruction behind it, a
+/// division.
+const AHEAD: u64 = 64;
 
 /// Which cores are due in which of the coming cycles.
 pub(super) struct Ready {
     due: [u8; AHEAD as usize],
     /// Bit `c % AHEAD` is set where cores are due in cycle `c`.
-    occupied: u128,
+    occupied: u64,
 }
 
 impl Ready {
@@ -124,6 +125,12 @@ impl Ready {
     fn take(&mut self, now: Cycle) -> u32 {
         self.occupied &= !(1 << (now % AHEAD));
         u32::from(std::mem::take(&mut self.due[(now % AHEAD) as usize]))
+    }
+
+    /// Whether a core is due in the next cycle.
+    #[inline]
+    pub fn is_due_next(&self, now: Cycle) -> bool {
+        self.due[((now + 1) % AHEAD) as usize] != 0
     }
 
     /// The next cycle in which a core is due.
@@ -221,54 +228,69 @@ impl Cluster {
             return self.grant_remote(now);
         }
         let i = port as usize;
-        let addr = self.next_address(i);
-        let access = *self.cores[i].core.access();
-        let AccessKind::Amo(amo) = access.kind else {
-            // An access within one word is done; one across two is half done.
-            let shift = access.addr % 4 * 8;
-            let bytes = access.kind.bytes();
-            if access.addr % 4 + bytes <= 4 {
-                let raw = match access.kind {
-                    AccessKind::Store(_) => {
-                        let mask = (u32::MAX >> (32 - 8 * bytes)) << shift;
-                        self.l1.store(addr, access.value << shift, mask);
-                        0
-                    }
-                    _ => self.l1.load(addr) >> shift,
-                };
-                return self.complete(i, now, now, raw);
+        let HpuCore { core, first_part, wait, .. } = &mut self.cores[i];
+        let &Access { addr, value, kind, .. } = core.access();
+        let (shift, bytes) = (addr % 4 * 8, kind.bytes());
+        // Almost every access is within a word, and almost every core runs on to its next access.
+        let raw = match kind {
+            AccessKind::Load(_) if shift + 8 * bytes <= 32 => self.l1.load(addr) >> shift,
+            AccessKind::Store(_) if shift + 8 * bytes <= 32 => {
+                self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
+                0
             }
-            let op = self.word_op(i);
-            let word = self.word_on_l1(addr, op, now);
-            return self.word_done(i, now, now, word);
+            AccessKind::Amo(amo) => self.l1.amo(now, addr & !3, amo, value),
+            _ => return self.grant_part(i, now),
         };
-        let old = self.l1.amo(now, addr & !3, amo, access.value);
-        self.complete(i, now, now, old);
+        debug_assert!(first_part.is_none(), "an access within a word has one part");
+        core.complete(&self.program, now, raw);
+        match core.run(&self.program, &self.icache, now + self.run_ahead) {
+            Stop::Access => {
+                *wait = Wait::Access;
+                self.ready.add(i, now, core.time() + 1);
+            }
+            stop => self.stopped(i, stop, now),
+        }
+    }
+
+    /// A part of an access across two words gets its bank.
+    #[cold]
+    fn grant_part(&mut self, i: usize, now: Cycle) {
+        let op = self.word_op(i);
+        let word = self.word_on_l1(self.next_address(i), op, now);
+        self.word_done(i, now, now, word);
     }
 
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.cores[i].core.complete(&self.program.borrow(), granted, raw);
+        self.cores[i].core.complete(&self.program, granted, raw);
         self.advance(i, now);
     }
 
     /// Runs core `i` up to the first instruction that needs somebody else.
     pub(super) fn advance(&mut self, i: usize, now: Cycle) {
-        let horizon = now + if self.run_ahead < MOST_RUN_AHEAD && self.icache.refilling() { 1 } else { self.run_ahead };
+        let stop = self.run_core(i, now);
+        self.stopped(i, stop, now);
+    }
+
+    fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
+        self.cores[i].core.run(&self.program, &self.icache, now + self.run_ahead)
+    }
+
+    /// Core `i` came back from running: what it waits for, and when it is looked at again.
+    fn stopped(&mut self, i: usize, mut stop: Stop, now: Cycle) {
         loop {
             let hpu_core = &mut self.cores[i];
-            let stop = hpu_core.core.run(&self.program.borrow(), &self.icache, horizon);
             let time = hpu_core.core.time();
             let (wait, at) = match stop {
                 Stop::Access => (Wait::Access, time + 1),
-                Stop::Yield => (Wait::Run, time),
-                Stop::FenceI => (Wait::Run, time),
+                Stop::Yield | Stop::FenceI => (Wait::Run, time),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
                 Stop::Prefetch(addr) if time > now => (Wait::Prefetch(addr), time),
                 Stop::Prefetch(addr) => {
                     self.ask_for_line(addr, PREFETCH);
+                    stop = self.run_core(i, now);
                     continue;
                 }
                 Stop::Abandon(addr) => {
@@ -277,6 +299,7 @@ impl Cluster {
                 }
                 Stop::Trap => {
                     self.tell_trap(i);
+                    stop = self.run_core(i, now);
                     continue;
                 }
                 Stop::Wait => {
@@ -316,14 +339,24 @@ impl Cluster {
     fn ask_for_line(&mut self, addr: u32, extra: u64) {
         if !self.icache.present(addr) && self.icache.miss(addr) {
             self.totals.line_misses.add(1);
+            self.watch_icache();
             self.lines.0.send_late(LineRequest { addr }, extra);
         }
     }
 
+    /// While a line is coming that could push out another, a core may not run ahead.
+    fn watch_icache(&mut self) {
+        let may_lose_a_line = !self.lines_fit && self.icache.refilling();
+        self.run_ahead = if may_lose_a_line { 1 } else { self.most_run_ahead };
+    }
+
     /// Lines have come: who waits for them goes on.
     pub(super) fn take_lines(&mut self, now: Cycle) {
-        while let Some(LineReply { addr }) = self.lines.1.take() {
+        while self.lines.1.is_due(now)
+            && let Some(LineReply { addr }) = self.lines.1.take()
+        {
             self.icache.fill(addr);
+            self.watch_icache();
             for i in 0..self.cores.len() {
                 let at = match self.cores[i].wait {
                     Wait::Line(line) if line == addr => now,

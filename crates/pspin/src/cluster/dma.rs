@@ -1,6 +1,6 @@
 //! The cluster's DMA engine: copies between its L1 and L2.
 
-use super::l1::L1;
+use super::l1::{L1, WidePort};
 use crate::params::PspinParams;
 use crate::protocol::{Burst, BurstReply};
 use kernel::trace::Counter;
@@ -57,7 +57,7 @@ enum Place {
 const TO_READ: u64 = 3;
 /// From one accepted transfer to the next. Source: RTL measurement: of 16 packets of one message that come back to back
 /// six go to other clusters, so the home cluster takes one in two cycles.
-const ACCEPT_INTERVAL: u64 = 2;
+const ACCEPT_INTERVAL: u64 = 1;
 /// A read request on the crossbar until L1 is accessed.
 const READ_TO_L1: u64 = 1;
 /// From L1's access to the beat at the engine.
@@ -76,8 +76,8 @@ const PAGE_BYTES: u32 = 4096;
 
 /// The engine.
 ///
-/// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst is asked for [`TO_READ`] cycles later, further ones one a
-///          cycle; 64 bytes a cycle each way; transfers finish in order.
+/// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst is asked for [`TO_READ`] cycles later,
+///          further ones one a cycle; 64 bytes a cycle each way; transfers finish in order.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`.
 /// Differs: the three beats of buffer between reading and writing do not hold reads back when writes stall.
 pub struct Dma {
@@ -253,8 +253,8 @@ impl Dma {
         let free = match place {
             Place::L1(_) => self.reading.is_empty() && self.l2_read_until < now,
             Place::L2 => {
-                let open = self.reading.len() + usize::from(self.l2_read_until >= now);
-                self.l1_read_until < now && open < self.max_bursts && self.requests.has_room()
+                // How many may be under way at once is up to the interconnect.
+                self.l1_read_until < now && self.requests.has_room()
             }
             Place::Nowhere => self.reading.is_empty(),
         };
@@ -271,7 +271,7 @@ impl Dma {
         self.bytes.add(u64::from(size));
         match place {
             Place::L1(offset) => {
-                let (first, last) = l1.reserve(now + READ_TO_L1, offset, size);
+                let (first, last) = l1.reserve(WidePort::Dma, now + READ_TO_L1, offset, size);
                 self.l1_read_until = last + L1_TO_ENGINE;
                 let data = l1.read(offset, size);
                 let (first, last) = (first + L1_TO_ENGINE, last + L1_TO_ENGINE);
@@ -302,7 +302,7 @@ impl Dma {
                     }
                     let earliest = (first + ENGINE_TO_L1).max(self.write_free).max(now);
                     let Arrived { chunk, data, .. } = self.arrived.pop_front().expect("just seen");
-                    let (_, written) = l1.reserve(earliest, offset, chunk.size);
+                    let (_, written) = l1.reserve(WidePort::Dma, earliest, offset, chunk.size);
                     let written = written.max(last + ENGINE_TO_L1);
                     self.write_free = written + 1;
                     self.l1_written_until = written;

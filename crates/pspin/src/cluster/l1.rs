@@ -11,6 +11,15 @@ pub const OUTSIDE_PORT: u32 = 8;
 /// Banks of one superbank, which serves a 64-byte beat.
 const SUPERBANK: u32 = BEAT_BYTES / 4;
 
+/// The wide ports, each of which moves 64 bytes a cycle, be it a read or a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WidePort {
+    /// The cluster's DMA engine.
+    Dma,
+    /// The NIC-host interconnect: outbound and off-cluster DMA.
+    Nhi,
+}
+
 /// Cycles ahead for which beats may be reserved: a burst of 4 KiB and what stands before it.
 const RESERVABLE: usize = 512;
 
@@ -18,7 +27,8 @@ const RESERVABLE: usize = 512;
 ///
 /// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle, and none in the
 ///          cycle after an AMO, which writes back then.
-/// Order:   wide beats before narrow accesses; among narrow ones a [`RoundRobinTree`] for each bank.
+/// Order:   wide beats before narrow accesses; among narrow ones a [`RoundRobinTree`] for each bank. A wide port has one
+///          beat a cycle, reads and writes together; two ports meet only in the same superbank.
 /// Source:  PsPIN RTL a49fec8, `tcdm_interconnect`, `amo_shim.sv`.
 /// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates the two
 ///          wide ports beat by beat; a beat is not delayed by an AMO's write-back.
@@ -28,9 +38,21 @@ pub struct L1 {
     arbiters: Vec<RoundRobinTree>,
     /// Banks that write back an AMO in the given cycle.
     write_back: (Cycle, u64),
-    /// For each coming cycle, modulo the length: the cycle and the superbanks whose beat is served in it.
-    reserved: Vec<(Cycle, u64)>,
+    /// What the coming cycles serve, by cycle modulo the length.
+    reserved: Vec<Reserved>,
 }
+
+/// The wide beats of one cycle.
+#[derive(Clone, Copy)]
+struct Reserved {
+    cycle: Cycle,
+    /// Superbanks that are taken, by bit.
+    superbanks: u64,
+    /// Wide ports that are taken, by bit.
+    ports: u8,
+}
+
+const NOTHING: Reserved = Reserved { cycle: Cycle::MAX, superbanks: 0, ports: 0 };
 
 impl L1 {
     pub fn new(bytes: u32, n_banks: u32) -> Self {
@@ -39,14 +61,14 @@ impl L1 {
             n_banks,
             arbiters: vec![RoundRobinTree::default(); n_banks as usize],
             write_back: (0, 0),
-            reserved: vec![(Cycle::MAX, 0); RESERVABLE],
+            reserved: vec![NOTHING; RESERVABLE],
         }
     }
 
     /// Banks that no narrow access can have in this cycle.
     #[inline]
     pub fn blocked(&self, now: Cycle) -> u64 {
-        let (cycle, wide) = self.reserved[now as usize % RESERVABLE];
+        let Reserved { cycle, superbanks: wide, .. } = self.reserved[now as usize % RESERVABLE];
         let (back, mut banks) = self.write_back;
         if back != now {
             banks = 0;
@@ -104,20 +126,22 @@ impl L1 {
         if amo == Amo::StoreConditional { 0 } else { old }
     }
 
-    /// Reserves a beat for each 64 bytes that `size` bytes at `offset` touch, one a cycle from `earliest` on; the cycle
-    /// of the first and of the last. Nothing is reserved for no bytes.
-    pub fn reserve(&mut self, earliest: Cycle, offset: u32, size: u32) -> (Cycle, Cycle) {
+    /// Reserves a beat on `port` for each 64 bytes that `size` bytes at `offset` touch, one a cycle from `earliest` on; the
+    /// cycle of the first and of the last. Nothing is reserved for no bytes.
+    pub fn reserve(&mut self, port: WidePort, earliest: Cycle, offset: u32, size: u32) -> (Cycle, Cycle) {
         let n_superbanks = self.n_banks / SUPERBANK;
+        let port_bit = 1 << port as u8;
         let (mut first, mut cycle) = (earliest, earliest);
         for beat in 0..crate::protocol::beats(offset, size) {
             let bit = 1 << ((offset / BEAT_BYTES + beat) % n_superbanks);
             loop {
                 let slot = &mut self.reserved[cycle as usize % RESERVABLE];
-                if slot.0 != cycle {
-                    *slot = (cycle, 0);
+                if slot.cycle != cycle {
+                    *slot = Reserved { cycle, ..NOTHING };
                 }
-                if slot.1 & bit == 0 {
-                    slot.1 |= bit;
+                if slot.superbanks & bit == 0 && slot.ports & port_bit == 0 {
+                    slot.superbanks |= bit;
+                    slot.ports |= port_bit;
                     break;
                 }
                 cycle += 1;
@@ -179,10 +203,17 @@ mod tests {
     #[test]
     fn beats_that_meet_in_a_superbank_make_way() {
         let mut l1 = L1::new(0x8000, 64);
-        assert_eq!(l1.reserve(10, 0, 256), (10, 13)); // Superbanks 0 to 3 in cycles 10 to 13.
-        assert_eq!(l1.reserve(10, 64, 128), (10, 11)); // Superbanks 1 and 2, a cycle ahead: no conflict.
-        assert_eq!(l1.reserve(10, 256, 64), (11, 11)); // Superbank 0 is taken in cycle 10.
-        assert_eq!(l1.reserve(10, 32, 64), (12, 13)); // Two beats, since it straddles.
+        assert_eq!(l1.reserve(WidePort::Dma, 10, 0, 256), (10, 13)); // Superbanks 0 to 3 in cycles 10 to 13.
+        assert_eq!(l1.reserve(WidePort::Nhi, 10, 64, 128), (10, 11)); // Superbanks 1 and 2, a cycle ahead: no conflict.
         assert_eq!(l1.blocked(10), 0xffff | 0xffff << 16);
+        assert_eq!(l1.reserve(WidePort::Nhi, 12, 128, 64), (13, 13)); // Superbank 2 is taken in cycle 12.
+    }
+
+    #[test]
+    fn a_wide_port_has_one_beat_a_cycle() {
+        let mut l1 = L1::new(0x8000, 64);
+        assert_eq!(l1.reserve(WidePort::Nhi, 10, 0, 1024), (10, 25));
+        assert_eq!(l1.reserve(WidePort::Nhi, 10, 64, 1024), (26, 41)); // Other superbanks, but the same port.
+        assert_eq!(l1.reserve(WidePort::Dma, 10, 32, 64), (11, 12)); // Two beats, since it straddles; superbank 0 first.
     }
 }

@@ -28,7 +28,7 @@ use events::EventUnit;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use l1::L1;
+use l1::{L1, WidePort};
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -78,7 +78,7 @@ pub struct CoreState {
 }
 
 /// Cycles that a core may run ahead where nothing else bounds it.
-const MOST_RUN_AHEAD: u64 = 64;
+const MOST_RUN_AHEAD: u64 = 24;
 
 /// Totals of a cluster.
 #[derive(Default)]
@@ -100,9 +100,11 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    program: Rc<RefCell<Program>>,
-    /// Cycles that a core may run ahead of the others when no line is coming.
+    program: Rc<Program>,
+    /// Cycles that a core may run ahead of the others now, and when no line is coming; whether all lines fit.
     run_ahead: u64,
+    most_run_ahead: u64,
+    lines_fit: bool,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
@@ -142,7 +144,7 @@ impl Cluster {
     pub fn new(
         id: u32,
         params: &PspinParams,
-        program: Rc<RefCell<Program>>,
+        program: Rc<Program>,
         ports: ClusterPorts,
         links: Links,
         console: Rc<RefCell<dyn Console>>,
@@ -152,12 +154,14 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
         // a miss of this cycle could bring one.
-        let fits = program.borrow().used_bytes() <= cluster.icache.bytes as usize;
-        let run_ahead = if fits { MOST_RUN_AHEAD } else { u64::from(cluster.icache.miss_cycles) };
+        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
+        let run_ahead = if fits { MOST_RUN_AHEAD } else { MOST_RUN_AHEAD.min(cluster.icache.miss_cycles.into()) };
         Cluster {
             id,
             program,
             run_ahead,
+            most_run_ahead: run_ahead,
+            lines_fit: fits,
             ports,
             pe: links.pe,
             lines: links.lines,
@@ -212,7 +216,9 @@ impl Cluster {
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
     fn take_responses(&mut self, now: Cycle) {
-        while let Some(CommandResponse { id }) = self.ports.responses.take() {
+        while self.ports.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.ports.responses.take()
+        {
             let core = usize::from(id.core);
             let (packet, target) = self.cores[core].hpu.command_done(id.local);
             self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
@@ -224,17 +230,17 @@ impl Cluster {
     fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (requests, replies) in &self.ports.bursts {
-            while requests.has_item() && replies.has_room() {
+            while requests.is_due(now) && replies.has_room() {
                 let Some(burst) = requests.take() else { break };
                 match burst {
                     Burst::Read { tag, addr, size } => {
                         let offset = addr - base;
-                        let (first, last) = self.l1.reserve(now, offset, size);
+                        let (first, last) = self.l1.reserve(WidePort::Nhi, now, offset, size);
                         let data = self.l1.read(offset, size);
                         replies.send_late(BurstReply::Data { tag, data, last: last + 1 }, first - now);
                     }
                     Burst::Write { tag, addr, data } => {
-                        let (_, last) = self.l1.reserve(now, addr - base, data.len() as u32);
+                        let (_, last) = self.l1.reserve(WidePort::Nhi, now, addr - base, data.len() as u32);
                         self.copies.push_back((last, addr - base, data));
                         replies.send_late(BurstReply::Written { tag, decoded: true }, last + 1 - now);
                     }
@@ -314,13 +320,16 @@ impl Cluster {
 
     /// When to tick next.
     fn next(&self, now: Cycle) -> Activity {
+        if self.ready.is_due_next(now) {
+            return Activity::Busy;
+        }
         let soon = self.pe_asking != 0
             || self.remote.is_some()
-            || self.remotes.0.has_item()
+            || self.remotes.0.is_due(now)
             || self.commanding != 0
             || self.scheduler.is_pressing(self.idle != 0)
-            || self.pe.1.has_item()
-            || self.may_accept()
+            || self.pe.1.is_due(now)
+            || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
         if soon {
             return Activity::Busy;

@@ -88,18 +88,17 @@ impl Cluster {
     }
 
     /// Whether a task has come that can be accepted.
-    pub(super) fn may_accept(&self) -> bool {
-        if !self.ports.tasks.has_item() {
-            return false;
-        }
+    #[inline]
+    pub(super) fn may_accept(&self, now: Cycle) -> bool {
         let scheduler = &self.scheduler;
         let free = !scheduler.waits_for_dma && scheduler.fifo.len() < scheduler.depth;
-        free && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
+        free && self.ports.tasks.is_due(now)
+            && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
     /// Takes a task for whose packet there is room, and asks for the copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
-        if self.may_accept() {
+        if self.may_accept(now) {
             let task = self.ports.tasks.take().expect("just seen");
             let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
             self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);

@@ -65,8 +65,8 @@ fn packets(record: &Record) -> PacketSummary {
     PacketSummary {
         packets_in: stats.frames.packets,
         in_bytes: stats.frames.bytes,
-        matched: stats.frames.packets - stats.ordinary.packets,
-        matched_bytes: stats.frames.bytes - stats.ordinary.bytes,
+        matched: stats.contexts.iter().map(|context| context.frames.packets).sum(),
+        matched_bytes: stats.contexts.iter().map(|context| context.frames.bytes).sum(),
         ordinary: stats.ordinary.packets,
         ordinary_bytes: stats.ordinary.bytes,
         done: stats.ended.packets,

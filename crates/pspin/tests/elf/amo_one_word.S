@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 32 AMOs on the first word of the cluster's own scratchpad: all cores of a cluster meet in one bank. */
+#include "place.h"
+    HANDLER(amo_one_word_ph)
+    lw      a5, ARGS_CLUSTER(a0)
+    lw      a4, ARGS_TASK(a0)
+    addi    a5, a5, TASK_SCRATCHPADS / 4
+    slli    a5, a5, 2
+    add     a5, a5, a4
+    lw      a4, 0(a5)
+    li      a5, 1
+    .rept 32
+    amoadd.w x0, a5, (a4)
+    .endr
+    ret
+    END(amo_one_word_ph)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the ELF files beside this script from the assembly files, with the SDK's runtime and the compiler from PyPI.
+
+They are committed, since ``cargo test`` has no compiler. Run after a change of the sources or of the runtime:
+``python crates/pspin/tests/elf/build.py``.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[3] / "python"))
+
+from spinet import toolchain  # noqa: E402
+
+SECTION = struct.Struct("<10I")  # Elf32_Shdr: name, type, flags, addr, offset, size, link, info, addralign, entsize
+NULL, SYMBOLS, STRINGS = 0, 2, 3
+ALLOCATED = 2
+
+
+def without_debug(elf: bytes) -> bytes:
+    """Give the ELF file less what is neither loaded nor needed to find symbols."""
+    (table,) = struct.unpack_from("<I", elf, 0x20)
+    count, names = struct.unpack_from("<HH", elf, 0x30)
+    sections = [list(SECTION.unpack_from(elf, table + i * SECTION.size)) for i in range(count)]
+    kept = [i for i, s in enumerate(sections) if s[1] in (NULL, SYMBOLS, STRINGS) or s[2] & ALLOCATED]
+    loaded = max(s[4] + (s[5] if s[1] == 1 else 0) for s in sections if s[2] & ALLOCATED)
+    out = bytearray(elf[:loaded])
+    for i in kept:
+        section = sections[i]
+        if section[1] in (SYMBOLS, STRINGS):
+            out += bytes(-len(out) % 4)
+            data = elf[section[4] : section[4] + section[5]]
+            section[4] = len(out)
+            section[6] = kept.index(section[6]) if section[1] == SYMBOLS else 0
+            if section[1] == SYMBOLS:
+                data = renumbered(data, kept)
+            out += data
+    out += bytes(-len(out) % 4)
+    struct.pack_into("<I", out, 0x20, len(out))
+    struct.pack_into("<HH", out, 0x30, len(kept), kept.index(names))
+    for i in kept:
+        out += SECTION.pack(*sections[i])
+    return bytes(out)
+
+
+def renumbered(symbols: bytes, kept: list[int]) -> bytes:
+    """Symbols whose section numbers follow the sections that are kept; those of others become absolute."""
+    out = bytearray(symbols)
+    for at in range(0, len(out), 16):
+        (section,) = struct.unpack_from("<H", out, at + 14)
+        if 0 < section < 0xFF00:
+            struct.pack_into("<H", out, at + 14, kept.index(section) if section in kept else 0xFFF1)
+    return bytes(out)
+
+
+def main() -> None:
+    """Build every program."""
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sorted(HERE.glob("*.S")):
+            build = toolchain.build([source], cache=Path(folder), debug=False)
+            target = source.with_suffix(".elf")
+            target.write_bytes(without_debug(build.elf.read_bytes()))
+            print(f"{target.name}: {target.stat().st_size} bytes, {', '.join(sorted(build.handlers))}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except toolchain.CompileError as error:
+        sys.exit(f"{error}\n{error.stderr}")

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command prints when all is well, and what shells complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spinet
+import spinet.cli
+from spinet.cli import run_report
+
+SUMMARY = """\
+ping_pong.c on pspin: all packets are done, TIME of simulated time (N cycles)
+
+Packets                                    count  bytes
+in                                            18  1,942
+matched                                        9    928
+not matched, to the host the ordinary way      9  1,014
+sent by handlers                               9    928
+written to the host by handlers                0      0
+
+What came of the matched  packets
+sent                            9
+to the host                     0
+consumed                        0
+dropped                         0
+"""
+
+
+def test_a_summary_begins_with_what_came_of_the_packets(capfd: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "sdk/examples/ping_pong.c", "--traffic", "captures/dns.pcap", "--match", "udp.dst_port == 53"]
+    assert spinet.cli.main(command) == 0
+    first, _, rest = capfd.readouterr().out.partition("\n")
+    assert first.startswith("ping_pong.c on pspin: all packets are done, ")
+    assert rest.startswith(SUMMARY.partition("\n")[2])
+    for heading in ("Throughput", "Latency", "HPUs", "Where the time goes", "Handler", "Digest"):
+        assert f"\n{heading}" in rest, heading
+
+
+def test_match_shows_the_first_packets(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["match", "udp.dst_port == 53", "captures/dns.pcap", "--limit", "2"]) == 0
+    assert capfd.readouterr().out == (
+        "9 of 18 packets match, 928 of 1,942 bytes\n"
+        "        0         0.000000000 s     94 bytes  10.0.0.1:40806 > 10.0.0.2:53 udp\n"
+        "        2         0.018988863 s     94 bytes  10.0.0.1:56279 > 10.0.0.2:53 udp\n"
+    )
+
+
+def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert spinet.cli.main(["nic", "show", "pspin"]) == 0
+    card = tmp_path / "card.toml"
+    card.write_text(capfd.readouterr().out)
+    runs = [
+        spinet.run(program="sdk/examples/empty.c", traffic="udp:count=3", nic=name) for name in ("pspin", str(card))
+    ]
+    assert runs[0].digest == runs[1].digest
+    assert spinet.cli.main(["nic", "list", "--json"]) == 0
+    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin"]
+
+
+def test_doctor_finds_everything_that_tests_need(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["doctor", "--json"]) == 0
+    found = {finding["what"]: finding["state"] for finding in json.loads(capfd.readouterr().out)}
+    assert found.items() >= {"simulator": "ok", "compiler": "ok", "sdk": "ok", "python": "ok"}.items()
+
+
+def test_doctor_says_which_compiler_does_not_work(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["doctor", "--cc", "no-such-compiler"]) == 1
+    assert "missing   compiler      no compiler 'no-such-compiler'" in capfd.readouterr().out
+
+
+def test_version_is_that_of_the_simulator(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["--version"]) == 0
+    assert capfd.readouterr().out == f"spinet {spinet.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["completion", shell]) == 0
+    assert "_SPINET_COMPLETE" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("spinet ma", ["match"]),
+        ("spinet run --lim", ["--limit"]),
+        ("spinet nic show p", ["pspin"]),
+        ("spinet completion z", ["zsh"]),
+    ],
+)
+def test_shells_complete(words: str, completed: list[str]) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_SPINET_COMPLETE": "bash_complete"}
+    # With this variable set, the command answers the shell and does nothing else.
+    program = "import sys; from spinet.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0.0, "0.0 ns"),
+        (7.64, "7.6 ns"),
+        (150.0, "150 ns"),
+        (1463.0, "1.46 us"),
+        (6348822.0, "6.35 ms"),
+        (2e9, "2.00 s"),
+    ],
+)
+def test_times_are_in_the_unit_that_suits_them(nanoseconds: float, text: str) -> None:
+    assert run_report.duration(nanoseconds) == text
+
+
+def test_a_bar_shows_what_is_not_nothing() -> None:
+    assert [run_report.bar(fraction) for fraction in (0.0, 0.0001, 0.5, 1.0)] == ["", "▏", "█" * 16, "█" * 32]
