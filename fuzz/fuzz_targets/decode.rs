@@ -1,4 +1,4 @@
-//! Any words as instructions: what decodes encodes back to the same word, and all of it can be shown.
+//! Any words as instructions: what decodes can be encoded, to a word that decodes alike, and all of it can be shown.
 #![no_main]
 
 use isa::riscv::{decode, disassemble};
@@ -10,7 +10,8 @@ fuzz_target!(|data: &[u8]| {
         let inst = decode(word);
         assert!(!disassemble(inst, word).is_empty());
         let Some(row) = inst.row() else { continue };
-        let mask = if inst.len == 4 { u32::MAX } else { 0xffff };
-        assert_eq!(row.encode(inst.operands()), Some(word & mask), "{}", row.name);
+        // Not the same word: some have bits that mean nothing, as `fence` has.
+        let word = row.encode(inst.operands()).expect("what decodes can be encoded");
+        assert_eq!(decode(word), inst, "{}", row.name);
     }
 });

@@ -124,6 +124,6 @@ def test_messages_for_which_no_queue_is_left_take_the_ordinary_path(tmp_path: Pa
     result, notes = run(many, STAGES, message="by 5-tuple count 3")
     assert result.complete
     counts = result.summary["packets"]
-    assert (counts["matched"], counts["done"], counts["ordinary"]) == (2 * 300, 2 * 256, 2 * 44)
+    assert (counts["matched"], counts["done"], counts["ordinary"]) == (600, 2 * 256, 2 * 44)
     assert result.summary["contexts"][0]["messages_without_queue"] == 44
     assert sum(note[0] == "payload" for note in notes) == 2 * 256

@@ -15,6 +15,14 @@ BEGIN(MPP)
     TEST(10, a0, 0, li a1, MPP; csrc mstatus, a1; li a1, 0x800; csrs mstatus, a1; csrr a0, mstatus; li a1, MPP; and a0, a0, a1; xori a0, a0, 0x7ff; addi a0, a0, 1; seqz a0, a0)
     TEST(11, a0, 3, csrr a1, minstret; nop; nop; csrr a0, minstret; sub a0, a0, a1)
     TEST(12, a0, 1, rdcycle a1; rdcycle a0; sltu a0, a1, a0)
+    /* A write to either half of minstret stands in the place of that instruction's own count; the carry runs through. */
+    TEST(13, a0, 0, csrwi minstret, 0; csrr a0, minstret)
+    TEST(14, a0, 0, li a1, -1; csrw minstret, a1; csrw minstreth, a1; nop; csrr a0, minstret)
+    TEST(15, a0, 0, csrr a0, minstreth)
+    /* No triggers: what says so can be asked. Entries of the memory protection hold what is written. */
+    TEST(16, a0, 0, li a1, 0x80000000; csrw tselect, a1; csrr a0, tselect; csrr a1, tdata1; srli a1, a1, 28; or a0, a0, a1)
+    TEST(17, a0, 1, csrw pmpcfg0, zero; li a1, -1; csrw pmpaddr0, a1; csrr a0, pmpaddr0; andi a0, a0, 1)
+    TEST(18, s1, 0, nop)
     /* Traps. */
     TEST(20, s2, 2, .word 0)
     TEST(21, s4, 0, li s4, 1; .word 0)

@@ -218,8 +218,8 @@ impl Csrs {
             csr::MTVAL if self.profile == Profile::Standard => self.mtval = value,
             csr::MCYCLE => self.cycle.write(counted.cycle, low(self.cycle.read(counted.cycle))),
             csr::MCYCLEH => self.cycle.write(counted.cycle, high(self.cycle.read(counted.cycle))),
-            csr::MINSTRET => self.instret.write(counted.instructions, low(self.instret.read(counted.instructions))),
-            csr::MINSTRETH => self.instret.write(counted.instructions, high(self.instret.read(counted.instructions))),
+            csr::MINSTRET => self.write_instret(counted, low(self.instret.read(counted.instructions))),
+            csr::MINSTRETH => self.write_instret(counted, high(self.instret.read(counted.instructions))),
             csr::MHPMCOUNTER3 => self.event.write(counted.events, low(self.event.read(counted.events))),
             csr::MHPMCOUNTER3H => self.event.write(counted.events, high(self.event.read(counted.events))),
             csr::LPSTART0..=csr::LPCOUNT0 => self.hwloop[usize::from(number - csr::LPSTART0)] = value,
@@ -230,6 +230,13 @@ impl Csrs {
             }
             _ => {} // Writes to the rest have no effect.
         }
+    }
+
+    /// Sets `minstret`. In the standard the next instruction reads what was written: the write stands in the place of the
+    /// writing instruction's own count (RISC-V Privileged ISA 20211203, 3.1.10).
+    fn write_instret(&mut self, counted: Counted, value: u64) {
+        let own = u64::from(self.profile == Profile::Standard);
+        self.instret.write(counted.instructions + own, value);
     }
 
     /// Enters machine mode for a trap at `pc`; returns where its handler is.
