@@ -20,7 +20,7 @@ pub struct Inst {
     pub imm: i32,
     /// Bytes from this instruction to the next in memory: 2 or 4.
     pub len: u8,
-    /// Place in [`row`]'s order, [`NO_ROW`] if illegal.
+    /// Place in [`rows`](super::rows)'s order, [`NO_ROW`] if illegal.
     row: u16,
 }
 

@@ -1,7 +1,7 @@
 //! RISC-V: RV32IMAC, Zicsr, Zifencei, the machine and user mode instructions, and of PULP's extensions `p.elw`.
 //!
 //! Reading order: `rv32i.rs` shows what a row of the table looks like, `table.rs` what is made of the rows. A file
-//! holds one extension. [`decode`] turns a word into a dense [`Inst`]; [`execute`] does what it says to a [`Hart`].
+//! holds one extension. [`decode()`] turns a word into a dense [`Inst`]; [`execute`] does what it says to a [`Hart`].
 //! Compressed instructions (`rv32c.rs`) are rows that stand for a base operation, so [`execute`] never meets them.
 //!
 //! Sources: RISC-V Unprivileged ISA 20191213 ("U"), Privileged Architecture 20211203 ("P"), and for what is PULP's own

@@ -71,7 +71,7 @@ impl Row {
 
     /// The word for this instruction with `operands`, or `None` if it cannot express them.
     ///
-    /// [`decode`](super::decode) of the word gives the operands back.
+    /// [`decode`](super::decode()) of the word gives the operands back.
     pub fn encode(&self, operands: Operands) -> Option<u32> {
         let word = self.pattern.value | self.format.encode(operands)?;
         (self.matches(word)).then_some(word)
