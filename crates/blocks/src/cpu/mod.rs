@@ -2,8 +2,11 @@
 
 mod core;
 mod csr;
+mod hart;
 mod program;
+mod run;
 mod timing;
+mod watch;
 
 pub use self::core::{Access, AccessKind, Core, InstructionLog, Lines, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};

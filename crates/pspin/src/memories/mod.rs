@@ -1,5 +1,8 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
+mod memory;
+
+use self::memory::Memory;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
@@ -77,62 +80,6 @@ const AMO_INTERVAL: u64 = 6;
 const DMA_READ_PLACE: u64 = 4;
 /// Cycles in which program memory sends a line: two words of 64 bits.
 const LINE_INTERVAL: u64 = 2;
-
-/// One direction of one port of a memory: 64 bytes a cycle.
-#[derive(Default)]
-struct Side {
-    /// First cycle in which it is free.
-    free: Cycle,
-    /// Whose turn it is: single accesses by cluster, DMA engines by cluster, and between the two; or initiators.
-    pe: RoundRobinTree,
-    dma: RoundRobinTree,
-    turn: RoundRobinTree,
-}
-
-/// One L2 memory.
-struct Memory {
-    base: u32,
-    bytes: Vec<u8>,
-    /// Towards the clusters: reads, writes.
-    near: [Side; 2],
-    /// Towards NIC and host: reads, writes.
-    far: [Side; 2],
-}
-
-impl Memory {
-    fn new(base: u32, bytes: u32) -> Self {
-        Memory { base, bytes: vec![0; bytes as usize], near: Default::default(), far: Default::default() }
-    }
-
-    fn contains(&self, addr: u32) -> bool {
-        ((addr.wrapping_sub(self.base)) as usize) < self.bytes.len()
-    }
-
-    fn word(&self, addr: u32) -> u32 {
-        let at = (addr - self.base) as usize;
-        u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
-    }
-
-    fn set_word(&mut self, addr: u32, word: u32) {
-        let at = (addr - self.base) as usize;
-        self.bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-    }
-
-    /// A part of a burst beyond the end reads as 0 and is not written; initiators stay within.
-    fn read(&self, addr: u32, size: u32) -> Box<[u8]> {
-        let start = (addr - self.base) as usize;
-        let end = (start + size as usize).min(self.bytes.len());
-        let mut data = vec![0; size as usize];
-        data[..end - start].copy_from_slice(&self.bytes[start..end]);
-        data.into_boxed_slice()
-    }
-
-    fn write(&mut self, addr: u32, data: &[u8]) {
-        let start = (addr - self.base) as usize;
-        let end = (start + data.len()).min(self.bytes.len());
-        self.bytes[start..end].copy_from_slice(&data[..end - start]);
-    }
-}
 
 /// An answer to a single access, ordered by when it passes and then by when it was made.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,92 @@
+//! What instructions do to a core.
+
+use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
+use super::timing;
+use isa::riscv::{Amo, CsrWrite, Hart, Load, System, Width, cause, csr};
+
+impl Hart for Core {
+    #[inline(always)]
+    fn x(&self, r: u8) -> u32 {
+        self.regs[usize::from(r)]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, r: u8, value: u32) {
+        // Decoded programs write to `SINK` where register 0 is meant.
+        self.regs[usize::from(r)] = value;
+    }
+
+    #[inline(always)]
+    fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, target: u32) {
+        self.next = target;
+        self.jumped = true;
+    }
+
+    #[inline(always)]
+    fn load(&mut self, rd: u8, addr: u32, kind: Load) {
+        self.access = Access { addr, value: 0, kind: AccessKind::Load(kind), rd };
+    }
+
+    #[inline(always)]
+    fn store(&mut self, addr: u32, value: u32, width: Width) {
+        self.access = Access { addr, value, kind: AccessKind::Store(width), rd: 0 };
+    }
+
+    #[inline(always)]
+    fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
+        self.access = Access { addr, value, kind: AccessKind::Amo(amo), rd };
+    }
+
+    #[inline(never)]
+    fn csr(&mut self, rd: u8, number: u16, write: CsrWrite, reads: bool) {
+        let counted = self.counted();
+        let Some(old) = self.csrs.access(number, write, counted) else {
+            return self.illegal_here();
+        };
+        if reads {
+            self.set(rd, old);
+        }
+        self.counting = self.csrs.counted_events();
+        let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
+        let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
+        self.pending = Pending::Done { cycles, stop: Stop::Yield };
+    }
+
+    #[inline(never)]
+    fn system(&mut self, what: System) {
+        self.pending = match what {
+            System::Ecall => Pending::Trap { cause: self.csrs.ecall_cause(), value: 0 },
+            System::Ebreak => Pending::Trap { cause: cause::BREAKPOINT, value: self.pc },
+            System::Fence => Pending::Done { cycles: timing::FENCE, stop: Stop::Yield },
+            System::FenceI => {
+                self.line = NO_LINE;
+                Pending::Done { cycles: timing::FENCE, stop: Stop::FenceI }
+            }
+            System::Wfi => Pending::Done { cycles: timing::FENCE, stop: Stop::Wait },
+            System::Mret | System::Uret => {
+                let target = if what == System::Mret { self.csrs.leave_trap() } else { Some(self.csrs.user_return()) };
+                let Some(target) = target else { return self.illegal_here() };
+                self.next = target;
+                self.line = NO_LINE;
+                Pending::Done { cycles: timing::TRAP_RETURN, stop: Stop::Yield }
+            }
+        };
+    }
+
+    #[inline(never)]
+    fn illegal(&mut self, word: u32) {
+        self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: word };
+    }
+}
+
+impl Core {
+    /// The instruction exists but not here: for this privilege or this core.
+    pub(super) fn illegal_here(&mut self) {
+        self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };
+    }
+}

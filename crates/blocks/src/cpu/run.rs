@@ -1,0 +1,197 @@
+//! The loop that runs instructions.
+
+use super::core::{Core, Lines, NO_LINE, Pending, Stop};
+use super::program::{Kind, Pace, Place, Program, SINK, Slot};
+use super::timing;
+use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
+use isa::riscv::{Op, cause, execute};
+use kernel::Cycle;
+
+impl Core {
+    #[inline(never)]
+    pub(super) fn run_loop<L: Lines, const WATCH: bool>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        horizon: Cycle,
+    ) -> Stop {
+        while self.time < horizon {
+            let pc = self.pc;
+            if pc >> 4 != self.line {
+                if !lines.present(pc & !15) {
+                    return Stop::Fetch(pc & !15);
+                }
+                self.line = pc >> 4;
+                self.ahead = NO_LINE;
+            }
+            if !WATCH && let Some(stop) = self.run_ahead(program, lines, horizon) {
+                return stop;
+            }
+            let pc = self.pc;
+            let Some(slot) = program.slot(pc) else {
+                return self.trap(cause::INSTRUCTION_FAULT, pc);
+            };
+            if slot.place != Place::Within {
+                let next = (pc & !15).wrapping_add(16);
+                let here = lines.present(next);
+                match slot.place {
+                    Place::Straddles if here => (self.line, self.ahead) = (next >> 4, NO_LINE),
+                    Place::Straddles => return Stop::Fetch(next),
+                    _ if !here && self.ahead != next >> 4 => {
+                        self.ahead = next >> 4;
+                        return Stop::Prefetch(next);
+                    }
+                    _ => {}
+                }
+            }
+            let inst = &slot.inst;
+            let mut cycles = timing::PLAIN;
+            if slot.kind >= Kind::JumpReg {
+                match slot.kind {
+                    Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
+                    Kind::Div => {
+                        cycles = timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem));
+                    }
+                    _ => {}
+                }
+            }
+            if WATCH && let Some(log) = &self.log {
+                log.borrow_mut().push((self.time, pc));
+            }
+            self.next = pc.wrapping_add(u32::from(inst.len));
+            execute(self, inst);
+            match slot.kind {
+                Kind::Alu | Kind::Div => {}
+                Kind::MulHigh => cycles = timing::MUL_HIGH,
+                Kind::Memory => {
+                    if WATCH && inst.len == 2 {
+                        self.count(EVENT_COMPRESSED, 1);
+                    }
+                    return Stop::Access;
+                }
+                Kind::Branch | Kind::Jump | Kind::JumpReg => {
+                    if WATCH {
+                        self.count_jump(slot.kind);
+                    }
+                    if self.jumped {
+                        self.jumped = false;
+                        self.line = NO_LINE;
+                        cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
+                            cycles += timing::STRADDLING_TARGET;
+                        }
+                        if self.ahead != NO_LINE {
+                            let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
+                            if !lines.present(ahead) {
+                                self.retire(SINK, cycles);
+                                return Stop::Abandon(ahead);
+                            }
+                        }
+                    }
+                }
+                Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
+                    Pending::Trap { cause, value } => return self.trap(cause, value),
+                    Pending::Done { cycles, stop } => {
+                        self.retire(inst.rd, cycles);
+                        self.count(EVENT_CYCLE, cycles);
+                        self.count(EVENT_INSTRUCTION, 1);
+                        return stop;
+                    }
+                    Pending::Nothing => unreachable!("a special instruction says what comes of it"),
+                },
+            }
+            if WATCH {
+                self.count(EVENT_CYCLE, cycles);
+                self.count(EVENT_INSTRUCTION, 1);
+                self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
+            }
+            // A jump leaves its link register time enough.
+            let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
+            self.retire(if jumps { SINK } else { inst.rd }, cycles);
+        }
+        Stop::Yield
+    }
+
+    /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
+    /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
+    #[inline(always)]
+    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+        // Whatever comes next, its time must be within the horizon when it starts.
+        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        let (slots, mut at) = (program.slots(), program.position(self.pc));
+        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let mut stop = None;
+        while n < left {
+            let Some(slot) = slots.get(at) else { break };
+            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+                break;
+            }
+            execute(self, &slot.inst);
+            if slot.pace == Pace::Straight {
+                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
+                continue;
+            }
+            match slot.pace {
+                Pace::Memory | Pace::MemoryLineEnd => {
+                    self.next = program.address(at + usize::from(slot.halves));
+                    stop = Some(Stop::Access);
+                    break;
+                }
+                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
+                    self.jumped = false;
+                    (at, last_rd) = (program.position(self.next), SINK);
+                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    beyond += taken - timing::PLAIN;
+                    left = left.saturating_sub(taken - timing::PLAIN);
+                }
+                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
+            }
+            n += 1;
+        }
+        self.pc = program.address(at);
+        self.line = self.pc >> 4;
+        self.last_rd = last_rd;
+        self.time += n * timing::PLAIN + beyond;
+        self.instructions += n;
+        stop
+    }
+
+    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
+    #[inline(always)]
+    pub(super) fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
+        match slot.pace {
+            Pace::LineEnd | Pace::MemoryLineEnd => {
+                let there = lines.present((pc & !15).wrapping_add(16));
+                if there {
+                    self.ahead = NO_LINE;
+                }
+                there
+            }
+            Pace::Jump | Pace::JumpLineEnd => {
+                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
+                (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
+                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
+            }
+            Pace::Straight | Pace::Memory | Pace::Careful => false,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn retire(&mut self, rd: u8, cycles: u64) {
+        self.last_rd = rd;
+        self.pc = self.next;
+        self.time += cycles;
+        self.instructions += 1;
+    }
+
+    pub(super) fn wait_for_jump_register(&mut self, rs1: u8) {
+        let before = self.time;
+        if rs1 == self.last_rd {
+            // The instruction before left decode one cycle ago.
+            self.time += timing::ALU_TO_JUMP - timing::PLAIN;
+        } else if rs1 == self.load_rd {
+            self.time = self.time.max(self.load_granted + timing::LOAD_TO_JUMP);
+        }
+        self.count(EVENT_JUMP_REGISTER, self.time - before);
+    }
+}
