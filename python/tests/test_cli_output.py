@@ -22,7 +22,7 @@ in                                            18  1,942
 matched                                        9    928
 not matched, to the host the ordinary way      9  1,014
 sent by handlers                               9    928
-written to the host by handlers                0      0
+to the host by handlers, in beats of 64 B      0      0
 
 What came of the matched  packets
 sent                            9

@@ -160,6 +160,6 @@ def _exit_code(summary: dict[str, Any]) -> int:
 def _hint(reason: str) -> str:
     return {
         "limit": "give it more simulated time with --limit, or look for a loop where the cores are",
-        "stalled": "nothing moved any more: a handler waits for something that does not come",
+        "stalled": "nothing moved any more: a handler loops, or waits for something that does not come",
         "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
     }.get(reason, "")
