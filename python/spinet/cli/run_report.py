@@ -76,7 +76,11 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
         ("matched", _count(packets["matched"]), _count(packets["matched_bytes"])),
         ("not matched, to the host the ordinary way", _count(packets["ordinary"]), _count(packets["ordinary_bytes"])),
         ("sent by handlers", _count(output["packets"]), _count(output["bytes"])),
-        ("to the host by handlers, in beats of 64 B", _count(output["host_writes"]), _count(output["host_write_bytes"])),
+        (
+            "to the host by handlers, in beats of 64 B",
+            _count(output["host_writes"]),
+            _count(output["host_write_bytes"]),
+        ),
     ]
     if output["host_reads"]:
         rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
