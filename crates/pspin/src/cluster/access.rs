@@ -325,6 +325,7 @@ impl Cluster {
                 self.public_dma = registers;
                 word
             }
+            // The timer, which is not modelled, and what leads nowhere.
             _ => Some(0),
         }
     }
