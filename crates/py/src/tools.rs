@@ -3,7 +3,7 @@
 use crate::{input, json};
 use pyo3::prelude::*;
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine, Verdict};
+use spinet::exec::{Host, Isa, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
@@ -86,15 +86,13 @@ pub fn exec_elf(
     signature: Option<PathBuf>,
     linux_user: bool,
 ) -> PyResult<String> {
-    if isa != "rv32imac" {
-        return Err(input(format!("isa is `{isa}`, must be `rv32imac`")));
-    }
+    let isa: Isa = isa.parse().map_err(input)?;
     let all = Limits::default();
     let (most, cycles) = (max_instructions.unwrap_or(all.instructions), max_cycles.unwrap_or(all.cycles));
     py.detach(|| {
         let elf = Elf::open(&path).map_err(input)?;
         let host = if linux_user { Host::LinuxUser } else { Host::Bare };
-        let mut machine = Machine::new(elf, host).map_err(input)?;
+        let mut machine = Machine::new(elf, isa, host).map_err(input)?;
         if signature.is_some() {
             // Better now than after a long run.
             machine.signature().map_err(input)?;

@@ -1,6 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Csrs, Privilege, Profile};
+use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
 use super::program::{Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
@@ -41,6 +42,8 @@ pub struct Access {
     /// What to do.
     pub kind: AccessKind,
     pub(super) rd: u8,
+    /// Address register that the access writes besides, by post-increment; [`SINK`] if none.
+    pub(super) stepped: u8,
 }
 
 /// A trap that a core took; it continues in its trap handler.
@@ -119,6 +122,8 @@ pub struct Core {
     pub(super) log: Option<InstructionLog>,
     pub(super) last_trap: TrapInfo,
     pub(super) csrs: Csrs,
+    pub(super) attention: Attention,
+    pub(super) fetch: FetchAfterLoop,
 }
 
 /// Every instruction that a core starts: the cycle in which it leaves decode, and its address.
@@ -146,7 +151,7 @@ impl Core {
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
-            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
+            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0, stepped: SINK },
             pending: Pending::Nothing,
             instructions: 0,
             counting: 0,
@@ -154,6 +159,8 @@ impl Core {
             log: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             csrs: Csrs::new(profile, hart_id, boot),
+            attention: Attention::None,
+            fetch: FetchAfterLoop::default(),
         }
     }
 
@@ -211,16 +218,26 @@ impl Core {
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
     #[inline]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.counting == 0 && self.log.is_none() {
-            self.run_loop::<L, false>(program, lines, horizon)
+        if self.attention == Attention::None {
+            self.run_loop::<L, PLAIN>(program, lines, horizon)
         } else {
-            self.run_loop::<L, true>(program, lines, horizon)
+            self.run_attentively(program, lines, horizon)
+        }
+    }
+
+    #[inline(never)]
+    fn run_attentively<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        if self.attention == Attention::Loops {
+            self.run_loop::<L, LOOPS>(program, lines, horizon)
+        } else {
+            self.run_loop::<L, WATCH>(program, lines, horizon)
         }
     }
 
     /// Writes every instruction into `log` from now on.
     pub fn log_instructions(&mut self, log: InstructionLog) {
         self.log = Some(log);
+        self.choose_attention();
     }
 
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
@@ -231,7 +248,7 @@ impl Core {
         self.time = granted;
         self.pc = self.next;
         self.instructions += 1;
-        self.last_rd = SINK;
+        self.last_rd = self.access.stepped;
         if self.counting != 0 {
             self.count_access(waited);
         }
@@ -243,8 +260,8 @@ impl Core {
         self.regs[usize::from(rd)] = value;
         self.load_rd = rd;
         self.load_granted = granted;
-        // What follows a load is known: the next instruction in memory.
-        if program.slot(self.pc).is_some_and(|next| next.inst.rs1 == rd || next.inst.rs2 == rd) {
+        // What follows a load is known: the next instruction in memory, or the first of a loop.
+        if program.reads(self.pc, rd) {
             self.time += timing::LOAD_USE;
             self.count(EVENT_LOAD_USE, 1);
         }

@@ -3,6 +3,7 @@
 mod core;
 mod csr;
 mod hart;
+mod loops;
 mod program;
 mod run;
 mod timing;

@@ -1,6 +1,7 @@
 //! The loop that runs instructions.
 
 use super::core::{Core, Lines, NO_LINE, Pending, Stop};
+use super::loops::{PLAIN, WATCH};
 use super::program::{Kind, Pace, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
@@ -8,14 +9,15 @@ use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
+    /// `MODE` is one of [`PLAIN`], `LOOPS` and [`WATCH`].
     #[inline(never)]
-    pub(super) fn run_loop<L: Lines, const WATCH: bool>(
-        &mut self,
-        program: &Program,
-        lines: &L,
-        horizon: Cycle,
-    ) -> Stop {
+    pub(super) fn run_loop<L: Lines, const MODE: u8>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
+            if MODE != PLAIN
+                && let Some(stop) = self.settle_loops(lines, horizon)
+            {
+                return stop;
+            }
             let pc = self.pc;
             if pc >> 4 != self.line {
                 if !lines.present(pc & !15) {
@@ -24,14 +26,18 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            if !WATCH && let Some(stop) = self.run_ahead(program, lines, horizon) {
+            if MODE != WATCH
+                && let Some(stop) = self.run_ahead::<L, MODE>(program, lines, horizon)
+            {
                 return stop;
             }
             let pc = self.pc;
             let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
-            if slot.place != Place::Within {
+            let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
+            // Where a loop goes back, the next line is not asked for.
+            if slot.place != Place::Within && !(ending.is_some() && slot.place == Place::End) {
                 let next = (pc & !15).wrapping_add(16);
                 let here = lines.present(next);
                 match slot.place {
@@ -55,26 +61,34 @@ impl Core {
                     _ => {}
                 }
             }
-            if WATCH && let Some(log) = &self.log {
+            if MODE == WATCH
+                && let Some(log) = &self.log
+            {
                 log.borrow_mut().push((self.time, pc));
             }
-            self.next = pc.wrapping_add(u32::from(inst.len));
+            self.next = pc.wrapping_add(2 * u32::from(slot.halves));
             execute(self, inst);
+            if MODE != PLAIN {
+                self.end_loop(program, slot, pc, ending);
+            }
             match slot.kind {
                 Kind::Alu | Kind::Div => {}
                 Kind::MulHigh => cycles = timing::MUL_HIGH,
                 Kind::Memory => {
-                    if WATCH && inst.len == 2 {
+                    if MODE == WATCH && slot.halves == 1 {
                         self.count(EVENT_COMPRESSED, 1);
                     }
                     return Stop::Access;
                 }
                 Kind::Branch | Kind::Jump | Kind::JumpReg => {
-                    if WATCH {
+                    if MODE == WATCH {
                         self.count_jump(slot.kind);
                     }
                     if self.jumped {
                         self.jumped = false;
+                        if MODE != PLAIN {
+                            self.fetch.landed = self.instructions + 1;
+                        }
                         self.line = NO_LINE;
                         cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                         if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
@@ -100,10 +114,10 @@ impl Core {
                     Pending::Nothing => unreachable!("a special instruction says what comes of it"),
                 },
             }
-            if WATCH {
+            if MODE == WATCH {
                 self.count(EVENT_CYCLE, cycles);
                 self.count(EVENT_INSTRUCTION, 1);
-                self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
+                self.count(EVENT_COMPRESSED, u64::from(slot.halves == 1));
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
@@ -113,9 +127,16 @@ impl Core {
     }
 
     /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
-    /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
+    /// to memory or end of a hardware loop. Comes back with [`Stop::Access`], or with nothing and an instruction left for
+    /// the caller.
     #[inline(always)]
-    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+    pub(super) fn run_ahead<L: Lines, const MODE: u8>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        horizon: Cycle,
+    ) -> Option<Stop> {
+        let ends = if MODE == PLAIN { [usize::MAX; 2] } else { self.csrs.loops.ends(program, self.time)? };
         // Whatever comes next, its time must be within the horizon when it starts.
         let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
         let (slots, mut at) = (program.slots(), program.position(self.pc));
@@ -123,6 +144,9 @@ impl Core {
         let mut stop = None;
         while n < left {
             let Some(slot) = slots.get(at) else { break };
+            if MODE != PLAIN && (at == ends[0] || at == ends[1]) {
+                break;
+            }
             if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
                 break;
             }
@@ -139,6 +163,9 @@ impl Core {
                 }
                 Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
+                    if MODE != PLAIN {
+                        self.fetch.landed = self.instructions + n + 1;
+                    }
                     (at, last_rd) = (program.position(self.next), SINK);
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                     beyond += taken - timing::PLAIN;
@@ -169,7 +196,7 @@ impl Core {
             }
             Pace::Jump | Pace::JumpLineEnd => {
                 let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
-                (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
+                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
                 target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
             }
             Pace::Straight | Pace::Memory | Pace::Careful => false,
