@@ -159,6 +159,7 @@ pub fn run(load: Load) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        delivery: pspin::delivery::Delivery::default(),
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
@@ -166,6 +167,7 @@ pub fn run(load: Load) -> Seen {
         gap: load.gap,
         bytes: packet(i, load.bytes),
         msgid: (2 * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
