@@ -9,6 +9,7 @@ pub mod events;
 pub mod host_direct;
 pub mod host_dma;
 pub mod host_link;
+pub mod host_port;
 pub mod inbound;
 pub mod map;
 pub mod memories;
@@ -27,5 +28,6 @@ pub mod world;
 mod testing;
 
 pub use cluster::CoreState;
+pub use host_port::{HostAccessDone, HostOp};
 pub use nic::{Boundary, Image, Pspin, PspinError};
 pub use params::{ParamError, PspinParams};

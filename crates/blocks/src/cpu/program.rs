@@ -74,6 +74,7 @@ pub enum Place {
 }
 
 /// A range of memory as instructions, one slot for each half word.
+#[derive(Clone)]
 pub struct Program {
     base: u32,
     bytes: Vec<u8>,
