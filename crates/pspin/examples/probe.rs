@@ -66,6 +66,7 @@ fn main() {
         Region { addr: symbol.map_or(0, |symbol| symbol.address() as u32), size: 4096 }
     };
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,
@@ -98,6 +99,7 @@ fn main() {
         completions: Box::new(move |packet: PacketDone| sink.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| out.borrow_mut().push(departure.cycle)),
         host: Box::new(NoHost),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Print)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");

@@ -8,6 +8,7 @@ pub mod dispatcher;
 pub mod events;
 pub mod host_direct;
 pub mod host_dma;
+pub mod host_events;
 pub mod host_link;
 pub mod host_port;
 pub mod inbound;

@@ -1,6 +1,7 @@
 //! Message processing queues: header before payloads before completion, one queue a message.
 
 use crate::arbiter::{BitSet, WideTree};
+use crate::host_events::{HostEvent, Notice};
 use crate::protocol::{Context, Feedback, Her, Stage, Task};
 use kernel::CounterList;
 use kernel::trace::Counter;
@@ -32,6 +33,7 @@ struct Queue {
     state: State,
     /// Of the message that holds the queue, from its first packet.
     context: Option<Rc<Context>>,
+    msgid: u16,
     /// Tasks sent whose feedback is not here.
     in_flight: u32,
     head: u32,
@@ -74,7 +76,7 @@ impl MpqEngine {
     /// `n_mpqs` queues, a power of two, and `shared_cells` descriptors for all of them.
     pub fn new(n_mpqs: u32, shared_cells: u32) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
-        let queue = || Queue { state: State::Free, context: None, in_flight: 0, head: NONE, last: NONE };
+        let queue = || Queue { state: State::Free, context: None, msgid: 0, in_flight: 0, head: NONE, last: NONE };
         MpqEngine {
             queues: (0..n_mpqs).map(|_| queue()).collect(),
             cells: vec![Cell { her: None, next: NONE }; (n_mpqs + shared_cells) as usize],
@@ -120,22 +122,33 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// Takes the end of a task.
-    pub fn feedback(&mut self, feedback: &Feedback) {
+    /// Takes the end of a task. Returns what the host is to be told.
+    pub fn feedback(&mut self, feedback: &Feedback) -> Option<Notice> {
         let q = self.queue_of(feedback.msgid);
         let queue = &mut self.queues[q];
         assert!(queue.in_flight > 0, "feedback of message {} belongs to a task", feedback.msgid);
         queue.in_flight -= 1;
-        match queue.state {
-            State::HeaderRunning => queue.state = State::Payload,
-            State::PayloadDraining if queue.in_flight == 0 => match queue.has_completion() {
-                true => queue.state = State::Completion,
-                false => self.start_message(q),
-            },
-            State::CompletionRunning => self.start_message(q),
-            _ => {}
+        let ended = match queue.state {
+            State::HeaderRunning => {
+                queue.state = State::Payload;
+                false
+            }
+            State::PayloadDraining if queue.in_flight == 0 && queue.has_completion() => {
+                queue.state = State::Completion;
+                false
+            }
+            State::PayloadDraining => queue.in_flight == 0,
+            State::CompletionRunning => true,
+            _ => false,
+        };
+        let done = HostEvent::MessageDone { msgid: queue.msgid };
+        let notice =
+            queue.context.as_ref().filter(|_| ended).map(|context| Notice { context: context.id, event: done });
+        if ended {
+            self.start_message(q);
         }
         self.update(q);
+        notice
     }
 
     /// Puts the next task on the output if that is free. Returns whether anything changed.
@@ -181,7 +194,9 @@ impl MpqEngine {
     /// Gives the queue to the message of its head packet, if there is one.
     fn start_message(&mut self, q: usize) {
         let queue = &mut self.queues[q];
-        queue.context = head(&self.cells, queue).map(|her| her.context.clone());
+        let her = head(&self.cells, queue);
+        queue.context = her.map(|her| her.context.clone());
+        queue.msgid = her.map_or(0, |her| her.msgid);
         queue.state = match &queue.context {
             None => State::Free,
             Some(context) if context.header.addr != 0 => State::Header,

@@ -4,6 +4,7 @@ use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
 use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
 use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
+use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
 use crate::inbound::{Inbound, InboundParams, InboundPorts};
@@ -15,7 +16,7 @@ use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
 use crate::protocol::{Command, CommandResponse};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
-use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
+use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use kernel::trace::Sink;
 use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
@@ -43,6 +44,8 @@ pub struct Boundary {
     pub egress: Box<dyn Egress>,
     /// The host's memory.
     pub host: Box<dyn HostMemory>,
+    /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
+    pub events: Box<dyn HostEvents>,
     /// Where programs print.
     pub console: Rc<RefCell<dyn Console>>,
 }
@@ -81,6 +84,9 @@ pub struct Pspin {
     reached: Cycle,
 }
 
+/// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
+const CLUSTER_NOTICES: usize = 4;
+
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
 
@@ -108,6 +114,12 @@ impl Pspin {
         let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
         let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
 
+        // What the host is told.
+        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(2), 1);
+        let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
+        let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
+        notices.insert(0, scheduler_rx);
+
         // Commands and their ends.
         let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
         let (response_txs, responses) = channels(&mut b, "responses", n, 2, 1);
@@ -126,11 +138,12 @@ impl Pspin {
 
         // Clusters and memories.
         let mut clusters = Vec::new();
-        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses)).zip(active_txs);
-        for ((((tasks, feedbacks), (commands, responses)), active), bursts) in ends.zip(l1_bursts) {
+        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses));
+        let ends = ends.zip(active_txs.into_iter().zip(cluster_notices));
+        for ((((tasks, feedbacks), (commands, responses)), (active, notices)), bursts) in ends.zip(l1_bursts) {
             let id = clusters.len();
             let links = Links::new(&mut b, id, params, &mut memory_ports);
-            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active };
+            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active, notices };
             let path = format!("nic.cluster[{id}]");
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
@@ -149,7 +162,13 @@ impl Pspin {
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
-        let ports = SchedulerPorts { hers: her_rx, tasks: task_txs, feedbacks: feedback_rxs, released: released_tx };
+        let ports = SchedulerPorts {
+            hers: her_rx,
+            tasks: task_txs,
+            feedbacks: feedback_rxs,
+            released: released_tx,
+            notices: scheduler_notices,
+        };
         let trace = b.tracer("nic.scheduler", clock);
         b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
         let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
@@ -160,6 +179,8 @@ impl Pspin {
         let ports = OutboundPorts { commands, responses, nhi: outbound_nhi };
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
+
+        b.add("nic.host_events", clock, HostEventUnit::new(notices, boundary.events));
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (host, host_direct_target) = host_channels(&mut b, "host_direct");

@@ -21,6 +21,8 @@ pub struct Region {
 /// What a handler runs with (`mpq_meta_t`): set by the host, carried by each HER.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Context {
+    /// What its host knows it by: events of it, and translations for it, go by this number.
+    pub id: u32,
     /// In L2 handler memory.
     pub handler_mem: Region,
     /// First byte of the context's host memory.

@@ -1,6 +1,7 @@
 //! Packet scheduler: message queues and task dispatcher, which hand over a task within a cycle.
 
 use crate::dispatcher::Dispatcher;
+use crate::host_events::Notice;
 use crate::mpq::MpqEngine;
 use crate::params::SchedulerParams;
 use crate::protocol::{Feedback, Her, Task};
@@ -17,6 +18,8 @@ pub struct SchedulerPorts {
     pub feedbacks: Vec<Rx<Feedback>>,
     /// Ends of tasks that free a packet, to the inbound engine; capacity 2, latency 1.
     pub released: Tx<Feedback>,
+    /// What the host is told; room for two a cycle, which whoever receives them takes.
+    pub notices: Tx<Notice>,
 }
 
 /// [`MpqEngine`] and [`Dispatcher`] in one component.
@@ -31,6 +34,7 @@ pub struct SchedulerPorts {
 pub struct PacketScheduler {
     hers: Rx<Her>,
     released: Tx<Feedback>,
+    notices: Tx<Notice>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
     /// Since when the request at the head has been waiting.
@@ -45,6 +49,7 @@ impl PacketScheduler {
         PacketScheduler {
             hers: ports.hers,
             released: ports.released,
+            notices: ports.notices,
             engine: MpqEngine::new(params.n_mpqs, params.shared_cells),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
@@ -72,7 +77,9 @@ impl PacketScheduler {
         if feedback.trigger_feedback {
             self.released.send(feedback);
         }
-        self.engine.feedback(&feedback);
+        if let Some(notice) = self.engine.feedback(&feedback) {
+            self.notices.send(notice);
+        }
         self.dispatcher.ended(cluster);
         true
     }
@@ -95,6 +102,7 @@ impl Component for PacketScheduler {
     fn ports(&self, ports: &mut Ports) {
         ports.input("hers", &self.hers);
         ports.output("released", &self.released);
+        ports.output("notices", &self.notices);
         self.dispatcher.ports(ports);
     }
 

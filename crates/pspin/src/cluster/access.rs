@@ -104,7 +104,7 @@ impl Cluster {
         } else if !self.is_permitted(i, addr) {
             self.cores[i].core.fault(now);
             self.cores[i].first_part = None;
-            self.tell_trap(i);
+            self.tell_trap(i, now);
             self.advance(i, now);
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);

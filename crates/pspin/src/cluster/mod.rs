@@ -15,6 +15,7 @@ mod rings;
 mod scheduler;
 
 use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
+use crate::host_events::Notice;
 use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
@@ -49,6 +50,8 @@ pub struct ClusterPorts {
     pub bursts: Vec<BurstPort>,
     /// Sent once, when all cores have reached their drivers.
     pub active: Tx<ClusterActive>,
+    /// What the host is told.
+    pub notices: Tx<Notice>,
 }
 
 /// Channels between a cluster and the memories: requests and their answers.
@@ -89,6 +92,8 @@ struct Totals {
     l1_accesses: Counter,
     line_misses: Counter,
     traps: Counter,
+    /// Notices to the host that found no room.
+    untold: Counter,
     tasks: Counter,
 }
 
@@ -381,6 +386,7 @@ impl Component for Cluster {
             ports.output(&format!("burst_replies[{i}]"), replies);
         }
         ports.output("active", &p.active);
+        ports.output("notices", &p.notices);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -388,6 +394,7 @@ impl Component for Cluster {
         counters.add("tasks", self.totals.tasks.total());
         counters.add("instructions", self.cores.iter().map(|core| core.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
+        counters.add("untold", self.totals.untold.total());
         counters.add("l1_accesses", self.totals.l1_accesses.total());
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         counters.add("icache_misses", self.totals.line_misses.total());

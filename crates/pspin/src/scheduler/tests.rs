@@ -58,6 +58,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
         hers: bench.input("hers", 2, script),
         tasks: Vec::new(),
         feedbacks: Vec::new(),
+        notices: bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event)),
         released: bench.output("released", 2, |_| true, |feedback: &Feedback| feedback.packet.0.to_string()),
     };
     for position in 0..scene.n_clusters {
@@ -144,6 +145,7 @@ fn a_message_runs_header_payloads_completion() {
             40   released 1
             43   cluster 1: Completion 2 of 5, frees it
             55   released 2
+            55   tells MessageDone { msgid: 5 }
             scheduler.hers 3
             scheduler.header_tasks 1
             scheduler.payload_tasks 3
@@ -163,6 +165,7 @@ fn a_single_packet_runs_all_three() {
             27   cluster 2: Payload 0 of 6
             41   cluster 2: Completion 0 of 6, frees it
             53   released 0
+            53   tells MessageDone { msgid: 6 }
             scheduler.hers 1
             scheduler.header_tasks 1
             scheduler.payload_tasks 1
@@ -182,10 +185,12 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             27   cluster 1: Payload 0 of 1
             41   cluster 1: Completion 0 of 1, frees it
             53   released 0
+            53   tells MessageDone { msgid: 1 }
             55   cluster 1: Header 1 of 1
             69   cluster 1: Payload 1 of 1
             83   cluster 1: Completion 1 of 1, frees it
             95   released 1
+            95   tells MessageDone { msgid: 257 }
             scheduler.hers 2
             scheduler.header_tasks 2
             scheduler.payload_tasks 2
@@ -201,8 +206,10 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             14   cluster 1: Payload 1 of 1, frees it
             25   released 0
             26   released 1
+            26   tells MessageDone { msgid: 1 }
             28   cluster 1: Payload 2 of 1, frees it
             40   released 2
+            40   tells MessageDone { msgid: 1 }
             scheduler.hers 3
             scheduler.payload_tasks 3
         "#]],
@@ -231,10 +238,13 @@ fn queues_take_turns() {
             48   released 3
             49   cluster 0: Payload 6 of 9, frees it
             54   released 6
+            54   tells MessageDone { msgid: 9 }
             55   cluster 0: Payload 8 of 2, frees it
             60   released 8
+            60   tells MessageDone { msgid: 2 }
             61   cluster 0: Payload 7 of 3, frees it
             66   released 7
+            66   tells MessageDone { msgid: 3 }
             scheduler.hers 9
             scheduler.payload_tasks 9
         "#]],
@@ -269,6 +279,7 @@ fn a_full_home_cluster_spills_to_the_emptiest() {
             62   released 7
             98   released 8
             99   released 9
+            99   tells MessageDone { msgid: 1 }
             scheduler.hers 10
             scheduler.payload_tasks 10
             scheduler.tasks_away_from_home 6
@@ -294,8 +305,10 @@ fn a_full_queue_holds_back_all_requests() {
             104  released 3
             105  cluster 0: Payload 4 of 1, frees it
             127  released 4
+            127  tells MessageDone { msgid: 1 }
             128  cluster 0: Payload 5 of 2, frees it
             150  released 5
+            150  tells MessageDone { msgid: 2 }
             scheduler.her_stall_cycles 22
             scheduler.hers 6
             scheduler.payload_tasks 6

@@ -156,6 +156,7 @@ pub fn run(load: Load) -> Seen {
 pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: load.host,
         host_mem_size: 1 << 29,
@@ -184,6 +185,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");

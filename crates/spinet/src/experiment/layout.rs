@@ -71,6 +71,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
         }
         let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
         let nic_context = Context {
+            id: index as u32,
             handler_mem: memory,
             host_mem_addr: host.0,
             host_mem_size: host.1,
