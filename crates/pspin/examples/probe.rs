@@ -74,6 +74,7 @@ fn main() {
         payload: handler("_ph"),
         completion: handler("_th"),
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        delivery: pspin::delivery::Delivery::default(),
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
@@ -85,6 +86,7 @@ fn main() {
         gap,
         bytes: packet(size as usize),
         msgid: (step * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),

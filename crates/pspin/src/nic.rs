@@ -108,14 +108,14 @@ impl Pspin {
         let n = params.n_clusters as usize;
 
         // Tasks and their ends.
-        let (hers, her_rx) = b.channel("hers", 2, 1);
+        let (requests, request_rx) = b.channel("requests", 2, 1);
         let (released_tx, released) = b.channel("released", 2, 1);
         let (task_txs, tasks) = channels(&mut b, "tasks", n, 2, 1);
         let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
         let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
 
         // What the host is told.
-        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(2), 1);
+        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
         let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
         let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
         notices.insert(0, scheduler_rx);
@@ -158,12 +158,12 @@ impl Pspin {
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
-        let ports = InboundPorts { active, hers, released, nhi: inbound_nhi };
+        let ports = InboundPorts { active, requests, released, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
         let ports = SchedulerPorts {
-            hers: her_rx,
+            requests: request_rx,
             tasks: task_txs,
             feedbacks: feedback_rxs,
             released: released_tx,

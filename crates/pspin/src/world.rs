@@ -19,6 +19,9 @@ pub struct Arrival {
     pub bytes: Box<[u8]>,
     /// Identity of its message.
     pub msgid: u16,
+    /// Whether it is the first packet of its message, if the network says so; `None` takes the first to arrive for it.
+    /// Matters to contexts with a header handler.
+    pub som: Option<bool>,
     /// The last packet of its message.
     pub eom: bool,
     /// Bytes of it that are copied to L1.

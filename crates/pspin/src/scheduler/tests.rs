@@ -1,8 +1,14 @@
 use super::*;
+use crate::delivery::{Delivery, EarlyPayload, WhenFull};
+use crate::protocol::{Context, Kill};
 use crate::testing::{context, her};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use std::rc::Rc;
 use testkit::{Bench, Log, bench};
+
+#[path = "giving_up.rs"]
+mod giving_up;
 
 /// A cluster that ends each task `delay` cycles after it saw it, one after the other started at once.
 struct Cluster {
@@ -47,19 +53,47 @@ struct Scene {
     max_tasks: u32,
     n_clusters: usize,
     delay: u64,
+    delivery: Delivery,
 }
 
-const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10 };
+const RTL: Delivery = Delivery {
+    when_full: WhenFull::Stall,
+    ecn_threshold_percent: 100,
+    early_payload: EarlyPayload::Buffer,
+    early_packets: 16,
+    timeout_cycles: 0,
+};
+
+const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10, delivery: RTL };
+
+fn show_release(release: &Release) -> String {
+    match release.dropped {
+        None => release.packet.0.to_string(),
+        Some(reason) => format!("{} dropped: {}", release.packet.0, DropReason::NAMES[reason as usize]),
+    }
+}
 
 fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
-    let context = context(handlers);
-    let script = hers.split_whitespace().enumerate().map(|(packet, word)| her(packet, word, &context)).collect();
+    let mut context = Context::clone(&context(handlers));
+    context.delivery = scene.delivery;
+    let context = Rc::new(context);
+    let request = |(packet, word): (usize, &str)| match word.split_once(":kill") {
+        Some((cycle, msgid)) => {
+            let msgid = msgid.parse().expect("a message is a number");
+            (cycle.parse().expect("a cycle"), Request::Kill(Kill { msgid, context: 0 }))
+        }
+        None => {
+            let (cycle, her) = her(packet, word, &context);
+            (cycle, Request::Her(her))
+        }
+    };
+    let script = hers.split_whitespace().enumerate().map(request).collect();
     let mut ports = SchedulerPorts {
-        hers: bench.input("hers", 2, script),
+        requests: bench.input("requests", 2, script),
         tasks: Vec::new(),
         feedbacks: Vec::new(),
         notices: bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event)),
-        released: bench.output("released", 2, |_| true, |feedback: &Feedback| feedback.packet.0.to_string()),
+        released: bench.output("released", 2, |_| true, show_release),
     };
     for position in 0..scene.n_clusters {
         let (to, tasks) = bench.channel("tasks", 2, 1);
@@ -95,7 +129,7 @@ proptest! {
             cycle += wait;
             format!("{cycle}:{msgid}{}", if eom { "!" } else { "" })
         }).collect();
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut queues: Vec<_> = (0..n_mpqs).map(|_| (Vec::new(), false)).collect();
         for (packet, &(_, msgid, eom)) in hers.iter().enumerate() {

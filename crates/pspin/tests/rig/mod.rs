@@ -164,6 +164,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        delivery: pspin::delivery::Delivery::default(),
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
@@ -171,6 +172,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         gap: load.gap,
         bytes: packet(i, load.bytes),
         msgid: (2 * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
