@@ -11,6 +11,7 @@ pub mod host_direct;
 pub mod host_dma;
 pub mod host_events;
 pub mod host_link;
+pub mod host_port;
 pub mod inbound;
 mod lru;
 pub mod map;
@@ -30,5 +31,6 @@ pub mod world;
 mod testing;
 
 pub use cluster::CoreState;
+pub use host_port::{HostAccessDone, HostOp};
 pub use nic::{Boundary, Image, Pspin, PspinError};
 pub use params::{ParamError, PspinParams};

@@ -149,6 +149,11 @@ fn image(program: &str) -> (Image, [Region; 3]) {
 
 /// Runs the load until nothing more can happen, or for a million cycles.
 pub fn run(load: Load) -> Seen {
+    run_after(load, |_| {})
+}
+
+/// The same after what `host` does to the NIC, which may run it a while.
+pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
         id: 0,
@@ -190,6 +195,7 @@ pub fn run(load: Load) -> Seen {
     nic.log_instructions(0, 0, log.clone());
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(load.mode);
+    host_does(&mut nic);
     let outcome = nic.run_until(1_000_000);
     let counters = nic.counters();
     drop(nic);
