@@ -30,9 +30,15 @@ pub struct InboundPorts {
     pub hers: Tx<Her>,
     /// Ends of tasks that free a packet.
     pub released: Rx<Feedback>,
+    /// Says that the source may have packets again; from outside the simulation.
+    pub more: Rx<MorePackets>,
     /// To L2.
     pub nhi: NhiMaster,
 }
+
+/// The source may have packets again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MorePackets;
 
 /// Why a packet was not taken; the value of the event's `reason`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +68,7 @@ struct Stored {
 
 /// Takes packets from the world one by one, once all clusters are active.
 ///
-/// Ports:    `active[c]`, `released` in, `hers` out, a master on the NIC-host interconnect.
+/// Ports:    `active[c]`, `released`, `more` in, `hers` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`.
@@ -74,6 +80,7 @@ pub struct Inbound {
     active: Vec<Rx<ClusterActive>>,
     hers: Tx<Her>,
     released: Rx<Feedback>,
+    more: Rx<MorePackets>,
     nhi: NhiMaster,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
@@ -126,6 +133,7 @@ impl Inbound {
             active: ports.active,
             hers: ports.hers,
             released: ports.released,
+            more: ports.more,
             nhi: ports.nhi,
             source,
             completions,
@@ -161,7 +169,7 @@ impl Inbound {
             return Activity::Until(self.next_at);
         }
         if self.arriving.is_none() {
-            self.arriving = self.source.next();
+            self.arriving = self.source.next(now);
         }
         let Some(arriving) = &self.arriving else { return Activity::Idle };
         if now < arriving.earliest {
@@ -278,6 +286,7 @@ impl Component for Inbound {
         // First, since feedback is from the cycle before and its room is usable from this one on.
         let mut changed = self.take_feedback(now);
         changed |= self.take_replies();
+        while self.more.take().is_some() {}
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_her(now);
@@ -288,6 +297,7 @@ impl Component for Inbound {
         ports.inputs("active", &self.active);
         ports.output("hers", &self.hers);
         ports.input("released", &self.released);
+        ports.input("more", &self.more);
         self.nhi.ports(ports);
     }
 
