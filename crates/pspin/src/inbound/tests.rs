@@ -210,5 +210,8 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
         let source = Box::new(Late(arrivals("64").into_iter()));
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));
     });
-    expect![[r#""#]].assert_eq(&log);
+    expect![[r#"
+        61   l2: write 64 at 0x1c400000
+        65   her 0 from 0x1c400000
+    "#]].assert_eq(&log);
 }
