@@ -152,9 +152,12 @@ mod tests {
     #[test]
     fn rates_become_whole_cycles() {
         // 200 Gbit/s is 2.38 cycles for 64 bytes.
-        check(|conf| conf.no_conf.network_g = 0.037252, expect![[r#"
+        check(
+            |conf| conf.no_conf.network_g = 0.037252,
+            expect![[r#"
             OutboundParams { command_slots: 16, max_packet_bytes: 2048, queue_packets: 32, rdma_header_bytes: 32, cycles_per_beat: 2 }
-            PcieParams { latency_cycles: 1, write_gap_cycles: 0, read_gap_cycles: 0, buffer_beats: 32 }"#]]);
+            PcieParams { latency_cycles: 1, write_gap_cycles: 0, read_gap_cycles: 0, buffer_beats: 32 }"#]],
+        );
         check(
             |conf| {
                 conf.pcie_slv_conf.pcie_g = 0.05;
@@ -169,7 +172,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        check(|conf| conf.no_conf.network_g = f64::NAN, expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns a byte"]);
-        check(|conf| conf.no_conf.max_pkt_size = 0, expect!["conf: outbound.max_packet_bytes is 0, must be 96 to 65536"]);
+        check(
+            |conf| conf.no_conf.network_g = f64::NAN,
+            expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns a byte"],
+        );
+        check(
+            |conf| conf.no_conf.max_pkt_size = 0,
+            expect!["conf: outbound.max_packet_bytes is 0, must be 96 to 65536"],
+        );
     }
 }

@@ -80,16 +80,22 @@ mod tests {
 
     #[test]
     fn a_line_is_a_packet() {
-        check("1027,0,0,486539264,4096,0,0,470810624,1024,5,4,0,20\n2,1,1,1,1,1,1,1,1, 3 ,3,1,0\n\n", expect![[r#"
+        check(
+            "1027,0,0,486539264,4096,0,0,470810624,1024,5,4,0,20\n2,1,1,1,1,1,1,1,1, 3 ,3,1,0\n\n",
+            expect![[r#"
             Packet { ec: SpinEc { handler_mem_addr: 1c100000, handler_mem_size: 400, host_mem_addr: 1000000000000000, host_mem_size: 40000000, hh_addr: 0, hh_size: 0, ph_addr: 1d000000, ph_size: 1000, th_addr: 0, th_size: 0, scratchpad_addr: [0, 0, 0, 0], scratchpad_size: [f3c00, f3c00, f3c00, f3c00] }, msgid: 3, eom: false, bytes: [61, 62, 63, 64, 65], l1_size: 4, wait_cycles: 14, user: 0 }
             Packet { ec: SpinEc { handler_mem_addr: 1, handler_mem_size: 1, host_mem_addr: 1000000000000000, host_mem_size: 40000000, hh_addr: 1, hh_size: 1, ph_addr: 1, ph_size: 1, th_addr: 1, th_size: 1, scratchpad_addr: [0, 0, 0, 0], scratchpad_size: [f3c00, f3c00, f3c00, f3c00] }, msgid: 2, eom: true, bytes: [66, 67, 68], l1_size: 3, wait_cycles: 0, user: 0 }
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_is_no_packet_is_refused() {
         check("1,2", expect!["line 1: it has 2 numbers, must have 13"]);
-        check("1,0,0,0,0,0,0,0,0,4,4,0,0\n1,0,0,0,0,0,0,0,0,5,4,0,0", expect!["line 2: the packet has 5 bytes, of which the other file has 4"]);
+        check(
+            "1,0,0,0,0,0,0,0,0,4,4,0,0\n1,0,0,0,0,0,0,0,0,5,4,0,0",
+            expect!["line 2: the packet has 5 bytes, of which the other file has 4"],
+        );
         check("-1,0,0,0,0,0,0,0,0,4,4,0,0", expect!["line 1: `-1` is not a number from 0 to 4294967295"]);
     }
 

@@ -174,7 +174,9 @@ mod tests {
 
     #[test]
     fn nothing_and_one_are_what_c_makes_of_them() {
-        check(&[], expect![[r#"
+        check(
+            &[],
+            expect![[r#"
 
             ###### Statistics ######
             NIC inbound engine:
@@ -196,7 +198,8 @@ mod tests {
             PCIe Master:
             	Bytes written: 7; Bytes read: 9
             ----------------------------------
-        "#]]);
+        "#]],
+        );
         check(
             &[
                 ("inbound.packets", 1),

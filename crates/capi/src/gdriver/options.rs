@@ -179,8 +179,14 @@ mod tests {
     #[test]
     fn options_are_short_or_long_with_values_beside_or_behind() {
         check("", expect!["1 messages of 32 packets of 1024 bytes, 20 and 40 cycles apart, trace None"]);
-        check("-m 4 -p2 --packet-size=64 --packet-delay 0x10 --message-d=010 -t NULL", expect!["4 messages of 2 packets of 64 bytes, 16 and 8 cycles apart, trace None"]);
-        check("+trace file -t a.trace -- -m 9", expect![[r#"1 messages of 32 packets of 1024 bytes, 20 and 40 cycles apart, trace Some("a.trace")"#]]);
+        check(
+            "-m 4 -p2 --packet-size=64 --packet-delay 0x10 --message-d=010 -t NULL",
+            expect!["4 messages of 2 packets of 64 bytes, 16 and 8 cycles apart, trace None"],
+        );
+        check(
+            "+trace file -t a.trace -- -m 9",
+            expect![[r#"1 messages of 32 packets of 1024 bytes, 20 and 40 cycles apart, trace Some("a.trace")"#]],
+        );
         check("-m 4 --version", expect!["Generic simulation driver 1.0"]);
     }
 

@@ -91,10 +91,13 @@ mod tests {
 
     #[test]
     fn a_gap_follows_the_packet_behind_its_line() {
-        check("2 3 128\n10.0.0.1 10.0.0.9 0 50 7 0\n10.0.0.1 10.0.0.9 64 0 7 0\n10.0.0.2 x 128 0 8 1\n", expect![[r#"
+        check(
+            "2 3 128\n10.0.0.1 10.0.0.9 0 50 7 0\n10.0.0.1 10.0.0.9 64 0 7 0\n10.0.0.2 x 128 0 8 1\n",
+            expect![[r#"
             Line { source: "10.0.0.1", destination: "10.0.0.9", size: 64, msgid: 7, is_last: false, wait_cycles: 50 }
             Line { source: "10.0.0.2", destination: "x", size: 128, msgid: 8, is_last: true, wait_cycles: 0 }
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -105,7 +108,10 @@ mod tests {
         check("1 1 64 a b 64 5 0 1", expect!["packet line 1: its gap is 5, must be 0 for a packet"]);
         check("1 2 64 a b 0 5 0 1 a b 0 5 0 1", expect!["packet line 2: it is a gap behind a gap, must be a packet"]);
         check("1 2 64 a b 64 0 0 1", expect!["packet line 2: the file ends before its source"]);
-        check("1 1 64 a b 64 0 0 1 a", expect!["there is more behind its 1 lines, must have as many as the header says"]);
+        check(
+            "1 1 64 a b 64 0 0 1 a",
+            expect!["there is more behind its 1 lines, must have as many as the header says"],
+        );
         check("1 1 64 a b -1 0 0 1", expect!["packet line 1: its size is `-1`, must be a number from 0 to 4294967295"]);
     }
 
