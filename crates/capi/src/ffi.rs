@@ -160,7 +160,6 @@ pub unsafe extern "C" fn pspinsim_packet_trace_read(pkt_file: *const c_char, dat
 /// # Safety
 /// `ec` is NULL or points to a `spin_ec_t`, `pkt_data` is NULL or points to `pkt_len` bytes.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the C interface has them")]
 pub unsafe extern "C" fn pspinsim_packet_add(
     ec: *const SpinEc,
     id: u32,

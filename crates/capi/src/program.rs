@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Folder of the memory images of PsPIN's hardware simulation.
 const HW_VARIABLE: &str = "PSPIN_HW";
 /// Where they lie in it.
-const HW_IMAGES: &str = "sim_files/slm_files/";
+const HW_IMAGES: &str = "sim_files/slm_files";
 /// Bytes that PsPIN claims for every handler.
 pub const HANDLER_BYTES: usize = 4096;
 

@@ -51,12 +51,14 @@ pub struct Driver {
     contexts: Vec<Context>,
     /// Packets given to the NIC.
     pub packets: u64,
+    /// A run did not come to its end.
+    pub has_failed: bool,
 }
 
 impl Driver {
     /// A driver without contexts.
     pub fn new(options: Options, matching: Option<Match>) -> Self {
-        Driver { options, matching, contexts: Vec::new(), packets: 0 }
+        Driver { options, matching, contexts: Vec::new(), packets: 0, has_failed: false }
     }
 
     /// Adds a context. The first one brings the program if there are no memory images.

@@ -103,7 +103,6 @@ pub unsafe extern "C" fn gdriver_init(
 /// The texts are NULL or C texts, `l2_img` is NULL or points to `l2_img_size` bytes, `matching_ctx` is NULL or a C text of
 /// at most `matching_ctx_size` bytes.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the C interface has them")]
 pub unsafe extern "C" fn gdriver_add_ectx(
     hfile: *const c_char,
     hh: *const c_char,
@@ -148,8 +147,12 @@ pub unsafe extern "C" fn gdriver_add_ectx(
 #[unsafe(no_mangle)]
 pub extern "C" fn gdriver_run() -> c_int {
     status("gdriver_run", || {
-        lend(Driver::add_packets)?;
-        library::run()
+        let done = lend(Driver::add_packets).and_then(|()| library::run());
+        lend(|driver| {
+            driver.has_failed |= done.is_err();
+            Ok(())
+        })?;
+        done
     })
 }
 
@@ -159,13 +162,18 @@ pub extern "C" fn gdriver_fini() -> c_int {
     let fini = || {
         let driver = lock().take().ok_or(Error::NoDriver)?;
         print(&library::fini()?);
-        Ok(driver.packets)
+        Ok(driver)
     };
-    match call("gdriver_fini", fini) {
-        Err(code) => code,
-        Ok(packets) if packets == PROCESSED.load(Ordering::Relaxed) => SUCCESS,
-        Ok(packets) => {
-            let processed = PROCESSED.load(Ordering::Relaxed);
+    let driver = match call("gdriver_fini", fini) {
+        Ok(driver) => driver,
+        Err(code) => return code,
+    };
+    let processed = PROCESSED.load(Ordering::Relaxed);
+    match (driver.has_failed, driver.packets) {
+        // The run has said why.
+        (true, _) => ERROR,
+        (false, packets) if packets == processed => SUCCESS,
+        (false, packets) => {
             complain("gdriver_fini", format!("{packets} packets were sent, the feedback of {processed} was counted"));
             ERROR
         }
