@@ -302,7 +302,7 @@ fn find<C>(contexts: &[C], of: impl Fn(&C) -> &CheckedContext, packet: &[u8], la
 }
 
 impl PacketSource for Feed {
-    fn next(&mut self) -> Option<Arrival> {
+    fn next(&mut self, _now: Cycle) -> Option<Arrival> {
         let next = self.next_matched();
         let next = next.unwrap_or_else(|error| {
             self.record.borrow_mut().fail(error.into());
