@@ -124,11 +124,11 @@ def ddtbench(pattern: str, size: str) -> tuple[bytes, int]:
     Parameters
     ----------
     pattern
-        ``"NAS_LU_x"``, ``"NAS_LU_y"``, ``"NAS_MG_x"``, ``"NAS_MG_y"``, ``"NAS_MG_z"``, ``"MILC_su3_zd"``, ``"SPECFEM3D_mt"`` or
-        ``"FFT2D"``. The others need lists of blocks.
+        ``"NAS_LU_x"``, ``"NAS_LU_y"``, ``"NAS_MG_x"``, ``"NAS_MG_y"``, ``"NAS_MG_z"``, ``"MILC_su3_zd"``,
+        ``"SPECFEM3D_mt"`` or ``"FFT2D"``. The others need lists of blocks.
     size
-        Its parameters, such as ``"33"``, ``"130x66x66"``, ``"8x16x16x16"`` or ``"6400"``; for a transform of N x N points
-        over P nodes ``"NxP"``.
+        Its parameters, such as ``"33"``, ``"130x66x66"``, ``"8x16x16x16"`` or ``"6400"``; for a transform of N x N
+        points over P nodes ``"NxP"``.
 
     Returns
     -------
