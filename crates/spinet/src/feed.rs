@@ -257,6 +257,7 @@ impl Feed {
                 gap: self.gap,
                 bytes,
                 msgid,
+                som: None,
                 eom: verdict.is_last,
                 xfer_size: target.checked.spec.copy_bytes.unwrap_or(size).min(size),
                 context: target.context.clone(),

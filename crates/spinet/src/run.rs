@@ -139,6 +139,7 @@ impl Run {
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),
+            events: Box::new(pspin::world::Deaf),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
         };
         let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;

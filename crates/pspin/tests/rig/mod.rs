@@ -151,6 +151,7 @@ fn image(program: &str) -> (Image, [Region; 3]) {
 pub fn run(load: Load) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: load.host,
         host_mem_size: 1 << 29,
@@ -158,6 +159,7 @@ pub fn run(load: Load) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        ..Context::default()
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
@@ -165,6 +167,7 @@ pub fn run(load: Load) -> Seen {
         gap: load.gap,
         bytes: packet(i, load.bytes),
         msgid: (2 * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
@@ -179,6 +182,7 @@ pub fn run(load: Load) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
