@@ -21,6 +21,7 @@ try:
         match_expression,
         nic_list,
         nic_show,
+        offered,
         packet_columns,
         version,
     )
@@ -41,6 +42,7 @@ __all__ = [
     "match_expression",
     "nic_list",
     "nic_show",
+    "offered",
     "packet_columns",
     "version",
 ]

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, output, packet_table
+from spinet import _core, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
@@ -74,6 +76,7 @@ def run(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | Path | bytes | None = None,
     nic: str | None = None,
     set: Sequence[str] = (),
     seed: int | None = None,
@@ -101,6 +104,9 @@ def run(
         Which packets are one message, and what ends it; every packet its own if not given.
     handler
         Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
+    handler_memory
+        What stands in the handlers' L2 memory before the first packet: a file, or bytes, which are kept in a file
+        beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
         Name of a card, or the path of its TOML file.
     set
@@ -144,6 +150,7 @@ def run(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=_kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
     )
     return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
@@ -178,6 +185,7 @@ def prepare(
     match: str | None,
     message: str | None,
     handler: str | None,
+    handler_memory: str | Path | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """Check what a caller asks for."""
@@ -185,7 +193,8 @@ def prepare(
         path = Path(experiment_file)
         if program is not None:
             raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
-        experiments.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
+        of_a_context = {"match": match, "message": message, "handler": handler, "handler_memory": handler_memory}
+        experiments.refuse_context_keywords(path, of_a_context)
         more = dict(overrides)
         if traffic is not None:
             more["traffic.source"] = str(traffic)
@@ -204,8 +213,21 @@ def prepare(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=None if handler_memory is None else str(handler_memory),
         overrides=overrides,
     )
+
+
+def _kept(content: bytes) -> Path:
+    """A file with this content, which later runs of the same experiment find again."""
+    folder = toolchain.cache_dir() / "memory"
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_bytes(content)
+        os.replace(scratch, path)
+    return path
 
 
 def collect(prepared: Experiment, *, build: Build | None) -> Result:

@@ -2,9 +2,11 @@
 
 use crate::{input, json};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use spinet::elf::Elf;
 use spinet::exec::{Host, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
+use spinet::offered::Offered;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
 use std::path::{Path, PathBuf};
@@ -50,6 +52,31 @@ pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
 pub fn check_experiment(py: Python<'_>, text: &str, file: &str, base_dir: PathBuf, format: &str) -> PyResult<String> {
     let format = self::format(format)?;
     py.detach(|| json(&read_experiment(text, file, &base_dir, format)?.experiment))
+}
+
+/// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
+type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
+
+/// The packets of an experiment's traffic, with their contexts and messages.
+#[pyfunction]
+#[pyo3(signature = (text, file, base_dir, format = "toml"))]
+pub fn offered<'py>(
+    py: Python<'py>,
+    text: &str,
+    file: &str,
+    base_dir: PathBuf,
+    format: &str,
+) -> PyResult<Vec<OfferedPacket<'py>>> {
+    let format = self::format(format)?;
+    let packets = py.detach(|| {
+        let checked = read_experiment(text, file, &base_dir, format)?;
+        spinet::offered::offered(&checked).map_err(input)
+    })?;
+    let packet = |p: Offered| {
+        let target = p.target.map(|t| (t.context, t.message, t.msgid, t.is_last));
+        (p.arrival_fs / 1000, PyBytes::new(py, &p.bytes), target)
+    };
+    Ok(packets.into_iter().map(packet).collect())
 }
 
 /// An expression as it is understood.

@@ -13,6 +13,7 @@ pub mod host;
 pub mod lines;
 pub mod matching;
 pub mod nics;
+pub mod offered;
 pub mod packets;
 pub mod program;
 pub mod record;

@@ -31,6 +31,12 @@ from spinet.cli import errors, parameters
 @click.option(
     "--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th."
 )
+@click.option(
+    "--handler-memory",
+    metavar="FILE",
+    help="What stands in the handlers' L2 memory before the first packet. Default: zeros.",
+    shell_complete=parameters.complete_files,
+)
 @click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
@@ -56,6 +62,7 @@ def command(
     match: str | None,
     message: str | None,
     handler: str | None,
+    handler_memory: str | None,
     nic: str | None,
     sets: tuple[str, ...],
     pace: str | None,
@@ -103,6 +110,7 @@ def command(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=handler_memory,
         overrides=api.overrides(nic=nic, set=sets, seed=seed, pacing=pace, count=count, limit=limit),
     )
     with contextlib.ExitStack() as stack:
