@@ -197,7 +197,7 @@ impl Cluster {
         self.l1.write(offset, bytes);
     }
 
-    /// Writes every instruction of a core into `log` from now on.
+    /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.cores[core as usize].core.log_instructions(log);
     }
