@@ -1,4 +1,4 @@
-//! Runs an ELF file on the machine of `presets/pspin.toml` with plain packets and prints what the RTL's driver prints.
+//! Runs an ELF file on the machine of the RTL, `presets/pspin-rtl.toml`, with plain packets and prints what the RTL's driver prints.
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
 
@@ -89,7 +89,7 @@ fn main() {
         context: context.clone(),
         user: i,
     });
-    let params: PspinParams = toml::from_str(include_str!("../../../presets/pspin.toml")).expect("a preset");
+    let params: PspinParams = toml::from_str(include_str!("../../../presets/pspin-rtl.toml")).expect("a preset");
     let done: Rc<RefCell<Vec<PacketDone>>> = Rc::default();
     let (sink, sent) = (done.clone(), Rc::new(RefCell::new(Vec::new())));
     let out = sent.clone();

@@ -16,7 +16,7 @@ use testkit::{Bench, Log};
 
 /// The published machine.
 pub fn params() -> PspinParams {
-    toml::from_str(include_str!("../../../presets/pspin.toml")).expect("the preset is a set of parameters")
+    toml::from_str(include_str!("../../../presets/pspin-rtl.toml")).expect("the preset is a set of parameters")
 }
 
 /// A context with the handlers that `handlers` names: h header, p payload, c completion.

@@ -17,7 +17,10 @@ pub struct Preset {
 }
 
 /// All presets.
-pub const PRESETS: &[Preset] = &[Preset { name: "pspin", text: include_str!("../../../presets/pspin.toml") }];
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "pspin", text: include_str!("../../../presets/pspin.toml") },
+    Preset { name: "pspin-rtl", text: include_str!("../../../presets/pspin-rtl.toml") },
+];
 
 impl Preset {
     /// What it is: the comment at the head of its file.

@@ -170,7 +170,7 @@ pub fn run(load: Load) -> Seen {
         context: context.clone(),
         user: i,
     });
-    let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).expect("a preset");
+    let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
     let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
     let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
     let (done_here, sent_here) = (done.clone(), sent.clone());
