@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use spinet::elf::Elf;
 use spinet::exec::{Host, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
+use spinet::instructions::CoreTraces;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
 use std::path::{Path, PathBuf};
@@ -76,7 +77,8 @@ pub fn elf_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Runs a program on the plain machine; what came of it, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, *, isa = "rv32imac", max_instructions = None, max_cycles = None, signature = None, linux_user = false))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[pyo3(signature = (path, *, isa = "rv32imac", max_instructions = None, max_cycles = None, signature = None, linux_user = false, trace = None))]
 pub fn exec_elf(
     py: Python<'_>,
     path: PathBuf,
@@ -85,6 +87,7 @@ pub fn exec_elf(
     max_cycles: Option<u64>,
     signature: Option<PathBuf>,
     linux_user: bool,
+    trace: Option<PathBuf>,
 ) -> PyResult<String> {
     if isa != "rv32imac" {
         return Err(input(format!("isa is `{isa}`, must be `rv32imac`")));
@@ -99,6 +102,7 @@ pub fn exec_elf(
             // Better now than after a long run.
             machine.signature().map_err(input)?;
         }
+        let trace = trace.map(|path| machine.trace(&path)).transpose().map_err(input)?;
         let mut instructions = 0;
         let outcome = loop {
             instructions = most.min(instructions + INSTRUCTIONS_PER_SLICE);
@@ -106,8 +110,10 @@ pub fn exec_elf(
             if outcome.verdict != Verdict::Limit || instructions == most || outcome.cycles >= cycles {
                 break outcome;
             }
+            trace.as_ref().map_or(Ok(()), CoreTraces::check).map_err(input)?;
             Python::attach(|py| py.check_signals())?;
         };
+        trace.as_ref().map_or(Ok(()), CoreTraces::flush).map_err(input)?;
         if let Some(file) = signature {
             let words = machine.signature().map_err(input)?;
             std::fs::write(&file, words).map_err(|error| input(format!("{}: {error}", file.display())))?;

@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod feed;
 pub mod histogram;
 pub mod host;
+pub mod instructions;
 pub mod lines;
 pub mod matching;
 pub mod nics;

@@ -30,6 +30,8 @@ pub struct Retired {
     pub after: Named,
     /// First byte that it accessed, if it is an access to memory.
     pub addr: Option<u32>,
+    /// It ended in a trap and wrote no register.
+    pub trapped: bool,
 }
 
 /// Hears of every instruction in order, when it is done. An access that was refused is told too, as are calls of the
@@ -60,7 +62,7 @@ impl Core {
         let before = self.named(inst);
         let (cycle, pc) = (self.time, self.pc);
         if let Some(log) = &mut self.log {
-            log.open = Some(Retired { cycle, pc, inst: *inst, before, after: before, addr: None });
+            log.open = Some(Retired { cycle, pc, inst: *inst, before, after: before, addr: None, trapped: false });
         }
     }
 
@@ -79,8 +81,8 @@ impl Core {
     /// The instruction that left decode, if any did, trapped.
     #[cold]
     pub(super) fn log_trap(&mut self, is_illegal: bool) {
-        if is_illegal && let Some(log) = &mut self.log {
-            log.open = None;
+        if let Some(log) = &mut self.log {
+            log.open = log.open.filter(|_| !is_illegal).map(|retired| Retired { trapped: true, ..retired });
         }
         self.log_end();
     }
