@@ -38,7 +38,7 @@ pub fn push_line(text: &mut String, ps: u64, retired: &Retired) {
     let _ = write!(text, "{ps:>21} {cycle:>15} {pc:08x} {word:08x} {:<36}", spelled(word));
     let mut register = |r: u8, sign: char, value: u32| {
         if r != 0 && r != SINK {
-            let _ = write!(text, " {:>3}{sign}{value:08x}", format_args!("x{r}"));
+            let _ = write!(text, " {}x{r}{sign}{value:08x}", if r < 10 { " " } else { "" });
         }
     };
     if !trapped {
