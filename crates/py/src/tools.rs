@@ -2,6 +2,7 @@
 
 use crate::{input, json};
 use pyo3::prelude::*;
+use spinet::diff_trace::{FolderDiff, Options};
 use spinet::elf::Elf;
 use spinet::exec::{Host, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
@@ -9,6 +10,7 @@ use spinet::instructions::CoreTraces;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use wire::expr::Matcher;
 
 /// How an experiment is written.
@@ -119,6 +121,30 @@ pub fn exec_elf(
             std::fs::write(&file, words).map_err(|error| input(format!("{}: {error}", file.display())))?;
         }
         json(&outcome)
+    })
+}
+
+/// Compares two instruction traces, or two folders of them; whether they are equal, a report for people, and as JSON.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, program = None, lookahead = None, listed = None))]
+pub fn diff_trace(
+    py: Python<'_>,
+    a: PathBuf,
+    b: PathBuf,
+    program: Option<PathBuf>,
+    lookahead: Option<usize>,
+    listed: Option<usize>,
+) -> PyResult<(bool, String, String)> {
+    py.detach(|| {
+        let all = Options::default();
+        let program = program.map(|path| Elf::open(&path).map(Rc::new)).transpose().map_err(input)?;
+        let (lookahead, listed) = (lookahead.unwrap_or(all.lookahead), listed.unwrap_or(all.listed));
+        let mut diff = FolderDiff::open(&a, &b, Options { lookahead, listed, program }).map_err(input)?;
+        while !diff.advance(INSTRUCTIONS_PER_SLICE as usize).map_err(input)? {
+            Python::attach(|py| py.check_signals())?;
+        }
+        let report = diff.finish();
+        Ok((report.equal, report.to_string(), json(&report)?))
     })
 }
 

@@ -13,6 +13,6 @@ mod spelling;
 mod write;
 
 pub use choose::{Choice, ChoiceError};
-pub use read::{Entry, Reader, TraceReadError};
+pub use read::{Entry, Reader, Registers, TraceReadError};
 pub use spelling::{base_word, spelled};
 pub use write::{CoreTraces, HEADER, TraceFile, TraceWriteError, file_name, push_line};

@@ -69,6 +69,11 @@ impl<R: BufRead> Reader<R> {
         Reader { file, input, line: 0, last_cycle: 0, buffer: Vec::new() }
     }
 
+    /// What errors call it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The next instruction, `None` at the end.
     pub fn read(&mut self) -> Result<Option<Entry>, TraceReadError> {
         loop {
@@ -125,7 +130,7 @@ fn parse(text: &str) -> Result<Entry, Refusal> {
     let mut column = |allowed| words.next().ok_or_else(|| ("the line ends".to_owned(), allowed));
     let time = column("a time in picoseconds")?;
     decimal(time, "a time in picoseconds")?;
-    let cycle = decimal(column("a cycle")?, "a cycle, a decimal number")?;
+    let cycle = decimal(column("a cycle")?, "a cycle, a decimal number below 2^63")?;
     let pc = hex(column("an address")?, "an address of 8 hexadecimal digits")?;
     let word = hex(column("an instruction")?, "an instruction of 4 or 8 hexadecimal digits")?;
     // What stands for the same is the same.
@@ -137,9 +142,9 @@ fn parse(text: &str) -> Result<Entry, Refusal> {
             Some(Value::Written(r, value)) => push(&mut entry.written, r, value)?,
             Some(Value::Read(r, value)) => push(&mut entry.read, r, value)?,
             Some(Value::Addr(addr)) if entry.addr.is_none() => entry.addr = Some(addr),
-            Some(Value::Addr(_)) => return Err((format!("a second address, `{}`", shown(word)), "one PA: in a line")),
+            Some(Value::Addr(_)) => return Err((format!("a second address, {}", shown(word)), "one PA: in a line")),
             // Until the first value, whatever stands there is the instruction in words.
-            None if !has_values => continue,
+            None if !has_values && !word.contains('=') && !word.starts_with("PA:") => continue,
             None => return Err((shown(word), "a register such as `x10=0000002a` or `x10:0000002a`, or `PA:1c300040`")),
         }
         has_values = true;
@@ -190,7 +195,9 @@ fn register(name: &str) -> Option<u8> {
 
 fn decimal(word: &str, allowed: &'static str) -> Result<u64, Refusal> {
     let is_number = word.bytes().all(|b| b.is_ascii_digit());
-    word.parse().ok().filter(|_| is_number).ok_or_else(|| (shown(word), allowed))
+    // Differences are signed.
+    let number = word.parse().ok().filter(|&number| is_number && number <= i64::MAX as u64);
+    number.ok_or_else(|| (shown(word), allowed))
 }
 
 fn hex(word: &str, allowed: &'static str) -> Result<u32, Refusal> {
@@ -203,4 +210,115 @@ fn hex(word: &str, allowed: &'static str) -> Result<u32, Refusal> {
 fn shown(word: &str) -> String {
     let short: String = word.chars().take(40).collect();
     format!("`{}`", short.escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    const LINE: &str = "               101500             1015 1d000120 00c5a503 lw               x10, 12(x11)         x10=0000002a x11:1c300000  PA:1c30000c";
+
+    /// What is read from text, to its end or to an error.
+    fn read(text: &str) -> String {
+        let mut reader = Reader::new("t.log".into(), text.as_bytes());
+        let mut found = String::new();
+        loop {
+            match reader.read() {
+                Ok(None) => return found,
+                Ok(Some(Entry { line, cycle, pc, word, written, read, addr })) => {
+                    found += &format!("{line}: {cycle} {pc:x} {word:x} {written:x?} {read:x?} {addr:x?}\n");
+                }
+                Err(error) => return found + &error.to_string() + "\n",
+            }
+        }
+    }
+
+    fn check(lines: &[&str], want: Expect) {
+        want.assert_eq(&lines.iter().map(|line| read(line)).collect::<String>());
+    }
+
+    #[test]
+    fn spelling_and_spaces_do_not_matter() {
+        let lines = [
+            LINE,
+            "101500 1015 1d000120 00c5a503 lw a0,12(a1) <buffer+4> a0=2a a1:1c300000 PA:1c30000c\r\n",
+            "Time Cycles PC Instr Mnemonic\n\n  7 7 0x1d000120 0x00000013\n 8 8 1d000124 4505 c.li a0, 1 x10=00000001 x0:00000000",
+            "Time\tCycles\tPC\tInstr\tMnemonic\n1\t1\t80\tffffffff\tINVALID",
+        ];
+        check(
+            &lines,
+            expect![[r#"
+            1: 1015 1d000120 c5a503 [(a, 2a)] [(b, 1c300000)] Some(1c30000c)
+            1: 1015 1d000120 c5a503 [(a, 2a)] [(b, 1c300000)] Some(1c30000c)
+            3: 7 1d000120 13 [] [] None
+            4: 8 1d000124 100513 [(a, 1)] [] None
+            2: 1 80 ffffffff [] [] None
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_trace_is_told() {
+        let changed = |from: &str, to: &str| LINE.replacen(from, to, 1);
+        let lines = [
+            String::new(),
+            "Time Cycles PC Instr Mnemonic\nreg x10".into(),
+            changed("101500", "0x12"),
+            changed("1015 ", "-1015 "),
+            changed("1015 ", "9223372036854775808 "),
+            changed("1d000120", "main"),
+            changed("1d000120", "1d0001200"),
+            changed("00c5a503", ""),
+            changed("PA:", "VA:"),
+            changed("x10=", "x32="),
+            changed("=0000002a", "=123456789"),
+            changed("x10=0000002a", &"x10=1 ".repeat(5)),
+            changed("PA", "PA:00000000 PA"),
+            format!("{LINE}\n{}", changed("1015 ", "1014 ")),
+            "1 1 1d000120".into(),
+            "a".repeat(5000),
+            "\x7fELF\u{1}\u{1}".into(),
+        ];
+        check(
+            &lines.each_ref().map(String::as_str),
+            expect![[r#"
+                t.log: it has no lines, must begin with a line of column names: Time Cycles PC Instr Mnemonic
+                t.log:2: `reg`, must be a time in picoseconds
+                t.log:1: `0x12`, must be a time in picoseconds
+                t.log:1: `-1015`, must be a cycle, a decimal number below 2^63
+                t.log:1: `9223372036854775808`, must be a cycle, a decimal number below 2^63
+                t.log:1: `main`, must be an address of 8 hexadecimal digits
+                t.log:1: `1d0001200`, must be an address of 8 hexadecimal digits
+                t.log:1: `lw`, must be an instruction of 4 or 8 hexadecimal digits
+                t.log:1: `VA:1c30000c`, must be a register such as `x10=0000002a` or `x10:0000002a`, or `PA:1c300040`
+                t.log:1: `x32=0000002a`, must be a register such as `x10=0000002a` or `x10:0000002a`, or `PA:1c300040`
+                t.log:1: `x10=123456789`, must be a register such as `x10=0000002a` or `x10:0000002a`, or `PA:1c300040`
+                t.log:1: more than 4 registers of a kind, must be what an instruction can name
+                t.log:1: a second address, `PA:1c30000c`, must be one PA: in a line
+                1: 1015 1d000120 c5a503 [(a, 2a)] [(b, 1c300000)] Some(1c30000c)
+                t.log:2: cycle 1014 behind cycle 1015, must be in the order of execution
+                t.log:1: the line ends, must be an instruction
+                t.log:1: a line of 4096 bytes or more, must be a line of a trace
+                t.log:1: `\u{7f}ELF\u{1}\u{1}`, must be a time in picoseconds
+            "#]],
+        );
+        let mut reader = Reader::new("t.log".into(), &b"1 1 \xff\xfe"[..]);
+        expect!["t.log:1: bytes that are no text, must be a line of a trace"]
+            .assert_eq(&reader.read().unwrap_err().to_string());
+    }
+
+    proptest! {
+        /// Whatever is done to a line, it is read or refused.
+        #[test]
+        fn no_line_is_too_strange(bytes in prop::collection::vec((0..LINE.len(), any::<u8>()), 0..6)) {
+            let mut line = LINE.as_bytes().to_vec();
+            for (at, byte) in bytes {
+                line[at] = byte;
+            }
+            let mut reader = Reader::new("t.log".into(), &*line);
+            while let Ok(Some(_)) = reader.read() {}
+        }
+    }
 }
