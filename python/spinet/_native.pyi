@@ -26,6 +26,9 @@ class Run:
         elf: str | None = None,
         out_pcapng: str | None = None,
         packets: bool = False,
+        instructions: str | None = None,
+        trace_cores: str | None = None,
+        trace_time: str | None = None,
     ) -> None: ...
     def advance(self, max_wall_ms: int) -> Progress: ...
     def take_packets(self) -> dict[str, bytes]: ...
@@ -53,5 +56,9 @@ def exec_elf(
     max_cycles: int | None = None,
     signature: str | None = None,
     linux_user: bool = False,
+    trace: str | None = None,
 ) -> str: ...
+def diff_trace(
+    a: str, b: str, *, program: str | None = None, lookahead: int | None = None, listed: int | None = None
+) -> tuple[bool, str, str]: ...
 def packet_columns() -> list[tuple[str, str, str, list[str]]]: ...

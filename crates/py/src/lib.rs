@@ -46,5 +46,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::match_capture, m)?)?;
     m.add_function(wrap_pyfunction!(tools::elf_info, m)?)?;
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
     Ok(())
 }
