@@ -5,7 +5,6 @@ use super::cores::Wait;
 use super::dma::Owner;
 use super::events::Reply;
 use super::hpu::Answer;
-use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
@@ -127,7 +126,7 @@ impl Cluster {
         }
         let stores = !matches!(self.cores[i].core.access().kind, AccessKind::Load(_));
         let within = |base: u32, size: u32| addr.wrapping_sub(base) < size;
-        let common = within(map::L1_BASE, 0x100_0000)
+        let common = within(map::L1_BASE, self.l1_window)
             || within(map::ALIAS_BASE, 0x100_0000)
             || within(map::L2_HANDLER_BASE, 0x1_0000)
             || stores && within(map::SOC_PERIPHERALS, 0x1_0000);
@@ -392,5 +391,3 @@ impl Cluster {
         self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
     }
 }
-
-const _: () = assert!(OUTSIDE_PORT >= 8, "cores come before the outside port");

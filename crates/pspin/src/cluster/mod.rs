@@ -117,6 +117,8 @@ pub struct Cluster {
     dma: Dma,
     scheduler: Scheduler,
     inter_core_fifo: usize,
+    /// Bytes from the first cluster's L1 on that handlers may reach.
+    l1_window: u32,
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
     pe_turn: RoundRobinTree,
@@ -174,6 +176,7 @@ impl Cluster {
             dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,
+            l1_window: map::l1_window(params.n_clusters),
             pe_asking: 0,
             pe_turn: RoundRobinTree::default(),
             commands: vec![VecDeque::new(); n_cores as usize],

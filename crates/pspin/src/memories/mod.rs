@@ -4,7 +4,7 @@ mod memory;
 
 use self::memory::Memory;
 use crate::map;
-use crate::params::PspinParams;
+use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{Burst, BurstReply, beats};
 use blocks::arbiter::RoundRobinTree;
@@ -148,7 +148,7 @@ impl Memories {
             program_turn: RoundRobinTree::default(),
             replies: BinaryHeap::new(),
             n_replies: 0,
-            reservations: vec![None; (params.n_clusters * 8) as usize],
+            reservations: vec![None; params.n_clusters as usize * MAX_CORES],
             control: [0; 4],
             info: (params.n_clusters * params.cluster.n_cores) << 16 | params.n_clusters,
             pe_accesses: Counter::default(),
@@ -269,7 +269,7 @@ impl Memories {
         self.pe_accesses.add(1);
         let PeRequest { core, addr, op } = request;
         let old = self.memories[memory].word(addr);
-        let hart = cluster * 8 + core as usize;
+        let hart = cluster * MAX_CORES + core as usize;
         let (value, extra) = match op {
             PeOp::Load if memory == PACKET => (old, extra::PACKET_LOAD),
             PeOp::Load => (old, extra::HANDLER_LOAD),
