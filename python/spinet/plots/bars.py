@@ -104,8 +104,8 @@ def draw(panel: BarPanel, axes: Axes) -> None:
     for value, word in panel.levels:
         axes.axhline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
         axes.annotate(
-            word, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 2.5), textcoords="offset points",
-            fontsize=7.3, color="#666666", ha="right",
+            word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
+            fontsize=7.3, color="#666666",
         )  # fmt: skip
     axes.set_xticks(range(len(panel.groups)), [group.label for group in panel.groups])
     axes.grid(False, axis="x")

@@ -92,8 +92,8 @@ def draw(panel: Panel, axes: Axes) -> None:
     for value, word in panel.levels:
         axes.axhline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
         axes.annotate(
-            word, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 2.5), textcoords="offset points",
-            fontsize=7.3, color="#666666", ha="right",
+            word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
+            fontsize=7.3, color="#666666",
         )  # fmt: skip
     for curve in panel.curves:
         _draw_curve(curve, axes)
@@ -128,7 +128,12 @@ def _scale(panel: Panel, axes: Axes) -> None:
 
     plain = FuncFormatter(lambda value, _position: f"{value:g}")
     if panel.x_base:
-        axes.set_xscale("log", base=panel.x_base)
+        values = [x for curve in panel.curves for x in curve.x]
+        if min(values) > 0:
+            axes.set_xscale("log", base=panel.x_base)
+        else:  # a logarithmic axis that has a zero, as far from the first value as that from the second
+            least = min(x for x in values if x > 0)
+            axes.set_xscale("symlog", base=panel.x_base, linthresh=least, linscale=1)
         axes.xaxis.set_major_formatter(plain)
     if panel.y_base:
         axes.set_yscale("log", base=panel.y_base)
