@@ -111,5 +111,5 @@ def draw(panel: BarPanel, axes: Axes) -> None:
     axes.grid(False, axis="x")
     axes.margins(y=0.18)
     axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, loc="left")
+    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
     style.legend(axes)

@@ -100,7 +100,7 @@ def draw(panel: Panel, axes: Axes) -> None:
     _scale(panel, axes)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, loc="left")
+    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
     style.legend(axes, **panel.legend)
 
 

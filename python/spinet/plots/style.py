@@ -77,8 +77,6 @@ def _dress(axes: Axes) -> None:
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set_fontsize(9)
         label.set_color(INK)
-    axes.title.set_fontsize(9.5)
-    axes.title.set_color(INK)
 
 
 def legend(axes: Axes, **more: Any) -> None:
