@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
-    from spinet.api import Nic, nic, nics, run
+    from spinet.api import Nic, Part, nic, nic_cost, nics, run
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
     from spinet.toolchain import Build, BuildError, build
@@ -26,19 +26,21 @@ __all__ = [
     "InternalError",
     "Nic",
     "OutputError",
+    "Part",
     "Result",
     "SentPacket",
     "SpinetError",
     "__version__",
     "build",
     "nic",
+    "nic_cost",
     "nics",
     "run",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
-    "api": ("Nic", "nic", "nics", "run"),
+    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "run"),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
     "toolchain": ("Build", "BuildError", "build"),

@@ -44,11 +44,39 @@ class BarPanel:
     levels: Sequence[tuple[float, str]] = ()
 
 
-def stacks(bars: Sequence[Stack], *, x_label: str, title: str, caption: str) -> Figure:
-    """Draw lying bars, the first on top, with a legend of their parts and the sum behind each."""
-    inches = (8.2, 0.9 + 0.36 * len(bars))
-    figure, (axes,) = style.sheet(1, title=title, caption=caption, panel_inches=inches)
+def stacks(
+    bars: Sequence[Stack],
+    *,
+    x_label: str,
+    title: str,
+    caption: str,
+    more: Sequence[tuple[Sequence[Stack], str]] = (),
+) -> Figure:
+    """Draw lying bars, the first on top, with a legend of their parts and the sum behind each.
+
+    Parameters
+    ----------
+    bars, x_label
+        Of the first panel.
+    title
+        What the figure shows.
+    caption
+        Source of the published values, and how the others were measured.
+    more
+        Further panels, each with the label of its axis; their parts are those of the first.
+    """
+    panels = [(bars, x_label), *more]
+    inches = (8.2 if not more else 5.2, 0.9 + 0.36 * len(bars))
+    figure, axes = style.sheet(len(panels), title=title, caption=caption, panel_inches=inches)
     names = list(dict.fromkeys(name for bar in bars for name in bar.parts))
+    for (rows, label), place in zip(panels, axes, strict=True):
+        _draw_stacks(rows, names, place)
+        place.set_xlabel(label)
+    style.legend(axes[-1], loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    return figure
+
+
+def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes) -> None:
     left = [0.0] * len(bars)
     for index, name in enumerate(names):
         color = style.COLORS[index % len(style.COLORS)]
@@ -57,18 +85,15 @@ def stacks(bars: Sequence[Stack], *, x_label: str, title: str, caption: str) -> 
             axes.barh(
                 row, value, left=left[row], height=0.66, color="white" if bar.published else color,
                 edgecolor=color if bar.published else "white", hatch=style.HATCHES[index % len(style.HATCHES)],
-                linewidth=1, label=name if row == len(bars) - 1 else "_",
+                linewidth=0.6 + 0.4 * bar.published, label=name if row == len(bars) - 1 else "_",
             )  # fmt: skip
             left[row] += value
     for row, total in enumerate(left):
-        axes.annotate(f"{total:g}", (total, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+        axes.annotate(f"{total:.4g}", (total, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.invert_yaxis()
     axes.grid(False, axis="y")
-    axes.set_xlabel(x_label)
-    axes.set_xlim(right=max(left) * 1.06)
-    style.legend(axes, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
-    return figure
+    axes.set_xlim(right=max(left) * 1.12)
 
 
 def bars(panels: Sequence[BarPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
@@ -88,10 +113,10 @@ def draw(panel: BarPanel, axes: Axes) -> None:
     for index, name in enumerate(names):
         places, heights = [], []
         for position, group in enumerate(panel.groups):
-            value = group.values.get(name)
-            if value is not None:
-                places.append(position + (index - (len(names) - 1) / 2) * width)
-                heights.append(value)
+            there = [other for other in names if group.values.get(other) is not None]
+            if name in there:
+                places.append(position + (there.index(name) - (len(there) - 1) / 2) * width)
+                heights.append(group.values[name])
         color, hollow = style.COLORS[index % len(style.COLORS)], name in panel.published
         axes.bar(
             places, heights, width=width * 0.9, label=name, color="white" if hollow else color,

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, without its yellow, which is too light for lines.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1.5)), (0, (8, 2)), (0, (2, 3)))
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1.5)), (0, (8, 2)), (0, (2, 3)), "-")
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
 INK = "#222222"
 FAINT = "#8a8a8a"

@@ -46,7 +46,7 @@ class Judged:
         """In percent, or in the unit where the tolerance is."""
         if self.measured is None:
             return "-"
-        difference = self.measured - self.row.value
+        difference = round(self.measured - self.row.value, 9)
         if self.row.tolerance.endswith("%") and self.row.value:
             return f"{difference / self.row.value:+.1%}".replace("%", " %")
         return f"{difference:+.3g} {self.row.unit}".strip()
