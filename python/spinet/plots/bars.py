@@ -114,9 +114,9 @@ def draw(panel: BarPanel, axes: Axes) -> None:
         places, heights = [], []
         for position, group in enumerate(panel.groups):
             there = [other for other in names if group.values.get(other) is not None]
-            if name in there:
+            if (value := group.values.get(name)) is not None:
                 places.append(position + (there.index(name) - (len(there) - 1) / 2) * width)
-                heights.append(group.values[name])
+                heights.append(value)
         color, hollow = style.COLORS[index % len(style.COLORS)], name in panel.published
         axes.bar(
             places, heights, width=width * 0.9, label=name, color="white" if hollow else color,

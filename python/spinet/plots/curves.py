@@ -53,6 +53,8 @@ class Panel:
         Horizontal lines with a word, such as the line rate.
     y_max
         Upper end of the vertical axis; chosen if 0.
+    legend
+        Where it is, in matplotlib's words; `None` for none.
     """
 
     title: str = ""
@@ -64,10 +66,17 @@ class Panel:
     levels: Sequence[tuple[float, str]] = ()
     x_ticks: Sequence[float] = ()
     y_max: float = 0
-    legend: dict[str, Any] = field(default_factory=dict)
+    legend: dict[str, Any] | None = field(default_factory=dict)
 
 
-def curves(panels: Sequence[Panel], *, title: str, caption: str, columns: int | None = None) -> Figure:
+def curves(
+    panels: Sequence[Panel],
+    *,
+    title: str,
+    caption: str,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] = style.PANEL_INCHES,
+) -> Figure:
     """Draw panels of curves.
 
     Parameters
@@ -80,8 +89,11 @@ def curves(panels: Sequence[Panel], *, title: str, caption: str, columns: int | 
         Source of the published values, and how the others were measured.
     columns
         Panels in a row; all in one if not given.
+    panel_inches
+        Width and height of a panel.
     """
-    figure, axes = style.sheet(len(panels), title=title, caption=caption, columns=columns)
+    n = len(panels)
+    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=panel_inches)
     for panel, place in zip(panels, axes, strict=True):
         draw(panel, place)
     return figure
@@ -101,7 +113,8 @@ def draw(panel: Panel, axes: Axes) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
-    style.legend(axes, **panel.legend)
+    if panel.legend is not None:
+        style.legend(axes, **panel.legend)
 
 
 def _draw_curve(curve: Curve, axes: Axes) -> None:
