@@ -12,7 +12,7 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
-use crate::protocol::{Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -30,6 +30,9 @@ pub struct Image {
     pub handler_memory: Vec<(u32, Vec<u8>)>,
     /// Parts of L1, by offset, the same in every cluster.
     pub l1: Vec<(u32, Vec<u8>)>,
+    /// Code that every core may run in user mode, with a task or without: the loop that waits for tasks. All of program
+    /// memory if it is not known, which isolates no code.
+    pub runtime: Option<Region>,
 }
 
 /// All that is outside the NIC.
@@ -74,6 +77,7 @@ pub struct Pspin {
     clock: ClockId,
     freq: Freq,
     clusters: Vec<Rc<RefCell<Cluster>>>,
+    clock_gating: bool,
 }
 
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
@@ -128,6 +132,7 @@ impl Pspin {
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
             let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
+            image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
             image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
             let cluster = Rc::new(RefCell::new(cluster));
             b.add(&path, clock, cluster.clone());
@@ -169,7 +174,8 @@ impl Pspin {
         let trace = b.tracer("nic.pcie", clock);
         b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
 
-        Ok(Pspin { system: b.build()?, clock, freq, clusters })
+        let clock_gating = params.cluster.clock_gating;
+        Ok(Pspin { system: b.build()?, clock, freq, clusters, clock_gating })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -200,6 +206,13 @@ impl Pspin {
     /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// Cycles up to `now` in which the clocks of HPUs were stopped, since they had no task; all HPUs together. None
+    /// where idle HPUs are not clock gated.
+    pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
+        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
+        self.clock_gating.then(asleep)
     }
 
     /// What each core does or waits for.

@@ -7,6 +7,7 @@ mod access;
 mod cores;
 mod dma;
 mod events;
+mod guard;
 mod hpu;
 mod icache;
 mod l1;
@@ -18,7 +19,9 @@ use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
+use crate::protocol::{
+    Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
+};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
@@ -117,8 +120,6 @@ pub struct Cluster {
     dma: Dma,
     scheduler: Scheduler,
     inter_core_fifo: usize,
-    /// Bytes from the first cluster's L1 on that handlers may reach.
-    l1_window: u32,
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
     pe_turn: RoundRobinTree,
@@ -137,6 +138,9 @@ pub struct Cluster {
     public_dma: access::DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
+    misaligned_amo_traps: bool,
+    /// The next cycle in which a watchdog may run out.
+    alarm: Cycle,
     totals: Totals,
     trace: Tracer,
 }
@@ -176,7 +180,6 @@ impl Cluster {
             dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,
-            l1_window: map::l1_window(params.n_clusters),
             pe_asking: 0,
             pe_turn: RoundRobinTree::default(),
             commands: vec![VecDeque::new(); n_cores as usize],
@@ -190,6 +193,8 @@ impl Cluster {
             public_dma: access::DmaRegisters::default(),
             console,
             is_active: false,
+            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,
         }
@@ -198,6 +203,11 @@ impl Cluster {
     /// Puts bytes into L1 before the first cycle.
     pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
         self.l1.write(offset, bytes);
+    }
+
+    /// Names the code that every core may run in user mode, with a task or without.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
     }
 
     /// Writes every instruction of a core into `log` from now on.
@@ -215,6 +225,11 @@ impl Cluster {
             task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
         };
         self.cores.iter().enumerate().map(state).collect()
+    }
+
+    /// Cycles up to `now` in which cores waited for tasks, all together.
+    pub fn asleep_cycles(&self, now: Cycle) -> u64 {
+        self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
@@ -344,6 +359,9 @@ impl Cluster {
         if let Some(&(at, ..)) = self.copies.front() {
             next = next.min(at.max(now + 1));
         }
+        if self.alarm != Cycle::MAX {
+            next = next.min(self.alarm.max(now + 1));
+        }
         if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
@@ -357,6 +375,9 @@ impl Component for Cluster {
         self.assign_task(now);
         self.run_dma(now);
         self.accept_task(now);
+        if self.alarm <= now {
+            self.watch_deadlines(now);
+        }
         self.run_cores(now);
         self.send_pe_request(now);
         self.send_command();

@@ -158,6 +158,7 @@ pub fn run(load: Load) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        ..Context::default()
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {

@@ -1,6 +1,10 @@
 //! The driver beside each core: it hands tasks to the core and takes commands from it.
 
-use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, Feedback, PacketId, Stage, Task};
+mod commands;
+
+use crate::map;
+use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, PacketId, Stage, Task};
+use commands::Commands;
 use kernel::Cycle;
 
 /// Bytes of the packet that a driver shows its core (`hpu_handler_task_t`).
@@ -45,69 +49,79 @@ enum State {
     Held,
 }
 
+/// What a driver knows of a trap of its core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trapped {
+    /// Address that was accessed, or the word that is no instruction.
+    pub value: u32,
+    /// Address of the instruction.
+    pub pc: u32,
+}
+
 // Register offsets. Source: PsPIN RTL a49fec8, `sw/runtime/include/hwsched.h`.
+/// Address of the handler; reading it takes the task.
+pub const HANDLER: u32 = 0x00;
 const DOORBELL: u32 = 0x50;
-const ERROR: u32 = 0x54;
-const CMD_ISSUE: u32 = 0x80;
-const CMD_WAIT: u32 = 0x84;
-const CMD_TEST: u32 = 0x88;
-const CMD_INFO: u32 = 0x8c;
-const CMD_WORDS: u32 = 0x90;
+/// The cause of a handler's exception.
+pub const ERROR: u32 = 0x54;
+pub use commands::ISSUE;
 
 /// One HPU driver.
 ///
 /// Timing:  a task accepted in cycle c runs from c + 1. A doorbell in cycle d makes the driver idle from d + 1; its
 ///          feedback is valid from d + 1, once all transfers and commands of the core are done.
-/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
-/// Differs: the handle that a command issue returns after waiting is that of the command, and `CMD_TEST` answers for
-///          the id written to it (the RTL returns stale values in both cases).
+/// Errors:  what the runtime writes to `ERROR` goes to the context's error record in host memory, as a command of the
+///          driver's own; the feedback waits for it. A trap between a doorbell and the next read of the handler's
+///          address belongs to no task: until the runtime has rung for it too, the driver takes none and ends none.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`; errors: Di Girolamo et al., ISCA 2021, III-B.
 pub struct Hpu {
-    cluster: u8,
-    core: u8,
     n_clusters: u32,
-    l1_base: u32,
-    l1_stride: u32,
     scratchpad_offset: u32,
+    /// Position among all HPUs.
+    position: u32,
     state: State,
     task: Option<HpuTask>,
+    /// The core has read its task's handler, so that what it does is the handler's doing.
+    is_taken: bool,
+    /// The core trapped while it had no task, and has not rung since.
+    is_stray: bool,
+    /// The task before, to whom a stray trap is put down.
+    before: Option<Task>,
     /// The 1-deep feedback FIFO, with the cycle from which it is valid.
     done: Option<(Cycle, Done)>,
     /// A feedback that found the FIFO taken.
     held: Option<Done>,
     /// Cluster DMA transfers of the core under way.
     pub transfers: u32,
-    /// Commands under way, a bit for each local id.
-    commands: u8,
-    max_commands: u32,
-    words: [u32; COMMAND_WORDS],
-    info: u32,
+    commands: Commands,
     last_read: u32,
-    tested: u32,
-    /// Packets whose handlers issued the commands under way.
-    command_packets: [(PacketId, CommandTarget); 4],
+    reports_errors: bool,
+    errors: u32,
+    /// Since when the core waits for a task, and how long it has waited before.
+    asleep: Option<Cycle>,
+    slept: u64,
 }
 
 impl Hpu {
     pub fn new(cluster: u32, core: u32, params: &crate::PspinParams) -> Self {
         Hpu {
-            cluster: cluster as u8,
-            core: core as u8,
             n_clusters: params.n_clusters,
-            l1_base: crate::map::L1_BASE,
-            l1_stride: crate::map::L1_STRIDE,
             scratchpad_offset: params.cluster.scratchpad_offset,
+            position: cluster * params.cluster.n_cores + core,
             state: State::Init,
             task: None,
+            is_taken: false,
+            is_stray: false,
+            before: None,
             done: None,
             held: None,
             transfers: 0,
-            commands: 0,
-            max_commands: params.cluster.core_commands,
-            words: [0; COMMAND_WORDS],
-            info: 0,
+            commands: Commands::new(CommandId { cluster: cluster as u8, core: core as u8, local: 0 }, params),
             last_read: 0,
-            tested: 0,
-            command_packets: [(PacketId(u64::MAX), CommandTarget::HostDma); 4],
+            reports_errors: params.isolation.report_errors,
+            errors: 0,
+            asleep: None,
+            slept: 0,
         }
     }
 
@@ -118,12 +132,12 @@ impl Hpu {
 
     /// Whether the driver takes a task in this cycle.
     pub fn is_ready(&self, now: Cycle) -> bool {
-        matches!(self.state, State::Idle(from) if from <= now)
+        matches!(self.state, State::Idle(from) if from <= now) && !self.is_stray
     }
 
     /// Whether it waits for a task, now or from a coming cycle on.
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle(_))
+        matches!(self.state, State::Idle(_)) && !self.is_stray
     }
 
     /// The task it holds.
@@ -131,13 +145,21 @@ impl Hpu {
         self.task.as_ref()
     }
 
+    /// The task whose handler runs.
+    pub fn running(&self) -> Option<&HpuTask> {
+        self.task.as_ref().filter(|_| self.is_taken)
+    }
+
     /// Takes a task. Without a handler the task ends at once and the core sees nothing of it.
     pub fn accept(&mut self, now: Cycle, task: HpuTask) {
         let absent = task.task.handler.addr == 0;
         self.task = Some(task);
+        self.is_taken = false;
         self.state = State::Running(now + 1);
         if absent {
             self.end_task(now + 1);
+        } else if let Some(since) = self.asleep.take() {
+            self.slept += now + 1 - since;
         }
     }
 
@@ -146,6 +168,11 @@ impl Hpu {
         if self.state == State::Init {
             self.state = State::Idle(now + 1);
         }
+    }
+
+    /// Cycles up to `now` in which the core waited for a task.
+    pub fn slept(&self, now: Cycle) -> u64 {
+        self.slept + self.asleep.map_or(0, |since| now.saturating_sub(since))
     }
 
     /// An access of the core to register `offset`; a command it issues is put into `issued`.
@@ -159,12 +186,20 @@ impl Hpu {
     }
 
     fn access_task(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Answer {
-        let State::Running(from) = self.state else { return Answer::Blocked };
+        if self.is_stray && offset == DOORBELL {
+            self.is_stray = false;
+            return Answer::Granted(now, 0);
+        }
+        let State::Running(from) = self.state else {
+            self.asleep = self.asleep.or(self.is_idle().then_some(now));
+            return Answer::Blocked;
+        };
         let granted = now.max(from);
         if offset == DOORBELL {
             self.end_task(granted);
             self.last_read = 0;
         } else if write.is_none() {
+            self.is_taken |= offset == HANDLER;
             self.last_read = self.task_register(offset).unwrap_or(self.last_read);
         }
         Answer::Granted(granted, self.last_read)
@@ -176,7 +211,7 @@ impl Hpu {
         let context = &task.context;
         let scratchpad = |i: u32| context.scratchpads.get(i as usize).copied().unwrap_or_default();
         Some(match offset {
-            0x00 => task.handler.addr,
+            HANDLER => task.handler.addr,
             0x04 => task.handler.size,
             0x08 => context.handler_mem.addr,
             0x0c => context.handler_mem.size,
@@ -184,7 +219,7 @@ impl Hpu {
             0x14 => task.pkt_size,
             0x18 | 0x1c | 0x20 | 0x24 => {
                 let i = (offset - 0x18) / 4;
-                self.l1_base + i * self.l1_stride + self.scratchpad_offset + scratchpad(i).addr
+                map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset + scratchpad(i).addr
             }
             0x28 | 0x2c | 0x30 | 0x34 => scratchpad((offset - 0x28) / 4).size,
             0x38 => (context.host_mem_addr >> 32) as u32,
@@ -199,7 +234,7 @@ impl Hpu {
             0x108..0x118 => return self.task_register(offset - 0x100),
             0x118..0x158 => {
                 let i = (offset - 0x118) / 4;
-                self.l1_base + i * self.l1_stride + self.scratchpad_offset + scratchpad(i).addr
+                map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset + scratchpad(i).addr
             }
             0x158..0x198 => scratchpad((offset - 0x158) / 4).size,
             0x198..0x1b0 => return self.task_register(offset - 0x198 + 0x38),
@@ -217,6 +252,8 @@ impl Hpu {
             trigger_feedback: task.trigger_feedback,
         };
         let done = Done { feedback, stage: task.stage, pkt_ptr };
+        self.before = Some(task);
+        self.is_taken = false;
         if self.done.is_none() {
             self.done = Some((now + 1, done));
             self.state = State::Idle(now + 1);
@@ -226,9 +263,43 @@ impl Hpu {
         }
     }
 
+    /// The core trapped in user mode. If it had no task, the trap is a stray one.
+    pub fn trapped(&mut self) {
+        self.is_stray = !self.is_taken && self.reports_errors;
+    }
+
+    /// The runtime says why a handler ended; the driver tells the host, by a command put into `issued`.
+    pub fn report(&mut self, now: Cycle, cause: u32, trapped: Trapped, issued: &mut Option<Command>) -> Answer {
+        let running = self.task.as_ref().filter(|_| self.is_taken).map(|held| &held.task);
+        if !self.reports_errors || running.is_none() && !self.is_stray {
+            return self.access_task(now, ERROR, Some(cause));
+        }
+        let blamed = running.or(self.before.as_ref());
+        let addr = blamed.and_then(|task| task.context.protection.error_addr);
+        let (Some(task), Some(addr)) = (blamed, addr) else { return Answer::Granted(now, self.last_read) };
+        let record = ErrorRecord {
+            cause,
+            address: trapped.value,
+            pc: trapped.pc,
+            handler: task.handler.addr,
+            msgid: task.msgid.into(),
+            stage: task.stage as u32,
+            hpu: self.position,
+            count: self.errors.wrapping_add(1).max(1),
+        };
+        match self.commands.report(task.packet, addr, record.words()) {
+            Some(command) => {
+                self.errors = record.count;
+                *issued = Some(command);
+                Answer::Granted(now, self.last_read)
+            }
+            None => Answer::Blocked,
+        }
+    }
+
     /// Whether a feedback may leave in cycle `at`.
     pub fn may_leave(&self, at: Cycle) -> bool {
-        self.transfers == 0 && self.commands == 0 && self.done.is_some_and(|(valid, _)| valid <= at)
+        self.transfers == 0 && self.commands.are_done() && self.done.is_some_and(|(valid, _)| valid <= at)
     }
 
     /// Whether a feedback waits, for its time or for work of its core.
@@ -247,151 +318,29 @@ impl Hpu {
     }
 
     fn access_command(&mut self, now: Cycle, offset: u32, write: Option<u32>, issued: &mut Option<Command>) -> Answer {
-        let granted = Answer::Granted(now, self.last_read);
-        match (offset, write) {
-            (CMD_ISSUE, None) => {
-                // The next handler's commands wait until the feedback of the one before has left.
-                let free = (0..self.max_commands).find(|id| self.commands >> id & 1 == 0);
-                match free {
-                    Some(id) if self.done.is_none() => {
-                        *issued = Some(self.issue(id as u8));
-                        self.last_read = id;
-                        Answer::Granted(now, id)
-                    }
-                    _ => Answer::Blocked,
-                }
+        // The next handler's commands wait until the feedback of the one before has left.
+        let answer = self.commands.access(now, offset, write, self.last_read, self.has_done());
+        if let Answer::Granted(_, shown) = answer {
+            if (offset, write) == (ISSUE, None) {
+                let command = self.prepared();
+                self.commands.issue(&command);
+                *issued = Some(command);
             }
-            (CMD_WAIT, Some(id)) => match self.commands >> (id & 3) & 1 {
-                0 => granted,
-                _ => Answer::Blocked,
-            },
-            (CMD_TEST, Some(id)) => {
-                self.tested = id & 3;
-                granted
-            }
-            (CMD_TEST, None) => {
-                self.last_read = u32::from(self.commands >> self.tested & 1 == 0);
-                Answer::Granted(now, self.last_read)
-            }
-            (CMD_INFO, Some(info)) => {
-                self.info = info;
-                granted
-            }
-            (CMD_WORDS.., Some(word)) => {
-                if let Some(slot) = self.words.get_mut(((offset - CMD_WORDS) / 4) as usize) {
-                    *slot = word;
-                }
-                granted
-            }
-            _ => granted,
+            self.last_read = shown;
         }
+        answer
     }
 
-    fn issue(&mut self, local: u8) -> Command {
-        let target = match self.info >> 1 & 3 {
-            0 => CommandTarget::HostDma,
-            1 => CommandTarget::NicSend,
-            _ => CommandTarget::HostDirect,
-        };
-        let packet = self.task.as_ref().map_or(PacketId(u64::MAX), |held| held.task.packet);
-        self.commands |= 1 << local;
-        self.command_packets[usize::from(local)] = (packet, target);
-        let id = CommandId { cluster: self.cluster, core: self.core, local };
-        Command { packet, id, target, generate_event: self.info & 1 != 0, words: self.words }
+    /// The command that the core's next issue would send.
+    pub fn prepared(&self) -> Command {
+        self.commands.prepared(self.task.as_ref().map_or(PacketId(u64::MAX), |held| held.task.packet))
     }
 
     /// A command is done; which packet's handler issued it, and for which unit.
     pub fn command_done(&mut self, local: u8) -> (PacketId, CommandTarget) {
-        self.commands &= !(1 << local);
-        self.command_packets[usize::from(local)]
+        self.commands.done(local)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::{Context, Region};
-    use std::rc::Rc;
-
-    fn params() -> crate::PspinParams {
-        toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap()
-    }
-
-    fn task(handler: u32) -> HpuTask {
-        let context = Context { scratchpads: vec![Region { addr: 0x40, size: 0x80 }; 4], ..Context::default() };
-        let task = Task {
-            packet: PacketId(7),
-            stage: Stage::Payload,
-            msgid: 0x106,
-            handler: Region { addr: handler, size: 4096 },
-            context: Rc::new(context),
-            pkt_addr: 0x1c40_0000,
-            pkt_size: 64,
-            trigger_feedback: true,
-        };
-        HpuTask { task, pkt_ptr: 0x1000_4400 }
-    }
-
-    #[test]
-    fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
-        let mut hpu = Hpu::new(0, 0, &params());
-        let mut none = None;
-        assert_eq!(hpu.access(3, 0, None, &mut none), Answer::Blocked);
-        hpu.first_request(3);
-        assert!(!hpu.is_ready(3) && hpu.is_ready(4));
-        hpu.accept(10, task(0x1d00_0100));
-        assert_eq!(hpu.access(10, 0, None, &mut none), Answer::Granted(11, 0x1d00_0100));
-        assert_eq!(hpu.access(12, 0x1c, None, &mut none), Answer::Granted(12, 0x1040_0000 + 0x14400 + 0x40));
-        assert_eq!(hpu.access(13, 0x48, None, &mut none), Answer::Granted(13, 2));
-        assert_eq!(hpu.access(14, 0x4c, None, &mut none), Answer::Granted(14, 6));
-        assert_eq!(hpu.access(20, DOORBELL, None, &mut none), Answer::Granted(20, 0));
-        assert!(!hpu.may_leave(20) && hpu.may_leave(21));
-        assert!(hpu.is_ready(21) && !hpu.is_ready(20));
-    }
-
-    #[test]
-    fn a_task_without_a_handler_ends_by_itself() {
-        let mut hpu = Hpu::new(0, 0, &params());
-        hpu.first_request(0);
-        hpu.accept(10, task(0));
-        assert!(hpu.may_leave(12) && !hpu.may_leave(11));
-    }
-
-    #[test]
-    fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
-        let mut hpu = Hpu::new(1, 3, &params());
-        let mut issued = None;
-        hpu.first_request(0);
-        hpu.accept(5, task(0x1d00_0100));
-        hpu.access(8, CMD_INFO, Some(2), &mut issued);
-        hpu.access(9, CMD_WORDS + 8, Some(0x1000_4400), &mut issued);
-        assert_eq!(hpu.access(10, CMD_ISSUE, None, &mut issued), Answer::Granted(10, 0));
-        let command = issued.take().unwrap();
-        assert_eq!((command.target, command.words[2], command.id.core), (CommandTarget::NicSend, 0x1000_4400, 3));
-        assert_eq!(hpu.access(11, CMD_WAIT, Some(0), &mut issued), Answer::Blocked);
-        hpu.access(12, DOORBELL, Some(0), &mut issued);
-        assert!(!hpu.may_leave(30));
-        hpu.accept(13, task(0x1d00_0100));
-        assert_eq!(hpu.access(15, CMD_ISSUE, None, &mut issued), Answer::Blocked);
-        assert_eq!(hpu.command_done(0), (PacketId(7), CommandTarget::NicSend));
-        assert!(hpu.may_leave(30));
-        hpu.leave(30);
-        assert_eq!(hpu.access(31, CMD_ISSUE, None, &mut issued), Answer::Granted(31, 0));
-    }
-
-    #[test]
-    fn a_second_doorbell_waits_for_the_first_feedback() {
-        let mut hpu = Hpu::new(0, 0, &params());
-        let mut issued = None;
-        hpu.first_request(0);
-        hpu.transfers = 1;
-        for start in [10, 20] {
-            hpu.accept(start, task(0x1d00_0100));
-            hpu.access(start + 5, DOORBELL, None, &mut issued);
-        }
-        assert!(!hpu.is_ready(100));
-        hpu.transfers = 0;
-        hpu.leave(100);
-        assert!(hpu.is_ready(101) && hpu.may_leave(101));
-    }
-}
+mod tests;
