@@ -1,9 +1,11 @@
 //! RI5CY's timing of PULP's instructions, and hardware loops, as programs and when each instruction leaves decode.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-use blocks::cpu::{AccessKind, Core, InstructionLog, Lines, Profile, Program, Stop};
+use blocks::cpu::{AccessKind, Core, Lines, Profile, Program, Stop};
 use expect_test::{Expect, expect};
 use isa::riscv::{Isa, decode, disassemble, register_name};
+use std::cell::RefCell;
+use std::rc::Rc;
 use testkit::text::assemble;
 
 const BASE: u32 = 0x100;
@@ -82,8 +84,9 @@ fn check(text: &str, want: Expect) {
     let mut plain = Machine::new(text);
     plain.run();
     let mut watched = Machine::new(text);
-    let log = InstructionLog::default();
-    watched.core.log_instructions(log.clone());
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let sink = log.clone();
+    watched.core.log_instructions(Box::new(move |done| sink.borrow_mut().push((done.cycle, done.pc))));
     watched.run();
     let state = |machine: &Machine| (machine.core.time(), machine.core.instructions(), machine.ends_with());
     assert_eq!(state(&plain), state(&watched), "watching the core changes what it does");

@@ -1,7 +1,7 @@
 //! What instructions do to a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
-use super::program::SINK;
+use super::program::{SINK, Window};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
 
@@ -64,7 +64,7 @@ impl Hart for Core {
         if reads {
             self.set(rd, old);
         }
-        self.counting = self.csrs.counted_events();
+        self.watched = self.csrs.counted_events() | self.watched & Core::LOGGED;
         self.choose_attention();
         let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
         let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
@@ -86,6 +86,7 @@ impl Hart for Core {
                 let target = if what == System::Mret { self.csrs.leave_trap() } else { Some(self.csrs.user_return()) };
                 let Some(target) = target else { return self.illegal_here() };
                 self.next = target;
+                self.window = Window::default();
                 self.line = NO_LINE;
                 Pending::Done { cycles: timing::TRAP_RETURN, stop: Stop::Yield }
             }

@@ -84,10 +84,12 @@ impl Loops {
         }
     }
 
-    /// Where an instruction that leaves decode at `now` may not be run without asking [`Loops::ending`]: at these positions
-    /// of the program, or, if `None`, anywhere.
-    pub fn ends(&self, program: &Program, now: Cycle) -> Option<[usize; 2]> {
-        let at = |of: &Loop| if of.repeats() && of.end & 1 == 0 { program.position(of.end) } else { usize::MAX };
+    /// Where an instruction that leaves decode at `now` may not be run without asking [`Loops::ending`]: so many half words
+    /// behind `base`, or, if `None`, anywhere.
+    pub fn ends(&self, base: u32, now: Cycle) -> Option<[usize; 2]> {
+        let at = |of: &Loop| {
+            if of.repeats() && of.end & 1 == 0 { (of.end.wrapping_sub(base) >> 1) as usize } else { usize::MAX }
+        };
         (self.due.is_none() && now >= self.seen_from).then(|| [at(&self.seen[0]), at(&self.seen[1])])
     }
 
@@ -157,7 +159,7 @@ impl Default for FetchAfterLoop {
 impl Core {
     /// Decides anew what to attend to, after a change of counters or loops.
     pub(super) fn choose_attention(&mut self) {
-        self.attention = if self.counting != 0 || self.log.is_some() {
+        self.attention = if self.watched != 0 {
             Attention::All
         } else if self.csrs.loops.are_active() {
             Attention::Loops

@@ -1,8 +1,9 @@
 //! The loop that runs instructions.
 
 use super::core::{Core, Lines, NO_LINE, Pending, Stop};
+use super::csr::Privilege;
 use super::loops::{PLAIN, WATCH};
-use super::program::{Kind, Pace, Place, Program, SINK, Slot};
+use super::program::{Kind, Pace, Place, Program, SINK, Slot, Window};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use isa::riscv::{Op, cause, execute};
@@ -19,6 +20,9 @@ impl Core {
                 return stop;
             }
             let pc = self.pc;
+            if !self.window.holds(pc) && !self.enter_window(program) {
+                return self.trap(cause::INSTRUCTION_FAULT, pc);
+            }
             if pc >> 4 != self.line {
                 if !lines.present(pc & !15) {
                     return Stop::Fetch(pc & !15);
@@ -61,10 +65,8 @@ impl Core {
                     _ => {}
                 }
             }
-            if MODE == WATCH
-                && let Some(log) = &self.log
-            {
-                log.borrow_mut().push((self.time, pc));
+            if MODE == WATCH && self.log.is_some() {
+                self.log_start(inst);
             }
             self.next = pc.wrapping_add(2 * u32::from(slot.halves));
             execute(self, inst);
@@ -97,7 +99,7 @@ impl Core {
                         if self.ahead != NO_LINE {
                             let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
                             if !lines.present(ahead) {
-                                self.retire(SINK, cycles);
+                                self.retire::<MODE>(SINK, cycles);
                                 return Stop::Abandon(ahead);
                             }
                         }
@@ -106,7 +108,7 @@ impl Core {
                 Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
                     Pending::Trap { cause, value } => return self.trap(cause, value),
                     Pending::Done { cycles, stop } => {
-                        self.retire(inst.rd, cycles);
+                        self.retire::<MODE>(inst.rd, cycles);
                         self.count(EVENT_CYCLE, cycles);
                         self.count(EVENT_INSTRUCTION, 1);
                         return stop;
@@ -121,9 +123,22 @@ impl Core {
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
-            self.retire(if jumps { SINK } else { inst.rd }, cycles);
+            self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
         }
         Stop::Yield
+    }
+
+    /// Looks for the code that the core may run at its program counter; false if it may run none there.
+    #[cold]
+    fn enter_window(&mut self, program: &Program) -> bool {
+        let allowed = match self.csrs.privilege {
+            Privilege::Machine => [Window::ALL; 2],
+            Privilege::User => self.user_code,
+        };
+        let window = allowed.into_iter().find(|window| window.holds(self.pc));
+        self.window = program.within(window.unwrap_or_default());
+        // Where no program is, that is said when the line is there.
+        window.is_some() || program.slot(self.pc).is_none()
     }
 
     /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
@@ -136,10 +151,13 @@ impl Core {
         lines: &L,
         horizon: Cycle,
     ) -> Option<Stop> {
-        let ends = if MODE == PLAIN { [usize::MAX; 2] } else { self.csrs.loops.ends(program, self.time)? };
         // Whatever comes next, its time must be within the horizon when it starts.
         let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
-        let (slots, mut at) = (program.slots(), program.position(self.pc));
+        let Window { base, .. } = self.window;
+        let ends = if MODE == PLAIN { [usize::MAX; 2] } else { self.csrs.loops.ends(base, self.time)? };
+        let slots = program.slots(self.window);
+        let mut at = (self.pc.wrapping_sub(base) >> 1) as usize;
+        let address = |at: usize| base.wrapping_add(2 * at as u32);
         let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
         let mut stop = None;
         while n < left {
@@ -147,7 +165,7 @@ impl Core {
             if MODE != PLAIN && (at == ends[0] || at == ends[1]) {
                 break;
             }
-            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+            if slot.pace > Pace::Memory && !self.may_run(slot, address(at), lines) {
                 break;
             }
             execute(self, &slot.inst);
@@ -157,7 +175,7 @@ impl Core {
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = program.address(at + usize::from(slot.halves));
+                    self.next = address(at + usize::from(slot.halves));
                     stop = Some(Stop::Access);
                     break;
                 }
@@ -166,7 +184,7 @@ impl Core {
                     if MODE != PLAIN {
                         self.fetch.landed = self.instructions + n + 1;
                     }
-                    (at, last_rd) = (program.position(self.next), SINK);
+                    (at, last_rd) = ((self.next.wrapping_sub(base) >> 1) as usize, SINK);
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                     beyond += taken - timing::PLAIN;
                     left = left.saturating_sub(taken - timing::PLAIN);
@@ -175,7 +193,7 @@ impl Core {
             }
             n += 1;
         }
-        self.pc = program.address(at);
+        self.pc = address(at);
         self.line = self.pc >> 4;
         self.last_rd = last_rd;
         self.time += n * timing::PLAIN + beyond;
@@ -204,7 +222,10 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn retire(&mut self, rd: u8, cycles: u64) {
+    pub(super) fn retire<const MODE: u8>(&mut self, rd: u8, cycles: u64) {
+        if MODE == WATCH && self.log.is_some() {
+            self.log_end();
+        }
         self.last_rd = rd;
         self.pc = self.next;
         self.time += cycles;
