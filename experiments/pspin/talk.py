@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The talk's example of PULP's extensions: adding two arrays of bytes.
 
-The same loop for RV32IM, with post-increment, with a hardware loop besides, and with packed SIMD besides; by one core, in
-its own L1, alone. Cycles an output are those of a handler that makes 4096, less those of one that makes 2048.
+The same loop for RV32IM, with post-increment, with a hardware loop besides, and with packed SIMD besides; by one core,
+in its own L1, alone. Cycles an output are those of a handler that makes 4096, less those of one that makes 2048.
 """
 
 from __future__ import annotations
