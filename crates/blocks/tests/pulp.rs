@@ -538,6 +538,15 @@ fn multiplication_clipping_and_vectors_take_a_cycle() {
 }
 
 #[test]
+fn misa_says_that_there_are_extensions() {
+    check("csrrs a2, misa, zero\n ebreak", expect![[r#"
+        100 csrrs a2, misa, zero             0
+        104 ebreak                           1
+        a0=400 a1=500 a2=40901105
+    "#]]);
+}
+
+#[test]
 fn a_core_without_pulps_instructions_traps() {
     let code = assemble(BASE, "addi a0, zero, 1\n p.ff1 a1, a0\n");
     let mut memory = vec![0; 0x200];
