@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
+    from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, nic, nics, run
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -25,6 +26,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Nic",
+    "OfferedPacket",
     "OutputError",
     "Result",
     "SentPacket",
@@ -33,12 +35,14 @@ __all__ = [
     "build",
     "nic",
     "nics",
+    "offered",
     "run",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "api": ("Nic", "nic", "nics", "run"),
+    "_offered": ("OfferedPacket", "offered"),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
     "toolchain": ("Build", "BuildError", "build"),

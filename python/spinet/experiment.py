@@ -16,7 +16,7 @@ _NO_FILE = "keywords"
 _SOURCES = (".c", ".S", ".s")
 
 # Keywords that a context of an experiment file says for itself.
-_OF_A_CONTEXT = ("match", "message", "handler")
+_OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,12 @@ def from_keywords(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """An experiment with one context."""
-    context = {"match": match, "message": message, "handler": handler}
+    memory = None if handler_memory is None else {"data": handler_memory}
+    context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
     values: dict[str, Any] = {
         "program": list(program),
         "traffic": {"source": traffic},

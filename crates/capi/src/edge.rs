@@ -6,8 +6,10 @@ use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
 use crate::library;
 use kernel::{Clock, Cycle};
-use pspin::protocol::{Context, Region};
+use pspin::delivery::Delivery;
+use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
+use pspin::{PspinParams, map};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -32,20 +34,33 @@ pub struct SpinEc {
     pub scratchpad_size: [u32; NUM_CLUSTERS],
 }
 
+/// Bytes of L2 from its start on in which a program's static data lies. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
+const DATA_BYTES: u32 = 0x1_0000;
+
 impl SpinEc {
-    fn context(&self, n_clusters: u32) -> Context {
+    fn context(&self, id: u32, nic: &PspinParams) -> Context {
         let region = |addr, size| Region { addr, size };
         let (addrs, sizes) = (self.scratchpad_addr, self.scratchpad_size);
         // A machine of more clusters than the struct knows has scratchpads like the first there.
         let of = |cluster: usize| region(addrs[cluster % NUM_CLUSTERS], sizes[cluster % NUM_CLUSTERS]);
+        // The struct names no code and no data: all of the program's, as PsPIN's driver has it.
+        let protection = Protection {
+            code: region(map::PROGRAM_BASE, nic.l2.program_bytes),
+            data: vec![region(map::L2_HANDLER_BASE, DATA_BYTES)],
+            watchdog_cycles: nic.isolation.watchdog_cycles,
+            error_addr: None,
+        };
         Context {
+            id,
             handler_mem: region(self.handler_mem_addr, self.handler_mem_size),
             host_mem_addr: self.host_mem_addr,
             host_mem_size: self.host_mem_size,
             header: region(self.hh_addr, self.hh_size),
             payload: region(self.ph_addr, self.ph_size),
             completion: region(self.th_addr, self.th_size),
-            scratchpads: (0..n_clusters as usize).map(of).collect(),
+            scratchpads: (0..nic.n_clusters as usize).map(of).collect(),
+            protection,
+            delivery: Delivery::default(),
         }
     }
 }
@@ -172,20 +187,20 @@ impl Edge {
 pub struct Port {
     /// Of the NIC.
     pub clock: Clock,
-    pub n_clusters: u32,
+    pub nic: PspinParams,
     /// Contexts that came with packets so far: packets of one context share it.
     contexts: BTreeMap<SpinEc, Rc<Context>>,
 }
 
 impl Port {
     /// One of the NIC's ports to the edge.
-    pub fn new(clock: Clock, n_clusters: u32) -> Self {
-        Port { clock, n_clusters, contexts: BTreeMap::new() }
+    pub fn new(clock: Clock, nic: &PspinParams) -> Self {
+        Port { clock, nic: nic.clone(), contexts: BTreeMap::new() }
     }
 
     fn context(&mut self, ec: &SpinEc) -> Rc<Context> {
-        let n_clusters = self.n_clusters;
-        self.contexts.entry(*ec).or_insert_with(|| Rc::new(ec.context(n_clusters))).clone()
+        let (id, nic) = (self.contexts.len() as u32, &self.nic);
+        self.contexts.entry(*ec).or_insert_with(|| Rc::new(ec.context(id, nic))).clone()
     }
 }
 
@@ -203,6 +218,7 @@ impl PacketSource for Port {
             gap: packet.wait_cycles.into(),
             bytes: packet.bytes.into(),
             msgid: packet.msgid,
+            som: None,
             eom: packet.eom,
             xfer_size: packet.l1_size,
             context: self.context(&packet.ec),

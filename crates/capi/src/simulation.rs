@@ -6,6 +6,7 @@ use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
 use kernel::{Clock, Cycle, Freq, Outcome};
+use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,12 +39,13 @@ impl Simulation {
     /// A NIC with this program, in reset.
     pub fn new(params: &PspinParams, image: &Image) -> Result<Self, Error> {
         let clock = Clock::new(Freq::mhz(params.clock_mhz).map_err(PspinError::from)?);
-        let port = || Port::new(clock, params.n_clusters);
+        let port = || Port::new(clock, params);
         let boundary = Boundary {
             source: Box::new(port()),
             completions: Box::new(port()),
             egress: Box::new(port()),
             host: Box::new(port()),
+            events: Box::new(Deaf),
             console: Rc::new(RefCell::new(port())),
         };
         let nic = Pspin::new(params, image, boundary, SEED)?;

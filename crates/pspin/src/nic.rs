@@ -4,6 +4,7 @@ use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
 use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
 use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
+use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
 use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
@@ -13,9 +14,9 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
-use crate::protocol::{Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
-use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
+use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use kernel::trace::Sink;
 use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
@@ -31,6 +32,9 @@ pub struct Image {
     pub handler_memory: Vec<(u32, Vec<u8>)>,
     /// Parts of L1, by offset, the same in every cluster.
     pub l1: Vec<(u32, Vec<u8>)>,
+    /// Code that every core may run in user mode, with a task or without: the loop that waits for tasks. All of program
+    /// memory if it is not known, which isolates no code.
+    pub runtime: Option<Region>,
 }
 
 /// All that is outside the NIC.
@@ -43,6 +47,8 @@ pub struct Boundary {
     pub egress: Box<dyn Egress>,
     /// The host's memory.
     pub host: Box<dyn HostMemory>,
+    /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
+    pub events: Box<dyn HostEvents>,
     /// Where programs print.
     pub console: Rc<RefCell<dyn Console>>,
 }
@@ -75,12 +81,16 @@ pub struct Pspin {
     clock: ClockId,
     freq: Freq,
     clusters: Vec<Rc<RefCell<Cluster>>>,
+    clock_gating: bool,
     host_port: Rc<RefCell<HostSlave>>,
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
+
+/// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
+const CLUSTER_NOTICES: usize = 4;
 
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
@@ -103,11 +113,17 @@ impl Pspin {
         let n = params.n_clusters as usize;
 
         // Tasks and their ends.
-        let (hers, her_rx) = b.channel("hers", 2, 1);
+        let (requests, request_rx) = b.channel("requests", 2, 1);
         let (released_tx, released) = b.channel("released", 2, 1);
         let (task_txs, tasks) = channels(&mut b, "tasks", n, 2, 1);
         let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
         let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
+
+        // What the host is told.
+        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
+        let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
+        let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
+        notices.insert(0, scheduler_rx);
 
         // Commands and their ends.
         let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
@@ -127,15 +143,17 @@ impl Pspin {
 
         // Clusters and memories.
         let mut clusters = Vec::new();
-        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses)).zip(active_txs);
-        for ((((tasks, feedbacks), (commands, responses)), active), bursts) in ends.zip(l1_bursts) {
+        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses));
+        let ends = ends.zip(active_txs.into_iter().zip(cluster_notices));
+        for ((((tasks, feedbacks), (commands, responses)), (active, notices)), bursts) in ends.zip(l1_bursts) {
             let id = clusters.len();
             let links = Links::new(&mut b, id, params, &mut memory_ports);
-            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active };
+            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active, notices };
             let path = format!("nic.cluster[{id}]");
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
             let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
+            image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
             image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
             let cluster = Rc::new(RefCell::new(cluster));
             b.add(&path, clock, cluster.clone());
@@ -147,11 +165,17 @@ impl Pspin {
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
         let (more_packets, more) = b.inlet("more_packets", clock);
-        let ports = InboundPorts { active, hers, released, more, nhi: inbound_nhi };
+        let ports = InboundPorts { active, requests, released, more, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
-        let ports = SchedulerPorts { hers: her_rx, tasks: task_txs, feedbacks: feedback_rxs, released: released_tx };
+        let ports = SchedulerPorts {
+            requests: request_rx,
+            tasks: task_txs,
+            feedbacks: feedback_rxs,
+            released: released_tx,
+            notices: scheduler_notices,
+        };
         let trace = b.tracer("nic.scheduler", clock);
         b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
         let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
@@ -162,6 +186,8 @@ impl Pspin {
         let ports = OutboundPorts { commands, responses, nhi: outbound_nhi };
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
+
+        b.add("nic.host_events", clock, HostEventUnit::new(notices, boundary.events));
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (host, host_direct_target) = host_channels(&mut b, "host_direct");
@@ -178,12 +204,23 @@ impl Pspin {
         let trace = b.tracer("nic.pcie", clock);
         b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
 
+        let clock_gating = params.cluster.clock_gating;
         let (accesses, access_rx) = b.inlet("host_accesses", clock);
         let trace = b.tracer("nic.host_port", clock);
         let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
         b.add("nic.host_port", clock, host_port.clone());
 
-        Ok(Pspin { system: b.build()?, clock, freq, clusters, host_port, accesses, more_packets, reached: 0 })
+        Ok(Pspin {
+            system: b.build()?,
+            clock,
+            freq,
+            clusters,
+            clock_gating,
+            host_port,
+            accesses,
+            more_packets,
+            reached: 0,
+        })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -244,9 +281,16 @@ impl Pspin {
         self.system.set_mode(mode);
     }
 
-    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// Cycles up to `now` in which the clocks of HPUs were stopped, since they had no task; all HPUs together. None
+    /// where idle HPUs are not clock gated.
+    pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
+        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
+        self.clock_gating.then(asleep)
     }
 
     /// What each core does or waits for.

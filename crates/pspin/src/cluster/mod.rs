@@ -8,6 +8,7 @@ mod code;
 mod cores;
 mod dma;
 mod events;
+mod guard;
 mod hpu;
 mod icache;
 mod l1;
@@ -15,11 +16,14 @@ mod rings;
 mod scheduler;
 
 use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
+use crate::host_events::Notice;
 use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
+use crate::protocol::{
+    Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
+};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
@@ -49,6 +53,8 @@ pub struct ClusterPorts {
     pub bursts: Vec<BurstPort>,
     /// Sent once, when all cores have reached their drivers.
     pub active: Tx<ClusterActive>,
+    /// What the host is told.
+    pub notices: Tx<Notice>,
 }
 
 /// Channels between a cluster and the memories: requests and their answers.
@@ -89,6 +95,8 @@ struct Totals {
     l1_accesses: Counter,
     line_misses: Counter,
     traps: Counter,
+    /// Notices to the host that found no room.
+    untold: Counter,
     tasks: Counter,
 }
 
@@ -136,6 +144,9 @@ pub struct Cluster {
     public_dma: access::DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
+    misaligned_amo_traps: bool,
+    /// The next cycle in which a watchdog may run out.
+    alarm: Cycle,
     totals: Totals,
     trace: Tracer,
 }
@@ -186,6 +197,8 @@ impl Cluster {
             public_dma: access::DmaRegisters::default(),
             console,
             is_active: false,
+            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,
         }
@@ -196,7 +209,12 @@ impl Cluster {
         self.l1.write(offset, bytes);
     }
 
-    /// Writes every instruction of a core into `log` from now on.
+    /// Names the code that every core may run in user mode, with a task or without.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
+    }
+
+    /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.cores[core as usize].core.log_instructions(log);
     }
@@ -211,6 +229,11 @@ impl Cluster {
             task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
         };
         self.cores.iter().enumerate().map(state).collect()
+    }
+
+    /// Cycles up to `now` in which cores waited for tasks, all together.
+    pub fn asleep_cycles(&self, now: Cycle) -> u64 {
+        self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
@@ -340,6 +363,9 @@ impl Cluster {
         if let Some(&(at, ..)) = self.copies.front() {
             next = next.min(at.max(now + 1));
         }
+        if self.alarm != Cycle::MAX {
+            next = next.min(self.alarm.max(now + 1));
+        }
         if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
@@ -354,6 +380,9 @@ impl Component for Cluster {
         self.assign_task(now);
         self.run_dma(now);
         self.accept_task(now);
+        if self.alarm <= now {
+            self.watch_deadlines(now);
+        }
         self.run_cores(now);
         self.send_pe_request(now);
         self.send_command();
@@ -381,6 +410,7 @@ impl Component for Cluster {
             ports.output(&format!("burst_replies[{i}]"), replies);
         }
         ports.output("active", &p.active);
+        ports.output("notices", &p.notices);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -388,6 +418,7 @@ impl Component for Cluster {
         counters.add("tasks", self.totals.tasks.total());
         counters.add("instructions", self.cores.iter().map(|core| core.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
+        counters.add("untold", self.totals.untold.total());
         counters.add("l1_accesses", self.totals.l1_accesses.total());
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         counters.add("icache_misses", self.totals.line_misses.total());

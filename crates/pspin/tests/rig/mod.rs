@@ -3,7 +3,7 @@
 
 pub mod rtl;
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
@@ -156,6 +156,7 @@ pub fn run(load: Load) -> Seen {
 pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: load.host,
         host_mem_size: 1 << 29,
@@ -163,6 +164,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        ..Context::default()
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
@@ -170,6 +172,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         gap: load.gap,
         bytes: packet(i, load.bytes),
         msgid: (2 * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
@@ -184,11 +187,13 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let heard = log.clone();
+    nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(load.mode);
     host_does(&mut nic);
