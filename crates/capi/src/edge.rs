@@ -5,8 +5,10 @@
 use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
 use crate::library;
+use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::delivery::Delivery;
+use pspin::events::HANDLER_TRAP;
 use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
@@ -254,6 +256,18 @@ impl HostMemory for Port {
     /// Told one cycle before the bytes are there.
     fn write(&mut self, addr: u64, data: &[u8]) {
         library::edge(|edge| edge.tell(edge.now + 1, Call::HostWrite(addr, data.into())));
+    }
+}
+
+impl Sink for Port {
+    /// A handler that ends by an exception is worth a line, as in the hardware simulation of PsPIN.
+    fn event(&mut self, event: &Event<'_>) {
+        if std::ptr::eq(event.kind, &HANDLER_TRAP) {
+            let [hpu, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
+            let n_cores = u64::from(self.nic.cluster.n_cores);
+            let (time, cluster, core) = (event.at.ps(), hpu / n_cores, hpu % n_cores);
+            print(&format!("[{time}][synt]: HPU ({cluster} {core}) HANDLER ERROR: {cause}\n"));
+        }
     }
 }
 

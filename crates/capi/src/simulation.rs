@@ -48,7 +48,8 @@ impl Simulation {
             events: Box::new(Deaf),
             console: Rc::new(RefCell::new(port())),
         };
-        let nic = Pspin::new(params, image, boundary, SEED)?;
+        let mut nic = Pspin::new(params, image, boundary, SEED)?;
+        nic.listen(Box::new(port()));
         Ok(Simulation { nic, clock, at: 0, askers: BTreeMap::new(), n_accesses: 0, bytes_written: 0, bytes_read: 0 })
     }
 
