@@ -76,6 +76,56 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
     return _core.nic_show(name, list(set), ".")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a card, with what it costs in 22 nm; a part with parts is the sum of them.
+
+    Attributes
+    ----------
+    depth
+        How deep it lies: 0 is the card.
+    count
+        How many there are in the part above it.
+    area_mm2, power_w
+        Of all of these; power at the card's clock and worst-case activity.
+    rule
+        By what both scale from the published synthesis.
+    """
+
+    depth: int
+    name: str
+    count: int
+    area_mm2: float
+    power_w: float
+    rule: str
+
+
+def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
+    """Area and power of a card's parts, each before its own parts; the first is the card.
+
+    Scaled from the published synthesis (Di Girolamo et al., ISCA 2021, Table III) by the rule that each part names.
+
+    Parameters
+    ----------
+    name
+        A name from `nics`, or the path of a TOML file.
+    set
+        Changes such as ``"n_clusters=8"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes contradict each other.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> round(spinet.nic_cost("pspin")[0].area_mm2, 2)
+    18.47
+    """
+    return [Part(**part) for part in json.loads(_core.nic_cost(name, list(set), "."))]
+
+
 def run(
     *,
     program: str | Path | Sequence[str | Path] | None = None,

@@ -49,6 +49,14 @@ pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
     nics::show(nic, &settings.map_err(input)?, &base_dir).map_err(input)
 }
 
+/// Area and power of a preset's parts, with settings over it, as JSON.
+#[pyfunction]
+#[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
+pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
+    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+    json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
+}
+
 /// An experiment with its defaults, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml"))]
