@@ -277,6 +277,8 @@ fn what_is_wrong_is_said() {
         pspinsim_run(): 1
         pspinsim_run(): 1
         pspinsim_run(): 1
+        pspinsim_run_tick(&done): 0
+        done: 0
     "#]]
     .assert_eq(ran.stdout.split("\n###### Statistics").next().expect("a first part"));
     expect![[r#"
