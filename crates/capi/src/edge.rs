@@ -312,7 +312,8 @@ mod tests {
             10: HostWrite(4, [3])
             10: MstWrite(UserPtr(0))
             11: HostWrite(0, [1])
-        "#]].assert_eq(&said);
+        "#]]
+        .assert_eq(&said);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver whose packets come from two files, which it writes itself. Argument: the program. */
+/*
+ * A driver whose packets come from two files, which it writes itself; and a second simulation in the same process, which must
+ * be like the first. Argument: the program.
+ */
 #include "log.h"
 
 #define SIZE 96
@@ -21,11 +24,13 @@ int main(int argc, char **argv)
     pspin_conf_t conf;
     CHECK(pspinsim_default_conf(&conf));
     conf.slm_files_path = argv[1];
-    CHECK(pspinsim_init(argc, argv, &conf));
-    CHECK(pspinsim_cb_set_pkt_out(log_out));
-    CHECK(pspinsim_packet_trace_read("tasks.csv", "data.bin"));
-    CHECK(pspinsim_packet_eos());
-    CHECK(pspinsim_run());
-    CHECK(pspinsim_fini());
+    for (int round = 0; round < 2; round++) {
+        CHECK(pspinsim_init(argc, argv, &conf));
+        CHECK(pspinsim_cb_set_pkt_out(log_out));
+        CHECK(pspinsim_packet_trace_read("tasks.csv", "data.bin"));
+        CHECK(pspinsim_packet_eos());
+        CHECK(pspinsim_run());
+        CHECK(pspinsim_fini());
+    }
     return 0;
 }
