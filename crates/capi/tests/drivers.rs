@@ -170,7 +170,8 @@ fn packets_come_from_files_and_a_second_simulation_is_like_the_first() {
         out: 96 bytes, 50016000..., sum 421964bf
         out: 96 bytes, 51026000..., sum 27de9a9f
         out: 96 bytes, 52036000..., sum 0da3d07f
-    "#]].assert_eq(first.split("\n###").next().expect("a first part"));
+    "#]]
+    .assert_eq(first.split("\n###").next().expect("a first part"));
 }
 
 #[test]
@@ -288,7 +289,7 @@ fn what_is_wrong_is_said() {
         error: pspinsim_default_conf: conf is NULL, must point to room for the result
         error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are
         error: pspinsim_init: nowhere: No such file or directory (os error 2)
-        error: pspinsim_init: empty: it has neither prog_mem_stim.slm nor is it an ELF file; spinet build makes both
+        error: pspinsim_init: empty: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both
         error: pspinsim_init: conf: no_conf.network_G is -1, must be 0 to 15625 ns a byte
         error: pspinsim_init: there is a simulation already, must come after pspinsim_fini
         error: pspinsim_packet_add: ec is NULL, must point to an execution context
