@@ -5,13 +5,16 @@
 //!
 //! Source: the format as objcopy writes it; PsPIN a49fec8, `sw/rules/spin-rt.mk`.
 
+/// What a record loads, and where.
+pub type Loaded = (u32, Vec<u8>);
+
 /// Whether a file looks like S-records.
 pub fn is_srec(data: &[u8]) -> bool {
     matches!(data, [b'S', b'0'..=b'9', ..])
 }
 
 /// Address and data of each record; an error is the number of a line and what is wrong there.
-pub fn read(text: &str) -> Result<Vec<(u32, Vec<u8>)>, (usize, String)> {
+pub fn read(text: &str) -> Result<Vec<Loaded>, (usize, String)> {
     let mut found = Vec::new();
     for (line, content) in text.lines().enumerate().filter(|(_, content)| !content.trim().is_empty()) {
         let record = record(content.trim()).map_err(|problem| (line + 1, problem))?;
@@ -21,7 +24,7 @@ pub fn read(text: &str) -> Result<Vec<(u32, Vec<u8>)>, (usize, String)> {
 }
 
 /// What a record loads.
-fn record(line: &str) -> Result<Option<(u32, Vec<u8>)>, String> {
+fn record(line: &str) -> Result<Option<Loaded>, String> {
     let digits = line.strip_prefix('S').and_then(|rest| Some((rest.chars().next()?, rest.get(1..)?)));
     let (kind, digits) = digits.ok_or("it begins with no S and digit, must be an S-record")?;
     let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
@@ -65,10 +68,13 @@ mod tests {
     #[test]
     fn records_of_all_lengths_have_addresses_and_data() {
         // As `objcopy --srec-len 1` has them, and longer ones.
-        check("S0030000FC\r\nS3061D0000006F6D\r\nS1060001020304EF\nS7051D0000805D\n", expect![[r#"
+        check(
+            "S0030000FC\r\nS3061D0000006F6D\r\nS1060001020304EF\nS7051D0000805D\n",
+            expect![[r#"
             0x1d000000 [6f]
             0x1 [02, 03, 04]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
