@@ -543,11 +543,14 @@ fn multiplication_clipping_and_vectors_take_a_cycle() {
 
 #[test]
 fn misa_says_that_there_are_extensions() {
-    check("csrrs a2, misa, zero\n ebreak", expect![[r#"
+    check(
+        "csrrs a2, misa, zero\n ebreak",
+        expect![[r#"
         100 csrrs a2, misa, zero             0
         104 ebreak                           1
         a0=400 a1=500 a2=40901105
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

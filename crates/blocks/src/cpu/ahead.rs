@@ -33,18 +33,18 @@ impl Core {
         let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
         let mut stop = None;
         while n < left {
-            let Some(mut slot) = slots.get(at) else { break };
+            let Some(slot) = slots.get(at) else { break };
             if slot.straight > 0 {
-                let mut to_run = u64::from(slot.straight).min(left - n);
+                let to_run = u64::from(slot.straight).min(left - n);
                 n += to_run;
-                loop {
+                let mut last = at;
+                for _ in 0..to_run {
+                    let slot = &slots[at];
                     execute(self, &slot.inst);
+                    last = at;
                     at += usize::from(slot.halves);
-                    to_run -= 1;
-                    let Some(next) = slots.get(at).filter(|_| to_run > 0) else { break };
-                    slot = next;
                 }
-                last_rd = slot.inst.rd;
+                last_rd = slots[last].inst.rd;
                 continue;
             }
             let next = at + usize::from(slot.halves);

@@ -253,7 +253,7 @@ impl Cluster {
     }
 
     /// A narrow request gets its bank.
-    #[inline]
+    #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
         self.totals.l1_accesses.add(1);
         if port == OUTSIDE_PORT {
@@ -384,6 +384,7 @@ impl Cluster {
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
+        self.is_calm = false;
         self.totals.traps.add(1);
         let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
