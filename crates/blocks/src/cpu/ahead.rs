@@ -1,7 +1,7 @@
 //! Running ahead: what needs little looking around, up to the first access to memory.
 //!
-//! This is where a simulation spends its time, so a run of instructions in one fetch line that follow one another a cycle
-//! each is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
+//! This is where a simulation spends its time, so a run of instructions that follow one another a cycle each, in a fetch
+//! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
 
 use super::core::{Core, Lines, NO_LINE, Stop};
 use super::program::{Kind, Pace, Program, SINK, Slot};
@@ -21,7 +21,7 @@ impl Core {
         }
         let stretch = self.stretch;
         let slots = program.slots();
-        let there = lines.all();
+        let Some(there) = lines.all().get(..stretch.end_line) else { return None };
         let skew = program.skew();
         let line = |at: usize| (at + skew) / (timing::LINE_BYTES as usize / 2);
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
@@ -34,8 +34,15 @@ impl Core {
         let mut stop = None;
         while n < left {
             let Some(slot) = slots.get(at) else { break };
-            if slot.straight > 0 {
-                let to_run = u64::from(slot.straight).min(left - n);
+            let run = if slot.run < Slot::CROSSES {
+                slot.run
+            } else if is_there(line(at) + 1) {
+                slot.run - Slot::CROSSES
+            } else {
+                break;
+            };
+            if run > 0 {
+                let to_run = u64::from(run).min(left - n);
                 n += to_run;
                 let mut last = at;
                 for _ in 0..to_run {
@@ -55,17 +62,13 @@ impl Core {
                     stop = Some(Stop::Access);
                     break;
                 }
-                Pace::LineEnd | Pace::MemoryLineEnd => {
-                    if !is_there(line(at) + 1) {
-                        break;
-                    }
-                    execute(self, &slot.inst);
-                    if slot.pace == Pace::MemoryLineEnd {
+                Pace::MemoryLineEnd => {
+                    if is_there(line(at) + 1) {
+                        execute(self, &slot.inst);
                         self.next = program.address(next);
                         stop = Some(Stop::Access);
-                        break;
                     }
-                    (at, last_rd) = (next, slot.inst.rd);
+                    break;
                 }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
@@ -86,8 +89,8 @@ impl Core {
                         left = left.saturating_sub(taken - timing::PLAIN);
                     }
                 }
-                Pace::Straight => continue,
-                Pace::Careful => break,
+                // The first two are in runs.
+                Pace::Straight | Pace::LineEnd | Pace::Careful => break,
             }
             n += 1;
         }

@@ -36,13 +36,17 @@ pub struct Slot {
     pub pace: Pace,
     /// Half words to the next instruction in memory.
     pub halves: u8,
-    /// Instructions of [`Pace::Straight`] that follow one another from this one on.
-    pub straight: u8,
+    /// Instructions that follow one another from this one on, a cycle each, none of which asks for memory or jumps: to the
+    /// end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
+    pub run: u8,
 }
 
 const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
 
 impl Slot {
+    /// Added to a run that needs the next line.
+    pub const CROSSES: u8 = 0x80;
+
     /// What the core must do around it.
     #[inline]
     pub fn kind(&self) -> Kind {
@@ -122,6 +126,8 @@ pub struct Stretch {
     pub first: usize,
     /// How many.
     pub n: usize,
+    /// The line behind them, counted from the program's first.
+    pub end_line: usize,
 }
 
 impl Stretch {
@@ -149,7 +155,7 @@ impl Program {
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
         let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
         let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads };
-        program.count_straight(0, program.slots.len());
+        program.count_runs(0, program.slots.len());
         program
     }
 
@@ -186,18 +192,31 @@ impl Program {
         if window.bytes == 0 {
             return Stretch::default();
         }
-        Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize }
+        let end_line = (to.next_multiple_of(line) - start / line * line) / line;
+        Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize, end_line: end_line as usize }
     }
 
-    /// Counts anew what follows what, for slots `first..end`; runs do not go beyond a line.
-    fn count_straight(&mut self, first: usize, end: usize) {
+    /// Counts runs anew, for slots `first..end`.
+    fn count_runs(&mut self, first: usize, end: usize) {
         for index in (first..end.min(self.slots.len())).rev() {
             let Slot { pace, halves, .. } = self.slots[index];
-            let behind = self.slots.get(index + usize::from(halves)).map_or(0, |slot| slot.straight);
-            // The last half word may begin an instruction whose end is not there.
-            let is_whole = index + usize::from(halves) <= self.slots.len();
-            self.slots[index].straight = if pace == Pace::Straight && is_whole { behind + 1 } else { 0 };
+            let behind = index + usize::from(halves);
+            self.slots[index].run = match (pace, self.slots.get(behind)) {
+                (Pace::Straight, Some(next)) => next.run + 1,
+                (Pace::LineEnd, Some(_)) => self.straight_from(behind) + 1 + Slot::CROSSES,
+                // The last half word may begin an instruction whose end is not there.
+                _ => 0,
+            };
         }
+    }
+
+    /// How many instructions of [`Pace::Straight`] follow one another from a position on.
+    fn straight_from(&self, mut at: usize) -> u8 {
+        let mut n = 0;
+        while let Some(Slot { pace: Pace::Straight, halves, .. }) = self.slots.get(at) {
+            (at, n) = (at + usize::from(*halves), n + 1);
+        }
+        n
     }
 
     /// Position among the slots of the one at `pc`.
@@ -229,7 +248,7 @@ impl Program {
             self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
             self.reads[index] = self.slots[index].inst.reads();
         }
-        self.count_straight(first.saturating_sub(timing::LINE_BYTES as usize / 2), end);
+        self.count_runs(first.saturating_sub(timing::LINE_BYTES as usize), end);
     }
 
     /// Bytes up to the last that is not 0.
@@ -288,7 +307,7 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
         inst.rd = SINK;
     }
     let what = kind as u8 | (place as u8) << 4;
-    Slot { inst, what, pace, halves: inst.bytes() / 2, straight: 0 }
+    Slot { inst, what, pace, halves: inst.bytes() / 2, run: 0 }
 }
 
 #[cfg(test)]
