@@ -31,6 +31,14 @@ OnConsole = Callable[[int, int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
+class InstructionTrace:
+    """Which instructions of a run are written down; by default, all of every core."""
+
+    cores: str | None = None  # cluster:core, such as "0:3,1:*"
+    time: str | None = None  # simulated time, such as "1 us..2 us"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Nic:
     """A card that spinet knows."""
 
@@ -66,6 +74,56 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
         If there is no such card, or the changes contradict each other.
     """
     return _core.nic_show(name, list(set), ".")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a card, with what it costs in 22 nm; a part with parts is the sum of them.
+
+    Attributes
+    ----------
+    depth
+        How deep it lies: 0 is the card.
+    count
+        How many there are in the part above it.
+    area_mm2, power_w
+        Of all of these; power at the card's clock and worst-case activity.
+    rule
+        By what both scale from the published synthesis.
+    """
+
+    depth: int
+    name: str
+    count: int
+    area_mm2: float
+    power_w: float
+    rule: str
+
+
+def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
+    """Area and power of a card's parts, each before its own parts; the first is the card.
+
+    Scaled from the published synthesis (Di Girolamo et al., ISCA 2021, Table III) by the rule that each part names.
+
+    Parameters
+    ----------
+    name
+        A name from `nics`, or the path of a TOML file.
+    set
+        Changes such as ``"n_clusters=8"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes contradict each other.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> round(spinet.nic_cost("pspin")[0].area_mm2, 2)
+    18.47
+    """
+    return [Part(**part) for part in json.loads(_core.nic_cost(name, list(set), "."))]
 
 
 def run(
@@ -246,6 +304,7 @@ def stream(
     *,
     build: Build | None,
     folder: Path | None,
+    trace: InstructionTrace | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
@@ -255,7 +314,9 @@ def stream(
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        native = start(
+            prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None, folder=folder, trace=trace
+        )
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -263,8 +324,20 @@ def stream(
     return summary
 
 
-def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+def start(
+    prepared: Experiment,
+    *,
+    build: Build | None,
+    out_pcapng: Path | None,
+    packets: bool,
+    folder: Path | None = None,
+    trace: InstructionTrace | None = None,
+) -> _core.Run:
     """Build the simulated card, ready for its first packet."""
+    instructions = None
+    if folder is not None and trace is not None:
+        instructions = folder / output.INSTRUCTIONS
+        instructions.mkdir()
     try:
         return _core.Run(
             prepared.text(),
@@ -274,6 +347,9 @@ def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None,
             elf=str(build.elf) if build else None,
             out_pcapng=str(out_pcapng) if out_pcapng else None,
             packets=packets,
+            instructions=str(instructions) if instructions else None,
+            trace_cores=trace.cores if trace else None,
+            trace_time=trace.time if trace else None,
         )
     except InputError as error:
         if build is None:

@@ -315,7 +315,7 @@ pub(crate) fn find<C>(
 }
 
 impl PacketSource for Feed {
-    fn next(&mut self) -> Option<Arrival> {
+    fn next(&mut self, _now: Cycle) -> Option<Arrival> {
         let next = self.next_matched();
         let next = next.unwrap_or_else(|error| {
             self.record.borrow_mut().fail(error.into());

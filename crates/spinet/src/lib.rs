@@ -3,6 +3,7 @@
 //! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
 
 pub mod columns;
+pub mod diff_trace;
 pub mod digest;
 pub mod elf;
 pub mod exec;
@@ -10,6 +11,7 @@ pub mod experiment;
 pub mod feed;
 pub mod histogram;
 pub mod host;
+pub mod instructions;
 pub mod lines;
 pub mod matching;
 pub mod nics;
