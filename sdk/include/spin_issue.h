@@ -42,7 +42,8 @@ static inline spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const v
 }
 
 /* The same for a host command, whose two address words come in the other order. */
-static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uintptr_t word2, uint32_t word3, uint32_t word4, uint32_t info)
+static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uintptr_t word2, uint32_t word3, uint32_t word4,
+                                             uint32_t info)
 {
     spin_cmd_t handle;
     __asm__ volatile("sw %z[high], 0x94(%[driver])\n\t"

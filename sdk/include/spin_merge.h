@@ -2,9 +2,9 @@
 /*
  * From partial results, one in each cluster's L1, to one in host memory: for completion handlers.
  *
- * Handlers that add up keep their sums in the L1 of their own cluster, where an atomic addition takes one cycle. In the end
- * one core has to add all clusters' sums up. A word of another cluster costs it 22 cycles, but a DMA engine moves 64 bytes in
- * one: so the others' sums go out to the host and come back into this cluster's L1.
+ * Handlers that add up keep their sums in the L1 of their own cluster, where an atomic addition takes one cycle. In the
+ * end one core has to add all clusters' sums up. A word of another cluster costs it 22 cycles, but a DMA engine moves
+ * 64 bytes in one: so the others' sums go out to the host and come back into this cluster's L1.
  */
 #ifndef SPIN_MERGE_H
 #define SPIN_MERGE_H
@@ -15,12 +15,13 @@
 #define SPIN_MERGE_BYTES(n) ((NB_CLUSTERS > 2 ? NB_CLUSTERS : 2) * (n) * 4)
 
 /*
- * Add up the first `n` words of all clusters' scratchpads, write the sums to the first `n` words of the context's host memory, and
- * leave zeros in the scratchpads for the next message. The host must have left zeros there before the first one.
+ * Add up the first `n` words of all clusters' scratchpads, write the sums to the first `n` words of the context's host
+ * memory, and leave zeros in the scratchpads for the next message. The host must have left zeros there before the first
+ * one.
  *
- * Touches SPIN_MERGE_BYTES(n) of this cluster's scratchpad and of host memory, and `n` words of each other scratchpad. No other
- * handler may use them meanwhile. Waits for the host three times. With four clusters about 17 cycles a word, 200 more, and
- * the host's latency. Does nothing if either memory is too small.
+ * Touches SPIN_MERGE_BYTES(n) of this cluster's scratchpad and of host memory, and `n` words of each other scratchpad.
+ * No other handler may use them meanwhile. Waits for the host three times. With four clusters about 17 cycles a word,
+ * 200 more, and the host's latency. Does nothing if either memory is too small.
  */
 static inline void spin_merge(const handler_args_t *args, uint32_t n)
 {

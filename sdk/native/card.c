@@ -2,8 +2,8 @@
 /*
  * The card's memories as mappings of this process, at the card's own addresses, and commands as copies.
  *
- * So an address fits 32 bits, and offsets within a memory are those that handlers know. Packets stay: each has its place behind
- * the one before it, as if packet memory never ended, and a second copy in the place of L1.
+ * So an address fits 32 bits, and offsets within a memory are those that handlers know. Packets stay: each has its
+ * place behind the one before it, as if packet memory never ended, and a second copy in the place of L1.
  */
 #define _GNU_SOURCE
 #include "native.h"
@@ -26,7 +26,7 @@
 #define MAX_SENT_BYTES 2048u
 #define RDMA_HEADER_BYTES 32u
 
-/* How INPUT begins; behind it the content of handler memory, messages (5 words each), packets (3 words each), and their bytes. */
+/* How INPUT begins; then the content of handler memory, messages of 5 words, packets of 3 words, and their bytes. */
 typedef struct {
     char magic[8];
     uint64_t host_base;
@@ -45,11 +45,11 @@ typedef struct sent {
     uint8_t bytes[];
 } sent_t;
 
-packet_t *packets;
-message_t *messages;
-uint32_t n_packets;
-uint32_t command_faults;
-__thread uint32_t current_packet;
+packet_t *native_packets;
+message_t *native_messages;
+uint32_t native_n_packets;
+uint32_t native_command_faults;
+__thread uint32_t native_current_packet;
 
 static const input_t *input;
 static const uint8_t *handler_data, *packet_data;
@@ -58,7 +58,7 @@ static uint64_t host_used; /* bytes, up to the last that was written */
 static uint32_t packet_memory_bytes;
 static sent_t *sent; /* the newest first */
 
-_Noreturn void fail(const char *why)
+_Noreturn void native_fail(const char *why)
 {
     fprintf(stderr, "%s\n", why);
     exit(2);
@@ -72,7 +72,7 @@ static void *map(uintptr_t at, size_t size)
 #endif
     void *memory = mmap((void *)at, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED || (at != 0 && memory != (void *)at)) {
-        fail("this system has no room at the card's addresses");
+        native_fail("this system has no room at the card's addresses");
     }
     return memory;
 }
@@ -83,53 +83,53 @@ static const uint8_t *read_all(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
-        fail("cannot read the input");
+        native_fail("cannot read the input");
     }
     *size = (size_t)ftell(file);
     uint8_t *bytes = malloc(*size + 1);
     rewind(file);
     if (bytes == NULL || fread(bytes, 1, *size, file) != *size) {
-        fail("cannot read the input");
+        native_fail("cannot read the input");
     }
     fclose(file);
     return bytes;
 }
 
-void load(const char *path)
+void native_load(const char *path)
 {
     size_t size;
     const uint8_t *at = read_all(path, &size), *end = at + size;
     input = (const input_t *)at;
     if (size < sizeof *input || memcmp(input->magic, "spinet\0\1", 8) != 0) {
-        fail("this is no input of this version");
+        native_fail("this is no input of this version");
     }
     at += sizeof *input;
     handler_data = at;
     at += input->handler_data_bytes;
-    n_packets = input->n_packets;
-    messages = calloc(input->n_messages + 1, sizeof *messages);
-    packets = calloc(n_packets + 1, sizeof *packets);
-    if (messages == NULL || packets == NULL) {
-        fail("no memory for the packets");
+    native_n_packets = input->n_packets;
+    native_messages = calloc(input->n_messages + 1, sizeof *native_messages);
+    native_packets = calloc(native_n_packets + 1, sizeof *native_packets);
+    if (native_messages == NULL || native_packets == NULL) {
+        native_fail("no memory for the packets");
     }
     for (uint32_t i = 0; i < input->n_messages; i++, at += 5 * sizeof(uint32_t)) {
-        memcpy(&messages[i], at, 5 * sizeof(uint32_t));
+        memcpy(&native_messages[i], at, 5 * sizeof(uint32_t));
     }
-    for (uint32_t i = 0; i < n_packets; i++, at += 3 * sizeof(uint32_t)) {
-        packet_t *packet = &packets[i];
+    for (uint32_t i = 0; i < native_n_packets; i++, at += 3 * sizeof(uint32_t)) {
+        packet_t *packet = &native_packets[i];
         message_t *message;
         memcpy(packet, at, 3 * sizeof(uint32_t));
-        message = &messages[packet->message];
+        message = &native_messages[packet->message];
         packet->is_first = message->left++ == 0;
         packet->offset = packet_memory_bytes;
         if (packet->size > MAX_PACKET_MEMORY - packet_memory_bytes) {
-            fail("more than 512 MiB of packets");
+            native_fail("more than 512 MiB of packets");
         }
         packet_memory_bytes += in_rows(packet->size);
     }
     packet_data = at;
     if (at > end) {
-        fail("the input is too short");
+        native_fail("the input is too short");
     }
     for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
         map(L1_BASE + cluster * L1_STRIDE, input->l1_bytes);
@@ -145,7 +145,7 @@ void load(const char *path)
 static uint8_t *memory_at(uint32_t address) { return (uint8_t *)(uintptr_t)address; }
 
 /* Every page is touched, so that no handler pays for its first access. */
-void card_reset(void)
+void native_card_reset(void)
 {
     for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
         memset(memory_at(L1_BASE + cluster * L1_STRIDE), 0, input->l1_bytes);
@@ -153,18 +153,18 @@ void card_reset(void)
     memset(memory_at(input->handler_mem), 0, input->handler_mem_bytes);
     memcpy(memory_at(input->handler_mem), handler_data, input->handler_data_bytes);
     const uint8_t *from = packet_data;
-    for (uint32_t i = 0; i < n_packets; i++) {
-        memcpy(memory_at(L2_PACKET_BASE + packets[i].offset), from, packets[i].size);
-        memcpy(memory_at(COPIES_BASE + packets[i].offset), from, packets[i].size);
-        from += packets[i].size;
+    for (uint32_t i = 0; i < native_n_packets; i++) {
+        memcpy(memory_at(L2_PACKET_BASE + native_packets[i].offset), from, native_packets[i].size);
+        memcpy(memory_at(COPIES_BASE + native_packets[i].offset), from, native_packets[i].size);
+        from += native_packets[i].size;
     }
     for (uint32_t i = 0; i < input->n_messages; i++) {
-        messages[i].has_begun = messages[i].is_done = 0;
-        messages[i].left = messages[i].n_packets;
+        native_messages[i].has_begun = native_messages[i].is_done = 0;
+        native_messages[i].left = native_messages[i].n_packets;
     }
     memset(host, 0, host_used);
     host_used = 0;
-    command_faults = 0;
+    native_command_faults = 0;
     while (sent != NULL) {
         sent_t *next = sent->next;
         free(sent);
@@ -172,7 +172,7 @@ void card_reset(void)
     }
 }
 
-task_t card_task(const packet_t *packet, const message_t *message)
+task_t native_card_task(const packet_t *packet, const message_t *message)
 {
     task_t task = {
         .handler_mem = memory_at(input->handler_mem),
@@ -198,7 +198,7 @@ static uint8_t *host_at(uint64_t address, uint32_t size)
 {
     uint64_t offset = address - input->host_base;
     if (offset > input->host_bytes || size > input->host_bytes - offset) {
-        __atomic_add_fetch(&command_faults, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&native_command_faults, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     return host + offset;
@@ -243,9 +243,9 @@ spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const void *data, uin
         uint32_t payload = MIN(length, MAX_SENT_BYTES - header);
         sent_t *packet = calloc(1, sizeof *packet + header + payload);
         if (packet == NULL) {
-            fail("no memory for the packets that handlers send");
+            native_fail("no memory for the packets that handlers send");
         }
-        packet->packet = current_packet;
+        packet->packet = native_current_packet;
         packet->size = header + payload;
         if (header != 0) {
             memcpy(packet->bytes, (const uint32_t[]){dest, fid}, 2 * sizeof(uint32_t));
@@ -260,39 +260,39 @@ spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const void *data, uin
     return 0;
 }
 
-FILE *open_file(const char *folder, const char *name)
+FILE *native_open_file(const char *folder, const char *name)
 {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = n > 0 && (size_t)n < sizeof path ? fopen(path, "wb") : NULL;
     if (file == NULL) {
-        fail("cannot write the results");
+        native_fail("cannot write the results");
     }
     return file;
 }
 
-void close_file(FILE *file)
+void native_close_file(FILE *file)
 {
     if (ferror(file) != 0 || fclose(file) != 0) {
-        fail("cannot write the results");
+        native_fail("cannot write the results");
     }
 }
 
-void write_file(const char *folder, const char *name, const void *data, size_t size)
+void native_write_file(const char *folder, const char *name, const void *data, size_t size)
 {
-    FILE *file = open_file(folder, name);
+    FILE *file = native_open_file(folder, name);
     fwrite(data, 1, size, file);
-    close_file(file);
+    native_close_file(file);
 }
 
-/* Host memory up to the last byte written, and packets as number of the one whose handler sent it, size, bytes; newest first. */
-void card_write(const char *folder)
+/* Host memory up to the last byte written; packets, newest first: number of the one it answers, size, bytes. */
+void native_card_write(const char *folder)
 {
-    write_file(folder, "host.bin", host, host_used);
-    FILE *file = open_file(folder, "sent.bin");
+    native_write_file(folder, "host.bin", host, host_used);
+    FILE *file = native_open_file(folder, "sent.bin");
     for (const sent_t *packet = sent; packet != NULL; packet = packet->next) {
         fwrite(&packet->packet, 1, 2 * sizeof(uint32_t), file);
         fwrite(packet->bytes, 1, packet->size, file);
     }
-    close_file(file);
+    native_close_file(file);
 }

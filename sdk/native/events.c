@@ -16,7 +16,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#define CACHE(level, result) (PERF_COUNT_HW_CACHE_##level | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+#define CACHE(level, result)                                                                                          \
+    (PERF_COUNT_HW_CACHE_##level | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
 
 static const struct {
     const char *name;
@@ -30,7 +31,7 @@ static const struct {
     {"llc_misses", PERF_TYPE_HW_CACHE, CACHE(LL, MISS)},
 };
 
-void events_open(events_t *events)
+void native_events_open(events_t *events)
 {
     for (uint32_t i = 0; i < N_EVENTS; i++) {
         struct perf_event_attr attributes = {
@@ -57,9 +58,9 @@ static void all(const events_t *events, unsigned long request)
     }
 }
 
-void events_start(events_t *events) { all(events, PERF_EVENT_IOC_ENABLE); }
+void native_events_start(events_t *events) { all(events, PERF_EVENT_IOC_ENABLE); }
 
-void events_stop(events_t *events)
+void native_events_stop(events_t *events)
 {
     all(events, PERF_EVENT_IOC_DISABLE);
     for (uint32_t i = 0; i < N_EVENTS; i++) {
@@ -74,7 +75,7 @@ void events_stop(events_t *events)
     }
 }
 
-void events_print(const events_t *events, FILE *file)
+void native_events_print(const events_t *events, FILE *file)
 {
     for (uint32_t i = 0; i < N_EVENTS; i++) {
         if (events->counters[i] >= 0) {
@@ -90,15 +91,15 @@ void events_print(const events_t *events, FILE *file)
     }
 }
 #else
-void events_open(events_t *events)
+void native_events_open(events_t *events)
 {
     for (uint32_t i = 0; i < N_EVENTS; i++) {
         events->counters[i] = -1;
     }
 }
-void events_start(events_t *events) { (void)events; }
-void events_stop(events_t *events) { (void)events; }
-void events_print(const events_t *events, FILE *file)
+void native_events_start(events_t *events) { (void)events; }
+void native_events_stop(events_t *events) { (void)events; }
+void native_events_print(const events_t *events, FILE *file)
 {
     (void)events;
     fprintf(file, "\"why_not\": \"perf_event_open: only Linux has it\"");

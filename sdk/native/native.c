@@ -4,13 +4,13 @@
  *
  *     PROGRAM INPUT FOLDER THREADS
  *
- * Linked with a handler that was compiled against sdk/native/include and sdk/include. INPUT has the packets and what the card
- * would be told (card.c); FOLDER receives what came of it. What handlers print goes to stdout.
+ * Linked with a handler that was compiled against sdk/native/include and sdk/include. INPUT has the packets and what
+ * the card would be told (card.c); FOLDER receives what came of it. What handlers print goes to stdout.
  *
- * Packet i goes to thread i modulo their number. What the card promises holds here too: the header handler of a message ends
- * before its payload handlers begin, and they end before its completion handler begins. Everything is done three times from the same
- * beginning: first for the results, which also brings every page into memory; then with a look at the clock around every
- * handler; then with none, for the time and the events of whole threads.
+ * Packet i goes to thread i modulo their number. What the card promises holds here too: the header handler of a message
+ * ends before its payload handlers begin, and they end before its completion handler begins. Everything is done three
+ * times from the same beginning: first for the results, which also brings every page into memory; then with a look at
+ * the clock around every handler; then with none, for the time and the events of whole threads.
  */
 #include "native.h"
 #include <inttypes.h>
@@ -70,15 +70,15 @@ static void wait_until(const volatile uint32_t *is_true)
 
 static void process(const worker_t *worker, uint32_t index)
 {
-    packet_t *packet = &packets[index];
-    message_t *message = &messages[packet->message];
-    task_t task = card_task(packet, message);
+    packet_t *packet = &native_packets[index];
+    message_t *message = &native_messages[packet->message];
+    task_t task = native_card_task(packet, message);
     handler_args_t args = {&task, worker->id, worker->id % NB_CLUSTERS, worker->id / NB_CLUSTERS};
 
-    current_packet = index;
+    native_current_packet = index;
     if (packet->is_first) {
         if (message->after != NO_MESSAGE) {
-            wait_until(&messages[message->after].is_done);
+            wait_until(&native_messages[message->after].is_done);
         }
         if (SPIN_HEADER) {
             run(SPIN_HEADER, &args, worker, &times[HEADER][index]);
@@ -101,22 +101,22 @@ static void process(const worker_t *worker, uint32_t index)
 static void *work(void *argument)
 {
     worker_t *worker = argument;
-    events_open(&worker->events);
+    native_events_open(&worker->events);
     pthread_barrier_wait(&begin);
-    events_start(&worker->events);
+    native_events_start(&worker->events);
     uint64_t start = now_ns();
-    for (uint32_t index = worker->id; index < n_packets; index += n_threads) {
+    for (uint32_t index = worker->id; index < native_n_packets; index += n_threads) {
         process(worker, index);
     }
     worker->ns = now_ns() - start;
-    events_stop(&worker->events);
+    native_events_stop(&worker->events);
     return NULL;
 }
 
 static void run_all(worker_t *workers, bool is_timed)
 {
     pthread_t threads[MAX_THREADS];
-    card_reset();
+    native_card_reset();
     if (init_handlers) {
         handler_fn header = NULL, payload = NULL, completion = NULL;
         void *handler_mem = NULL;
@@ -126,7 +126,7 @@ static void run_all(worker_t *workers, bool is_timed)
     for (uint32_t i = 0; i < n_threads; i++) {
         workers[i] = (worker_t){.id = i, .is_timed = is_timed};
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
-            fail("cannot start a thread");
+            native_fail("cannot start a thread");
         }
     }
     for (uint32_t i = 0; i < n_threads; i++) {
@@ -153,47 +153,47 @@ static void write_times(const char *folder)
 {
     static const char *const names[] = {"header.ns", "payload.ns", "completion.ns"};
     for (uint32_t stage = 0; stage < 3; stage++) {
-        write_file(folder, names[stage], times[stage], n_packets * sizeof(uint32_t));
+        native_write_file(folder, names[stage], times[stage], native_n_packets * sizeof(uint32_t));
     }
 }
 
 static void write_summary(const char *folder, const worker_t *workers, uint32_t faults)
 {
-    FILE *file = open_file(folder, "summary.json");
+    FILE *file = native_open_file(folder, "summary.json");
     fprintf(file, "{\"clock_ns\": %" PRIu32 ", \"command_faults\": %" PRIu32 ", \"threads\": [", clock_ns(), faults);
     for (uint32_t i = 0; i < n_threads; i++) {
         fprintf(file, "%s{\"ns\": %" PRIu64 ", ", i > 0 ? ", " : "", workers[i].ns);
-        events_print(&workers[i].events, file);
+        native_events_print(&workers[i].events, file);
         fprintf(file, "}");
     }
     fprintf(file, "]}\n");
-    close_file(file);
+    native_close_file(file);
 }
 
 int main(int argc, char **argv)
 {
     static worker_t workers[MAX_THREADS];
     if (argc != 4) {
-        fail("usage: PROGRAM INPUT FOLDER THREADS");
+        native_fail("usage: PROGRAM INPUT FOLDER THREADS");
     }
     n_threads = (uint32_t)strtoul(argv[3], NULL, 10);
     if (n_threads == 0 || n_threads > MAX_THREADS) {
-        fail("1 to 32 threads");
+        native_fail("1 to 32 threads");
     }
-    load(argv[1]);
+    native_load(argv[1]);
     for (uint32_t stage = 0; stage < 3; stage++) {
-        times[stage] = malloc((n_packets + 1) * sizeof(uint32_t));
+        times[stage] = malloc((native_n_packets + 1) * sizeof(uint32_t));
         if (times[stage] == NULL) {
-            fail("no memory for the times");
+            native_fail("no memory for the times");
         }
-        memset(times[stage], 0xff, n_packets * sizeof(uint32_t));
+        memset(times[stage], 0xff, native_n_packets * sizeof(uint32_t));
     }
     run_all(workers, false);
-    card_write(argv[2]);
-    uint32_t faults = command_faults;
+    native_card_write(argv[2]);
+    uint32_t faults = native_command_faults;
     fflush(stdout);
     if (freopen("/dev/null", "w", stdout) == NULL) {
-        fail("no /dev/null for what handlers print again");
+        native_fail("no /dev/null for what handlers print again");
     }
     run_all(workers, true);
     write_times(argv[2]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the native runner share. */
+/* What the parts of the native runner share; names begin with native_, since handlers have names of their own. */
 #ifndef SPIN_NATIVE_H
 #define SPIN_NATIVE_H
 
@@ -14,7 +14,7 @@
 #define NO_MESSAGE UINT32_MAX
 
 /* Says why on stderr and ends with code 2. */
-_Noreturn void fail(const char *why);
+_Noreturn void native_fail(const char *why);
 
 /* card.c: memories, and commands upon them. */
 
@@ -37,20 +37,20 @@ typedef struct {
     uint32_t left; /* packets */
 } message_t;
 
-extern packet_t *packets;
-extern message_t *messages;
-extern uint32_t n_packets;
-extern uint32_t command_faults;          /* commands with host addresses outside the context's memory */
-extern __thread uint32_t current_packet; /* whose handler this thread runs */
+extern packet_t *native_packets;
+extern message_t *native_messages;
+extern uint32_t native_n_packets;
+extern uint32_t native_command_faults; /* commands with host addresses outside the context's memory */
+extern __thread uint32_t native_current_packet; /* whose handler this thread runs */
 
-void load(const char *path);
-void card_reset(void); /* all memories as they were before the first packet */
-task_t card_task(const packet_t *packet, const message_t *message);
-void card_write(const char *folder); /* host memory and sent packets */
+void native_load(const char *path);
+void native_card_reset(void); /* all memories as they were before the first packet */
+task_t native_card_task(const packet_t *packet, const message_t *message);
+void native_card_write(const char *folder); /* host memory and sent packets */
 
-FILE *open_file(const char *folder, const char *name);
-void close_file(FILE *file);
-void write_file(const char *folder, const char *name, const void *data, size_t size);
+FILE *native_open_file(const char *folder, const char *name);
+void native_close_file(FILE *file);
+void native_write_file(const char *folder, const char *name, const void *data, size_t size);
 
 /* events.c: what the processor counts while a thread works, where it may be asked. */
 
@@ -62,9 +62,9 @@ typedef struct {
     uint64_t counts[N_EVENTS];
 } events_t;
 
-void events_open(events_t *events);
-void events_start(events_t *events);
-void events_stop(events_t *events);
-void events_print(const events_t *events, FILE *file);
+void native_events_open(events_t *events);
+void native_events_start(events_t *events);
+void native_events_stop(events_t *events);
+void native_events_print(const events_t *events, FILE *file);
 
 #endif

@@ -5,15 +5,30 @@
 
 #include <stdint.h>
 
-static inline uint32_t amo_swap(volatile uint32_t *addr, uint32_t value) { return __atomic_exchange_n(addr, value, __ATOMIC_SEQ_CST); }
+static inline uint32_t amo_swap(volatile uint32_t *addr, uint32_t value)
+{
+    return __atomic_exchange_n(addr, value, __ATOMIC_SEQ_CST);
+}
 static inline int32_t amo_add(volatile int32_t *addr, int32_t value)
 {
     return (int32_t)__atomic_fetch_add((volatile uint32_t *)addr, (uint32_t)value, __ATOMIC_SEQ_CST);
 }
-static inline uint32_t amo_and(volatile uint32_t *addr, uint32_t value) { return __atomic_fetch_and(addr, value, __ATOMIC_SEQ_CST); }
-static inline uint32_t amo_or(volatile uint32_t *addr, uint32_t value) { return __atomic_fetch_or(addr, value, __ATOMIC_SEQ_CST); }
-static inline uint32_t amo_xor(volatile uint32_t *addr, uint32_t value) { return __atomic_fetch_xor(addr, value, __ATOMIC_SEQ_CST); }
-static inline void amo_store(volatile uint32_t *addr, uint32_t value) { __atomic_store_n(addr, value, __ATOMIC_SEQ_CST); }
+static inline uint32_t amo_and(volatile uint32_t *addr, uint32_t value)
+{
+    return __atomic_fetch_and(addr, value, __ATOMIC_SEQ_CST);
+}
+static inline uint32_t amo_or(volatile uint32_t *addr, uint32_t value)
+{
+    return __atomic_fetch_or(addr, value, __ATOMIC_SEQ_CST);
+}
+static inline uint32_t amo_xor(volatile uint32_t *addr, uint32_t value)
+{
+    return __atomic_fetch_xor(addr, value, __ATOMIC_SEQ_CST);
+}
+static inline void amo_store(volatile uint32_t *addr, uint32_t value)
+{
+    __atomic_store_n(addr, value, __ATOMIC_SEQ_CST);
+}
 
 /* Compilers know no atomic minimum or maximum. */
 #define SPIN_DEFINE_CHOICE(name, type, is_better)                                                                     \
@@ -49,8 +64,8 @@ static inline uint32_t load_reserved(volatile uint32_t *addr)
 static inline uint32_t store_conditional(volatile uint32_t *addr, uint32_t value)
 {
     uint32_t expected = spin_reserved.value;
-    _Bool stored = spin_reserved.addr == addr && __atomic_compare_exchange_n(addr, &expected, value, 0, __ATOMIC_SEQ_CST,
-                                                                             __ATOMIC_RELAXED);
+    _Bool stored = spin_reserved.addr == addr &&
+                   __atomic_compare_exchange_n(addr, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
     spin_reserved.addr = 0;
     return !stored;
 }
