@@ -301,7 +301,7 @@ def test_strided_ddt_stays_in_its_host_memory(tmp_path: Path) -> None:
     experiment.write_text(
         f'program = "{Path("sdk/examples/strided_ddt.c").absolute()}"\n'
         'traffic = "udp:size=1072,count=20,payload=segment"\n'
-        '[[context]]\nmessage = "all last"\nhandler_memory = { data = "layout.bin" }\nhost_memory = { size = 4096 }\n'
+        '[[context]]\nmessage = "all last"\nhandler_memory = "layout.bin"\nhost_memory = { size = 4096 }\n'
     )
     result = spinet.run(experiment=experiment)
     assert result.complete
