@@ -227,6 +227,17 @@ fn contexts() {
         expect!["t.toml: line 5: context[0].handler_memory: none.bin: No such file or directory (os error 2)"],
     );
     check_context(
+        "handler = 'echo'\nhandler_memory = 'none.bin'",
+        expect!["t.toml: line 5: context[0].handler_memory: none.bin: No such file or directory (os error 2)"],
+    );
+    check_context(
+        "handler = 'echo'\nhandler_memory = 7",
+        expect![[r#"
+        t.toml: line 5: invalid type: integer `7`, expected a text or a table
+          handler_memory = 7
+                           ^"#]],
+    );
+    check_context(
         "handler = 'echo'\nhandler_memory = { size = 4, data = 'nic.elf' }",
         expect!["context `echo`: nic.elf has more than the 4 bytes of its handler memory"],
     );

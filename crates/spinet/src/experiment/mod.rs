@@ -96,11 +96,11 @@ pub struct ContextSpec {
     /// Symbol of the completion handler instead; empty for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<String>,
-    /// L2 handler memory.
-    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    /// L2 handler memory; a text is its `data`.
+    #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
     pub handler_memory: MemorySpec,
-    /// Host memory.
-    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    /// Host memory; a text is its `data`.
+    #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
     pub host_memory: MemorySpec,
     /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,6 +131,12 @@ pub struct MemorySpec {
 impl MemorySpec {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl From<String> for MemorySpec {
+    fn from(data: String) -> Self {
+        MemorySpec { data: Some(data), ..Self::default() }
     }
 }
 
