@@ -2,7 +2,7 @@
 
 use crate::activity::after;
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{Bytes, HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite};
+use crate::host_link::{Bytes, HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
 use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -24,6 +24,7 @@ struct Access {
     addr: u64,
     write: bool,
     bytes: Bytes,
+    issuer: Issuer,
 }
 
 /// Executes HostDirect commands, each a single beat: word 0 and 1 host address, word 2 direction (bit 0, 1 writes) and
@@ -100,10 +101,12 @@ impl HostDirect {
         if !room {
             return false;
         }
-        let Access { id, addr, write, bytes } = self.waiting[direction].pop_front().expect("an access waits");
+        let Access { id, addr, write, bytes, issuer } = self.waiting[direction].pop_front().expect("an access waits");
         match write {
-            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true }, HOST_ADDRESS_REGISTER),
-            false => self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32 }, HOST_ADDRESS_REGISTER),
+            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER),
+            false => {
+                self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32, issuer }, HOST_ADDRESS_REGISTER)
+            }
         }
         self.at_host[direction].push_back(id);
         true
@@ -148,7 +151,7 @@ fn access(command: &Command) -> Option<Access> {
     let mut bytes = Bytes::zeros(size);
     let data = command.words[3..].iter().flat_map(|word| word.to_le_bytes());
     bytes.iter_mut().zip(data).for_each(|(to, from)| *to = from);
-    Some(Access { id: command.id, addr, write: is_write(command), bytes })
+    Some(Access { id: command.id, addr, write: is_write(command), bytes, issuer: command.into() })
 }
 
 impl Component for HostDirect {

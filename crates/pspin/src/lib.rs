@@ -12,6 +12,7 @@ pub mod host_dma;
 pub mod host_events;
 pub mod host_link;
 pub mod inbound;
+pub mod iommu;
 mod lru;
 pub mod map;
 pub mod memories;
@@ -31,4 +32,4 @@ mod testing;
 
 pub use cluster::CoreState;
 pub use nic::{Boundary, Image, Pspin, PspinError};
-pub use params::{ParamError, PspinParams};
+pub use params::{NetworkParams, ParamError, PspinParams};

@@ -7,12 +7,13 @@ use crate::host_dma::{HostDma, HostDmaPorts};
 use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::inbound::{Inbound, InboundParams, InboundPorts};
+use crate::iommu::SharedPageTables;
 use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
-use crate::params::{ParamError, PspinParams};
-use crate::pcie::Pcie;
+use crate::params::{NetworkParams, ParamError, PspinParams};
+use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{Command, CommandResponse};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
@@ -43,6 +44,8 @@ pub struct Boundary {
     pub egress: Box<dyn Egress>,
     /// The host's memory.
     pub host: Box<dyn HostMemory>,
+    /// What contexts may access of it, if the card translates addresses.
+    pub page_tables: SharedPageTables,
     /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
     pub events: Box<dyn HostEvents>,
     /// Where programs print.
@@ -76,6 +79,7 @@ pub struct Pspin {
     system: System,
     clock: ClockId,
     freq: Freq,
+    network: NetworkParams,
     clusters: Vec<Rc<RefCell<Cluster>>>,
 }
 
@@ -113,7 +117,8 @@ impl Pspin {
         let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
         let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
         let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
-        notices.insert(0, scheduler_rx);
+        let (pcie_notices, pcie_rx) = b.channel("pcie_notices", notice_room(2), 1);
+        notices.splice(0..0, [scheduler_rx, pcie_rx]);
 
         // Commands and their ends.
         let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
@@ -186,11 +191,12 @@ impl Pspin {
         let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host };
         let trace = b.tracer("nic.host_dma", clock);
         b.add("nic.host_dma", clock, HostDma::new(params.commands.host_dma_fifo, ports, trace));
-        let targets = vec![host_direct_target, host_dma_target];
-        let trace = b.tracer("nic.pcie", clock);
-        b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
+        let ports = PciePorts { initiators: vec![host_direct_target, host_dma_target], notices: pcie_notices };
+        let (tables, trace) = (boundary.page_tables, b.tracer("nic.pcie", clock));
+        let (mhz, memory) = (params.clock_mhz, boundary.host);
+        b.add("nic.pcie", clock, Pcie::new(mhz, &params.pcie, &params.iommu, tables, ports, memory, trace));
 
-        Ok(Pspin { system: b.build()?, clock, freq, clusters })
+        Ok(Pspin { system: b.build()?, clock, freq, network: params.network, clusters })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -201,6 +207,11 @@ impl Pspin {
     /// The last cycle in which something happened.
     pub fn now(&self) -> Cycle {
         self.system.now(self.clock)
+    }
+
+    /// What the network promises to handlers.
+    pub fn network(&self) -> NetworkParams {
+        self.network
     }
 
     /// All counters, by path.

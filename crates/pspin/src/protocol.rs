@@ -10,6 +10,9 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId(pub u64);
 
+/// No context has this [`Context::id`]: commands of the runtime outside of any task have it.
+pub const NO_CONTEXT: u32 = u32::MAX;
+
 /// A range of a memory of the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Region {
@@ -169,6 +172,8 @@ pub const COMMAND_WORDS: usize = 7;
 pub struct Command {
     /// Packet whose handler issued it; for observers.
     pub packet: PacketId,
+    /// [`Context::id`] of the packet's context: whose host memory is meant. Not in the RTL.
+    pub context: u32,
     /// Issuer.
     pub id: CommandId,
     /// Executing unit.

@@ -139,6 +139,7 @@ impl Run {
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),
+            page_tables: Rc::default(),
             events: Box::new(pspin::world::Deaf),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
         };

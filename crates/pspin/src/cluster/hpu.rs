@@ -1,6 +1,6 @@
 //! The driver beside each core: it hands tasks to the core and takes commands from it.
 
-use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, Feedback, PacketId, Stage, Task};
+use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, Feedback, NO_CONTEXT, PacketId, Stage, Task};
 use kernel::Cycle;
 
 /// Bytes of the packet that a driver shows its core (`hpu_handler_task_t`).
@@ -283,11 +283,12 @@ impl Hpu {
             1 => CommandTarget::NicSend,
             _ => CommandTarget::HostDirect,
         };
-        let packet = self.task.as_ref().map_or(PacketId(u64::MAX), |held| held.task.packet);
+        let nobody = (PacketId(u64::MAX), NO_CONTEXT);
+        let (packet, context) = self.task.as_ref().map_or(nobody, |held| (held.task.packet, held.task.context.id));
         self.commands |= 1 << local;
         self.command_packets[usize::from(local)] = (packet, target);
         let id = CommandId { cluster: self.cluster, core: self.core, local };
-        Command { packet, id, target, generate_event: self.info & 1 != 0, words: self.words }
+        Command { packet, context, id, target, generate_event: self.info & 1 != 0, words: self.words }
     }
 
     /// A command is done; which packet's handler issued it, and for which unit.

@@ -182,6 +182,7 @@ pub fn run(load: Load) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
+        page_tables: Rc::default(),
         events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
