@@ -55,9 +55,9 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-        t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `context`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
-          trafic = 'udp'
-          ^^^^^^"#]],
+            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+              trafic = 'udp'
+              ^^^^^^"#]],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\n",
@@ -95,10 +95,49 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `context`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
         ],
     );
+    for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
+        let want = match faults.len() {
+            17 => expect![[r#"
+                t.toml: line 3: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  faults = 'loss=2'
+                           ^^^^^^^^"#]],
+            10 => expect![[r#"
+                t.toml: line 3: invalid type: integer `3`, expected a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                  faults = 3
+                           ^"#]],
+            _ => expect![[r#"
+                t.toml: line 3: fault `late=3`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  [faults]
+                  ^^^^^^^^"#]],
+        };
+        check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{faults}\n[[context]]"), want);
+    }
     check_as(r#"{"program": "nic.elf""#, Format::Json, expect!["t.toml: EOF while parsing an object"]);
+}
+
+#[test]
+fn deliveries() {
+    check_context(
+        "delivery = { early_packets = 0 }",
+        expect!["t.toml: line 4: context[0].delivery: delivery.early_packets is 0, must be 1 to 65536"],
+    );
+    check_context(
+        "delivery = { when_full = 'burn' }",
+        expect![[r#"
+        t.toml: line 4: unknown variant `burn`, expected one of `stall`, `drop`, `mark_ecn`, `kill_message`
+          delivery = { when_full = 'burn' }
+                                   ^^^^^^"#]],
+    );
+    check_context(
+        "message = 'by flow from tcpp until udp'",
+        expect![[r#"
+        t.toml: line 4: context[0].message: unknown name `tcpp`, did you mean `tcp`?
+          by flow from tcpp until udp
+                       ^^^^"#]],
+    );
 }
 
 #[test]

@@ -323,30 +323,48 @@ mod tests {
 
     #[test]
     fn each_fault_is_seen_and_does_not_disturb_the_others() {
-        check("", expect![[r#"
+        check(
+            "",
+            expect![[r#"
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
             lost 0, duplicated 0, reordered 0
-        "#]]);
-        check("loss=0.2", expect![[r#"
+        "#]],
+        );
+        check(
+            "loss=0.2",
+            expect![[r#"
             0 1 2 3 4 5 6 7 8 11 12 13 14 18 19
             lost 5, duplicated 0, reordered 0
-        "#]]);
-        check("duplicate=0.2", expect![[r#"
+        "#]],
+        );
+        check(
+            "duplicate=0.2",
+            expect![[r#"
             0 0 1 2 3 3 4 4 5 5 6 7 7 8 8 9 10 11 12 12 13 14 15 16 17 18 19
             lost 0, duplicated 7, reordered 0
-        "#]]);
-        check("reorder=0.2:4", expect![[r#"
+        "#]],
+        );
+        check(
+            "reorder=0.2:4",
+            expect![[r#"
             0 1 2 3 4 5 6 7 8 9 10 13 11@13 14 12@14 15 18 16@18 19 17@19
             lost 0, duplicated 0, reordered 4
-        "#]]);
-        check("loss=0.2,duplicate=0.2,reorder=0.2:4", expect![[r#"
+        "#]],
+        );
+        check(
+            "loss=0.2,duplicate=0.2,reorder=0.2:4",
+            expect![[r#"
             0 0 1 2 3 3 4 4 5 5 6 7 7 8 8 12 13 11@13 14 12@14 18 19
             lost 5, duplicated 7, reordered 2
-        "#]]);
-        check("reorder=1:3", expect![[r#"
+        "#]],
+        );
+        check(
+            "reorder=1:3",
+            expect![[r#"
             0@2 1@2 3@4 2@5 4@7 5@7 6@7 7@9 8@9 9@10 10@11 11@13 12@14 13@15 14@16 15@16 16@18 17@19 18@19 19
             lost 0, duplicated 0, reordered 20
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

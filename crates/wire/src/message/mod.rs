@@ -43,7 +43,7 @@ pub enum MessageSpec {
         /// What packets of a message have in common.
         key: Key,
         /// What its first packet is, if not the first to come.
-        first: Option<Matcher>,
+        first: Option<Box<Matcher>>,
         /// What its last packet is.
         end: End,
     },
@@ -128,7 +128,8 @@ impl MessageSpec {
         if let Some((at, "from")) = end {
             end = words.find(|(_, word)| matches!(*word, "count" | "until" | "last"));
             let from = at + "from".len()..end.map_or(text.len(), |(at, _)| at);
-            first = Some(Matcher::parse(&text[from.clone()]).map_err(|error| error.within(text, from.start))?);
+            let matcher = Matcher::parse(&text[from.clone()]).map_err(|error| error.within(text, from.start))?;
+            first = Some(Box::new(matcher));
         }
         let Some((at, word)) = end else { return Ok(Self::Group { key, first, end: End::Last }) };
         let rest_at = at + word.len();
