@@ -59,6 +59,8 @@ events! {
     HOST_WRITTEN = "host_written" ["addr", "bytes"];
     /// Bytes were read from host memory.
     HOST_READ = "host_read" ["addr", "bytes"];
+    /// An access of the host to the NIC's memories is over; `bytes` is 0 where nothing answered.
+    HOST_ACCESS_DONE = "host_access_done" ["addr", "bytes"];
     /// All cores of a cluster have reached their driver.
     CLUSTER_ACTIVE = "cluster_active" [];
 }

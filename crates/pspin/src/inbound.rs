@@ -32,9 +32,15 @@ pub struct InboundPorts {
     pub requests: Tx<Request>,
     /// Packets that may leave packet memory.
     pub released: Rx<Release>,
+    /// Says that the source may have packets again; from outside the simulation.
+    pub more: Rx<MorePackets>,
     /// To L2.
     pub nhi: NhiMaster,
 }
+
+/// The source may have packets again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MorePackets;
 
 /// Cycles of the channel of released packets, which in the RTL is a wire.
 const RELEASE_LATENCY: u64 = 1;
@@ -57,7 +63,7 @@ struct Stored {
 ///
 /// What a packet meets that finds no room is its context's choice ([`crate::delivery::Delivery`]).
 ///
-/// Ports:    `active[c]`, `released` in, `requests` out, a master on the NIC-host interconnect.
+/// Ports:    `active[c]`, `released`, `more` in, `requests` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; Di Girolamo et al., ISCA 2021, III-A, for what
@@ -70,6 +76,7 @@ pub struct Inbound {
     active: Vec<Rx<ClusterActive>>,
     requests: Tx<Request>,
     released: Rx<Release>,
+    more: Rx<MorePackets>,
     nhi: NhiMaster,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
@@ -127,6 +134,7 @@ impl Inbound {
             active: ports.active,
             requests: ports.requests,
             released: ports.released,
+            more: ports.more,
             nhi: ports.nhi,
             source,
             completions,
@@ -164,7 +172,7 @@ impl Inbound {
             return Activity::Until(self.next_at);
         }
         if self.arriving.is_none() {
-            self.arriving = self.source.next();
+            self.arriving = self.source.next(now);
         }
         let Some(arriving) = &self.arriving else { return Activity::Idle };
         if now < arriving.earliest {
@@ -371,6 +379,7 @@ impl Component for Inbound {
         // First, since feedback is from the cycle before and its room is usable from this one on.
         let mut changed = self.take_release(now);
         changed |= self.take_replies();
+        while self.more.take().is_some() {}
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_request(now);
@@ -381,6 +390,7 @@ impl Component for Inbound {
         ports.inputs("active", &self.active);
         ports.output("requests", &self.requests);
         ports.input("released", &self.released);
+        ports.input("more", &self.more);
         self.nhi.ports(ports);
     }
 

@@ -6,7 +6,8 @@ use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
 use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
-use crate::inbound::{Inbound, InboundParams, InboundPorts};
+use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
+use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
 use crate::iommu::SharedPageTables;
 use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
@@ -14,12 +15,12 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams};
 use crate::pcie::{Pcie, PciePorts};
-use crate::protocol::{Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use kernel::trace::Sink;
-use kernel::{ClockId, Cycle, Freq, FreqError, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
+use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -32,6 +33,9 @@ pub struct Image {
     pub handler_memory: Vec<(u32, Vec<u8>)>,
     /// Parts of L1, by offset, the same in every cluster.
     pub l1: Vec<(u32, Vec<u8>)>,
+    /// Code that every core may run in user mode, with a task or without: the loop that waits for tasks. All of program
+    /// memory if it is not known, which isolates no code.
+    pub runtime: Option<Region>,
 }
 
 /// All that is outside the NIC.
@@ -81,6 +85,12 @@ pub struct Pspin {
     freq: Freq,
     network: NetworkParams,
     clusters: Vec<Rc<RefCell<Cluster>>>,
+    clock_gating: bool,
+    host_port: Rc<RefCell<HostSlave>>,
+    accesses: Inlet<HostAccess>,
+    more_packets: Inlet<MorePackets>,
+    /// Everything up to this cycle has been lived through.
+    reached: Cycle,
 }
 
 /// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
@@ -133,6 +143,8 @@ impl Pspin {
         let inbound_nhi = master(&mut b, "inbound", NhiMap::l2(params), &mut memory_ports, &mut []);
         let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
         let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
+        memory_ports.host = memory_ports.bursts.len();
+        let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, &mut []);
 
         // Clusters and memories.
         let mut clusters = Vec::new();
@@ -146,17 +158,19 @@ impl Pspin {
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
             let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
+            image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
             image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
             let cluster = Rc::new(RefCell::new(cluster));
             b.add(&path, clock, cluster.clone());
             clusters.push(cluster);
         }
-        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, memory_ports));
+        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, bytes, memory_ports));
 
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
-        let ports = InboundPorts { active, requests, released, nhi: inbound_nhi };
+        let (more_packets, more) = b.inlet("more_packets", clock);
+        let ports = InboundPorts { active, requests, released, more, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
@@ -196,12 +210,62 @@ impl Pspin {
         let (mhz, memory) = (params.clock_mhz, boundary.host);
         b.add("nic.pcie", clock, Pcie::new(mhz, &params.pcie, &params.iommu, tables, ports, memory, trace));
 
-        Ok(Pspin { system: b.build()?, clock, freq, network: params.network, clusters })
+        let clock_gating = params.cluster.clock_gating;
+        let (accesses, access_rx) = b.inlet("host_accesses", clock);
+        let trace = b.tracer("nic.host_port", clock);
+        let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
+        b.add("nic.host_port", clock, host_port.clone());
+
+        Ok(Pspin {
+            system: b.build()?,
+            clock,
+            freq,
+            network: params.network,
+            clusters,
+            clock_gating,
+            host_port,
+            accesses,
+            more_packets,
+            reached: 0,
+        })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
     pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
-        self.system.run_until(kernel::Clock::new(self.freq).edge(cycle))
+        let outcome = self.system.run_until(kernel::Clock::new(self.freq).edge(cycle));
+        self.reached = self.reached.max(match outcome {
+            Outcome::Limit => cycle,
+            Outcome::Quiet => self.now(),
+        });
+        outcome
+    }
+
+    /// The host writes to handler memory or program memory: the NIC sees it at `earliest`, or in the first cycle that has
+    /// not been lived through, and after what was asked before. See [`HostSlave`] for how long it takes.
+    ///
+    /// Code that is written is what the next fetch of its lines finds; a core that runs it meanwhile may see old and new.
+    pub fn host_write(&mut self, earliest: Cycle, addr: u32, bytes: &[u8], tag: u64) {
+        self.host_access(earliest, HostAccess { addr, op: HostOp::Write(bytes.into()), tag });
+    }
+
+    /// The host reads `size` bytes, in the same way.
+    pub fn host_read(&mut self, earliest: Cycle, addr: u32, size: u32, tag: u64) {
+        self.host_access(earliest, HostAccess { addr, op: HostOp::Read(size), tag });
+    }
+
+    fn host_access(&mut self, earliest: Cycle, access: HostAccess) {
+        self.accesses.send_at(earliest.max(self.reached + 1), access);
+    }
+
+    /// The source that had no packet may have one from `earliest` on, or from the first cycle that has not been lived
+    /// through: the NIC asks it then.
+    pub fn expect_packets(&mut self, earliest: Cycle) {
+        self.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
+    }
+
+    /// Accesses of the host that have ended since the last call, in order of time.
+    pub fn take_host_accesses(&mut self) -> Vec<HostAccessDone> {
+        self.host_port.borrow_mut().take_done()
     }
 
     /// The last cycle in which something happened.
@@ -229,9 +293,16 @@ impl Pspin {
         self.system.set_mode(mode);
     }
 
-    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// Cycles up to `now` in which the clocks of HPUs were stopped, since they had no task; all HPUs together. None
+    /// where idle HPUs are not clock gated.
+    pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
+        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
+        self.clock_gating.then(asleep)
     }
 
     /// What each core does or waits for.
@@ -291,15 +362,17 @@ impl Links {
         let miss = u64::from(params.cluster.icache.miss_cycles);
         let line_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
         let (line_tx, line_replies) = b.channel(&name("line_replies"), 2 * cores, line_latency);
+        let (code_tx, code) = b.channel(&name("code"), 2, 1);
         let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
         let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
         memories.pe.push((pe_rx, pe_tx));
         memories.dma.push((dma_rx, dma_tx));
         memories.lines.push((line_rx, line_tx));
+        memories.code.push(code_tx);
         memories.remote.push((remote_tx, remote_rx));
         let pe = (pe_requests, pe_replies);
         let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
-        Links { pe, dma, lines, remote: (remote_requests, remote_replies) }
+        Links { pe, dma, lines, code, remote: (remote_requests, remote_replies) }
     }
 }
 

@@ -253,12 +253,12 @@ fn contexts() {
     );
     check_context(
         "",
-        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop"],
+        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph"
+            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(

@@ -4,9 +4,11 @@
 //! cycle; `cores.rs` runs the cores, `access.rs` answers what they ask, `scheduler.rs` feeds them tasks.
 
 mod access;
+mod code;
 mod cores;
 mod dma;
 mod events;
+mod guard;
 mod hpu;
 mod icache;
 mod l1;
@@ -18,8 +20,10 @@ use crate::host_events::Notice;
 use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
-use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
+use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::protocol::{
+    Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
+};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
@@ -61,6 +65,8 @@ pub struct Links {
     pub dma: (Tx<Burst>, Rx<BurstReply>),
     /// Lines that the instruction cache misses.
     pub lines: (Tx<LineRequest>, Rx<LineReply>),
+    /// What the host writes to program memory.
+    pub code: Rx<CodeWrite>,
     /// Single accesses from other clusters.
     pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),
 }
@@ -79,9 +85,6 @@ pub struct CoreState {
     /// The packet and handler that it has.
     pub task: Option<(PacketId, Stage)>,
 }
-
-/// Cycles that a core may run ahead where nothing else bounds it.
-const MOST_RUN_AHEAD: u64 = 24;
 
 /// Totals of a cluster.
 #[derive(Default)]
@@ -113,6 +116,7 @@ pub struct Cluster {
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
+    code: Rx<CodeWrite>,
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
@@ -140,6 +144,9 @@ pub struct Cluster {
     public_dma: access::DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
+    misaligned_amo_traps: bool,
+    /// The next cycle in which a watchdog may run out.
+    alarm: Cycle,
     totals: Totals,
     trace: Tracer,
 }
@@ -157,10 +164,7 @@ impl Cluster {
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
-        // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
-        // a miss of this cycle could bring one.
-        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
-        let run_ahead = if fits { MOST_RUN_AHEAD } else { MOST_RUN_AHEAD.min(cluster.icache.miss_cycles.into()) };
+        let (fits, run_ahead) = code::run_ahead(&program, &cluster.icache);
         Cluster {
             id,
             program,
@@ -170,6 +174,7 @@ impl Cluster {
             ports,
             pe: links.pe,
             lines: links.lines,
+            code: links.code,
             remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
@@ -192,6 +197,8 @@ impl Cluster {
             public_dma: access::DmaRegisters::default(),
             console,
             is_active: false,
+            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,
         }
@@ -202,7 +209,12 @@ impl Cluster {
         self.l1.write(offset, bytes);
     }
 
-    /// Writes every instruction of a core into `log` from now on.
+    /// Names the code that every core may run in user mode, with a task or without.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
+    }
+
+    /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.cores[core as usize].core.log_instructions(log);
     }
@@ -217,6 +229,11 @@ impl Cluster {
             task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
         };
         self.cores.iter().enumerate().map(state).collect()
+    }
+
+    /// Cycles up to `now` in which cores waited for tasks, all together.
+    pub fn asleep_cycles(&self, now: Cycle) -> u64 {
+        self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
@@ -346,6 +363,9 @@ impl Cluster {
         if let Some(&(at, ..)) = self.copies.front() {
             next = next.min(at.max(now + 1));
         }
+        if self.alarm != Cycle::MAX {
+            next = next.min(self.alarm.max(now + 1));
+        }
         if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
@@ -353,12 +373,16 @@ impl Cluster {
 impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_responses(now);
+        self.take_code(now);
         self.take_lines(now);
         self.take_pe_replies(now);
         self.take_bursts(now);
         self.assign_task(now);
         self.run_dma(now);
         self.accept_task(now);
+        if self.alarm <= now {
+            self.watch_deadlines(now);
+        }
         self.run_cores(now);
         self.send_pe_request(now);
         self.send_command();
@@ -378,6 +402,7 @@ impl Component for Cluster {
         self.dma.ports(ports);
         ports.output("line_requests", &self.lines.0);
         ports.input("line_replies", &self.lines.1);
+        ports.input("code", &self.code);
         ports.input("remote_requests", &self.remotes.0);
         ports.output("remote_replies", &self.remotes.1);
         for (i, (requests, replies)) in p.bursts.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 pub mod rtl;
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
@@ -149,6 +149,11 @@ fn image(program: &str) -> (Image, [Region; 3]) {
 
 /// Runs the load until nothing more can happen, or for a million cycles.
 pub fn run(load: Load) -> Seen {
+    run_after(load, |_| {})
+}
+
+/// The same after what `host` does to the NIC, which may run it a while.
+pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
         id: 0,
@@ -159,7 +164,7 @@ pub fn run(load: Load) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
-        delivery: pspin::delivery::Delivery::default(),
+        ..Context::default()
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
@@ -187,10 +192,12 @@ pub fn run(load: Load) -> Seen {
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let heard = log.clone();
+    nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(load.mode);
+    host_does(&mut nic);
     let outcome = nic.run_until(1_000_000);
     let counters = nic.counters();
     drop(nic);

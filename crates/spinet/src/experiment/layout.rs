@@ -2,13 +2,14 @@
 //!
 //! What an experiment does not say is chosen so: handler memory is the last quarter of L2 handler memory without what
 //! the program puts there, in equal parts; scratchpads are equal parts of what the given ones leave; host memory is
-//! 1 GiB for each context, from 0x1000_0000_0000_0000 on.
+//! 1 GiB for each context, from 0x1000_0000_0000_0000 on. Below lie the contexts' descriptors, 64 bytes each from
+//! 0x0fff_ffff_ffff_0000 on, which errors of handlers are written to.
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
 use crate::program::{self, HANDLER_BYTES, Handlers, Loaded, ProgramError};
 use pspin::map;
-use pspin::protocol::{Context, Region};
+use pspin::protocol::{Context, Protection, Region};
 use std::io;
 use std::rc::Rc;
 
@@ -16,6 +17,12 @@ use std::rc::Rc;
 pub const HOST_BASE: u64 = 0x1000_0000_0000_0000;
 /// Host memory of a context, in bytes.
 const HOST_BYTES: u32 = 1 << 30;
+/// Where the host keeps the descriptors of execution contexts, into which the NIC writes errors of their handlers.
+///
+/// assumed: the page below host memory; the paper says that there are such descriptors, not where.
+pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
+/// From one descriptor to the next.
+const DESCRIPTOR_BYTES: u64 = 64;
 /// What chosen places are a multiple of: a beat of the wide interconnects.
 const ALIGN: u32 = 64;
 
@@ -70,6 +77,12 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             loaded.image.handler_memory.push((memory.addr, data));
         }
         let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
+        let protection = Protection {
+            code: loaded.code,
+            data: loaded.static_data(),
+            watchdog_cycles: spec.watchdog_cycles.unwrap_or(checked.nic.isolation.watchdog_cycles),
+            error_addr: Some(DESCRIPTORS + index as u64 * DESCRIPTOR_BYTES),
+        };
         let nic_context = Context {
             id: index as u32,
             handler_mem: memory,
@@ -80,6 +93,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
             delivery: context.delivery,
+            protection,
         };
         // Reports call it as its user does, or by its handlers where that is clear, or by number.
         let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));

@@ -112,6 +112,9 @@ pub struct ContextSpec {
     /// Copies at most so many bytes of each packet to L1; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes: Option<u32>,
+    /// Cycles that one of its handlers may run; 0 for ever; the NIC's `isolation.watchdog_cycles` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog_cycles: Option<u32>,
     /// What becomes of packets that something is in the way of.
     #[serde(default, skip_serializing_if = "DeliverySpec::is_default")]
     pub delivery: DeliverySpec,
