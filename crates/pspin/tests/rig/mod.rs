@@ -7,6 +7,7 @@ use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
+use pspin::iommu::{PageTables, whole_pages};
 use pspin::protocol::{Context, Region};
 use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
 use pspin::{Boundary, Image, Pspin, PspinParams};
@@ -27,12 +28,16 @@ pub struct Load {
     pub messages: u64,
     /// Where the context's host memory begins.
     pub host: u64,
+    /// The way to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
+    /// 16 MiB are registered.
+    pub is_paper_host: bool,
     pub mode: Mode,
 }
 
 impl Load {
     pub fn new(program: &'static str, packets: u64, bytes: usize, gap: u64) -> Self {
-        Load { program, packets, bytes, gap, messages: 1, host: 0x1000_0000_0000_0000, mode: Mode::Normal }
+        let host = 0x1000_0000_0000_0000;
+        Load { program, packets, bytes, gap, messages: 1, host, is_paper_host: false, mode: Mode::Normal }
     }
 }
 
@@ -178,7 +183,14 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         context: context.clone(),
         user: i,
     });
-    let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut tables = PageTables::default();
+    if load.is_paper_host {
+        let paper: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).expect("a preset");
+        (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
+        let (addr, bytes) = whole_pages(load.host, 16 << 20);
+        tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
+    }
     let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
     let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
     let (done_here, sent_here) = (done.clone(), sent.clone());
@@ -187,7 +199,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
-        page_tables: Rc::default(),
+        page_tables: Rc::new(RefCell::new(tables)),
         events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
