@@ -93,6 +93,9 @@ pub struct Pspin {
     reached: Cycle,
 }
 
+/// Records of messages that are given up on their way to the HostDirect unit; more are lost.
+const ERROR_RECORDS: usize = 16;
+
 /// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
 const CLUSTER_NOTICES: usize = 4;
 
@@ -127,6 +130,7 @@ impl Pspin {
         let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
         let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
         let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
+        let (record_tx, records) = b.channel("error_records", ERROR_RECORDS, 1);
         let (pcie_notices, pcie_rx) = b.channel("pcie_notices", notice_room(2), 1);
         notices.splice(0..0, [scheduler_rx, pcie_rx]);
 
@@ -192,12 +196,12 @@ impl Pspin {
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
 
-        b.add("nic.host_events", clock, HostEventUnit::new(notices, boundary.events));
+        b.add("nic.host_events", clock, HostEventUnit::new(notices, record_tx, boundary.events));
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (host, host_direct_target) = host_channels(&mut b, "host_direct");
         let (commands, responses) = host_direct_end;
-        let ports = HostDirectPorts { commands, responses, host };
+        let ports = HostDirectPorts { commands, responses, records, host };
         let trace = b.tracer("nic.host_direct", clock);
         b.add("nic.host_direct", clock, HostDirect::new(params.commands.host_direct_fifo, ports, trace));
         let (host, host_dma_target) = host_channels(&mut b, "host_dma");

@@ -90,6 +90,12 @@ pub struct ErrorRecord {
 ///
 /// assumed: the first of the codes that the privileged specification leaves to implementations.
 pub const WATCHDOG_CAUSE: u32 = 24;
+/// Cause in the record of a message that stopped arriving, and of one that was killed: the next of those codes.
+pub const TIMEOUT_CAUSE: u32 = 25;
+/// See [`TIMEOUT_CAUSE`].
+pub const KILLED_CAUSE: u32 = 26;
+/// Position in records that no HPU made.
+pub const NO_HPU: u32 = u32::MAX;
 
 impl ErrorRecord {
     /// The words as they lie in memory.
@@ -132,6 +138,17 @@ pub struct Kill {
     pub msgid: u16,
     /// Its context.
     pub context: u32,
+    /// [`Protection::error_addr`] of that.
+    pub error_addr: Option<u64>,
+}
+
+/// An error record on its way to the host that no handler's driver sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostRecord {
+    /// Physical address in host memory.
+    pub addr: u64,
+    /// What is written there.
+    pub record: ErrorRecord,
 }
 
 /// What the inbound engine asks of the message queues, in order.

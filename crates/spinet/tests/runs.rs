@@ -231,8 +231,14 @@ message = "all count 50"
 handler = "tally"
 delivery = { timeout_cycles = 5000 }
 "#;
-    let summary = summary("given_up", experiment);
+    let mut run = build("given_up", experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
     assert_eq!((summary.ended.reason, summary.ended.unfinished_packets), ("complete", 0));
+    // The descriptor: cause, packets that waited, message, no HPU, the first such record.
+    let mut words = [0; 32];
+    run.host_memory(0x0fff_ffff_ffff_0000, &mut words);
+    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|at| words[4 * i + at]));
+    assert_eq!([0, 1, 4, 6, 7].map(word), [25, 0, 0, u32::MAX, 1]);
     assert_eq!((summary.events.message_timeout, summary.events.message_done), (1, 0));
     let tally: Vec<_> = summary.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
     assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);

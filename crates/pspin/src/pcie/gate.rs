@@ -150,7 +150,11 @@ impl Gate {
         }
         let Issuer { packet, context } = issuer;
         self.trace.emit(&ACCESS_REFUSED, now, &[packet.0, u64::from(context), addr, u64::from(write)]);
-        self.notices.send(Notice { context, event: HostEvent::TranslationFault { packet, addr, write } });
+        self.notices.send(Notice {
+            context,
+            error_addr: None,
+            event: HostEvent::TranslationFault { packet, addr, write },
+        });
     }
 
     pub fn ports(&self, ports: &mut Ports) {
