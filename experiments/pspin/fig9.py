@@ -56,6 +56,7 @@ def measure(*, size: int, memory: str, target: str, commands: int) -> dict[str, 
         defines=defines,
         traffic=f"udp:size={size},count={COUNT}",
         pacing="asap",
+        nic="pspin-paper",
         set=[f"commands.in_flight_per_unit={commands}"] if commands else [],
     )
     out = result.summary["output"]

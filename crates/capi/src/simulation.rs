@@ -56,6 +56,7 @@ impl Simulation {
             completions: Box::new(port()),
             egress: Box::new(port()),
             host: Box::new(port()),
+            page_tables: Rc::default(),
             events: Box::new(Deaf),
             console: Rc::new(RefCell::new(port())),
         };

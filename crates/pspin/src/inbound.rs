@@ -5,7 +5,7 @@ use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request};
+use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -247,7 +247,8 @@ impl Inbound {
     fn kill_message(&mut self, arriving: &Arrival) {
         let msgid = arriving.msgid;
         if !self.is_killed(arriving) {
-            self.kill = Some(Kill { msgid, context: arriving.context.id });
+            let Context { id, protection, .. } = &*arriving.context;
+            self.kill = Some(Kill { msgid, context: *id, error_addr: protection.error_addr });
             // Those whose requests are sent are the message queues' business.
             let waiting = self.ring.iter_mut_from(self.n_requested);
             waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == msgid)).for_each(|stored| {

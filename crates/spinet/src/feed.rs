@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::rc::Rc;
 use wire::capture::{CaptureCounts, CaptureLimits, CaptureReader};
+use wire::faults::{FaultCounts, FaultySource};
 use wire::layers::Layers;
 use wire::message::{Classifier, FlowIndex};
 use wire::pacing::PacingCounts;
@@ -104,7 +105,14 @@ pub(crate) enum Packets {
 }
 
 impl Packets {
-    pub(crate) fn open(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(Self, u64), FeedError> {
+    /// The traffic as the network delivers it, and the length of its file.
+    pub(crate) fn open(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(FaultySource<Self>, u64), FeedError> {
+        let (packets, len) = Self::sent(checked, read)?;
+        let experiment = &checked.experiment;
+        Ok((FaultySource::new(packets, experiment.faults.0, experiment.seed), len))
+    }
+
+    fn sent(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(Self, u64), FeedError> {
         match &checked.traffic {
             Traffic::Capture(path, snapped) => {
                 let name = path.display().to_string();
@@ -120,8 +128,10 @@ impl Packets {
             }
         }
     }
+}
 
-    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+impl Source for Packets {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
         match self {
             Packets::Capture(source) => source.next(),
             Packets::Generator(source) => source.next(),
@@ -137,7 +147,7 @@ struct FeedContext {
 
 /// The NIC's source of packets. What no context takes goes the ordinary way, which is the record's business.
 pub struct Feed {
-    packets: Packets,
+    packets: FaultySource<Packets>,
     contexts: Vec<FeedContext>,
     ids: MessageIds,
     clock: Clock,
@@ -171,6 +181,8 @@ pub struct FeedReport {
     pub capture: Option<(CaptureCounts, Option<String>)>,
     /// What was done to times.
     pub pacing: PacingCounts,
+    /// What the network did to packets.
+    pub faults: FaultCounts,
 }
 
 impl Feed {
@@ -257,7 +269,7 @@ impl Feed {
                 gap: self.gap,
                 bytes,
                 msgid,
-                som: None,
+                som: verdict.is_header,
                 eom: verdict.is_last,
                 xfer_size: target.checked.spec.copy_bytes.unwrap_or(size).min(size),
                 context: target.context.clone(),
@@ -272,12 +284,14 @@ impl Feed {
     }
 
     fn report(&self) -> FeedReport {
-        match &self.packets {
+        let faults = *self.packets.counts();
+        match self.packets.source() {
             Packets::Capture(source) => FeedReport {
                 capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
                 pacing: *source.pacing_counts(),
+                faults,
             },
-            Packets::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts() },
+            Packets::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts(), faults },
         }
     }
 }

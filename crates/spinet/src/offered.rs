@@ -4,6 +4,7 @@ use crate::experiment::{Checked, CheckedContext};
 use crate::feed::{FeedError, MessageIds, Packets, classifiers, find};
 use std::rc::Rc;
 use wire::layers::Layers;
+use wire::source::Source;
 
 /// A packet of the traffic, and where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
+use pspin::iommu::{PageTables, SharedPageTables, whole_pages};
 use pspin::{Boundary, Pspin, PspinError};
 use std::cell::RefCell;
 use std::fs::File;
@@ -145,7 +146,8 @@ impl Run {
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),
-            events: Box::new(pspin::world::Deaf),
+            page_tables: register(&placed),
+            events: Box::new(Scribe(record.clone())),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
         };
         let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;
@@ -333,6 +335,16 @@ impl Run {
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
     }
+}
+
+/// Host memory of all contexts, as their driver registers it: at the addresses that it has.
+fn register(placed: &[PlacedContext]) -> SharedPageTables {
+    let mut tables = PageTables::default();
+    for context in placed.iter().map(|placed| &placed.context).filter(|context| context.host_mem_size > 0) {
+        let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
+        tables.register(context.id, addr, addr, bytes, true).expect("each context has its memory once");
+    }
+    Rc::new(RefCell::new(tables))
 }
 
 /// A program by this name is one to compile.

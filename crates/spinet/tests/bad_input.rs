@@ -55,9 +55,9 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-        t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `context`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
-          trafic = 'udp'
-          ^^^^^^"#]],
+            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+              trafic = 'udp'
+              ^^^^^^"#]],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\n",
@@ -95,10 +95,49 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `context`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
         ],
     );
+    for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
+        let want = match faults.len() {
+            17 => expect![[r#"
+                t.toml: line 3: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  faults = 'loss=2'
+                           ^^^^^^^^"#]],
+            10 => expect![[r#"
+                t.toml: line 3: invalid type: integer `3`, expected a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                  faults = 3
+                           ^"#]],
+            _ => expect![[r#"
+                t.toml: line 3: fault `late=3`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  [faults]
+                  ^^^^^^^^"#]],
+        };
+        check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{faults}\n[[context]]"), want);
+    }
     check_as(r#"{"program": "nic.elf""#, Format::Json, expect!["t.toml: EOF while parsing an object"]);
+}
+
+#[test]
+fn deliveries() {
+    check_context(
+        "delivery = { early_packets = 0 }",
+        expect!["t.toml: line 4: context[0].delivery: delivery.early_packets is 0, must be 1 to 65536"],
+    );
+    check_context(
+        "delivery = { when_full = 'burn' }",
+        expect![[r#"
+        t.toml: line 4: unknown variant `burn`, expected one of `stall`, `drop`, `mark_ecn`, `kill_message`
+          delivery = { when_full = 'burn' }
+                                   ^^^^^^"#]],
+    );
+    check_context(
+        "message = 'by flow from tcpp until udp'",
+        expect![[r#"
+        t.toml: line 4: context[0].message: unknown name `tcpp`, did you mean `tcp`?
+          by flow from tcpp until udp
+                       ^^^^"#]],
+    );
 }
 
 #[test]
@@ -106,7 +145,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(
@@ -214,12 +253,12 @@ fn contexts() {
     );
     check_context(
         "",
-        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop"],
+        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph"
+            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(

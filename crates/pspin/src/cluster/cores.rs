@@ -6,7 +6,7 @@ use super::guard::Guard;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
 use crate::events::HANDLER_TRAP;
-use crate::host_events::{HandlerError, HostEvent, Notice};
+use crate::host_events::{HandlerError, HostEvent};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
@@ -411,7 +411,7 @@ impl Cluster {
                 cluster: self.id as u8,
                 core: i as u8,
             };
-            let notice = Notice { context: held.task.context.id, event: HostEvent::HandlerError(error) };
+            let notice = held.task.context.notice(HostEvent::HandlerError(error));
             // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
             match self.ports.notices.room() {
                 0 => self.totals.untold.add(1),

@@ -3,7 +3,8 @@
 use super::{ContextSpec, Experiment};
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, TextFileError};
-use pspin::PspinParams;
+use pspin::delivery::Delivery;
+use pspin::{ParamError, PspinParams};
 use std::io;
 use std::path::{Path, PathBuf};
 use wire::capture::{CaptureError, CaptureReader};
@@ -39,6 +40,8 @@ pub enum ExperimentError {
 pub enum Problem {
     #[error(transparent)]
     Nic(#[from] NicError),
+    #[error(transparent)]
+    Param(#[from] ParamError),
     #[error(transparent)]
     Match(#[from] ExprError),
     #[error(transparent)]
@@ -97,6 +100,8 @@ pub struct CheckedContext {
     pub matcher: Option<Matcher>,
     /// What its messages are.
     pub message: MessageSpec,
+    /// What becomes of packets that something is in the way of.
+    pub delivery: Delivery,
 }
 
 impl Checked {
@@ -129,6 +134,11 @@ impl Checked {
         let nic = nics::load(&experiment.nic.preset, &experiment.nic.set.0, &base_dir);
         let key = if experiment.nic.set.is_empty() { vec!["nic"] } else { vec!["nic", "set"] };
         let nic = nic.map_err(|problem| fail(&key, problem.into()))?;
+
+        // A network that loses packets is not reliable, whatever the card's says.
+        let mut nic = nic;
+        nic.network.reliable &= experiment.faults.0.is_reliable();
+        nic.network.in_order &= experiment.faults.0.is_in_order();
 
         let n_sources = experiment.program.0.len();
         if n_sources == 0 || n_sources > MAX_SOURCES {
@@ -183,7 +193,9 @@ impl Checked {
                     readable(data).map_err(|problem| fail(&path(key), problem))?;
                 }
             }
-            contexts.push(CheckedContext { index, spec: spec.clone(), matcher, message });
+            let delivery = spec.delivery.over(nic.delivery);
+            delivery.validate().map_err(|problem| fail(&path("delivery"), problem.into()))?;
+            contexts.push(CheckedContext { index, spec: spec.clone(), matcher, message, delivery });
         }
         Ok(Checked { experiment, nic, traffic, pacing, contexts })
     }

@@ -8,8 +8,9 @@ mod text;
 
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
 pub use layout::{LayoutError, PlacedContext, place};
-pub use text::{Settings, Span};
+pub use text::{FaultSpec, Settings, Span};
 
+use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use serde::{Deserialize, Serialize};
 use text::{OneOrMany, text_or_table};
 use wire::source::Snapped;
@@ -26,6 +27,9 @@ pub struct Experiment {
     /// The packets.
     #[serde(deserialize_with = "text_or_table")]
     pub traffic: TrafficSource,
+    /// What the network does to the packets on their way.
+    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
+    pub faults: FaultSpec,
     /// Execution contexts; a packet goes to the first that it matches.
     pub context: Vec<ContextSpec>,
     /// Where all random numbers come from.
@@ -111,6 +115,47 @@ pub struct ContextSpec {
     /// Cycles that one of its handlers may run; 0 for ever; the NIC's `isolation.watchdog_cycles` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_cycles: Option<u32>,
+    /// What becomes of packets that something is in the way of.
+    #[serde(default, skip_serializing_if = "DeliverySpec::is_default")]
+    pub delivery: DeliverySpec,
+}
+
+/// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliverySpec {
+    /// A packet finds no room in packet memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_full: Option<WhenFull>,
+    /// Marks from this occupancy of packet memory on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_percent: Option<u32>,
+    /// A packet comes before the first of its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_payload: Option<EarlyPayload>,
+    /// So many of them wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_packets: Option<u32>,
+    /// A message is given up when it has not come for longer; 0 waits for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_cycles: Option<u64>,
+}
+
+impl DeliverySpec {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it comes to over what the NIC's parameters say.
+    fn over(&self, preset: Delivery) -> Delivery {
+        Delivery {
+            when_full: self.when_full.unwrap_or(preset.when_full),
+            ecn_threshold_percent: self.ecn_threshold_percent.unwrap_or(preset.ecn_threshold_percent),
+            early_payload: self.early_payload.unwrap_or(preset.early_payload),
+            early_packets: self.early_packets.unwrap_or(preset.early_packets),
+            timeout_cycles: self.timeout_cycles.unwrap_or(preset.timeout_cycles),
+        }
+    }
 }
 
 /// A memory of a context; what is not given is chosen.

@@ -80,6 +80,7 @@ fn packets(record: &Record) -> PacketSummary {
         unfinished: fate(Fate::Unfinished) + record.window.n_open,
         dropped: fate(Fate::Dropped),
         dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
+        marked: stats.marked,
     }
 }
 
@@ -141,6 +142,12 @@ impl Run {
             console_lines_lost: record.lines_lost,
             capture: feed.and_then(|feed| feed.capture.clone()).map(|(counts, stop)| CaptureSummary { counts, stop }),
             pacing: feed.map(|feed| feed.pacing).unwrap_or_default(),
+            network: NetworkSummary {
+                reliable: self.nic.network().reliable,
+                in_order: self.nic.network().in_order,
+                faults: feed.map(|feed| feed.faults).unwrap_or_default(),
+            },
+            events: stats.events,
             time: TimeSummary {
                 simulated_ns: ns(record.clock, self.cycles() as f64),
                 cycles: self.cycles(),

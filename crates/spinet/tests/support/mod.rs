@@ -96,6 +96,7 @@ fn ret() -> u32 {
 /// | `echo_ph` | sends the packet back |
 /// | `store_hh`, `store_ph`, `store_th` | nothing; copies the packet to host memory; writes 8 bytes behind it |
 /// | `loop_ph` | never ends |
+/// | `tally_ph`, `tally_th` | counts a packet in handler memory; writes the count to the first 4 bytes of host memory |
 pub fn nic_program() -> Vec<u8> {
     let boot = [
         asm("lui", A1, 0, 0, DRIVER),
@@ -147,13 +148,36 @@ pub fn nic_program() -> Vec<u8> {
         load(A0, 0x80),
         ret(),
     ];
-    let parts: [Text; 6] = [
+    let count = [
+        load(A2, 0x08), // Handler memory.
+        asm("addi", A3, 0, 0, 1),
+        asm("amoadd.w", 0, A2, A3, 0),
+        ret(),
+    ];
+    let tell = [
+        load(A2, 0x08),
+        asm("lw", A4, A2, 0, 0),
+        load(A2, 0x3c),
+        load(A3, 0x38),
+        store(A2, 0x90),
+        store(A3, 0x94),
+        asm("addi", A2, 0, 0, 4 << 1 | 1),
+        store(A2, 0x98),
+        store(A4, 0x9c),
+        asm("addi", A4, 0, 0, 4),
+        store(A4, 0x8c),
+        load(A0, 0x80),
+        ret(),
+    ];
+    let parts: [Text; 8] = [
         (0x1d00_0080, &boot),
         (0x1d00_0100, &echo),
         (0x1d00_0180, &[ret()]),
         (0x1d00_0200, &to_host),
         (0x1d00_0280, &host_direct),
         (0x1d00_0300, &[asm("jal", 0, 0, 0, 0)]),
+        (0x1d00_0380, &count),
+        (0x1d00_0400, &tell),
     ];
     let symbols = [
         ("_start", 0x1d00_0080),
@@ -162,6 +186,8 @@ pub fn nic_program() -> Vec<u8> {
         ("store_ph", 0x1d00_0200),
         ("store_th", 0x1d00_0280),
         ("loop_ph", 0x1d00_0300),
+        ("tally_ph", 0x1d00_0380),
+        ("tally_th", 0x1d00_0400),
     ];
     elf(0x1d00_0080, &parts, &symbols)
 }
