@@ -233,7 +233,7 @@ def test_a_message_without_end_is_said_to_be_open(program: Path, capture: Path) 
     result = spinet.run(program=program, handler="flood_of_commands", traffic=capture, message="all count 1000")
     assert result.complete
     assert result.summary["ended"]["open_messages"] == 1
-    assert "1 messages have not ended" in result.summary["ended"]["text"]
+    assert "1 message has not ended" in result.summary["ended"]["text"]
 
 
 def test_another_context_is_out_of_reach(program: Path, capture: Path, tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 7\ntraffic = 'udp'\n[[context]]",
         expect![[r#"
-        t.toml: line 1: invalid type: integer `7`, expected a path or a list of paths
-          program = 7
-                    ^"#]],
+            t.toml: line 1: found the number `7`, must be a path or a list of paths
+              program = 7
+                        ^"#]],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nseed = -1\n[[context]]",

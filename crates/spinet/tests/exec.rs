@@ -127,10 +127,10 @@ fn memory_that_is_not_there_traps() {
     check(
         &[lw(A0, 0)],
         expect![[r#"
-        stopped: nothing more can happen, at 0x00000000; 0 instructions, 16 cycles
-        01234567
-        89abcdef
-    "#]],
+            stopped: load access fault of 0x00000000 at _start, and nothing there to handle it; 0 instructions, 16 cycles
+            01234567
+            89abcdef
+        "#]],
     );
     let handler = CODE + 16;
     let to_handler = [

@@ -174,7 +174,8 @@ def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, 
 
 def _exit_code(summary: dict[str, Any]) -> int:
     ended = summary["ended"]
-    if ended["reason"] == "complete":
+    # A limit at which nothing was under way is what was asked for.
+    if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
     # The text tells of one core; several are listed.
     where = [

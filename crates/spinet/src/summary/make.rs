@@ -281,13 +281,22 @@ impl Run {
             let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
             format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
         });
-        let messages = if open > 0 { format!("; {open} messages have not ended") } else { String::new() };
+        let messages = match open {
+            0 => String::new(),
+            1 => "; 1 message has not ended".into(),
+            _ => format!("; {open} messages have not ended"),
+        };
+        let packets = match unfinished {
+            0 => "no packet is unfinished".to_owned(),
+            1 => "1 packet is unfinished".into(),
+            _ => format!("{unfinished} packets are unfinished"),
+        };
         match self.ended {
             None => "the run goes on".into(),
             Some(Ended::Complete) => format!("all packets are done{messages}"),
             Some(Ended::Limit) => {
                 let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
-                format!("the limit of {limit} is reached; {unfinished} packets are unfinished{place}{messages}")
+                format!("the limit of {limit} is reached; {packets}{place}{messages}")
             }
             Some(Ended::Stalled) => {
                 let limit = experiment.stall_limit;
@@ -295,7 +304,7 @@ impl Run {
                     true => "nothing can come of them any more".into(),
                     false => format!("nothing has come of them for {limit}"),
                 };
-                format!("{unfinished} packets are unfinished and {what}{place}{messages}")
+                format!("{packets} and {what}{place}{messages}")
             }
             Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
         }
