@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1.5)), (0, (8, 2)), (0, (2, 3)), "-")
-HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
+# Lines only: dots and circles make an SVG ten times as large.
+HATCHES = ("", "///", "\\\\\\", "xx", "|||", "---", "++", "//")
 INK = "#222222"
 FAINT = "#8a8a8a"
 PANEL_INCHES = (4.6, 3.5)
