@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
+    from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, Part, nic, nic_cost, nics, run
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -25,6 +26,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Nic",
+    "OfferedPacket",
     "OutputError",
     "Part",
     "Result",
@@ -35,11 +37,13 @@ __all__ = [
     "nic",
     "nic_cost",
     "nics",
+    "offered",
     "run",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
+    "_offered": ("OfferedPacket", "offered"),
     "api": ("Nic", "Part", "nic", "nic_cost", "nics", "run"),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),

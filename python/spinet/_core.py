@@ -15,6 +15,7 @@ try:
         Run,
         SpinetError,
         check_experiment,
+        diff_trace,
         elf_info,
         exec_elf,
         match_capture,
@@ -22,6 +23,7 @@ try:
         nic_cost,
         nic_list,
         nic_show,
+        offered,
         packet_columns,
         version,
     )
@@ -36,6 +38,7 @@ __all__ = [
     "SpinetError",
     "UsageError",
     "check_experiment",
+    "diff_trace",
     "elf_info",
     "exec_elf",
     "match_capture",
@@ -43,6 +46,7 @@ __all__ = [
     "nic_cost",
     "nic_list",
     "nic_show",
+    "offered",
     "packet_columns",
     "version",
 ]

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, output, packet_table
+from spinet import _core, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
@@ -26,6 +28,14 @@ _SLICE_MS = 100
 
 OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionTrace:
+    """Which instructions of a run are written down; by default, all of every core."""
+
+    cores: str | None = None  # cluster:core, such as "0:3,1:*"
+    time: str | None = None  # simulated time, such as "1 us..2 us"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +134,7 @@ def run(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | Path | bytes | None = None,
     nic: str | None = None,
     set: Sequence[str] = (),
     seed: int | None = None,
@@ -151,6 +162,9 @@ def run(
         Which packets are one message, and what ends it; every packet its own if not given.
     handler
         Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
+    handler_memory
+        What stands in the handlers' L2 memory before the first packet: a file, or bytes, which are kept in a file
+        beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
         Name of a card, or the path of its TOML file.
     set
@@ -194,6 +208,7 @@ def run(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=_kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
     )
     return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
@@ -228,6 +243,7 @@ def prepare(
     match: str | None,
     message: str | None,
     handler: str | None,
+    handler_memory: str | Path | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """Check what a caller asks for."""
@@ -235,7 +251,8 @@ def prepare(
         path = Path(experiment_file)
         if program is not None:
             raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
-        experiments.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
+        of_a_context = {"match": match, "message": message, "handler": handler, "handler_memory": handler_memory}
+        experiments.refuse_context_keywords(path, of_a_context)
         more = dict(overrides)
         if traffic is not None:
             more["traffic.source"] = str(traffic)
@@ -254,8 +271,21 @@ def prepare(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=None if handler_memory is None else str(handler_memory),
         overrides=overrides,
     )
+
+
+def _kept(content: bytes) -> Path:
+    """A file with this content, which later runs of the same experiment find again."""
+    folder = toolchain.cache_dir() / "memory"
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_bytes(content)
+        os.replace(scratch, path)
+    return path
 
 
 def collect(prepared: Experiment, *, build: Build | None) -> Result:
@@ -274,6 +304,7 @@ def stream(
     *,
     build: Build | None,
     folder: Path | None,
+    trace: InstructionTrace | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
@@ -283,7 +314,9 @@ def stream(
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        native = start(
+            prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None, folder=folder, trace=trace
+        )
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -291,8 +324,20 @@ def stream(
     return summary
 
 
-def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+def start(
+    prepared: Experiment,
+    *,
+    build: Build | None,
+    out_pcapng: Path | None,
+    packets: bool,
+    folder: Path | None = None,
+    trace: InstructionTrace | None = None,
+) -> _core.Run:
     """Build the simulated card, ready for its first packet."""
+    instructions = None
+    if folder is not None and trace is not None:
+        instructions = folder / output.INSTRUCTIONS
+        instructions.mkdir()
     try:
         return _core.Run(
             prepared.text(),
@@ -302,6 +347,9 @@ def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None,
             elf=str(build.elf) if build else None,
             out_pcapng=str(out_pcapng) if out_pcapng else None,
             packets=packets,
+            instructions=str(instructions) if instructions else None,
+            trace_cores=trace.cores if trace else None,
+            trace_time=trace.time if trace else None,
         )
     except InputError as error:
         if build is None:

@@ -18,7 +18,7 @@ _SOURCES = (".c", ".S", ".s")
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
 # Keywords that a context of an experiment file says for itself.
-_OF_A_CONTEXT = ("match", "message", "handler")
+_OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,12 @@ def from_keywords(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """An experiment with one context."""
-    context = {"match": match, "message": message, "handler": handler}
+    memory = None if handler_memory is None else {"data": handler_memory}
+    context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
     values: dict[str, Any] = {
         "program": list(program),
         "traffic": {"source": traffic},

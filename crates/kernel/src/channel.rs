@@ -25,6 +25,9 @@ impl Endpoint {
     }
 }
 
+/// Where somebody outside the system sends from, between two runs.
+pub struct Inlet<T>(Rc<Channel<T>>);
+
 /// What both ends share.
 struct Channel<T> {
     name: String,
@@ -52,6 +55,17 @@ impl<T> Channel<T> {
     fn receiver(&self) -> &Endpoint {
         &self.receiver.get().expect("a channel is used only once its system is built").0
     }
+
+    /// Adds an item that the receiver sees at `cycle`, or with the one before it if that is later.
+    fn push(&self, cycle: Cycle, item: T) {
+        let mut items = self.items.borrow_mut();
+        let seen = items.back().map_or(cycle, |&(last, _)| cycle.max(last));
+        if items.is_empty() {
+            self.first.set(seen);
+        }
+        items.push_back((seen, item));
+        self.receiver().wake(seen);
+    }
 }
 
 /// Makes a channel that is not yet attached to components; [`crate::SystemBuilder::channel`] is the public way.
@@ -68,6 +82,33 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         sender_waits: Cell::new(false),
     });
     (Tx(channel.clone()), Rx(channel))
+}
+
+/// Makes a channel into a system in `domain` that somebody outside feeds; [`crate::SystemBuilder::inlet`] is the public way.
+pub(crate) fn inlet<T: 'static>(name: &str, domain: Rc<Domain>) -> (Inlet<T>, Rx<T>) {
+    let (tx, rx) = channel(name, usize::MAX, 1);
+    // No component has this index; room is never asked for, so nobody is woken.
+    let outside = Endpoint { domain, index: u32::MAX };
+    tx.bind(outside, "outside").expect("the channel is new");
+    (Inlet(tx.0), rx)
+}
+
+impl<T> Inlet<T> {
+    /// Sends an item that is seen at `cycle`, or with those before it if that is later.
+    ///
+    /// Panics unless `cycle` is after all that was lived through, in the clock domain of the inlet.
+    pub fn send_at(&self, cycle: Cycle, item: T) {
+        let channel = &*self.0;
+        let (sender, receiver) = (channel.sender(), channel.receiver());
+        assert!(Rc::ptr_eq(&sender.domain, &receiver.domain), "inlet {} is read in its own domain", channel.name);
+        assert!(cycle > sender.now(), "inlet {}: cycle {cycle} is over", channel.name);
+        channel.freed.borrow_mut().clear();
+        channel.push(cycle, item);
+    }
+
+    pub(crate) fn end(&self) -> Tx<T> {
+        Tx(self.0.clone())
+    }
 }
 
 /// The sending end.
@@ -113,20 +154,12 @@ impl<T> Tx<T> {
         let channel = &*self.0;
         let (sender, receiver) = (channel.sender(), channel.receiver());
         let arrival = sender.now() + channel.latency + extra;
-        let mut seen = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
+        let seen = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
             arrival
         } else {
             receiver.domain.clock.cycle_at_or_after(sender.domain.clock.edge(arrival))
         };
-        let mut items = channel.items.borrow_mut();
-        if let Some((last, _)) = items.back() {
-            seen = seen.max(*last);
-        }
-        if items.is_empty() {
-            channel.first.set(seen);
-        }
-        items.push_back((seen, item));
-        receiver.wake(seen);
+        channel.push(seen, item);
     }
 
     pub(crate) fn name(&self) -> String {

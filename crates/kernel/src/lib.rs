@@ -17,7 +17,7 @@ pub mod trace;
 mod wheel;
 mod wiring;
 
-pub use channel::{Rx, Tx};
+pub use channel::{Inlet, Rx, Tx};
 pub use component::{Activity, Component, CounterList, Direction, Port, Ports};
 pub use random::Stream;
 pub use system::{ClockId, Mode, Outcome, System, SystemBuilder};

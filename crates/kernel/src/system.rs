@@ -1,6 +1,6 @@
 //! Building a system of components and running it.
 
-use crate::channel::{AnyChannel, Endpoint, Rx, Tx, channel};
+use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Activity, Component, CounterList, Port, Ports};
 use crate::domain::Domain;
 use crate::random::Stream;
@@ -68,6 +68,14 @@ impl SystemBuilder {
         let (tx, rx) = channel(name, capacity, latency);
         self.channels.push(Box::new((tx.alias(), rx.alias())));
         (tx, rx)
+    }
+
+    /// A way into a component of `clock`'s domain for somebody outside the system, who sends between two runs. What is
+    /// sent has no bound but the sender's, as a file has none.
+    pub fn inlet<T: 'static>(&mut self, name: &str, clock: ClockId) -> (Inlet<T>, Rx<T>) {
+        let (inlet, rx) = inlet(name, self.domains[clock.0].0.clone());
+        self.channels.push(Box::new((inlet.end(), rx.alias())));
+        (inlet, rx)
     }
 
     /// The random stream of this name.

@@ -289,3 +289,32 @@ proptest! {
         prop_assert_eq!(system.now(clock), last);
     }
 }
+
+#[test]
+fn what_is_sent_from_outside_is_seen_when_it_says_and_in_order() {
+    let arrived = |mode, slices: &[u64]| {
+        let mut b = SystemBuilder::new(0);
+        let clock = b.clock(Freq::mhz(1000).unwrap());
+        let (inlet, input) = b.inlet("inlet", clock);
+        let log: Rc<RefCell<Vec<(Cycle, u64)>>> = Rc::default();
+        let trace = b.tracer("drain", clock);
+        b.add("drain", clock, Drain { input, log: log.clone(), trace });
+        let mut system = b.build().unwrap();
+        system.set_mode(mode);
+        inlet.send_at(5, 1);
+        inlet.send_at(3, 2); // Not before the one before it.
+        inlet.send_at(90, 3);
+        for &slice in slices {
+            assert_eq!(system.run_until(Time::from_ns(slice)), Outcome::Limit);
+        }
+        assert_eq!(system.run_until(Time::from_ns(100)), Outcome::Quiet);
+        inlet.send_at(91, 4); // It was quiet since 90.
+        assert_eq!(system.run_until(Time::from_ns(100)), Outcome::Quiet);
+        drop(system);
+        Rc::into_inner(log).unwrap().into_inner()
+    };
+    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
+        assert_eq!(arrived(mode, &[]), [(5, 1), (5, 2), (90, 3), (91, 4)]);
+        assert_eq!(arrived(mode, &[4, 5, 89]), [(5, 1), (5, 2), (90, 3), (91, 4)]);
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use isa::riscv::{decode, disassemble};
 use kernel::trace::{Event, Sink};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
@@ -67,6 +67,7 @@ fn main() {
         Region { addr: symbol.map_or(0, |symbol| symbol.address() as u32), size: 4096 }
     };
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,
@@ -79,6 +80,7 @@ fn main() {
             data: vec![Region { addr: 0x1c00_0000, size: 0x1_0000 }],
             ..Protection::default()
         },
+        delivery: pspin::delivery::Delivery::default(),
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
@@ -90,6 +92,7 @@ fn main() {
         gap,
         bytes: packet(size as usize),
         msgid: (step * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
@@ -108,12 +111,18 @@ fn main() {
         completions: Box::new(move |packet: PacketDone| sink.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| out.borrow_mut().push(departure.cycle)),
         host: Box::new(NoHost),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Print)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
     if option("trace", 0) != 0 {
-        nic.log_instructions(0, 0, log.clone());
+        let log = log.clone();
+        nic.log_instructions(
+            0,
+            0,
+            Box::new(move |retired: &Retired| log.borrow_mut().push((retired.cycle, retired.pc))),
+        );
     }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));

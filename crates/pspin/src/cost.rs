@@ -124,7 +124,9 @@ mod tests {
 
     #[test]
     fn the_published_shape_costs_what_was_published() {
-        check(|_| (), expect![[r#"
+        check(
+            |_| (),
+            expect![[r#"
             PsPIN (1) 18.47 6.08
               L2 memories (1) 9.48 1.10
               interconnect (1) 0.57 0.71
@@ -135,7 +137,8 @@ mod tests {
                 instruction cache (1) 0.32 0.56
                 interconnect (1) 0.24 0.44
                 scheduler, DMA, drivers (1) 0.47 0.13
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -18,8 +18,10 @@ events! {
     PACKET_IN = "packet_in" ["packet", "msgid", "bytes"];
     /// A packet found no room in L2 packet memory for the first time; it is tried again each cycle.
     PACKET_STALLED = "packet_stalled" ["packet"];
-    /// A packet was not taken; `reason` is a [`crate::inbound::DropReason`].
+    /// A packet is dropped, on arrival or out of packet memory; `reason` is a [`crate::delivery::DropReason`].
     PACKET_DROPPED = "packet_dropped" ["packet", "reason"];
+    /// A packet was marked, packet memory being occupied so far.
+    PACKET_MARKED = "packet_marked" ["packet", "occupied"];
     /// Its handler execution request was handed to the message queues.
     HER_SENT = "her_sent" ["packet", "eom"];
     /// The message queue engine handed a task to the dispatcher.
@@ -54,6 +56,8 @@ events! {
     HOST_WRITTEN = "host_written" ["addr", "bytes"];
     /// Bytes were read from host memory.
     HOST_READ = "host_read" ["addr", "bytes"];
+    /// An access of the host to the NIC's memories is over; `bytes` is 0 where nothing answered.
+    HOST_ACCESS_DONE = "host_access_done" ["addr", "bytes"];
     /// All cores of a cluster have reached their driver.
     CLUSTER_ACTIVE = "cluster_active" [];
 }

@@ -1,14 +1,16 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
 use crate::activity::{after, sooner};
-use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
+use crate::delivery::{DropReason, WhenFull};
+use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Feedback, Her, PacketId};
+use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use wire::ecn;
 
 mod ring;
 use ring::Ring;
@@ -27,23 +29,18 @@ pub struct InboundPorts {
     /// One from each cluster, which sends once all its cores wait for a task; latency 1.
     pub active: Vec<Rx<ClusterActive>>,
     /// To the message queues; capacity 2, latency 1.
-    pub hers: Tx<Her>,
-    /// Ends of tasks that free a packet.
-    pub released: Rx<Feedback>,
+    pub requests: Tx<Request>,
+    /// Packets that may leave packet memory.
+    pub released: Rx<Release>,
+    /// Says that the source may have packets again; from outside the simulation.
+    pub more: Rx<MorePackets>,
     /// To L2.
     pub nhi: NhiMaster,
 }
 
-/// Why a packet was not taken; the value of the event's `reason`.
+/// The source may have packets again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropReason {
-    /// It has no bytes.
-    Empty = 0,
-    /// It is larger than L2 packet memory.
-    TooLarge = 1,
-    /// More of it is to be copied to L1 than a packet ring there holds.
-    TransferTooLarge = 2,
-}
+pub struct MorePackets;
 
 /// Cycles of the channel of released packets, which in the RTL is a wire.
 const RELEASE_LATENCY: u64 = 1;
@@ -58,22 +55,28 @@ struct Stored {
     /// Until it is sent.
     her: Option<Her>,
     her_at: Cycle,
+    /// Its message was killed before its request was sent.
+    is_killed: bool,
 }
 
 /// Takes packets from the world one by one, once all clusters are active.
 ///
-/// Ports:    `active[c]`, `released` in, `hers` out, a master on the NIC-host interconnect.
+/// What a packet meets that finds no room is its context's choice ([`crate::delivery::Delivery`]).
+///
+/// Ports:    `active[c]`, `released`, `more` in, `requests` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
-/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; Di Girolamo et al., ISCA 2021, III-A, for what
+///           may be done when packet memory is full besides waiting.
 /// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
 ///           blocks the ring for ever; a packet that can never find room, or whose copy none in L1, is dropped;
 ///           a ring that is empty gives all its room.
 pub struct Inbound {
     params: InboundParams,
     active: Vec<Rx<ClusterActive>>,
-    hers: Tx<Her>,
-    released: Rx<Feedback>,
+    requests: Tx<Request>,
+    released: Rx<Release>,
+    more: Rx<MorePackets>,
     nhi: NhiMaster,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
@@ -88,6 +91,10 @@ pub struct Inbound {
     stalled_since: Option<Cycle>,
     n_seen: u64,
     ring: Ring<Stored>,
+    /// Messages that were killed and whose last packet has not come.
+    killed: BTreeSet<u16>,
+    /// The end of a message of which the message queues have not heard.
+    kill: Option<Kill>,
     /// Write bursts that wait for the bus.
     bursts: VecDeque<(u32, Box<[u8]>)>,
     /// Position in order of arrival of the packet whose write response, and whose request, is next.
@@ -101,7 +108,8 @@ pub struct Inbound {
 struct Stats {
     packets: Counter,
     bytes: Counter,
-    dropped: [Counter; 3],
+    dropped: [Counter; DropReason::NAMES.len()],
+    marked: Counter,
     stall_cycles: Counter,
     done: Counter,
     latency_cycles: Counter,
@@ -124,8 +132,9 @@ impl Inbound {
             params,
             inactive: ports.active.len(),
             active: ports.active,
-            hers: ports.hers,
+            requests: ports.requests,
             released: ports.released,
+            more: ports.more,
             nhi: ports.nhi,
             source,
             completions,
@@ -135,6 +144,8 @@ impl Inbound {
             stalled_since: None,
             n_seen: 0,
             ring: Ring::new(params.ring_bytes),
+            killed: BTreeSet::new(),
+            kill: None,
             bursts: VecDeque::new(),
             n_written: 0,
             n_requested: 0,
@@ -161,31 +172,49 @@ impl Inbound {
             return Activity::Until(self.next_at);
         }
         if self.arriving.is_none() {
-            self.arriving = self.source.next();
+            self.arriving = self.source.next(now);
         }
         let Some(arriving) = &self.arriving else { return Activity::Idle };
         if now < arriving.earliest {
             return Activity::Until(arriving.earliest);
         }
-        if let Some(reason) = self.refused(arriving) {
-            self.next_at = now + arriving.gap.max(1);
-            self.stats.dropped[reason as usize].add(1);
-            self.trace.emit(&PACKET_DROPPED, now, &[self.n_seen, reason as u64]);
-            self.n_seen += 1;
-            self.arriving = None;
-            return Activity::Busy;
-        }
         let size = arriving.bytes.len() as u32;
-        let Some(offset) = self.ring.find_room(size.next_multiple_of(BEAT_BYTES)) else {
-            if self.stalled_since.is_none() {
-                self.stalled_since = Some(now);
-                self.trace.emit(&PACKET_STALLED, now, &[self.n_seen]);
+        let room = self.ring.find_room(size.next_multiple_of(BEAT_BYTES));
+        let verdict =
+            self.refused(arriving).or_else(|| if room.is_none() { self.refused_when_full(arriving) } else { None });
+        match (verdict, room) {
+            (Some(DropReason::MessageKilled), _) if self.kill.is_some() => return Activity::Idle,
+            (Some(reason), _) => self.refuse(now, reason),
+            (None, Some(offset)) => {
+                let arriving = self.arriving.take().expect("a packet arrives");
+                self.store(now, arriving, offset);
             }
-            return Activity::Idle;
-        };
-        let arriving = self.arriving.take().expect("a packet arrives");
-        self.store(now, arriving, offset);
+            (None, None) => {
+                if self.stalled_since.is_none() {
+                    self.stalled_since = Some(now);
+                    self.trace.emit(&PACKET_STALLED, now, &[self.n_seen]);
+                }
+                return Activity::Idle;
+            }
+        }
         Activity::Busy
+    }
+
+    /// Drops the packet that arrives.
+    fn refuse(&mut self, now: Cycle, reason: DropReason) {
+        let arriving = self.arriving.take().expect("a packet arrives");
+        if reason == DropReason::MessageKilled {
+            self.kill_message(&arriving);
+        }
+        self.next_at = now + arriving.gap.max(1);
+        self.stats.stall_cycles.add(self.stalled_since.take().map_or(0, |since| now - since));
+        self.dropped(now, PacketId(self.n_seen), reason);
+        self.n_seen += 1;
+    }
+
+    fn dropped(&mut self, now: Cycle, packet: PacketId, reason: DropReason) {
+        self.stats.dropped[reason as usize].add(1);
+        self.trace.emit(&PACKET_DROPPED, now, &[packet.0, reason as u64]);
     }
 
     fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
@@ -193,14 +222,64 @@ impl Inbound {
             0 => Some(DropReason::Empty),
             size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
             _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
+            _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
             _ => None,
         }
     }
 
-    fn store(&mut self, now: Cycle, arriving: Arrival, offset: u32) {
-        let Arrival { gap, bytes, msgid, eom, xfer_size, context, user, .. } = arriving;
-        let (packet, addr, size) = (PacketId(self.n_seen), L2_PACKET_BASE + offset, bytes.len() as u32);
+    /// Whether a packet belongs to what is left of a message that was killed.
+    fn is_killed(&self, arriving: &Arrival) -> bool {
+        self.killed.contains(&arriving.msgid) && arriving.som != Some(true)
+    }
+
+    /// What the packet's context asks for when there is no room for it.
+    fn refused_when_full(&self, arriving: &Arrival) -> Option<DropReason> {
+        match arriving.context.delivery.when_full {
+            WhenFull::Stall => None,
+            WhenFull::Drop => Some(DropReason::PacketMemoryFull),
+            WhenFull::MarkEcn if ecn::is_capable(&arriving.bytes) => None,
+            WhenFull::MarkEcn => Some(DropReason::PacketMemoryFull),
+            WhenFull::KillMessage => Some(DropReason::MessageKilled),
+        }
+    }
+
+    /// The packet that arrives ends its message, or is dropped because its message was ended.
+    fn kill_message(&mut self, arriving: &Arrival) {
+        let msgid = arriving.msgid;
+        if !self.is_killed(arriving) {
+            self.kill = Some(Kill { msgid, context: arriving.context.id });
+            // Those whose requests are sent are the message queues' business.
+            let waiting = self.ring.iter_mut_from(self.n_requested);
+            waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == msgid)).for_each(|stored| {
+                stored.is_killed = true;
+            });
+            self.killed.insert(msgid);
+        }
+        if arriving.eom {
+            self.killed.remove(&msgid);
+        }
+    }
+
+    /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
+    fn mark(&mut self, now: Cycle, packet: PacketId, arriving: &mut Arrival) {
+        let delivery = arriving.context.delivery;
+        let occupied = u64::from(self.ring.occupied());
+        let threshold = u64::from(self.params.ring_bytes) * u64::from(delivery.ecn_threshold_percent);
+        if delivery.when_full == WhenFull::MarkEcn && occupied * 100 > threshold && ecn::mark(&mut arriving.bytes) {
+            self.stats.marked.add(1);
+            self.trace.emit(&PACKET_MARKED, now, &[packet.0, occupied]);
+        }
+    }
+
+    fn store(&mut self, now: Cycle, mut arriving: Arrival, offset: u32) {
+        let packet = PacketId(self.n_seen);
+        self.mark(now, packet, &mut arriving);
+        let Arrival { gap, bytes, msgid, som, eom, xfer_size, context, user, .. } = arriving;
+        let (addr, size) = (L2_PACKET_BASE + offset, bytes.len() as u32);
         self.n_seen += 1;
+        if som == Some(true) {
+            self.killed.remove(&msgid);
+        }
         self.next_at = now + gap.max(1);
         let waited = self.stalled_since.take().map_or(0, |since| now - since);
         self.stats.stall_cycles.add(waited);
@@ -210,8 +289,8 @@ impl Inbound {
         let before = self.bursts.len();
         self.queue_bursts(addr, bytes);
         let bursts_left = (self.bursts.len() - before) as u32;
-        let her = Some(Her { packet, msgid, eom, addr, size, xfer_size, context });
-        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0 };
+        let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
+        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0, is_killed: false };
         self.ring.push(offset, size.next_multiple_of(BEAT_BYTES), stored);
     }
 
@@ -241,29 +320,51 @@ impl Inbound {
         }
     }
 
-    fn send_her(&mut self, now: Cycle) -> bool {
-        if self.n_requested == self.n_written || !self.hers.has_room() {
+    /// Sends the next request; before it, the end of a message. Of killed messages no request is sent.
+    fn send_request(&mut self, now: Cycle) -> bool {
+        if self.kill.is_some() {
+            if !self.requests.has_room() {
+                return false;
+            }
+            self.requests.send(Request::Kill(self.kill.take().expect("a message ends")));
+            return true;
+        }
+        if self.n_requested == self.n_written {
             return false;
         }
         let stored = self.ring.get_mut(self.n_requested);
+        if stored.is_killed {
+            let packet = stored.packet;
+            self.ring.free_nth(self.n_requested);
+            self.n_requested += 1;
+            self.dropped(now, packet, DropReason::MessageKilled);
+            self.ring.reclaim();
+            return true;
+        }
+        if !self.requests.has_room() {
+            return false;
+        }
         let her = stored.her.take().expect("a request is sent once");
         stored.her_at = now + 1;
         self.trace.emit(&HER_SENT, now + 1, &[her.packet.0, u64::from(her.eom)]);
-        self.hers.send(her);
+        self.requests.send(Request::Her(her));
         self.n_requested += 1;
         true
     }
 
-    fn take_feedback(&mut self, now: Cycle) -> bool {
-        let Some(feedback) = self.released.take() else { return false };
-        let offset = feedback.pkt_addr.wrapping_sub(L2_PACKET_BASE);
-        let stored = self.ring.free(offset).expect("feedback names a packet in the ring");
+    fn take_release(&mut self, now: Cycle) -> bool {
+        let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
+        let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
         let Stored { packet, user, arrival, her_at, .. } = *stored;
         // The wire from the clusters has no register here; the channel that stands for it has.
         let feedback = now - RELEASE_LATENCY;
-        self.stats.done(feedback, feedback - arrival);
-        self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
-        self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
+        if let Some(reason) = dropped {
+            self.dropped(feedback, packet, reason);
+        } else {
+            self.stats.done(feedback, feedback - arrival);
+            self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
+            self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
+        }
         self.ring.reclaim();
         true
     }
@@ -276,18 +377,20 @@ impl Component for Inbound {
             return Activity::Idle;
         }
         // First, since feedback is from the cycle before and its room is usable from this one on.
-        let mut changed = self.take_feedback(now);
+        let mut changed = self.take_release(now);
         changed |= self.take_replies();
+        while self.more.take().is_some() {}
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
-        changed |= self.send_her(now);
+        changed |= self.send_request(now);
         sooner(after(changed), sooner(taking, sending))
     }
 
     fn ports(&self, ports: &mut Ports) {
         ports.inputs("active", &self.active);
-        ports.output("hers", &self.hers);
+        ports.output("requests", &self.requests);
         ports.input("released", &self.released);
+        ports.input("more", &self.more);
         self.nhi.ports(ports);
     }
 
@@ -295,9 +398,10 @@ impl Component for Inbound {
         let stats = &self.stats;
         counters.add("packets", stats.packets.total());
         counters.add("bytes", stats.bytes.total());
-        counters.add("dropped_empty", stats.dropped[DropReason::Empty as usize].total());
-        counters.add("dropped_too_large", stats.dropped[DropReason::TooLarge as usize].total());
-        counters.add("dropped_transfer_too_large", stats.dropped[DropReason::TransferTooLarge as usize].total());
+        for (name, dropped) in DropReason::NAMES.into_iter().zip(&stats.dropped) {
+            counters.add(&format!("dropped_{name}"), dropped.total());
+        }
+        counters.add("marked", stats.marked.total());
         counters.add("stall_cycles", stats.stall_cycles.total());
         counters.add("done", stats.done.total());
         counters.add("latency_cycles", stats.latency_cycles.total());

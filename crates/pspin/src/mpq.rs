@@ -1,41 +1,61 @@
 //! Message processing queues: header before payloads before completion, one queue a message.
 
 use crate::arbiter::{BitSet, WideTree};
-use crate::protocol::{Context, Feedback, Her, Stage, Task};
-use kernel::CounterList;
+use crate::delivery::{DropReason, EarlyPayload};
+use crate::host_events::{HostEvent, Notice};
+use crate::lru::PseudoLru;
+use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task};
 use kernel::trace::Counter;
+use kernel::{CounterList, Cycle};
 use std::rc::Rc;
+
+mod cells;
+mod reset;
+use cells::{Cells, List};
 
 /// Where the message that holds a queue is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Free,
+    /// Packets wait for the first of their message.
+    AwaitHeader,
     Header,
     HeaderRunning,
     Payload,
     PayloadDraining,
     Completion,
     CompletionRunning,
+    /// The message was given up; its tasks under way end. The packet at the head is still in use, or is not its own.
+    Resetting {
+        head_in_use: bool,
+    },
 }
 
-/// No cell.
-const NONE: u32 = u32::MAX;
-
-/// A packet descriptor and the one behind it in its queue.
-#[derive(Clone)]
-struct Cell {
-    her: Option<Her>,
-    next: u32,
+/// What may be done with a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// It can be queued.
+    Queue,
+    /// It waits, and all behind it.
+    Wait,
+    /// Its packet is dropped.
+    Refuse(DropReason),
 }
 
 struct Queue {
     state: State,
     /// Of the message that holds the queue, from its first packet.
     context: Option<Rc<Context>>,
+    msgid: u16,
     /// Tasks sent whose feedback is not here.
     in_flight: u32,
-    head: u32,
-    last: u32,
+    packets: List,
+    /// Packets of the message are still to come.
+    is_receiving: bool,
+    /// When the last packet came.
+    last_push: Cycle,
+    /// Why the message was given up, while it is being reset.
+    reset_reason: DropReason,
 }
 
 /// Keeps packets in queues and says which handler may run next. Part of [`crate::scheduler::PacketScheduler`].
@@ -43,20 +63,26 @@ struct Queue {
 /// A message uses queue `msgid % n_mpqs`, and its tasks carry the queue's number as their `msgid`. A queue holds one
 /// packet in a descriptor of its own and more in descriptors that all queues share.
 ///
+/// Where a context has a header handler and its network says which packet is the first ([`Her::som`]), packets that come
+/// before it wait for it, or are dropped ([`crate::delivery::Delivery`]). One that would take the last descriptor is
+/// dropped, so that the first can always come in. A message of which no packet came for longer than its context's
+/// threshold is given up once it is the pseudo-LRU candidate among messages that are being received.
+///
 /// Timing:   a request taken in cycle t, or feedback in cycle t, can be granted in t + 1; the task is at the output
-///           from t + 2 on. One task, one request and one feedback a cycle.
+///           from t + 2 on. One task, one request and one feedback a cycle. A message whose last packet was taken in t
+///           with a threshold of n is given up in t + n + 1 at the earliest, unless one is taken in that cycle.
 /// Fairness: [`WideTree`] over the queues with something to run; a choice is kept while the output is taken, so that a
 ///           queue that asks meanwhile counts only from the next choice on.
-/// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`.
+/// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`; Di Girolamo et al., ISCA 2021, III-B3 and III-D, for
+///           what the RTL lacks: messages that stop arriving, header first.
 /// Differs:  packets behind the last one of a message wait in the queue and start the next message, with their own
 ///           context, when the one before has ended. In the RTL they extend the message, or stay behind for ever.
 ///           While a message is open, packets of other messages with the same queue count as its own, as in the RTL.
 pub struct MpqEngine {
     queues: Vec<Queue>,
-    /// One for each queue, then the shared ones.
-    cells: Vec<Cell>,
-    /// Shared cells that are free.
-    free: Vec<u32>,
+    cells: Cells,
+    /// Takes in queues whose messages are being received and have a threshold.
+    lru: PseudoLru,
     /// Queues that have a task to send.
     schedulable: BitSet,
     arbiter: WideTree,
@@ -67,18 +93,28 @@ pub struct MpqEngine {
     hers: Counter,
     /// By [`Stage`].
     tasks: [Counter; 3],
-    cells_in_use: u64,
+    timeouts: Counter,
+    kills: Counter,
 }
 
 impl MpqEngine {
     /// `n_mpqs` queues, a power of two, and `shared_cells` descriptors for all of them.
     pub fn new(n_mpqs: u32, shared_cells: u32) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
-        let queue = || Queue { state: State::Free, context: None, in_flight: 0, head: NONE, last: NONE };
+        let queue = || Queue {
+            state: State::Free,
+            context: None,
+            msgid: 0,
+            in_flight: 0,
+            packets: List::EMPTY,
+            is_receiving: false,
+            last_push: 0,
+            reset_reason: DropReason::MessageTimeout,
+        };
         MpqEngine {
             queues: (0..n_mpqs).map(|_| queue()).collect(),
-            cells: vec![Cell { her: None, next: NONE }; (n_mpqs + shared_cells) as usize],
-            free: (n_mpqs..n_mpqs + shared_cells).rev().collect(),
+            cells: Cells::new(n_mpqs, shared_cells),
+            lru: PseudoLru::new(n_mpqs as usize),
             schedulable: BitSet::new(n_mpqs as usize),
             arbiter: WideTree::default(),
             locked: BitSet::new(n_mpqs as usize),
@@ -86,7 +122,8 @@ impl MpqEngine {
             output: None,
             hers: Counter::default(),
             tasks: [Counter::default(); 3],
-            cells_in_use: 0,
+            timeouts: Counter::default(),
+            kills: Counter::default(),
         }
     }
 
@@ -94,48 +131,78 @@ impl MpqEngine {
         usize::from(msgid) & (self.queues.len() - 1)
     }
 
-    /// Whether a packet of this message finds a descriptor.
-    pub fn has_room(&self, msgid: u16) -> bool {
-        !self.free.is_empty() || self.cells[self.queue_of(msgid)].her.is_none()
+    /// What may be done with a request now.
+    pub fn admission(&self, her: &Her) -> Admission {
+        let q = self.queue_of(her.msgid);
+        let room = self.cells.room(q);
+        if !self.is_early(q, her) {
+            return if room > 0 { Admission::Queue } else { Admission::Wait };
+        }
+        let delivery = &self.queues[q].context.as_ref().unwrap_or(&her.context).delivery;
+        let waiting = self.cells.iter(&self.queues[q].packets).take(delivery.early_packets as usize).count();
+        let may_wait = delivery.early_payload == EarlyPayload::Buffer && waiting < delivery.early_packets as usize;
+        // The last place is for the packet that all wait for.
+        if may_wait && room > 1 { Admission::Queue } else { Admission::Refuse(DropReason::BeforeHeader) }
+    }
+
+    /// Whether the first packet of this one's message has yet to come.
+    fn is_early(&self, q: usize, her: &Her) -> bool {
+        let queue = &self.queues[q];
+        match queue.state {
+            State::Free => her.is_late_in_message() && her.context.header.addr != 0,
+            State::AwaitHeader => her.is_late_in_message(),
+            _ => false,
+        }
     }
 
     /// Queues a packet, in the queue's own descriptor if that is free.
-    pub fn push(&mut self, her: Her) {
+    pub fn push(&mut self, her: Her, now: Cycle) {
         let q = self.queue_of(her.msgid);
-        let cell = match self.cells[q].her {
-            None => q as u32,
-            Some(_) => self.free.pop().expect("whoever pushes has asked for room"),
-        };
-        self.cells[cell as usize] = Cell { her: Some(her), next: NONE };
-        match self.queues[q].head {
-            NONE => self.queues[q].head = cell,
-            _ => self.cells[self.queues[q].last as usize].next = cell,
-        }
-        self.queues[q].last = cell;
+        let (eom, early) = (her.eom, self.is_early(q, &her));
+        let queue = &mut self.queues[q];
+        self.cells.push(q, &mut queue.packets, her);
+        queue.last_push = now;
         self.hers.add(1);
-        self.cells_in_use += 1;
-        if self.queues[q].state == State::Free {
-            self.start_message(q);
+        match queue.state {
+            State::Free => self.start_message(q),
+            State::AwaitHeader if !early => self.start_message(q),
+            _ => queue.is_receiving &= !eom || early,
         }
+        self.lru.touch(q);
         self.update(q);
     }
 
-    /// Takes the end of a task.
-    pub fn feedback(&mut self, feedback: &Feedback) {
+    /// Takes the end of a task. Returns what the host is to be told.
+    pub fn feedback(&mut self, feedback: &Feedback) -> Option<Notice> {
         let q = self.queue_of(feedback.msgid);
         let queue = &mut self.queues[q];
         assert!(queue.in_flight > 0, "feedback of message {} belongs to a task", feedback.msgid);
         queue.in_flight -= 1;
-        match queue.state {
-            State::HeaderRunning => queue.state = State::Payload,
-            State::PayloadDraining if queue.in_flight == 0 => match queue.has_completion() {
-                true => queue.state = State::Completion,
-                false => self.start_message(q),
-            },
-            State::CompletionRunning => self.start_message(q),
-            _ => {}
+        let ended = match queue.state {
+            State::HeaderRunning => {
+                queue.state = State::Payload;
+                false
+            }
+            State::PayloadDraining if queue.in_flight == 0 && queue.has_completion() => {
+                queue.state = State::Completion;
+                false
+            }
+            State::PayloadDraining => queue.in_flight == 0,
+            State::CompletionRunning => true,
+            State::Resetting { head_in_use } if queue.in_flight == 0 => {
+                self.reset_ended(q, head_in_use);
+                return None;
+            }
+            _ => false,
+        };
+        let done = HostEvent::MessageDone { msgid: queue.msgid };
+        let notice =
+            queue.context.as_ref().filter(|_| ended).map(|context| Notice { context: context.id, event: done });
+        if ended {
+            self.start_message(q);
         }
         self.update(q);
+        notice
     }
 
     /// Puts the next task on the output if that is free. Returns whether anything changed.
@@ -175,24 +242,38 @@ impl MpqEngine {
         counters.add("header_tasks", self.tasks[Stage::Header as usize].total());
         counters.add("payload_tasks", self.tasks[Stage::Payload as usize].total());
         counters.add("completion_tasks", self.tasks[Stage::Completion as usize].total());
-        counters.add("packets_held", self.cells_in_use);
+        counters.add("packets_held", self.cells.in_use());
+        counters.add("timeouts", self.timeouts.total());
+        counters.add("kills", self.kills.total());
     }
 
     /// Gives the queue to the message of its head packet, if there is one.
     fn start_message(&mut self, q: usize) {
         let queue = &mut self.queues[q];
-        queue.context = head(&self.cells, queue).map(|her| her.context.clone());
+        let head = self.cells.head(&queue.packets);
+        queue.context = head.map(|her| her.context.clone());
+        queue.msgid = head.map_or(0, |her| her.msgid);
+        let is_early = head.is_some_and(Her::is_late_in_message);
         queue.state = match &queue.context {
             None => State::Free,
-            Some(context) if context.header.addr != 0 => State::Header,
-            Some(_) => State::Payload,
+            Some(context) if context.header.addr == 0 => State::Payload,
+            Some(_) if is_early && !self.cells.move_to_front(&mut queue.packets, |her| !her.is_late_in_message()) => {
+                State::AwaitHeader
+            }
+            Some(_) => State::Header,
         };
+        // A message whose first packet is missing may stop arriving even though its last is here.
+        let is_complete = queue.state != State::AwaitHeader && self.cells.iter(&queue.packets).any(|her| her.eom);
+        queue.is_receiving = !queue.packets.is_empty() && !is_complete;
+        if queue.state == State::AwaitHeader {
+            self.drop_what_may_not_wait(q);
+        }
     }
 
     /// Makes the task that queue `q` has to send, and moves the queue on.
     fn send(&mut self, q: usize) -> Task {
         let queue = &mut self.queues[q];
-        let her = head(&self.cells, queue).expect("a queue with a task has a packet");
+        let her = self.cells.head(&queue.packets).expect("a queue with a task has a packet");
         let context = queue.context.clone().expect("a queue with a task has a context");
         let last_of_two = her.eom && queue.has_completion();
         let (stage, handler, pops, next) = match queue.state {
@@ -218,31 +299,22 @@ impl MpqEngine {
         queue.state = next;
         queue.in_flight += 1;
         if pops {
-            self.pop(q);
+            self.cells.pop(&mut queue.packets);
         }
         task
     }
 
-    fn pop(&mut self, q: usize) {
-        let cell = self.queues[q].head;
-        let Cell { her, next } = &mut self.cells[cell as usize];
-        *her = None;
-        self.queues[q].head = *next;
-        self.cells_in_use -= 1;
-        if cell as usize >= self.queues.len() {
-            self.free.push(cell);
-        }
-    }
-
-    /// Lets the arbiter know whether queue `q` has a task to send.
+    /// Lets the arbiter know whether queue `q` has a task to send, and the LRU whether it may grow old.
     fn update(&mut self, q: usize) {
         let queue = &self.queues[q];
         let ready = match queue.state {
             State::Header | State::Completion => true,
-            State::Payload => queue.head != NONE,
+            State::Payload => !queue.packets.is_empty(),
             _ => false,
         };
         self.schedulable.set(q, ready);
+        let has_threshold = queue.context.as_ref().is_some_and(|context| context.delivery.timeout_cycles > 0);
+        self.lru.set_active(q, queue.is_receiving && has_threshold);
     }
 }
 
@@ -252,7 +324,9 @@ impl Queue {
     }
 }
 
-/// The packet at the head of a queue.
-fn head<'a>(cells: &'a [Cell], queue: &Queue) -> Option<&'a Her> {
-    cells.get(queue.head as usize)?.her.as_ref()
+impl Her {
+    /// The network says that another packet is the first of the message.
+    fn is_late_in_message(&self) -> bool {
+        self.som == Some(false)
+    }
 }

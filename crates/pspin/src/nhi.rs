@@ -1,6 +1,6 @@
 //! The initiator's side of the NIC-host interconnect (512 bit), which itself has no registers.
 
-use crate::map::{L1_BASE, L1_STRIDE, L2_HANDLER_BASE, L2_PACKET_BASE};
+use crate::map::{L1_BASE, L1_STRIDE, L2_HANDLER_BASE, L2_PACKET_BASE, PROGRAM_BASE};
 use crate::params::PspinParams;
 use crate::protocol::{Burst, BurstReply, beats};
 use kernel::{Cycle, Ports, Rx, Tx};
@@ -43,6 +43,7 @@ struct Window {
 enum Target {
     Handler,
     Packet,
+    Program,
     L1(usize),
 }
 
@@ -52,6 +53,13 @@ impl NhiMap {
         let window = |base, size, target| Window { base, size, target, seen_as: base };
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
         NhiMap { windows: vec![handler, window(L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
+    }
+
+    /// What the host reaches by itself: handler memory and program memory.
+    pub fn host(params: &PspinParams) -> Self {
+        let window = |base, size, target| Window { base, size, target, seen_as: base };
+        let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
+        NhiMap { windows: vec![handler, window(PROGRAM_BASE, params.l2.program_bytes, Target::Program)] }
     }
 
     /// L2 and the L1 of each cluster with its alias.
@@ -148,7 +156,7 @@ impl Lane {
 
 /// Routes bursts to the target that answers at their address and takes back the replies, in order for each direction.
 ///
-/// Ports:    `l2` and `l1[c]`, each a pair of requests out and replies in.
+/// Ports:    `l2` (program memory too) and `l1[c]`, each a pair of requests out and replies in.
 /// Timing:   none of its own. A write burst of n beats keeps the write data bus for n cycles.
 /// Source:   PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`, `axi_demux.sv`.
 pub struct NhiMaster {
@@ -181,7 +189,7 @@ impl NhiMaster {
 
     fn port(&self, target: Target) -> &NhiPort {
         match target {
-            Target::Handler | Target::Packet => &self.l2,
+            Target::Handler | Target::Packet | Target::Program => &self.l2,
             Target::L1(cluster) => &self.l1s[cluster],
         }
     }

@@ -4,8 +4,10 @@ use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
 use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
 use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
+use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
-use crate::inbound::{Inbound, InboundParams, InboundPorts};
+use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
+use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
 use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
@@ -14,10 +16,10 @@ use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
 use crate::protocol::{Command, CommandResponse, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
-use crate::world::{Completions, Console, Egress, HostMemory, PacketSource};
+use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use kernel::trace::Sink;
-use kernel::{ClockId, Cycle, Freq, FreqError, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
+use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -45,6 +47,8 @@ pub struct Boundary {
     pub egress: Box<dyn Egress>,
     /// The host's memory.
     pub host: Box<dyn HostMemory>,
+    /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
+    pub events: Box<dyn HostEvents>,
     /// Where programs print.
     pub console: Rc<RefCell<dyn Console>>,
 }
@@ -78,7 +82,15 @@ pub struct Pspin {
     freq: Freq,
     clusters: Vec<Rc<RefCell<Cluster>>>,
     clock_gating: bool,
+    host_port: Rc<RefCell<HostSlave>>,
+    accesses: Inlet<HostAccess>,
+    more_packets: Inlet<MorePackets>,
+    /// Everything up to this cycle has been lived through.
+    reached: Cycle,
 }
+
+/// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
+const CLUSTER_NOTICES: usize = 4;
 
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
@@ -101,11 +113,17 @@ impl Pspin {
         let n = params.n_clusters as usize;
 
         // Tasks and their ends.
-        let (hers, her_rx) = b.channel("hers", 2, 1);
+        let (requests, request_rx) = b.channel("requests", 2, 1);
         let (released_tx, released) = b.channel("released", 2, 1);
         let (task_txs, tasks) = channels(&mut b, "tasks", n, 2, 1);
         let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
         let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
+
+        // What the host is told.
+        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
+        let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
+        let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
+        notices.insert(0, scheduler_rx);
 
         // Commands and their ends.
         let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
@@ -120,14 +138,17 @@ impl Pspin {
         let inbound_nhi = master(&mut b, "inbound", NhiMap::l2(params), &mut memory_ports, &mut []);
         let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
         let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
+        memory_ports.host = memory_ports.bursts.len();
+        let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, &mut []);
 
         // Clusters and memories.
         let mut clusters = Vec::new();
-        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses)).zip(active_txs);
-        for ((((tasks, feedbacks), (commands, responses)), active), bursts) in ends.zip(l1_bursts) {
+        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses));
+        let ends = ends.zip(active_txs.into_iter().zip(cluster_notices));
+        for ((((tasks, feedbacks), (commands, responses)), (active, notices)), bursts) in ends.zip(l1_bursts) {
             let id = clusters.len();
             let links = Links::new(&mut b, id, params, &mut memory_ports);
-            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active };
+            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active, notices };
             let path = format!("nic.cluster[{id}]");
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
@@ -138,16 +159,23 @@ impl Pspin {
             b.add(&path, clock, cluster.clone());
             clusters.push(cluster);
         }
-        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, memory_ports));
+        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, bytes, memory_ports));
 
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
-        let ports = InboundPorts { active, hers, released, nhi: inbound_nhi };
+        let (more_packets, more) = b.inlet("more_packets", clock);
+        let ports = InboundPorts { active, requests, released, more, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
-        let ports = SchedulerPorts { hers: her_rx, tasks: task_txs, feedbacks: feedback_rxs, released: released_tx };
+        let ports = SchedulerPorts {
+            requests: request_rx,
+            tasks: task_txs,
+            feedbacks: feedback_rxs,
+            released: released_tx,
+            notices: scheduler_notices,
+        };
         let trace = b.tracer("nic.scheduler", clock);
         b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
         let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
@@ -158,6 +186,8 @@ impl Pspin {
         let ports = OutboundPorts { commands, responses, nhi: outbound_nhi };
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
+
+        b.add("nic.host_events", clock, HostEventUnit::new(notices, boundary.events));
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (host, host_direct_target) = host_channels(&mut b, "host_direct");
@@ -175,12 +205,60 @@ impl Pspin {
         b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
 
         let clock_gating = params.cluster.clock_gating;
-        Ok(Pspin { system: b.build()?, clock, freq, clusters, clock_gating })
+        let (accesses, access_rx) = b.inlet("host_accesses", clock);
+        let trace = b.tracer("nic.host_port", clock);
+        let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
+        b.add("nic.host_port", clock, host_port.clone());
+
+        Ok(Pspin {
+            system: b.build()?,
+            clock,
+            freq,
+            clusters,
+            clock_gating,
+            host_port,
+            accesses,
+            more_packets,
+            reached: 0,
+        })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
     pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
-        self.system.run_until(kernel::Clock::new(self.freq).edge(cycle))
+        let outcome = self.system.run_until(kernel::Clock::new(self.freq).edge(cycle));
+        self.reached = self.reached.max(match outcome {
+            Outcome::Limit => cycle,
+            Outcome::Quiet => self.now(),
+        });
+        outcome
+    }
+
+    /// The host writes to handler memory or program memory: the NIC sees it at `earliest`, or in the first cycle that has
+    /// not been lived through, and after what was asked before. See [`HostSlave`] for how long it takes.
+    ///
+    /// Code that is written is what the next fetch of its lines finds; a core that runs it meanwhile may see old and new.
+    pub fn host_write(&mut self, earliest: Cycle, addr: u32, bytes: &[u8], tag: u64) {
+        self.host_access(earliest, HostAccess { addr, op: HostOp::Write(bytes.into()), tag });
+    }
+
+    /// The host reads `size` bytes, in the same way.
+    pub fn host_read(&mut self, earliest: Cycle, addr: u32, size: u32, tag: u64) {
+        self.host_access(earliest, HostAccess { addr, op: HostOp::Read(size), tag });
+    }
+
+    fn host_access(&mut self, earliest: Cycle, access: HostAccess) {
+        self.accesses.send_at(earliest.max(self.reached + 1), access);
+    }
+
+    /// The source that had no packet may have one from `earliest` on, or from the first cycle that has not been lived
+    /// through: the NIC asks it then.
+    pub fn expect_packets(&mut self, earliest: Cycle) {
+        self.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
+    }
+
+    /// Accesses of the host that have ended since the last call, in order of time.
+    pub fn take_host_accesses(&mut self) -> Vec<HostAccessDone> {
+        self.host_port.borrow_mut().take_done()
     }
 
     /// The last cycle in which something happened.
@@ -203,7 +281,7 @@ impl Pspin {
         self.system.set_mode(mode);
     }
 
-    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }
@@ -272,15 +350,17 @@ impl Links {
         let miss = u64::from(params.cluster.icache.miss_cycles);
         let line_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
         let (line_tx, line_replies) = b.channel(&name("line_replies"), 2 * cores, line_latency);
+        let (code_tx, code) = b.channel(&name("code"), 2, 1);
         let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
         let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
         memories.pe.push((pe_rx, pe_tx));
         memories.dma.push((dma_rx, dma_tx));
         memories.lines.push((line_rx, line_tx));
+        memories.code.push(code_tx);
         memories.remote.push((remote_tx, remote_rx));
         let pe = (pe_requests, pe_replies);
         let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
-        Links { pe, dma, lines, remote: (remote_requests, remote_replies) }
+        Links { pe, dma, lines, code, remote: (remote_requests, remote_replies) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Single accesses of cores to what lies outside their cluster: the 64-bit PE interconnect.
 
 use isa::riscv::Amo;
+use std::rc::Rc;
 
 /// What to do with a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,9 +71,18 @@ pub struct LineRequest {
     pub addr: u32,
 }
 
-/// The line has come; its bytes are known to the cluster, which shares the decoded program.
+/// The line has come; its bytes are known to the cluster, which holds the decoded program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineReply {
     /// First byte.
     pub addr: u32,
+}
+
+/// The host wrote to program memory; sent to each cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeWrite {
+    /// First byte.
+    pub addr: u32,
+    /// The bytes.
+    pub data: Rc<[u8]>,
 }

@@ -3,6 +3,7 @@
 //! Names and fields follow the packed descriptors of `hw/src/pspin_cfg_pkg.sv` (PsPIN RTL a49fec8). Packets carry a
 //! [`PacketId`] besides, which no model reads: it lets an observer follow them.
 
+use crate::delivery::{Delivery, DropReason};
 use std::rc::Rc;
 
 /// Counts packets in the order in which the NIC takes them; for observers alone.
@@ -21,6 +22,8 @@ pub struct Region {
 /// What a handler runs with (`mpq_meta_t`): set by the host, carried by each HER.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Context {
+    /// What its host knows it by: events of it, and translations for it, go by this number.
+    pub id: u32,
     /// In L2 handler memory.
     pub handler_mem: Region,
     /// First byte of the context's host memory.
@@ -35,6 +38,8 @@ pub struct Context {
     pub completion: Region,
     /// One for each cluster; addresses count from the start of the cluster's scratchpad area.
     pub scratchpads: Vec<Region>,
+    /// What becomes of packets when something is in their way.
+    pub delivery: Delivery,
     /// What keeps its handlers within bounds.
     pub protection: Protection,
 }
@@ -101,6 +106,8 @@ pub struct Her {
     pub packet: PacketId,
     /// Identity of the message.
     pub msgid: u16,
+    /// Whether it is the first packet of its message, if the network says so; else the first to come is. Not in the RTL.
+    pub som: Option<bool>,
     /// The last packet of its message.
     pub eom: bool,
     /// Where in L2 packet memory.
@@ -111,6 +118,24 @@ pub struct Her {
     pub xfer_size: u32,
     /// The context of its message.
     pub context: Rc<Context>,
+}
+
+/// Ends a message that packet memory has no room for; no request of it follows. Not in the RTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kill {
+    /// Identity of the message.
+    pub msgid: u16,
+    /// Its context.
+    pub context: u32,
+}
+
+/// What the inbound engine asks of the message queues, in order.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Handlers for a packet.
+    Her(Her),
+    /// The end of a message.
+    Kill(Kill),
 }
 
 /// Which handler of a context.
@@ -160,6 +185,17 @@ pub struct Feedback {
     pub pkt_size: u32,
     /// Whether the packet in L2 is free now.
     pub trigger_feedback: bool,
+}
+
+/// A packet may leave L2 packet memory: its last task has ended, or it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Release {
+    /// For observers.
+    pub packet: PacketId,
+    /// Where in L2 packet memory.
+    pub pkt_addr: u32,
+    /// Why it was not processed.
+    pub dropped: Option<DropReason>,
 }
 
 /// Who issued a command, and which of its commands it is (`cmd_id`).

@@ -26,13 +26,16 @@ pub fn context(handlers: &str) -> Rc<Context> {
     Rc::new(Context { header, payload, completion, ..Context::default() })
 }
 
-/// A request from `cycle:msgid`, with `!` behind the last of its message.
+/// A request from `cycle:msgid`, with `^` behind a packet that the network says is the first of its message, `v` behind
+/// one that it says is not, and `!` behind the last.
 pub fn her(packet: usize, word: &str, context: &Rc<Context>) -> (Cycle, Her) {
     let (cycle, rest) = word.split_once(':').expect("a colon stands between cycle and message");
-    let msgid = rest.trim_end_matches('!').parse().expect("a message is a number");
+    let msgid = rest.trim_end_matches(['^', 'v', '!']).parse().expect("a message is a number");
+    let som = if rest.contains('^') { Some(true) } else { rest.contains('v').then_some(false) };
     let addr = 0x1c40_0000 + 64 * packet as u32;
     let packet = PacketId(packet as u64);
-    let her = Her { packet, msgid, eom: rest.ends_with('!'), addr, size: 64, xfer_size: 64, context: context.clone() };
+    let (eom, context) = (rest.ends_with('!'), context.clone());
+    let her = Her { packet, msgid, som, eom, addr, size: 64, xfer_size: 64, context };
     (cycle.parse().expect("a cycle is a number"), her)
 }
 

@@ -3,6 +3,7 @@
 //! These are the only ways in and out of a model. They are called within the tick of the component that owns them, so
 //! what they answer must depend on their arguments and their own state alone.
 
+use crate::host_events::HostEvent;
 use crate::protocol::{Context, PacketId};
 use kernel::Cycle;
 use std::rc::Rc;
@@ -18,6 +19,9 @@ pub struct Arrival {
     pub bytes: Box<[u8]>,
     /// Identity of its message.
     pub msgid: u16,
+    /// Whether it is the first packet of its message, if the network says so; `None` takes the first to arrive for it.
+    /// Matters to contexts with a header handler.
+    pub som: Option<bool>,
     /// The last packet of its message.
     pub eom: bool,
     /// Bytes of it that are copied to L1.
@@ -30,13 +34,13 @@ pub struct Arrival {
 
 /// Where packets come from.
 pub trait PacketSource {
-    /// The next packet in order of arrival, or `None` when there will be none any more. Asked for one packet at a time,
-    /// when the one before has been taken.
-    fn next(&mut self) -> Option<Arrival>;
+    /// The next packet in order of arrival, or `None` if there is none. Asked for one packet at a time, when the one
+    /// before has been taken; after `None` again when [`crate::Pspin::expect_packets`] says so, or sooner.
+    fn next(&mut self, now: Cycle) -> Option<Arrival>;
 }
 
 impl<I: Iterator<Item = Arrival>> PacketSource for I {
-    fn next(&mut self) -> Option<Arrival> {
+    fn next(&mut self, _now: Cycle) -> Option<Arrival> {
         Iterator::next(self)
     }
 }
@@ -100,6 +104,27 @@ pub trait Completions {
 impl<F: FnMut(PacketDone)> Completions for F {
     fn done(&mut self, packet: PacketDone) {
         self(packet);
+    }
+}
+
+/// The host, as far as it hears what becomes of its contexts.
+pub trait HostEvents {
+    /// Told of each event in the order of time; `at` is the cycle in which the host has it. Events of one cycle come in
+    /// an order that is the same in every run. `context` is the [`Context::id`].
+    fn event(&mut self, at: Cycle, context: u32, event: &HostEvent);
+}
+
+/// A host that does not listen.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Deaf;
+
+impl HostEvents for Deaf {
+    fn event(&mut self, _at: Cycle, _context: u32, _event: &HostEvent) {}
+}
+
+impl<F: FnMut(Cycle, u32, &HostEvent)> HostEvents for F {
+    fn event(&mut self, at: Cycle, context: u32, event: &HostEvent) {
+        self(at, context, event);
     }
 }
 

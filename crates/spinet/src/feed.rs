@@ -98,13 +98,13 @@ impl Read for Counted {
 }
 
 /// Either kind of traffic.
-enum Packets {
+pub(crate) enum Packets {
     Capture(Box<CaptureSource<Counted>>),
     Generator(Box<Generator>),
 }
 
 impl Packets {
-    fn open(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(Self, u64), FeedError> {
+    pub(crate) fn open(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(Self, u64), FeedError> {
         match &checked.traffic {
             Traffic::Capture(path, snapped) => {
                 let name = path.display().to_string();
@@ -121,7 +121,7 @@ impl Packets {
         }
     }
 
-    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
         match self {
             Packets::Capture(source) => source.next(),
             Packets::Generator(source) => source.next(),
@@ -174,7 +174,7 @@ pub struct FeedReport {
 }
 
 impl Feed {
-    /// The traffic of an experiment; messages that end with the last packet of a flow need a first pass over it.
+    /// The traffic of an experiment.
     pub fn new(
         checked: &Checked,
         placed: &[PlacedContext],
@@ -183,22 +183,11 @@ impl Feed {
         progress: &FeedProgress,
     ) -> Result<Self, FeedError> {
         let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
-        let mut indices: Vec<FlowIndex> =
-            checked.contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
-        if checked.contexts.iter().any(|context| context.message.needs_index()) {
-            let (mut packets, _) = Packets::open(checked, Rc::default())?;
-            let mut left = count;
-            while let (1.., Some(frame)) = (left, packets.next()?) {
-                left -= 1;
-                let layers = Layers::parse(frame.bytes);
-                if let Some(index) = find(&checked.contexts, |c| c, frame.bytes, &layers) {
-                    indices[index].add(frame.bytes, &layers);
-                }
-            }
-        }
-        let contexts = checked.contexts.iter().zip(indices).zip(placed).map(|((checked, index), placed)| FeedContext {
+        let classifiers = classifiers(checked)?;
+        let contexts = checked.contexts.iter().zip(classifiers).zip(placed);
+        let contexts = contexts.map(|((checked, classifier), placed)| FeedContext {
             checked: checked.clone(),
-            classifier: index.into_classifier(),
+            classifier,
             context: placed.context.clone(),
         });
         let contexts = contexts.collect();
@@ -268,6 +257,7 @@ impl Feed {
                 gap: self.gap,
                 bytes,
                 msgid,
+                som: None,
                 eom: verdict.is_last,
                 xfer_size: target.checked.spec.copy_bytes.unwrap_or(size).min(size),
                 context: target.context.clone(),
@@ -292,8 +282,32 @@ impl Feed {
     }
 }
 
+/// What tells the messages of each context apart; messages that end with the last packet of a flow need a pass over all of
+/// the traffic.
+pub(crate) fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
+    let mut left = checked.experiment.traffic.count.unwrap_or(u64::MAX);
+    let mut indices: Vec<FlowIndex> =
+        checked.contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
+    if checked.contexts.iter().any(|context| context.message.needs_index()) {
+        let (mut packets, _) = Packets::open(checked, Rc::default())?;
+        while let (1.., Some(frame)) = (left, packets.next()?) {
+            left -= 1;
+            let layers = Layers::parse(frame.bytes);
+            if let Some(index) = find(&checked.contexts, |c| c, frame.bytes, &layers) {
+                indices[index].add(frame.bytes, &layers);
+            }
+        }
+    }
+    Ok(indices.into_iter().map(FlowIndex::into_classifier).collect())
+}
+
 /// The first context that takes a packet.
-fn find<C>(contexts: &[C], of: impl Fn(&C) -> &CheckedContext, packet: &[u8], layers: &Layers) -> Option<usize> {
+pub(crate) fn find<C>(
+    contexts: &[C],
+    of: impl Fn(&C) -> &CheckedContext,
+    packet: &[u8],
+    layers: &Layers,
+) -> Option<usize> {
     contexts.iter().position(|context| match &of(context).matcher {
         Some(matcher) => matcher.matches_layers(packet, layers),
         None => true,
@@ -301,7 +315,7 @@ fn find<C>(contexts: &[C], of: impl Fn(&C) -> &CheckedContext, packet: &[u8], la
 }
 
 impl PacketSource for Feed {
-    fn next(&mut self) -> Option<Arrival> {
+    fn next(&mut self, _now: Cycle) -> Option<Arrival> {
         let next = self.next_matched();
         let next = next.unwrap_or_else(|error| {
             self.record.borrow_mut().fail(error.into());

@@ -3,6 +3,7 @@
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
 use crate::feed::{Feed, FeedError, FeedProgress};
+use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError};
 use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
 use crate::stats::Stats;
@@ -13,7 +14,7 @@ use pspin::{Boundary, Pspin, PspinError};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wire::capture::{Interface, PcapngWriter, WriteError};
@@ -38,6 +39,8 @@ pub enum RunError {
     Feed(#[from] FeedError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
@@ -88,6 +91,8 @@ pub struct Wanted {
     pub packets: bool,
     /// Write what the NIC sends to this file.
     pub out_pcapng: Option<String>,
+    /// Write instruction traces of some cores into this directory, which is there.
+    pub instructions: Option<(PathBuf, Choice)>,
 }
 
 /// A run of an experiment. It lives on one thread.
@@ -98,6 +103,7 @@ pub struct Run {
     pub(crate) nic: Pspin,
     pub(crate) record: SharedRecord,
     pub(crate) feed: FeedProgress,
+    traces: CoreTraces,
     pub(crate) ended: Option<Ended>,
     /// Nothing was left that could happen when the run ended.
     pub(crate) is_quiet: bool,
@@ -139,12 +145,17 @@ impl Run {
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),
+            events: Box::new(pspin::world::Deaf),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
         };
         let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;
         nic.listen(Box::new(Scribe(record.clone())));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
+        let start = |(directory, choice): &(PathBuf, Choice)| {
+            CoreTraces::start(&mut nic, &checked.nic, clock, directory, choice)
+        };
+        let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
         Ok(Run {
             checked,
             elf,
@@ -152,6 +163,7 @@ impl Run {
             nic,
             record,
             feed,
+            traces,
             ended: None,
             is_quiet: false,
             restless: Vec::new(),
@@ -180,6 +192,7 @@ impl Run {
             if let Some(error) = self.record.borrow_mut().error.take() {
                 return Err(error.into());
             }
+            self.traces.check()?;
             self.ended = self.judge(outcome);
             self.is_quiet = outcome == Outcome::Quiet;
             let took = slice_begun.elapsed();
@@ -224,6 +237,7 @@ impl Run {
         if !matches!(self.ended, Some(Ended::Complete)) && self.restless.is_empty() {
             self.restless = self.cores();
         }
+        self.traces.flush()?;
         let record = &mut *self.record.borrow_mut();
         for row in record.window.drain() {
             record.stats.still_busy(&row, self.at);

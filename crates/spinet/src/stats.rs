@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::packets::{Fate, N_STAGES, Row, SPLIT, Trap};
 use kernel::Cycle;
+use pspin::delivery::DropReason;
 use std::collections::BTreeMap;
 
 /// Packets and their bytes.
@@ -121,11 +122,6 @@ pub struct TrapPlace {
     pub hpu: u32,
 }
 
-/// Most causes of drops; the NIC has fewer.
-pub const N_DROP_REASONS: usize = 3;
-/// Names of the causes, by `pspin::inbound::DropReason`.
-pub const DROP_REASONS: [&str; N_DROP_REASONS] = ["empty", "too_large", "transfer_too_large"];
-
 /// Everything that is summed.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -140,7 +136,7 @@ pub struct Stats {
     /// Packets whose handlers sent packets.
     pub sent: u64,
     /// Refused packets by reason.
-    pub dropped: [u64; N_DROP_REASONS],
+    pub dropped: [u64; DropReason::NAMES.len()],
     /// Writes to host memory.
     pub host_writes: Traffic,
     /// Reads from it.

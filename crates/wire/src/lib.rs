@@ -38,6 +38,7 @@
 pub mod arp;
 pub mod capture;
 pub mod checksum;
+pub mod ecn;
 pub mod eth;
 pub mod expr;
 pub mod format;

@@ -94,6 +94,7 @@ impl Window {
 }
 
 /// A range of memory as instructions, one slot for each half word.
+#[derive(Clone)]
 pub struct Program {
     base: u32,
     bytes: Vec<u8>,

@@ -138,7 +138,7 @@ impl Cluster {
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
         self.cores[i].core.fault(now);
         self.cores[i].first_part = None;
-        self.tell_trap(i);
+        self.tell_trap(i, now);
         self.advance(i, now);
     }
 

@@ -6,6 +6,7 @@ use super::guard::Guard;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
 use crate::events::HANDLER_TRAP;
+use crate::host_events::{HandlerError, HostEvent, Notice};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
@@ -332,7 +333,7 @@ impl Cluster {
                     return;
                 }
                 Stop::Trap => {
-                    self.tell_trap(i);
+                    self.tell_trap(i, now);
                     stop = self.run_core(i, now);
                     continue;
                 }
@@ -351,7 +352,7 @@ impl Cluster {
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
         self.cores[i].core.refuse(now, cause::STORE_MISALIGNED);
-        self.tell_trap(i);
+        self.tell_trap(i, now);
         self.advance(i, now);
     }
 
@@ -378,11 +379,11 @@ impl Cluster {
         let hpu_core = &mut self.cores[i];
         hpu_core.first_part = None;
         hpu_core.core.interrupt(now, WATCHDOG_CAUSE);
-        self.tell_trap(i);
+        self.tell_trap(i, now);
         self.advance(i, now);
     }
 
-    pub(super) fn tell_trap(&mut self, i: usize) {
+    pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
         self.totals.traps.add(1);
         let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
@@ -398,6 +399,23 @@ impl Cluster {
             let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
             let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];
             self.trace.emit(&HANDLER_TRAP, at, &values);
+            let error = HandlerError {
+                packet: held.task.packet,
+                msgid: held.task.msgid,
+                stage: held.task.stage,
+                handler: held.task.handler.addr,
+                cause: trap.cause,
+                pc: trap.pc,
+                addr: trap.value,
+                cluster: self.id as u8,
+                core: i as u8,
+            };
+            let notice = Notice { context: held.task.context.id, event: HostEvent::HandlerError(error) };
+            // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
+            match self.ports.notices.room() {
+                0 => self.totals.untold.add(1),
+                _ => self.ports.notices.send_late(notice, at.saturating_sub(now)),
+            }
         }
     }
 

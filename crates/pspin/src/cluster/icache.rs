@@ -14,6 +14,7 @@ pub const LINE_BYTES: u32 = 16;
 /// Differs: the RTL bypasses the cache until the boot code enables it, here it caches from reset on. The LFSR's polynomial
 ///          is assumed: an 8-bit maximal one, the file being silent.
 pub struct Icache {
+    params: IcacheParams,
     base: u32,
     /// A bit for each line of program memory that is there.
     present: Vec<u64>,
@@ -29,12 +30,26 @@ impl Icache {
         let n_lines = program_bytes / LINE_BYTES;
         let n_sets = params.bytes / LINE_BYTES / params.ways;
         Icache {
+            params: params.clone(),
             base,
             present: vec![0; n_lines.div_ceil(64) as usize],
             sets: vec![vec![None; params.ways as usize]; n_sets as usize],
             lfsr: 1,
             coming: Vec::new(),
         }
+    }
+
+    pub fn params(&self) -> &IcacheParams {
+        &self.params
+    }
+
+    /// Forgets the lines of some bytes of program memory.
+    pub fn forget(&mut self, addr: u32, size: u32) {
+        let first = addr.wrapping_sub(self.base) / LINE_BYTES;
+        let last = (addr + size - 1).wrapping_sub(self.base) / LINE_BYTES;
+        let gone = |line: u32| (first..=last).contains(&line);
+        self.sets.iter_mut().flatten().filter(|way| way.is_some_and(gone)).for_each(|way| *way = None);
+        (first..=last).for_each(|line| self.present[line as usize / 64] &= !(1 << (line % 64)));
     }
 
     /// Forgets all lines.

@@ -4,6 +4,7 @@
 //! cycle; `cores.rs` runs the cores, `access.rs` answers what they ask, `scheduler.rs` feeds them tasks.
 
 mod access;
+mod code;
 mod cores;
 mod dma;
 mod events;
@@ -15,10 +16,11 @@ mod rings;
 mod scheduler;
 
 use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
+use crate::host_events::Notice;
 use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
-use crate::pe::{LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{
     Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
 };
@@ -51,6 +53,8 @@ pub struct ClusterPorts {
     pub bursts: Vec<BurstPort>,
     /// Sent once, when all cores have reached their drivers.
     pub active: Tx<ClusterActive>,
+    /// What the host is told.
+    pub notices: Tx<Notice>,
 }
 
 /// Channels between a cluster and the memories: requests and their answers.
@@ -61,6 +65,8 @@ pub struct Links {
     pub dma: (Tx<Burst>, Rx<BurstReply>),
     /// Lines that the instruction cache misses.
     pub lines: (Tx<LineRequest>, Rx<LineReply>),
+    /// What the host writes to program memory.
+    pub code: Rx<CodeWrite>,
     /// Single accesses from other clusters.
     pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),
 }
@@ -80,9 +86,6 @@ pub struct CoreState {
     pub task: Option<(PacketId, Stage)>,
 }
 
-/// Cycles that a core may run ahead where nothing else bounds it.
-const MOST_RUN_AHEAD: u64 = 24;
-
 /// Totals of a cluster.
 #[derive(Default)]
 struct Totals {
@@ -92,6 +95,8 @@ struct Totals {
     l1_accesses: Counter,
     line_misses: Counter,
     traps: Counter,
+    /// Notices to the host that found no room.
+    untold: Counter,
     tasks: Counter,
 }
 
@@ -111,6 +116,7 @@ pub struct Cluster {
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
+    code: Rx<CodeWrite>,
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
@@ -158,10 +164,7 @@ impl Cluster {
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
-        // A line that is there stays as long as no other can take its place: for ever where all of them fit, else until
-        // a miss of this cycle could bring one.
-        let fits = program.used_bytes() <= cluster.icache.bytes as usize;
-        let run_ahead = if fits { MOST_RUN_AHEAD } else { MOST_RUN_AHEAD.min(cluster.icache.miss_cycles.into()) };
+        let (fits, run_ahead) = code::run_ahead(&program, &cluster.icache);
         Cluster {
             id,
             program,
@@ -171,6 +174,7 @@ impl Cluster {
             ports,
             pe: links.pe,
             lines: links.lines,
+            code: links.code,
             remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
@@ -210,7 +214,7 @@ impl Cluster {
         self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
     }
 
-    /// Writes every instruction of a core into `log` from now on.
+    /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.cores[core as usize].core.log_instructions(log);
     }
@@ -369,6 +373,7 @@ impl Cluster {
 impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_responses(now);
+        self.take_code(now);
         self.take_lines(now);
         self.take_pe_replies(now);
         self.take_bursts(now);
@@ -397,6 +402,7 @@ impl Component for Cluster {
         self.dma.ports(ports);
         ports.output("line_requests", &self.lines.0);
         ports.input("line_replies", &self.lines.1);
+        ports.input("code", &self.code);
         ports.input("remote_requests", &self.remotes.0);
         ports.output("remote_replies", &self.remotes.1);
         for (i, (requests, replies)) in p.bursts.iter().enumerate() {
@@ -404,6 +410,7 @@ impl Component for Cluster {
             ports.output(&format!("burst_replies[{i}]"), replies);
         }
         ports.output("active", &p.active);
+        ports.output("notices", &p.notices);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -411,6 +418,7 @@ impl Component for Cluster {
         counters.add("tasks", self.totals.tasks.total());
         counters.add("instructions", self.cores.iter().map(|core| core.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
+        counters.add("untold", self.totals.untold.total());
         counters.add("l1_accesses", self.totals.l1_accesses.total());
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         counters.add("icache_misses", self.totals.line_misses.total());

@@ -52,6 +52,25 @@ impl<T> Ring<T> {
         &mut self.pieces[(nth - self.n_left) as usize].what
     }
 
+    /// The pieces from the `nth` that was pushed on, oldest first.
+    pub fn iter_mut_from(&mut self, nth: u64) -> impl Iterator<Item = &mut T> {
+        self.pieces.iter_mut().skip((nth - self.n_left) as usize).map(|piece| &mut piece.what)
+    }
+
+    /// Bytes from the oldest piece to the newest, with what is freed or left out between them.
+    pub fn occupied(&self) -> u32 {
+        let Some(oldest) = self.pieces.front() else { return 0 };
+        match self.tail > oldest.offset {
+            true => self.tail - oldest.offset,
+            false => self.size - oldest.offset + self.tail,
+        }
+    }
+
+    /// Marks the `nth` piece that was pushed as free.
+    pub fn free_nth(&mut self, nth: u64) {
+        self.pieces[(nth - self.n_left) as usize].freed = true;
+    }
+
     /// Marks the piece at `offset` as free; `None` if there is none, or it is free already.
     pub fn free(&mut self, offset: u32) -> Option<&T> {
         let head = self.pieces.front()?.offset;

@@ -1,40 +1,61 @@
 use super::*;
+use crate::delivery::Delivery;
 use crate::nhi::NhiMap;
+use crate::protocol::Context;
 use crate::testing::{TestMemory, context, params};
 use expect_test::{Expect, expect};
 use std::rc::Rc;
 use testkit::bench;
 
-/// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message.
-fn arrivals(script: &str) -> Vec<Arrival> {
-    let context = context("p");
+#[path = "full.rs"]
+mod full;
+
+/// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message; in front `message:`, which is 3 if not
+/// given, with `^` for the first of a message, and `e` for a packet that can be marked.
+fn arrivals(script: &str, delivery: Delivery) -> Vec<Arrival> {
+    let context = Rc::new(Context { delivery, ..Context::clone(&context("p")) });
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let arrival = |word: &str| {
+        let (front, word) = word.split_once(':').unwrap_or(("3", word));
+        let som = front.contains('^').then_some(true);
+        let msgid = number(front.trim_end_matches(['^', 'e'])) as u16;
         let (word, eom) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
         let (word, gap) = word.split_once('+').map_or((word, 0), |(word, gap)| (word, number(gap)));
         let (size, earliest) = word.split_once('@').map_or((word, 0), |(size, at)| (size, number(at)));
         let (size, context) = (number(size), Rc::clone(&context));
-        let bytes = vec![7; size as usize].into();
-        Arrival { earliest, gap, bytes, msgid: 3, eom, xfer_size: size as u32, context, user: 0 }
+        let mut bytes: Box<[u8]> = vec![7; size as usize].into();
+        if front.contains('e') {
+            bytes[12..16].copy_from_slice(&[8, 0, 0x45, 0x02]);
+            bytes[16..18].copy_from_slice(&(size as u16 - 14).to_be_bytes());
+        }
+        Arrival { earliest, gap, bytes, msgid, som, eom, xfer_size: size as u32, context, user: 0 }
     };
     script.split_whitespace().map(arrival).collect()
 }
 
 /// All clusters are active from cycle 5 on; `feedback` is words of `cycle:offset`.
 fn check(ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
+    check_with(Delivery::default(), ring_bytes, script, feedback, want);
+}
+
+/// The same for a context that asks for this, with drops and marks.
+fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
     let log = bench(60_000, |bench| {
         let active = [3, 5].map(|cycle| bench.input(&format!("active {cycle}"), 1, vec![(cycle, ClusterActive)]));
         let released = feedback.split_whitespace().map(|word| {
             let (cycle, offset) = word.split_once(':').expect("a colon");
             let pkt_addr = L2_PACKET_BASE + offset.parse::<u32>().expect("an offset");
-            let feedback = Feedback { packet: PacketId(0), msgid: 3, pkt_addr, pkt_size: 1, trigger_feedback: true };
-            (cycle.parse().expect("a cycle"), feedback)
+            (cycle.parse().expect("a cycle"), Release { packet: PacketId(0), pkt_addr, dropped: None })
         });
-        let show = |her: &Her| format!("{} at {:#x} of {}{}", her.packet.0, her.addr, her.size, mark(her.eom));
+        let show = |request: &Request| match request {
+            Request::Her(her) => format!("{} at {:#x} of {}{}", her.packet.0, her.addr, her.size, mark(her.eom)),
+            Request::Kill(kill) => format!("kills {}", kill.msgid),
+        };
         let ports = InboundPorts {
             active: active.into(),
-            hers: bench.output("her", 2, |_| true, show),
+            requests: bench.output("her", 2, |_| true, show),
             released: bench.input("released", 2, released.collect()),
+            more: bench.input("more", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         let log = bench.log.clone();
@@ -44,8 +65,11 @@ fn check(ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
         };
         let params = InboundParams { ring_bytes, max_xfer_bytes: 16_384 };
         let trace = bench.tracer("inbound");
-        let source = Box::new(arrivals(script).into_iter());
+        let source = Box::new(arrivals(script, delivery).into_iter());
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(done), trace));
+        if delivery != Delivery::default() {
+            bench.log_events();
+        }
         bench.log_counters();
     });
     want.assert_eq(&log);
@@ -185,4 +209,37 @@ fn what_never_fits_is_dropped() {
             inbound.dropped_transfer_too_large 1
         "#]],
     );
+}
+
+#[test]
+fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
+    let show = |request: &Request| match request {
+        Request::Her(her) => format!("{} from {:#x}", her.packet.0, her.addr),
+        Request::Kill(kill) => format!("kills {}", kill.msgid),
+    };
+    let log = bench(1_000, |bench| {
+        let ports = InboundPorts {
+            active: vec![bench.input("active", 1, vec![(5, ClusterActive)])],
+            requests: bench.output("her", 2, |_| true, show),
+            released: bench.input("released", 2, Vec::new()),
+            more: bench.input("more", 4, [3, 50, 60, 61].map(|cycle| (cycle, MorePackets)).into()),
+            nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
+        };
+        // Nothing before cycle 60, though it is asked before.
+        struct Late(std::vec::IntoIter<Arrival>);
+        impl PacketSource for Late {
+            fn next(&mut self, now: Cycle) -> Option<Arrival> {
+                if now < 60 { None } else { Iterator::next(&mut self.0) }
+            }
+        }
+        let params = InboundParams { ring_bytes: 4096, max_xfer_bytes: 16_384 };
+        let trace = bench.tracer("inbound");
+        let source = Box::new(Late(arrivals("64", Delivery::default()).into_iter()));
+        bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));
+    });
+    expect![[r#"
+        61   l2: write 64 at 0x1c400000
+        65   her 0 from 0x1c400000
+    "#]]
+    .assert_eq(&log);
 }

@@ -1,13 +1,14 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
 mod memory;
+mod program;
 
 use self::memory::Memory;
+use self::program::ProgramMemory;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
-use crate::pe::{LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::pe::{CodeWrite, LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{Burst, BurstReply, beats};
-use blocks::arbiter::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -26,8 +27,12 @@ pub struct MemoryPorts {
     pub dma: Vec<BurstPort>,
     /// Bursts of the NIC-host interconnect.
     pub bursts: Vec<BurstPort>,
+    /// Position among them of the host's own, which alone reach program memory.
+    pub host: usize,
     /// Lines of the instruction caches.
     pub lines: Vec<(Rx<LineRequest>, Tx<LineReply>)>,
+    /// What the host writes to program memory, told to the instruction caches.
+    pub code: Vec<Tx<CodeWrite>>,
     /// Single accesses on their way to another cluster.
     pub remote: Vec<(Tx<RemoteRequest>, Rx<RemoteReply>)>,
 }
@@ -78,9 +83,6 @@ const AMO_INTERVAL: u64 = 6;
 /// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
 /// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
 const DMA_READ_PLACE: u64 = 4;
-/// Cycles in which program memory sends a line: two words of 64 bits.
-const LINE_INTERVAL: u64 = 2;
-
 /// An answer to a single access, ordered by when it passes and then by when it was made.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct LateReply {
@@ -104,6 +106,7 @@ const PACKET: usize = 1;
 ///          atomic operation on handler memory returns the old value (the RTL returns 1); one on packet memory only reads.
 pub struct Memories {
     memories: [Memory; 2],
+    program: ProgramMemory,
     ports: MemoryPorts,
     /// For each cluster, when the places that its DMA engine's reads hold become free, and how many there are.
     dma_reads: Vec<VecDeque<Cycle>>,
@@ -113,8 +116,6 @@ pub struct Memories {
     filter_depth: usize,
     /// When the last atomic operation on handler memory is over.
     handler_free: Cycle,
-    program_free: Cycle,
-    program_turn: RoundRobinTree,
     /// Answers to single accesses on their way.
     replies: BinaryHeap<Reverse<LateReply>>,
     n_replies: u64,
@@ -127,8 +128,8 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// Memories with the given bytes at the start of handler memory.
-    pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], ports: MemoryPorts) -> Self {
+    /// Memories with the given parts of handler memory and the bytes of program memory, all of them.
+    pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], program: Vec<u8>, ports: MemoryPorts) -> Self {
         let mut memories = [
             Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes),
             Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes),
@@ -138,14 +139,13 @@ impl Memories {
         }
         Memories {
             memories,
+            program: ProgramMemory::new(program),
             ports,
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
             filter: Default::default(),
             filter_depth: params.l2.atomics_depth as usize,
             handler_free: 0,
-            program_free: 0,
-            program_turn: RoundRobinTree::default(),
             replies: BinaryHeap::new(),
             n_replies: 0,
             reservations: vec![None; params.n_clusters as usize * MAX_CORES],
@@ -379,23 +379,13 @@ impl Memories {
         }
     }
 
-    fn serve_lines(&mut self, now: Cycle) {
-        let asking = (0..).zip(&self.ports.lines).filter(|(_, (requests, _))| requests.has_item());
-        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
-        if now >= self.program_free
-            && let Some(cluster) = self.program_turn.take(asking)
-        {
-            let (requests, replies) = &self.ports.lines[cluster as usize];
-            let LineRequest { addr } = requests.take().expect("just seen");
-            replies.send(LineReply { addr });
-            self.program_free = now + LINE_INTERVAL;
-        }
-    }
-
     /// Bursts to addresses where no memory is.
     fn refuse_bursts(&mut self) {
-        for (requests, replies) in self.ports.dma.iter().chain(&self.ports.bursts) {
-            let nowhere = requests.peek().is_some_and(|burst| self.memory_at(burst.addr()).is_none());
+        let host = self.ports.bursts.get(self.ports.host);
+        for port @ (requests, replies) in self.ports.dma.iter().chain(&self.ports.bursts) {
+            let to_program = |addr| host.is_some_and(|host| std::ptr::eq(host, port)) && self.program.contains(addr);
+            let is_there = |addr| self.memory_at(addr).is_some() || to_program(addr);
+            let nowhere = requests.peek().is_some_and(|burst| !is_there(burst.addr()));
             if nowhere && replies.has_room() {
                 self.faults.add(1);
                 replies.send(match requests.take().expect("just seen") {
@@ -441,7 +431,7 @@ impl Component for Memories {
         self.pass_on(now);
         self.refuse_bursts();
         self.send_replies(now);
-        self.serve_lines(now);
+        self.program.tick(now, &self.ports);
         self.next(now)
     }
 
@@ -463,6 +453,7 @@ impl Component for Memories {
             ports.input(&format!("lines[{i}]"), requests);
             ports.output(&format!("line_replies[{i}]"), replies);
         }
+        ports.outputs("code", &p.code);
         for (i, (requests, replies)) in p.remote.iter().enumerate() {
             ports.output(&format!("remote[{i}]"), requests);
             ports.input(&format!("remote_replies[{i}]"), replies);

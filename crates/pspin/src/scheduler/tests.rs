@@ -1,8 +1,14 @@
 use super::*;
+use crate::delivery::{Delivery, EarlyPayload, WhenFull};
+use crate::protocol::{Context, Kill};
 use crate::testing::{context, her};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use std::rc::Rc;
 use testkit::{Bench, Log, bench};
+
+#[path = "giving_up.rs"]
+mod giving_up;
 
 /// A cluster that ends each task `delay` cycles after it saw it, one after the other started at once.
 struct Cluster {
@@ -47,18 +53,47 @@ struct Scene {
     max_tasks: u32,
     n_clusters: usize,
     delay: u64,
+    delivery: Delivery,
 }
 
-const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10 };
+const RTL: Delivery = Delivery {
+    when_full: WhenFull::Stall,
+    ecn_threshold_percent: 100,
+    early_payload: EarlyPayload::Buffer,
+    early_packets: 16,
+    timeout_cycles: 0,
+};
+
+const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10, delivery: RTL };
+
+fn show_release(release: &Release) -> String {
+    match release.dropped {
+        None => release.packet.0.to_string(),
+        Some(reason) => format!("{} dropped: {}", release.packet.0, DropReason::NAMES[reason as usize]),
+    }
+}
 
 fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
-    let context = context(handlers);
-    let script = hers.split_whitespace().enumerate().map(|(packet, word)| her(packet, word, &context)).collect();
+    let mut context = Context::clone(&context(handlers));
+    context.delivery = scene.delivery;
+    let context = Rc::new(context);
+    let request = |(packet, word): (usize, &str)| match word.split_once(":kill") {
+        Some((cycle, msgid)) => {
+            let msgid = msgid.parse().expect("a message is a number");
+            (cycle.parse().expect("a cycle"), Request::Kill(Kill { msgid, context: 0 }))
+        }
+        None => {
+            let (cycle, her) = her(packet, word, &context);
+            (cycle, Request::Her(her))
+        }
+    };
+    let script = hers.split_whitespace().enumerate().map(request).collect();
     let mut ports = SchedulerPorts {
-        hers: bench.input("hers", 2, script),
+        requests: bench.input("requests", 2, script),
         tasks: Vec::new(),
         feedbacks: Vec::new(),
-        released: bench.output("released", 2, |_| true, |feedback: &Feedback| feedback.packet.0.to_string()),
+        notices: bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event)),
+        released: bench.output("released", 2, |_| true, show_release),
     };
     for position in 0..scene.n_clusters {
         let (to, tasks) = bench.channel("tasks", 2, 1);
@@ -94,7 +129,7 @@ proptest! {
             cycle += wait;
             format!("{cycle}:{msgid}{}", if eom { "!" } else { "" })
         }).collect();
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut queues: Vec<_> = (0..n_mpqs).map(|_| (Vec::new(), false)).collect();
         for (packet, &(_, msgid, eom)) in hers.iter().enumerate() {
@@ -144,6 +179,7 @@ fn a_message_runs_header_payloads_completion() {
             40   released 1
             43   cluster 1: Completion 2 of 5, frees it
             55   released 2
+            55   tells MessageDone { msgid: 5 }
             scheduler.hers 3
             scheduler.header_tasks 1
             scheduler.payload_tasks 3
@@ -163,6 +199,7 @@ fn a_single_packet_runs_all_three() {
             27   cluster 2: Payload 0 of 6
             41   cluster 2: Completion 0 of 6, frees it
             53   released 0
+            53   tells MessageDone { msgid: 6 }
             scheduler.hers 1
             scheduler.header_tasks 1
             scheduler.payload_tasks 1
@@ -182,10 +219,12 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             27   cluster 1: Payload 0 of 1
             41   cluster 1: Completion 0 of 1, frees it
             53   released 0
+            53   tells MessageDone { msgid: 1 }
             55   cluster 1: Header 1 of 1
             69   cluster 1: Payload 1 of 1
             83   cluster 1: Completion 1 of 1, frees it
             95   released 1
+            95   tells MessageDone { msgid: 257 }
             scheduler.hers 2
             scheduler.header_tasks 2
             scheduler.payload_tasks 2
@@ -201,8 +240,10 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             14   cluster 1: Payload 1 of 1, frees it
             25   released 0
             26   released 1
+            26   tells MessageDone { msgid: 1 }
             28   cluster 1: Payload 2 of 1, frees it
             40   released 2
+            40   tells MessageDone { msgid: 1 }
             scheduler.hers 3
             scheduler.payload_tasks 3
         "#]],
@@ -231,10 +272,13 @@ fn queues_take_turns() {
             48   released 3
             49   cluster 0: Payload 6 of 9, frees it
             54   released 6
+            54   tells MessageDone { msgid: 9 }
             55   cluster 0: Payload 8 of 2, frees it
             60   released 8
+            60   tells MessageDone { msgid: 2 }
             61   cluster 0: Payload 7 of 3, frees it
             66   released 7
+            66   tells MessageDone { msgid: 3 }
             scheduler.hers 9
             scheduler.payload_tasks 9
         "#]],
@@ -269,6 +313,7 @@ fn a_full_home_cluster_spills_to_the_emptiest() {
             62   released 7
             98   released 8
             99   released 9
+            99   tells MessageDone { msgid: 1 }
             scheduler.hers 10
             scheduler.payload_tasks 10
             scheduler.tasks_away_from_home 6
@@ -294,8 +339,10 @@ fn a_full_queue_holds_back_all_requests() {
             104  released 3
             105  cluster 0: Payload 4 of 1, frees it
             127  released 4
+            127  tells MessageDone { msgid: 1 }
             128  cluster 0: Payload 5 of 2, frees it
             150  released 5
+            150  tells MessageDone { msgid: 2 }
             scheduler.her_stall_cycles 22
             scheduler.hers 6
             scheduler.payload_tasks 6

@@ -3,7 +3,7 @@
 
 pub mod rtl;
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
@@ -149,8 +149,14 @@ fn image(program: &str) -> (Image, [Region; 3]) {
 
 /// Runs the load until nothing more can happen, or for a million cycles.
 pub fn run(load: Load) -> Seen {
+    run_after(load, |_| {})
+}
+
+/// The same after what `host` does to the NIC, which may run it a while.
+pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let (image, [header, payload, completion]) = image(load.program);
     let context = Rc::new(Context {
+        id: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: load.host,
         host_mem_size: 1 << 29,
@@ -166,6 +172,7 @@ pub fn run(load: Load) -> Seen {
         gap: load.gap,
         bytes: packet(i, load.bytes),
         msgid: (2 * (i / each)) as u16,
+        som: None,
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
@@ -180,13 +187,16 @@ pub fn run(load: Load) -> Seen {
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
+        events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let heard = log.clone();
+    nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(load.mode);
+    host_does(&mut nic);
     let outcome = nic.run_until(1_000_000);
     let counters = nic.counters();
     drop(nic);

@@ -84,6 +84,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             error_addr: Some(DESCRIPTORS + index as u64 * DESCRIPTOR_BYTES),
         };
         let nic_context = Context {
+            id: index as u32,
             handler_mem: memory,
             host_mem_addr: host.0,
             host_mem_size: host.1,
@@ -92,6 +93,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
             protection,
+            delivery: pspin::delivery::Delivery::default(),
         };
         // Reports call it as its user does, or by its handlers where that is clear, or by number.
         let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));

@@ -7,9 +7,10 @@ use crate::packets::{Fate, SPLIT};
 use crate::program::STAGES;
 use crate::record::Record;
 use crate::run::{Ended, Run};
-use crate::stats::{ContextStats, DROP_REASONS, Flow, Range, TrapPlace, TrapStats};
+use crate::stats::{ContextStats, Flow, Range, TrapPlace, TrapStats};
 use isa::riscv::cause;
 use kernel::Clock;
+use pspin::delivery::DropReason;
 use pspin::protocol::WATCHDOG_CAUSE;
 
 /// Cycles as nanoseconds.
@@ -78,7 +79,7 @@ fn packets(record: &Record) -> PacketSummary {
         trapped: fate(Fate::Trapped),
         unfinished: fate(Fate::Unfinished) + record.window.n_open,
         dropped: fate(Fate::Dropped),
-        dropped_by_reason: DROP_REASONS.into_iter().zip(stats.dropped).collect(),
+        dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
     }
 }
 

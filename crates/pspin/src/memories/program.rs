@@ -1,0 +1,83 @@
+//! Program memory: one port of 64 bits for instruction caches and the host.
+
+use super::{BurstPort, MemoryPorts, latency};
+use crate::map::PROGRAM_BASE;
+use crate::pe::{CodeWrite, LineReply, LineRequest};
+use crate::protocol::{Burst, BurstReply};
+use blocks::arbiter::RoundRobinTree;
+use kernel::Cycle;
+use std::rc::Rc;
+
+/// Cycles in which a line is sent: two words of 64 bits.
+const LINE_INTERVAL: u64 = 2;
+/// Bytes of a word.
+const WORD_BYTES: u32 = 8;
+
+/// The bytes, and who has the port.
+///
+/// Timing: a line keeps the port for two cycles, a burst of the host for one a word; the host and the clusters take turns
+///         word by word and line by line. A burst happens, as a whole, with its last word.
+/// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`.
+pub(super) struct ProgramMemory {
+    bytes: Vec<u8>,
+    free: Cycle,
+    turn: RoundRobinTree,
+    /// Words of the host's burst that have had their turn.
+    words: u32,
+}
+
+impl ProgramMemory {
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        ProgramMemory { bytes, free: 0, turn: RoundRobinTree::default(), words: 0 }
+    }
+
+    pub(super) fn contains(&self, addr: u32) -> bool {
+        (addr.wrapping_sub(PROGRAM_BASE) as usize) < self.bytes.len()
+    }
+
+    pub(super) fn tick(&mut self, now: Cycle, ports: &MemoryPorts) {
+        if now < self.free {
+            return;
+        }
+        let asking = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
+        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
+        let host = ports.bursts.get(ports.host).filter(|(requests, replies)| {
+            requests.peek().is_some_and(|burst| self.contains(burst.addr())) && replies.has_room()
+        });
+        let host_turn = ports.lines.len() as u32;
+        match self.turn.take(asking | u64::from(host.is_some()) << host_turn) {
+            Some(turn) if turn == host_turn => self.serve_word(now, host.expect("the host asks"), ports),
+            Some(cluster) => {
+                let (requests, replies) = &ports.lines[cluster as usize];
+                let LineRequest { addr } = requests.take().expect("just seen");
+                replies.send(LineReply { addr });
+                self.free = now + LINE_INTERVAL;
+            }
+            None => {}
+        }
+    }
+
+    /// The next word of the host's burst; with the last, the burst is done.
+    fn serve_word(&mut self, now: Cycle, (requests, replies): &BurstPort, ports: &MemoryPorts) {
+        self.words += 1;
+        let (addr, size) = match requests.peek().as_deref().expect("just seen") {
+            Burst::Read { addr, size, .. } => (*addr, *size),
+            Burst::Write { addr, data, .. } => (*addr, data.len() as u32),
+        };
+        if self.words < (addr % WORD_BYTES + size).div_ceil(WORD_BYTES) {
+            return;
+        }
+        self.words = 0;
+        let start = (addr - PROGRAM_BASE) as usize;
+        let held = &mut self.bytes[start..start + size as usize];
+        replies.send(match requests.take().expect("just seen") {
+            Burst::Read { tag, .. } => BurstReply::Data { tag, data: (*held).into(), last: now + latency::BURST_REPLY },
+            Burst::Write { tag, data, .. } => {
+                held.copy_from_slice(&data);
+                let data = Rc::from(data);
+                ports.code.iter().for_each(|code| code.send(CodeWrite { addr, data: Rc::clone(&data) }));
+                BurstReply::Written { tag, decoded: true }
+            }
+        });
+    }
+}

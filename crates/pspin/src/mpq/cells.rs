@@ -1,0 +1,158 @@
+//! Packet descriptors: one for each queue, and more that all queues share; and those whose packets are given up.
+
+use crate::delivery::DropReason;
+use crate::protocol::Her;
+use std::collections::VecDeque;
+
+/// No cell.
+const NONE: u32 = u32::MAX;
+
+/// A packet descriptor and the one behind it in its queue.
+#[derive(Clone)]
+struct Cell {
+    her: Option<Her>,
+    next: u32,
+}
+
+/// The packets of a queue, oldest first.
+pub struct List {
+    head: u32,
+    last: u32,
+}
+
+impl List {
+    pub const EMPTY: List = List { head: NONE, last: NONE };
+
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+}
+
+/// All descriptors. Source: PsPIN RTL a49fec8, `fifo_engine.sv`.
+pub struct Cells {
+    n_queues: usize,
+    /// One for each queue, then the shared ones.
+    cells: Vec<Cell>,
+    /// Shared cells that are free.
+    free: Vec<u32>,
+    /// Cells whose packets are given up and have to leave packet memory; one leaves in a cycle.
+    doomed: VecDeque<(u32, DropReason)>,
+    in_use: u64,
+}
+
+impl Cells {
+    pub fn new(n_queues: u32, shared: u32) -> Self {
+        Cells {
+            n_queues: n_queues as usize,
+            cells: vec![Cell { her: None, next: NONE }; (n_queues + shared) as usize],
+            free: (n_queues..n_queues + shared).rev().collect(),
+            doomed: VecDeque::new(),
+            in_use: 0,
+        }
+    }
+
+    /// Cells that queue `q` could take.
+    pub fn room(&self, q: usize) -> usize {
+        self.free.len() + usize::from(self.cells[q].her.is_none())
+    }
+
+    pub fn in_use(&self) -> u64 {
+        self.in_use
+    }
+
+    /// The oldest packet of a list.
+    pub fn head(&self, list: &List) -> Option<&Her> {
+        self.cells.get(list.head as usize)?.her.as_ref()
+    }
+
+    /// All packets of a list, oldest first.
+    pub fn iter<'a>(&'a self, list: &List) -> impl Iterator<Item = &'a Her> {
+        let mut at = list.head;
+        std::iter::from_fn(move || {
+            let cell = self.cells.get(at as usize)?;
+            at = cell.next;
+            cell.her.as_ref()
+        })
+    }
+
+    /// Puts a packet at the end, in the queue's own cell if that is free.
+    pub fn push(&mut self, q: usize, list: &mut List, her: Her) {
+        let cell = match self.cells[q].her {
+            None => q as u32,
+            Some(_) => self.free.pop().expect("whoever pushes has asked for room"),
+        };
+        self.cells[cell as usize] = Cell { her: Some(her), next: NONE };
+        self.in_use += 1;
+        self.link(list, cell);
+    }
+
+    fn link(&mut self, list: &mut List, cell: u32) {
+        self.cells[cell as usize].next = NONE;
+        match list.head {
+            NONE => list.head = cell,
+            _ => self.cells[list.last as usize].next = cell,
+        }
+        list.last = cell;
+    }
+
+    /// Takes the first cell out of a list.
+    fn unlink(&mut self, list: &mut List) -> Option<u32> {
+        let cell = list.head;
+        list.head = self.cells.get(cell as usize)?.next;
+        if list.head == NONE {
+            list.last = NONE;
+        }
+        Some(cell)
+    }
+
+    fn release(&mut self, cell: u32) -> Her {
+        self.in_use -= 1;
+        if cell as usize >= self.n_queues {
+            self.free.push(cell);
+        }
+        self.cells[cell as usize].her.take().expect("a cell in use has a packet")
+    }
+
+    /// Frees the oldest packet's cell.
+    pub fn pop(&mut self, list: &mut List) {
+        let cell = self.unlink(list).expect("a list with packets");
+        self.release(cell);
+    }
+
+    /// Puts the first packet that `is_first` in front of all others, if there is one.
+    pub fn move_to_front(&mut self, list: &mut List, is_first: impl Fn(&Her) -> bool) -> bool {
+        let Some(position) = self.iter(list).position(is_first) else { return false };
+        let cells: Vec<u32> = std::iter::from_fn(|| self.unlink(list)).collect();
+        let (before, rest) = cells.split_at(position);
+        for &cell in rest[..1].iter().chain(before).chain(&rest[1..]) {
+            self.link(list, cell);
+        }
+        true
+    }
+
+    /// Gives up all packets of a list that `goes` says, by position and packet. Returns how many.
+    pub fn doom(&mut self, list: &mut List, reason: DropReason, goes: impl Fn(usize, &Her) -> bool) -> u32 {
+        let cells: Vec<u32> = std::iter::from_fn(|| self.unlink(list)).collect();
+        let mut n = 0;
+        for (position, cell) in cells.into_iter().enumerate() {
+            let her = self.cells[cell as usize].her.as_ref().expect("a cell in a list has a packet");
+            if goes(position, her) {
+                self.doomed.push_back((cell, reason));
+                n += 1;
+            } else {
+                self.link(list, cell);
+            }
+        }
+        n
+    }
+
+    pub fn has_doomed(&self) -> bool {
+        !self.doomed.is_empty()
+    }
+
+    /// The next packet that leaves packet memory unprocessed; its cell is free.
+    pub fn take_doomed(&mut self) -> Option<(Her, DropReason)> {
+        let (cell, reason) = self.doomed.pop_front()?;
+        Some((self.release(cell), reason))
+    }
+}
