@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spinet import Result
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "sdk" / "examples"
 PAPER = "Di Girolamo et al., ISCA 2021"
 MEASURED = "spinet: preset pspin unless it says otherwise, handlers compiled with zig cc for rv32imac."
 
