@@ -79,8 +79,8 @@ def cli() -> None:
     \b
     Exit codes:
       0    done
-      1    the simulated program says that it failed (spinet exec), something is missing (spinet doctor), traces differ
-           (spinet diff-trace), or a point misses (spinet reproduce)
+      1    the simulated program says that it failed (spinet exec), something is missing (spinet doctor), traces
+           differ (spinet diff-trace), or a point misses (spinet reproduce)
       2    something about the input is wrong, or the run ended before its packets were done
       70   a mistake in spinet itself
       130  stopped with Ctrl-C
