@@ -12,7 +12,7 @@ from typing import Any
 
 import spinet
 from experiments.pspin.common import EXAMPLES
-from spinet import workloads
+from spinet import native, workloads
 
 HEADERS = 44  # bytes of a packet before its data, sdk/include/spin_data.h
 LEAST, MOST = 2048, 4096  # packets that make a rate
@@ -112,3 +112,10 @@ def run(handler: str, *, size: int, how: str = "plain", **more: Any) -> spinet.R
     result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments, **more)
     assert result.complete and not result.summary["traps"], handler
     return result
+
+
+def run_here(handler: str, *, size: int, how: str, threads: int) -> native.NativeResult:
+    """The same on the processor of this machine."""
+    arguments = HANDLERS[handler].run(size)
+    defines = {**arguments.pop("defines", {}), **({"UNROLLED": 1} if how == "unrolled" else {})}
+    return native.run(program=EXAMPLES / f"{handler}.c", defines=defines, threads=threads, **arguments)

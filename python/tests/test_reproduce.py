@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from spinet import InputError, cli, plots, reproduce
-from spinet.reproduce import expected, pool
+from spinet.reproduce import Point, expected, pool
 from spinet.reproduce import report as reports
 from spinet.reproduce.expected import COLUMNS, Expectation, judge
 from spinet.reproduce.results import Results, read_csv, write_csv
@@ -126,6 +126,15 @@ def test_a_point_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert results[0] == results[1]
     pool.measure(work, fresh=True, on_point=lambda _name, _point, was: known.append(was))
     assert known[-1] is False
+
+
+def test_a_point_that_cannot_be_measured_is_named_from_any_process() -> None:
+    experiment = reproduce.load("pspin/latency")
+    points = [Point(name=f"of size {size}", settings={"size": size, "nic": "pspim"}) for size in (64, 128)]
+    work = [(experiment, point) for point in points]
+    for jobs in (1, 2):
+        with pytest.raises(reproduce.ExperimentError, match=r"pspin/latency, point `of size \d+`: .*pspim"):
+            pool.measure(work, jobs=jobs, fresh=True)
 
 
 def test_the_command_writes_figure_table_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

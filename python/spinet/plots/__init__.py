@@ -14,12 +14,27 @@ from typing import TYPE_CHECKING
 
 from spinet._core import UsageError
 from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
+from spinet.plots.boxes import BoxPanel, Spread, boxes
 from spinet.plots.curves import Curve, Panel, curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BarPanel", "Curve", "Group", "Panel", "Stack", "bars", "curves", "require", "save", "stacks"]
+__all__ = [
+    "BarPanel",
+    "BoxPanel",
+    "Curve",
+    "Group",
+    "Panel",
+    "Spread",
+    "Stack",
+    "bars",
+    "boxes",
+    "curves",
+    "require",
+    "save",
+    "stacks",
+]
 
 _DPI = 160
 

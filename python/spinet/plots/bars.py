@@ -96,9 +96,17 @@ def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes) -> Non
     axes.set_xlim(right=max(left) * 1.12)
 
 
-def bars(panels: Sequence[BarPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
+def bars(
+    panels: Sequence[BarPanel],
+    *,
+    title: str,
+    caption: str,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] = style.PANEL_INCHES,
+) -> Figure:
     """Draw panels of standing bars."""
-    figure, axes = style.sheet(len(panels), title=title, caption=caption, columns=columns)
+    n = len(panels)
+    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=panel_inches)
     for panel, place in zip(panels, axes, strict=True):
         draw(panel, place)
     return figure

@@ -95,7 +95,7 @@ def counted(reports: Sequence[Report]) -> str:
     """All verdicts in one line."""
     total: Counter[str] = sum((report.counts for report in reports), Counter())
     words = [(expected.HIT, "hit"), (expected.MISS, "missed"), (expected.STALE, "hit, though listed as a miss")]
-    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not measured")]
+    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not judged")]
     return ", ".join(f"{total[status]} {word}" for status, word in words if total[status]) or "nothing to judge"
 
 
