@@ -208,7 +208,7 @@ def run(
         match=match,
         message=message,
         handler=handler,
-        handler_memory=_kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        handler_memory=kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
     )
     return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
@@ -276,7 +276,7 @@ def prepare(
     )
 
 
-def _kept(content: bytes) -> Path:
+def kept(content: bytes) -> Path:
     """A file with this content, which later runs of the same experiment find again."""
     folder = toolchain.cache_dir() / "memory"
     path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
