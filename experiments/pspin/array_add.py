@@ -60,9 +60,7 @@ def plot(results: Results) -> Figure:
     """A pair of bars for each loop."""
     expected = {row.point: row.value for row in results.experiment.expected}
     groups = [
-        plots.Group(
-            label=name, values={"talk": expected[name], "spinet": results.value(name, "cycles an output")}
-        )
+        plots.Group(label=name, values={"talk": expected[name], "spinet": results.value(name, "cycles an output")})
         for name in WAYS
     ]
     panel = plots.BarPanel(y_label="cycles an output", groups=groups, published=("talk",))

@@ -145,4 +145,5 @@ def draw(panel: BarPanel, axes: Axes) -> None:
     axes.margins(y=0.18)
     axes.set_ylabel(panel.y_label)
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
-    style.legend(axes)
+    if len(names) > 1:
+        style.legend(axes)

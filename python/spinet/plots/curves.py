@@ -51,6 +51,8 @@ class Panel:
         Base of a logarithmic axis; 0 for a linear one.
     levels
         Horizontal lines with a word, such as the line rate.
+    marks
+        Vertical lines with a word.
     y_max
         Upper end of the vertical axis; chosen if 0.
     legend
@@ -64,6 +66,7 @@ class Panel:
     x_base: int = 0
     y_base: int = 0
     levels: Sequence[tuple[float, str]] = ()
+    marks: Sequence[tuple[float, str]] = ()
     x_ticks: Sequence[float] = ()
     y_max: float = 0
     legend: dict[str, Any] | None = field(default_factory=dict)
@@ -106,6 +109,12 @@ def draw(panel: Panel, axes: Axes) -> None:
         axes.annotate(
             word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
             fontsize=7.3, color="#666666",
+        )  # fmt: skip
+    for value, word in panel.marks:
+        axes.axvline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+        axes.annotate(
+            word, (value, 0), xycoords=("data", "axes fraction"), xytext=(2.5, 4), textcoords="offset points",
+            fontsize=7.3, color="#666666", rotation=90, va="bottom",
         )  # fmt: skip
     for curve in panel.curves:
         _draw_curve(curve, axes)
