@@ -25,7 +25,7 @@ class Handler:
     Attributes
     ----------
     per_word
-        It works on every word of a packet: the paper's compute-intensive ones, which have an unrolled form.
+        It works on every word of a packet: the paper's compute-intensive ones, which gain by PULP's instructions.
     run
         From a packet size to the arguments of `spinet.run`.
     """
@@ -105,17 +105,30 @@ HANDLERS = {
 }
 
 
-def run(handler: str, *, size: int, how: str = "plain", **more: Any) -> spinet.Result:
-    """Run one of the six as fast as the card takes packets; `how` is ``plain`` or ``unrolled``."""
+def run(handler: str, *, size: int, how: str = "plain", one_message: bool = False, **more: Any) -> spinet.Result:
+    """Run one of the six as fast as the card takes packets.
+
+    Parameters
+    ----------
+    handler, size
+        Which, and bytes of a packet.
+    how
+        ``plain``, or ``extensions`` for PULP's instructions.
+    one_message
+        All packets are one message, whatever the workload says.
+    more
+        Arguments of `spinet.run`.
+    """
     arguments = HANDLERS[handler].run(size)
-    defines = {**arguments.pop("defines", {}), **({"UNROLLED": 1} if how == "unrolled" else {})}
+    defines = {**arguments.pop("defines", {}), **({"XPULP": 1} if how == "extensions" else {})}
+    if one_message:
+        arguments["message"] = "all last"
+        defines.pop("MESSAGES", None)
     result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments, **more)
     assert result.complete and not result.summary["traps"], handler
     return result
 
 
-def run_here(handler: str, *, size: int, how: str, threads: int) -> native.NativeResult:
-    """The same on the processor of this machine."""
-    arguments = HANDLERS[handler].run(size)
-    defines = {**arguments.pop("defines", {}), **({"UNROLLED": 1} if how == "unrolled" else {})}
-    return native.run(program=EXAMPLES / f"{handler}.c", defines=defines, threads=threads, **arguments)
+def run_here(handler: str, *, size: int, threads: int) -> native.NativeResult:
+    """The same on the processor of this machine, whose compiler unrolls and uses vectors as it sees fit."""
+    return native.run(program=EXAMPLES / f"{handler}.c", threads=threads, **HANDLERS[handler].run(size))

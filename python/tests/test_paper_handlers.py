@@ -17,7 +17,7 @@ from test_examples import in_memory
 
 HOST = 0x1000_0000_0000_0000
 UDP = "udp && ipv4.header_words == 5"
-BUILDS = [{}, {"UNROLLED": ""}]
+BUILDS = [{}, {"UNROLLED": ""}, {"XPULP": ""}]
 
 
 def run(handler: str, traffic: str, **more: object) -> spinet.Result:
@@ -394,10 +394,13 @@ def test_handlers_take_packets_of_pspin_drivers(tmp_path: Path) -> None:
     [
         ("reduce", "ints", {}, 8.2),
         ("reduce", "ints", {"UNROLLED": ""}, 4.5),
+        ("reduce", "ints", {"XPULP": ""}, 3.4),
         ("aggregate", "ints", {}, 6.3),
         ("aggregate", "ints", {"UNROLLED": ""}, 3.1),
+        ("aggregate", "ints", {"XPULP": ""}, 2.3),
         ("histogram", "ints:1024", {}, 10.4),
         ("histogram", "ints:1024", {"UNROLLED": ""}, 6.7),
+        ("histogram", "ints:1024", {"XPULP": ""}, 4.6),
     ],
 )
 def test_handlers_take_the_cycles_a_word_that_they_say(
