@@ -54,7 +54,7 @@ def sheet(
     width, height = panel_inches[0] * columns, panel_inches[1] * rows
     lines = textwrap.wrap(caption, int(width * 17))
     below, above = 0.15 * len(lines) + 0.1, 0.42
-    with rc_context({"font.family": "DejaVu Sans"}):
+    with rc_context({"font.family": "sans-serif"}):
         figure = Figure(figsize=(width, height + below + above), facecolor="white")
         bottom, top = below / (height + below + above), above / (height + below + above)
         layout = ConstrainedLayoutEngine(rect=(0, bottom, 1, 1 - bottom - top), w_pad=0.08, h_pad=0.08)
