@@ -116,7 +116,7 @@ def plot(results: Results) -> Figure:
             ),
             plots.Panel(
                 x_label="instructions of a handler", y_label="HPUs in use at once", curves=right, x_base=2,
-                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "center right"},
+                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "lower right"},
             ),
         ],
         title=TITLE,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,19 @@ def test_the_page_shows_every_point_of_every_experiment(name: str) -> None:
     report = reports.make(results)
     assert not report.failed
     assert all(claim.text for claim, _verdict in report.claims)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", reproduce.find())
+def test_the_page_shows_what_is_measured_today(name: str, tmp_path: Path) -> None:
+    experiment = reproduce.load(name)
+    points = [point for point in experiment.points if not point.on_host]
+    measured = pool.measure([(experiment, point) for point in points])[name]
+    write_csv(tmp_path / "today.csv", Results(experiment, measured).rows)
+    today = read_csv(tmp_path / "today.csv", experiment)
+    shown = read_csv(DATA / f"{name}.csv", experiment)
+    for row in today.rows:
+        assert all(shown.value(row.point.name, quantity) == value for quantity, value in row.measured.items()), row
 
 
 @pytest.mark.parametrize(
@@ -144,6 +158,20 @@ def test_the_command_writes_figure_table_and_page(tmp_path: Path, capsys: pytest
     ]
     out = capsys.readouterr().out
     assert out.splitlines()[:2] == ["pspin/table4  Area of a processing element", "  5 hit"]
+
+
+def test_the_list_is_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reproduce", "--list", "pspin/table3", "pspin/table4"]) == 0
+    assert capsys.readouterr().out == (
+        "pspin/table3  Area and power of the components\npspin/table4  Area of a processing element\n"
+    )
+    assert cli.main(["reproduce", "--list", "--json", "pspin/table4"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found == {
+        "name": "pspin/table4",
+        "title": "Area of a processing element",
+        "source": "Di Girolamo et al., ISCA 2021, Table IV, IV-C2",
+    }
 
 
 def test_an_unexplained_miss_is_exit_code_1(
