@@ -53,8 +53,8 @@ class Panel:
         Horizontal lines with a word, such as the line rate.
     marks
         Vertical lines with a word.
-    y_max
-        Upper end of the vertical axis; chosen if 0.
+    y_min, y_max
+        Ends of the vertical axis; chosen if 0.
     legend
         Where it is, in matplotlib's words; `None` for none.
     """
@@ -68,6 +68,7 @@ class Panel:
     levels: Sequence[tuple[float, str]] = ()
     marks: Sequence[tuple[float, str]] = ()
     x_ticks: Sequence[float] = ()
+    y_min: float = 0
     y_max: float = 0
     legend: dict[str, Any] | None = field(default_factory=dict)
 
@@ -165,5 +166,7 @@ def _scale(panel: Panel, axes: Axes) -> None:
     if panel.x_ticks:
         axes.set_xticks(list(panel.x_ticks))
         axes.xaxis.set_minor_locator(NullLocator())
+    if panel.y_min:
+        axes.set_ylim(bottom=panel.y_min)
     if panel.y_max:
         axes.set_ylim(top=panel.y_max)
