@@ -2,7 +2,7 @@
 """The talk's example: adding two arrays of bytes with PULP's extensions.
 
 The talk's four loops, instruction by instruction, in one handler on one core with arrays in its own L1. The time of an
-output is that of 1000 outputs less that of none.
+output is that of 4096 outputs less that of 2048, over 2048.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TITLE = "Adding two arrays of bytes"
 SOURCE = "Di Girolamo, De Sensi, Hoefler et al., sPIN, OFA Virtual Workshop 2022, custom ISA extensions"
 
 WAYS = ("RV32IM", "auto-increment", "hardware loop", "packed SIMD")
-OUTPUTS = 1000
+OUTPUTS = 4096
 
 
 def points() -> list[Point]:
@@ -32,7 +32,7 @@ def points() -> list[Point]:
 
 def measure(*, way: int) -> dict[str, float]:
     """Cycles an output."""
-    return {"cycles an output": (_cycles(way, OUTPUTS) - _cycles(way, 0)) / OUTPUTS}
+    return {"cycles an output": (_cycles(way, OUTPUTS) - _cycles(way, OUTPUTS // 2)) / (OUTPUTS // 2)}
 
 
 def _cycles(way: int, outputs: int) -> int:

@@ -122,7 +122,7 @@ impl HpuCore {
     }
 }
 
-/// Cycles ahead for which a core can be due: a run ahead ([`super::MOST_RUN_AHEAD`]) and the longest instruction behind it, a
+/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction behind it, a
 /// division.
 const AHEAD: u64 = 64;
 
