@@ -108,6 +108,10 @@ fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/m
 	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
 	echo 'docs/machines/pspin.md is up to date'
 
+.PHONY: reproduce
+reproduce: $(VENV)/.native ## every published figure and table, measured anew; writes docs/experiments
+	@python docs/reproduce.py
+
 .PHONY: bench-micro
 bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
 	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro
