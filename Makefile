@@ -38,6 +38,12 @@ demo: $(VENV)/.native ## run real packets through C handlers and show what happe
 .PHONY: setup
 setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
 
+.PHONY: libpspin
+libpspin: ## libpspin.so and its headers, for C programs written for PsPIN, into build
+	@$(STEP) 'cargo (build libpspin)' cargo rustc --release --locked -p capi --lib --crate-type cdylib
+	crates/capi/make/install target/release/libcapi.so build
+	echo 'build/lib/libpspin.so, build/include; docs/guides/from-pspin.md says how to use them'
+
 ##@ Check
 
 .PHONY: test

@@ -309,7 +309,10 @@ mod tests {
     #[test]
     fn a_record_goes_between_commands_and_has_no_response() {
         let write = 8 << 1 | 1;
-        check_records(&[(10, 0, write), (10, 8, write)], &[(10, 0x1000)], expect![[r#"
+        check_records(
+            &[(10, 0, write), (10, 8, write)],
+            &[(10, 0x1000)],
+            expect![[r#"
             13   event host_written addr=0x0 bytes=0x8
             14   event host_written addr=0x1000 bytes=0x20
             14   response 0
@@ -320,6 +323,7 @@ mod tests {
             pcie.first_write_cycle 13
             pcie.last_write_cycle 17
             host_direct.commands 2
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -107,12 +107,18 @@ mod linux {
     pub const EFAULT: u32 = 14;
 }
 
-struct AlwaysThere;
+/// Fetch lines that are always there: as many as the longest part of the program has.
+struct AlwaysThere(Vec<u8>);
 
 impl Lines for AlwaysThere {
     #[inline]
     fn present(&self, _addr: u32) -> bool {
         true
+    }
+
+    #[inline]
+    fn all(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -123,6 +129,7 @@ pub struct Machine {
     memory: Vec<Range>,
     /// Memory that is not there, to run into.
     nothing: Program,
+    lines: AlwaysThere,
     tohost: Option<u32>,
     host: Host,
     output: Vec<u8>,
@@ -163,7 +170,9 @@ impl Machine {
         }
         let tohost = elf.symbol("tohost").map(|symbol| symbol.addr);
         let nothing = Program::new(isa, 0, &[]);
-        Ok(Machine { core, memory, nothing, tohost, host, output: Vec::new(), reserved: None, symbols: elf })
+        let longest = memory.iter().map(|range| range.size).max().unwrap_or(0);
+        let lines = AlwaysThere(vec![1; (longest / 16 + 2) as usize]);
+        Ok(Machine { core, memory, nothing, lines, tohost, host, output: Vec::new(), reserved: None, symbols: elf })
     }
 
     /// Runs to the end or to a limit.
@@ -181,7 +190,7 @@ impl Machine {
             let horizon = now.saturating_add(most).min(limits.cycles);
             let at = self.memory.iter().position(|range| range.holds(self.core.pc(), 2));
             let program = at.map_or(&self.nothing, |at| &self.memory[at].program);
-            let stop = self.core.run(program, &AlwaysThere, horizon);
+            let stop = self.core.run(program, &self.lines, horizon);
             let stop = match stop {
                 Stop::Access => {
                     let access = *self.core.access();

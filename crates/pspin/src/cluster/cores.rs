@@ -122,7 +122,7 @@ impl HpuCore {
     }
 }
 
-/// Cycles ahead for which a core can be due: a run ahead ([`super::MOST_RUN_AHEAD`]) and the longest instruction behind it, a
+/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction behind it, a
 /// division.
 const AHEAD: u64 = 64;
 
@@ -253,7 +253,7 @@ impl Cluster {
     }
 
     /// A narrow request gets its bank.
-    #[inline]
+    #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
         self.totals.l1_accesses.add(1);
         if port == OUTSIDE_PORT {
@@ -384,6 +384,7 @@ impl Cluster {
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
+        self.is_calm = false;
         self.totals.traps.add(1);
         let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
