@@ -84,8 +84,7 @@ impl Cluster {
         let raw = match (crosses, self.cores[i].first_part) {
             (true, None) => {
                 self.cores[i].first_part = Some(word >> shift);
-                self.cores[i].wait = Wait::Access;
-                return self.ready.add(i, now, granted + 1);
+                return self.ask(i, now, granted + 1);
             }
             (true, Some(low)) => low | word << (32 - shift),
             (false, _) if matches!(access.kind, AccessKind::Amo(_)) => word,

@@ -27,13 +27,13 @@ use crate::protocol::{
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
-use cores::{HpuCore, Ready};
+use cores::{HpuCore, NO_BANK, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use l1::{L1, WidePort};
+use l1::{L1, OUTSIDE_PORT, WidePort};
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -120,6 +120,8 @@ pub struct Cluster {
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
+    /// For each core and the outside port, the bank of the own L1 that it asks for.
+    banks: [u8; OUTSIDE_PORT as usize + 1],
     l1: L1,
     icache: Icache,
     event_unit: EventUnit,
@@ -180,6 +182,7 @@ impl Cluster {
             remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
+            banks: [NO_BANK; OUTSIDE_PORT as usize + 1],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
