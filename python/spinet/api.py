@@ -30,6 +30,14 @@ OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
+
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.summary = summary
+
+
 @dataclass(frozen=True, kw_only=True)
 class InstructionTrace:
     """Which instructions of a run are written down; by default, all of every core."""
@@ -370,17 +378,20 @@ def drive(
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Advance a run to its end and return its summary."""
+    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
     done = False
-    while not done:
-        progress = native.advance(_SLICE_MS)
-        done = progress["done"]
-        if rows is not None:
-            rows.append(native.take_packets())
-        if on_console is not None:
-            for line in native.take_console():
-                on_console(*line)
-        if on_progress is not None:
-            on_progress(progress)
+    try:
+        while not done:
+            progress = native.advance(_SLICE_MS)
+            done = progress["done"]
+            if rows is not None:
+                rows.append(native.take_packets())
+            if on_console is not None:
+                for line in native.take_console():
+                    on_console(*line)
+            if on_progress is not None:
+                on_progress(progress)
+    except KeyboardInterrupt:
+        raise Interrupted(json.loads(native.summary())) from None
     summary: dict[str, Any] = json.loads(native.summary())
     return summary
