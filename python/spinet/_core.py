@@ -25,6 +25,7 @@ try:
         nic_show,
         offered,
         packet_columns,
+        schema,
         version,
     )
 except ImportError as missing:
@@ -48,6 +49,7 @@ __all__ = [
     "nic_show",
     "offered",
     "packet_columns",
+    "schema",
     "version",
 ]
 

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spinet
@@ -105,6 +107,32 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
     assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin", "pspin-paper", "pspin-rtl"]
+
+
+def test_a_schema_knows_every_key_of_every_card(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["schema", "nic"]) == 0
+    schema = json.loads(capfd.readouterr().out)
+
+    def unlike(table: dict[str, object], kind: dict[str, Any]) -> set[str]:
+        """Keys that only one of both has."""
+        found = set(table) ^ set(kind["properties"])
+        for key in set(table) & set(kind["properties"]):
+            inner = schema["$defs"].get(kind["properties"][key].get("$ref", "").rpartition("/")[2], {})
+            value = table[key]
+            if isinstance(value, dict):
+                found |= {f"{key}.{name}" for name in unlike(value, inner)}
+        return found
+
+    for nic in spinet.nics():
+        assert unlike(tomllib.loads(spinet.nic(nic.name)), schema) == set(), nic.name
+    assert schema["additionalProperties"] is False
+
+
+def test_parameters_have_types() -> None:
+    card = spinet.parameters_of("pspin", set=["cluster.n_cores=4"])
+    assert (card.cluster.n_cores, card.pcie.model, card.iommu.enabled, card.pcie.link.lanes) == (4, "tlp", True, 16)
+    with pytest.raises(spinet.InputError, match="must be 1 to 16"):
+        spinet.parameters_of("pspin", set=["n_clusters=17"])
 
 
 def test_doctor_finds_everything_that_tests_need(capfd: pytest.CaptureFixture[str]) -> None:

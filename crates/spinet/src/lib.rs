@@ -20,6 +20,7 @@ pub mod packets;
 pub mod program;
 pub mod record;
 pub mod run;
+pub mod schema;
 pub mod stats;
 pub mod summary;
 pub mod table;

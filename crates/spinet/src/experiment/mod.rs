@@ -11,21 +11,24 @@ pub use layout::{LayoutError, PlacedContext, place};
 pub use text::{FaultSpec, Settings, Span};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use text::{OneOrMany, text_or_table};
+use text::{OneOrMany, TextOr, text_or_table};
 use wire::source::Snapped;
 
 /// An experiment as it is written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// C sources, which become one program, or one ELF file.
     pub program: OneOrMany,
     /// The NIC.
     #[serde(default, deserialize_with = "text_or_table")]
+    #[schemars(with = "TextOr<NicSpec>")]
     pub nic: NicSpec,
     /// The packets.
     #[serde(deserialize_with = "text_or_table")]
+    #[schemars(with = "TextOr<TrafficSource>")]
     pub traffic: TrafficSource,
     /// What the network does to the packets on their way.
     #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
@@ -44,7 +47,7 @@ pub struct Experiment {
 }
 
 /// Which NIC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NicSpec {
     /// Name of a preset, or path of a file like it.
@@ -56,7 +59,7 @@ pub struct NicSpec {
 }
 
 /// Which packets, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficSource {
     /// A capture, or a definition for the generator such as `udp:size=64,count=1000`.
@@ -76,7 +79,7 @@ pub struct TrafficSource {
 }
 
 /// An execution context.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSpec {
     /// What reports call it; its handlers' name, or its number, if not given.
@@ -102,9 +105,11 @@ pub struct ContextSpec {
     pub completion: Option<String>,
     /// L2 handler memory; a text is its `data`.
     #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
+    #[schemars(with = "TextOr<MemorySpec>")]
     pub handler_memory: MemorySpec,
     /// Host memory; a text is its `data`.
     #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
+    #[schemars(with = "TextOr<MemorySpec>")]
     pub host_memory: MemorySpec,
     /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +126,7 @@ pub struct ContextSpec {
 }
 
 /// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverySpec {
     /// A packet finds no room in packet memory.
@@ -159,7 +164,7 @@ impl DeliverySpec {
 }
 
 /// A memory of a context; what is not given is chosen.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
     /// First byte.
