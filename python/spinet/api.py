@@ -53,7 +53,7 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()]
-    ['pspin', 'pspin-rtl']
+    ['pspin', 'pspin-paper', 'pspin-rtl']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 

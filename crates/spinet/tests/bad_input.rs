@@ -105,7 +105,7 @@ fn texts_that_are_no_experiment() {
                   faults = 'loss=2'
                            ^^^^^^^^"#]],
             10 => expect![[r#"
-                t.toml: line 3: invalid type: integer `3`, expected a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                t.toml: line 3: found the number `3`, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
                   faults = 3
                            ^"#]],
             _ => expect![[r#"
@@ -272,9 +272,9 @@ fn contexts() {
     check_context(
         "handler = 'echo'\nhandler_memory = 7",
         expect![[r#"
-        t.toml: line 5: invalid type: integer `7`, expected a text or a table
-          handler_memory = 7
-                           ^"#]],
+            t.toml: line 5: found the number `7`, must be a text or a table
+              handler_memory = 7
+                               ^"#]],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { size = 4, data = 'nic.elf' }",
