@@ -7,14 +7,14 @@ use crate::host_dma::{HostDma, HostDmaPorts};
 use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
-use crate::inbound::{Inbound, InboundParams, InboundPorts};
+use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
 use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
-use crate::protocol::{Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse, Kill};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -80,6 +80,8 @@ pub struct Pspin {
     clusters: Vec<Rc<RefCell<Cluster>>>,
     host_port: Rc<RefCell<HostSlave>>,
     accesses: Inlet<HostAccess>,
+    more_packets: Inlet<MorePackets>,
+    kills: Inlet<Kill>,
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
@@ -158,7 +160,9 @@ impl Pspin {
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
-        let ports = InboundPorts { active, requests, released, nhi: inbound_nhi };
+        let (more_packets, more) = b.inlet("more_packets", clock);
+        let (kills, kill_rx) = b.inlet("kills", clock);
+        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
@@ -202,7 +206,7 @@ impl Pspin {
         let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
         b.add("nic.host_port", clock, host_port.clone());
 
-        Ok(Pspin { system: b.build()?, clock, freq, clusters, host_port, accesses, reached: 0 })
+        Ok(Pspin { system: b.build()?, clock, freq, clusters, host_port, accesses, more_packets, kills, reached: 0 })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -230,6 +234,19 @@ impl Pspin {
 
     fn host_access(&mut self, earliest: Cycle, access: HostAccess) {
         self.accesses.send_at(earliest.max(self.reached + 1), access);
+    }
+
+    /// The source that had no packet may have one from `earliest` on, or from the first cycle that has not been lived
+    /// through: the NIC asks it then.
+    pub fn expect_packets(&mut self, earliest: Cycle) {
+        self.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
+    }
+
+    /// The host ends a message of a context, at `earliest` or in the first cycle that has not been lived through: its packets
+    /// are dropped but for those whose handlers run. The source gives no packet of it any more. The host hears of it as a
+    /// [`crate::host_events::HostEvent::MessageKilled`].
+    pub fn kill_message(&mut self, earliest: Cycle, msgid: u16, context: u32) {
+        self.kills.send_at(earliest.max(self.reached + 1), Kill { msgid, context });
     }
 
     /// Accesses of the host that have ended since the last call, in order of time.

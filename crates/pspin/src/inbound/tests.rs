@@ -55,6 +55,8 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             active: active.into(),
             requests: bench.output("her", 2, |_| true, show),
             released: bench.input("released", 2, released.collect()),
+            more: bench.input("more", 1, Vec::new()),
+            kills: bench.input("kills", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         let log = bench.log.clone();
@@ -208,4 +210,34 @@ fn what_never_fits_is_dropped() {
             inbound.dropped_transfer_too_large 1
         "#]],
     );
+}
+
+#[test]
+fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
+    let log = bench(1_000, |bench| {
+        let ports = InboundPorts {
+            active: vec![bench.input("active", 1, vec![(5, ClusterActive)])],
+            requests: bench.output("request", 2, |_| true, |_| String::new()),
+            released: bench.input("released", 2, Vec::new()),
+            more: bench.input("more", 4, [3, 50, 60, 61].map(|cycle| (cycle, MorePackets)).into()),
+            kills: bench.input("kills", 1, Vec::new()),
+            nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
+        };
+        // Nothing before cycle 60, though it is asked before.
+        struct Late(std::vec::IntoIter<Arrival>);
+        impl PacketSource for Late {
+            fn next(&mut self, now: Cycle) -> Option<Arrival> {
+                if now < 60 { None } else { Iterator::next(&mut self.0) }
+            }
+        }
+        let params = InboundParams { ring_bytes: 4096, max_xfer_bytes: 16_384 };
+        let trace = bench.tracer("inbound");
+        let source = Box::new(Late(arrivals("64", Delivery::default()).into_iter()));
+        bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));
+    });
+    expect![[r#"
+        61   l2: write 64 at 0x1c400000
+        65   request
+    "#]]
+    .assert_eq(&log);
 }
