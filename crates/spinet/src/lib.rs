@@ -4,6 +4,7 @@
 
 pub mod columns;
 pub mod digest;
+pub mod driver;
 pub mod elf;
 pub mod exec;
 pub mod experiment;
@@ -12,12 +13,15 @@ pub mod histogram;
 pub mod host;
 pub mod lines;
 pub mod matching;
+pub mod message_ids;
 pub mod nics;
 pub mod packets;
 pub mod program;
 pub mod record;
+pub mod rules;
 pub mod run;
 pub mod stats;
+pub mod streams;
 pub mod summary;
 pub mod table;
 pub mod toml_text;

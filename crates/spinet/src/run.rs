@@ -1,15 +1,17 @@
 //! A run: an experiment and its program become a NIC between its traffic and its record, and time goes on in slices.
 
+use crate::driver::{ContextSpec, Driver, DriverError};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
-use crate::feed::{Feed, FeedError, FeedProgress};
+use crate::feed::{self, Feed, FeedError};
 use crate::program::{self, ProgramError};
-use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
+use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
-use pspin::{Boundary, Pspin, PspinError};
+use pspin::PspinError;
+use pspin::protocol::Context;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -38,6 +40,8 @@ pub enum RunError {
     Feed(#[from] FeedError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
@@ -93,18 +97,14 @@ pub struct Wanted {
 /// A run of an experiment. It lives on one thread.
 pub struct Run {
     pub(crate) checked: Checked,
-    pub(crate) elf: Elf,
+    pub(crate) elf: Rc<Elf>,
     pub(crate) placed: Vec<PlacedContext>,
-    pub(crate) nic: Pspin,
-    pub(crate) record: SharedRecord,
-    pub(crate) feed: FeedProgress,
+    pub(crate) driver: Driver,
     pub(crate) ended: Option<Ended>,
     /// Nothing was left that could happen when the run ended.
     pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
     pub(crate) restless: Vec<CoreSummary>,
-    /// Everything up to this cycle has been lived through.
-    at: Cycle,
     limit: Cycle,
     stall_limit: Cycle,
     slice: Cycle,
@@ -115,8 +115,8 @@ impl Run {
     /// Builds the system. `elf` is the compiled program; without it the experiment's program must be an ELF file.
     pub fn new(checked: Checked, elf: Option<&Path>, wanted: &Wanted) -> Result<Self, RunError> {
         let elf = match (elf, &checked.experiment.program.0[..]) {
-            (Some(path), _) => Elf::open(path)?,
-            (None, [only]) if !is_source(only) => Elf::open(Path::new(only))?,
+            (Some(path), _) => Rc::new(Elf::open(path)?),
+            (None, [only]) if !is_source(only) => Rc::new(Elf::open(Path::new(only))?),
             _ => return Err(RunError::NotCompiled),
         };
         let mut loaded = program::load(&elf, &checked.nic)?;
@@ -126,37 +126,35 @@ impl Run {
         let limit = clock.cycle_at_or_after(limit);
         let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());
 
-        let stats = Stats::new(checked.contexts.len(), checked.nic.n_clusters);
         let table = wanted.packets.then(|| Table::new(clock));
-        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, table, None)));
+        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
+        let record: SharedRecord = Rc::new(RefCell::new(record));
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
-        let feed = FeedProgress::default();
-        let source = Feed::new(&checked, &placed, limit, record.clone(), &feed)?;
-        let boundary = Boundary {
-            source: Box::new(source),
-            completions: Box::new(Scribe(record.clone())),
-            egress: Box::new(Scribe(record.clone())),
-            host: Box::new(Scribe(record.clone())),
-            events: Box::new(pspin::world::Deaf),
-            console: Rc::new(RefCell::new(Scribe(record.clone()))),
-        };
-        let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;
-        nic.listen(Box::new(Scribe(record.clone())));
+        let classifiers = feed::classifiers(&checked, clock)?;
+        let gap = checked.experiment.traffic.gap_cycles;
+        let mut feed = Feed::new(checked.nic.scheduler.n_mpqs, gap, limit, record.clone());
+        feed.add(feed::traffic(&checked)?);
+        let (feed, seed) = (Rc::new(RefCell::new(feed)), checked.experiment.seed);
+        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
+        let tenant = driver.open("program", None)?;
+        let program = driver.adopt(tenant, elf.clone())?;
+        for ((context, placed), classifier) in checked.contexts.iter().zip(&placed).zip(classifiers) {
+            let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
+            let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
+            driver.install_classified(tenant, id, context.matcher.clone(), 0, classifier)?;
+        }
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
         Ok(Run {
             checked,
             elf,
             placed,
-            nic,
-            record,
-            feed,
+            driver,
             ended: None,
             is_quiet: false,
             restless: Vec::new(),
-            at: 0,
             limit,
             stall_limit,
             slice: FIRST_SLICE,
@@ -164,9 +162,13 @@ impl Run {
         })
     }
 
+    pub(crate) fn record(&self) -> &SharedRecord {
+        &self.driver.record
+    }
+
     /// Sets how the system is run; no way changes a result.
     pub fn set_mode(&mut self, mode: Mode) {
-        self.nic.set_mode(mode);
+        self.driver.set_mode(mode);
     }
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
@@ -175,10 +177,9 @@ impl Run {
         while self.ended.is_none() && begun.elapsed() < budget {
             let slice_begun = Instant::now();
             // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
-            let target = self.deadline().min(self.limit).min(self.at.saturating_add(self.slice));
-            let outcome = self.nic.run_until(target);
-            self.at = target;
-            if let Some(error) = self.record.borrow_mut().error.take() {
+            let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
+            let outcome = self.driver.run_until(target);
+            if let Some(error) = self.record().borrow_mut().error.take() {
                 return Err(error.into());
             }
             self.ended = self.judge(outcome);
@@ -199,23 +200,23 @@ impl Run {
 
     /// When the run ends if nothing happens until then.
     fn deadline(&self) -> Cycle {
-        let record = self.record.borrow();
-        let arrives = self.feed.status.get().waiting.unwrap_or(0);
+        let record = self.record().borrow();
+        let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
         record.progress_at.max(arrives).saturating_add(self.stall_limit)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let status = self.feed.status.get();
+        let status = self.driver.feed.borrow().status();
         let is_finished = is_ready && status.is_over && record.window.n_open == 0;
-        let is_stalled = outcome == Outcome::Quiet || self.at >= self.deadline();
+        let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
         let early = if is_ready { Ended::Stalled } else { Ended::NotReady };
         match () {
             // Packets that come after the limit are not waited for.
             _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
             _ if is_stalled => Some(early),
-            _ if self.at >= self.limit => Some(Ended::Limit),
+            _ if self.driver.now() >= self.limit => Some(Ended::Limit),
             _ => None,
         }
     }
@@ -225,9 +226,9 @@ impl Run {
         if !matches!(self.ended, Some(Ended::Complete)) && self.restless.is_empty() {
             self.restless = self.cores();
         }
-        let record = &mut *self.record.borrow_mut();
+        let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
         for row in record.window.drain() {
-            record.stats.still_busy(&row, self.at);
+            record.stats.still_busy(&row, at);
             record.finish(&row);
         }
         if let Some(OutCapture { file, writer, .. }) = record.out.take() {
@@ -238,9 +239,9 @@ impl Run {
 
     /// Cores that do not just wait for a packet.
     fn cores(&self) -> Vec<CoreSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let restless = self.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
+        let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
         let summary = |core: pspin::CoreState| CoreSummary {
             cluster: core.cluster,
             core: core.core,
@@ -256,8 +257,8 @@ impl Run {
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
-        let record = self.record.borrow();
-        let (read, len) = (self.feed.read.get(), self.feed.file_len.get());
+        let record = self.record().borrow();
+        let file = self.driver.feed.borrow().file_progress();
         let packets_in = record.stats.frames.packets;
         let generated = match &self.checked.traffic {
             crate::experiment::Traffic::Generator(spec) => Some(spec.count),
@@ -267,8 +268,7 @@ impl Run {
         let fraction = match total {
             Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
             Some(_) => Some(1.0),
-            None if len > 0 => Some((read as f64 / len as f64).min(1.0)),
-            None => None,
+            None => file.map(|(read, len)| (read as f64 / len as f64).min(1.0)),
         };
         Progress {
             is_done: self.ended.is_some(),
@@ -284,8 +284,8 @@ impl Run {
     /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
     pub fn cycles(&self) -> Cycle {
         match self.ended {
-            Some(Ended::Complete) => self.nic.now(),
-            _ => self.at.max(self.nic.now()),
+            Some(Ended::Complete) => self.driver.nic.now(),
+            _ => self.driver.now().max(self.driver.nic.now()),
         }
     }
 
@@ -295,30 +295,30 @@ impl Run {
 
     /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
     pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.record.borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+        self.record().borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
     }
 
     /// Lines printed since the last call, with their times.
     pub fn take_console(&mut self) -> Vec<(Time, Line)> {
-        let record = &mut *self.record.borrow_mut();
+        let record = &mut *self.record().borrow_mut();
         let clock = record.clock;
         record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
     }
 
     /// Bytes of host memory.
     pub fn host_memory(&self, addr: u64, data: &mut [u8]) {
-        self.record.borrow().host.read(addr, data);
+        self.record().borrow().host.read(addr, data);
     }
 
     /// Writes host memory to files in a directory that is there; returns their names.
     pub fn write_host(&self, directory: &Path) -> Result<Vec<String>, RunError> {
         let fail = |source| RunError::Create { file: directory.display().to_string(), source };
-        self.record.borrow().host.dump(directory).map_err(fail)
+        self.record().borrow().host.dump(directory).map_err(fail)
     }
 
     /// The digest so far.
     pub fn digest(&self) -> String {
-        self.record.borrow().digest.to_hex()
+        self.record().borrow().digest.to_hex()
     }
 }
 

@@ -7,7 +7,7 @@ mod layout;
 mod text;
 
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
-pub use layout::{LayoutError, PlacedContext, place};
+pub use layout::{HOST_BASE, LayoutError, PlacedContext, place};
 pub use text::{Settings, Span};
 
 use serde::{Deserialize, Serialize};

@@ -101,10 +101,10 @@ fn latency(record: &Record) -> Option<LatencySummary> {
 impl Run {
     /// The summary so far.
     pub fn summary(&self) -> Summary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let stats = &record.stats;
-        let feed = record.feed.as_ref();
-        let counters: BTreeMap<String, u64> = self.nic.counters().into_iter().collect();
+        let feed = self.driver.feed.borrow().report();
+        let counters: BTreeMap<String, u64> = self.driver.nic.counters().into_iter().collect();
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
             digest: record.digest.to_hex(),
@@ -137,8 +137,8 @@ impl Run {
             handlers: self.handler_summaries(),
             traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
             console_lines_lost: record.lines_lost,
-            capture: feed.and_then(|feed| feed.capture.clone()).map(|(counts, stop)| CaptureSummary { counts, stop }),
-            pacing: feed.map(|feed| feed.pacing).unwrap_or_default(),
+            pacing: feed.as_ref().map(|feed| feed.pacing).unwrap_or_default(),
+            capture: feed.and_then(|feed| feed.capture).map(|(counts, stop)| CaptureSummary { counts, stop }),
             time: TimeSummary {
                 simulated_ns: ns(record.clock, self.cycles() as f64),
                 cycles: self.cycles(),
@@ -152,7 +152,7 @@ impl Run {
     }
 
     fn hpu_summary(&self) -> HpuSummary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let (busy, n_cores) = (&record.stats.busy, u64::from(self.checked.nic.cluster.n_cores));
         // HPUs could be busy from the first packet on.
         let first = record.stats.stored.span.map_or(self.cycles(), |(first, _)| first);
@@ -176,7 +176,7 @@ impl Run {
                 stage: STAGES[stage].0,
                 cluster,
                 core: hpu,
-                time_ns: ns(self.record.borrow().clock, trap.at as f64),
+                time_ns: ns(self.record().borrow().clock, trap.at as f64),
                 pc: format!("{:#010x}", trap.pc),
                 place: self.elf.place(trap.pc),
                 line: crate::lines::line_of(&self.elf, trap.pc),
@@ -191,12 +191,12 @@ impl Run {
         WallSummary {
             seconds,
             cycles_per_second: per_second(self.cycles()),
-            packets_per_second: per_second(self.record.borrow().stats.frames.packets),
+            packets_per_second: per_second(self.record().borrow().stats.frames.packets),
         }
     }
 
     fn context_summaries(&self) -> Vec<ContextSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let contexts = self.checked.contexts.iter().zip(&self.placed).zip(&record.stats.contexts);
         let summary = |((checked, placed), stats): ((&CheckedContext, &PlacedContext), &ContextStats)| ContextSummary {
             name: placed.name.clone(),
@@ -221,7 +221,7 @@ impl Run {
     }
 
     fn handler_summaries(&self) -> Vec<HandlerSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let mut summaries = Vec::new();
         for (placed, stats) in self.placed.iter().zip(&record.stats.contexts) {
             for (((stage, _), symbol), handler) in STAGES.into_iter().zip(&placed.handlers.stages).zip(&stats.handlers)
@@ -241,9 +241,9 @@ impl Run {
     }
 
     fn ended_summary(&self) -> EndedSummary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
-        let open = self.feed.status.get().open_messages as u64;
+        let open = self.driver.feed.borrow().status().open_messages as u64;
         let is_over = matches!(self.ended, None | Some(Ended::Complete));
         let cores = if is_over { Vec::new() } else { self.restless.clone() };
         let reason = match self.ended {

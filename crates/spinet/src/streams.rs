@@ -1,0 +1,137 @@
+//! Streams of packets: captures, generators, packets that somebody made.
+
+use crate::experiment::Traffic;
+use crate::feed::{FeedError, FeedReport};
+use kernel::{Clock, Cycle, Time};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::rc::Rc;
+use wire::capture::{CaptureLimits, CaptureReader};
+use wire::pacing::Pacing;
+use wire::source::{CaptureSource, Source, SourceError};
+use wire::traffic::Generator;
+
+/// A file that tells how far it was read.
+pub struct Counted {
+    file: File,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.read.set(self.read.get() + n as u64);
+        Ok(n)
+    }
+}
+
+enum Packets {
+    Capture(Box<CaptureSource<Counted>>),
+    Generator(Box<Generator>),
+    Made(VecDeque<(Time, Box<[u8]>)>),
+}
+
+/// A packet that has not arrived yet.
+pub struct Coming {
+    /// Number within its stream, from 0.
+    pub index: u64,
+    /// When it arrives.
+    pub arrival: Cycle,
+    /// The packet.
+    pub bytes: Box<[u8]>,
+}
+
+/// Packets in the order of their arrival.
+pub struct Stream {
+    packets: Packets,
+    /// When its time begins; `None` is when the NIC is ready.
+    start: Option<Cycle>,
+    /// Packets that may still come.
+    left: u64,
+    n_read: u64,
+    coming: Option<Coming>,
+    /// Bytes of its file that were read, and its length; 0 if it is no file.
+    read: Rc<Cell<u64>>,
+    file_len: u64,
+}
+
+impl Stream {
+    /// The first `count` packets of some traffic, from `start` on.
+    pub fn open(traffic: &Traffic, pacing: Pacing, count: u64, start: Option<Cycle>) -> Result<Self, FeedError> {
+        let read = Rc::<Cell<u64>>::default();
+        let (packets, file_len) = match traffic {
+            Traffic::Capture(path, snapped) => {
+                let name = path.display().to_string();
+                let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
+                let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
+                let len = file.metadata().map_or(0, |metadata| metadata.len());
+                let counted = Counted { file, read: read.clone() };
+                let reader = CaptureReader::new(counted, name.clone(), CaptureLimits::default());
+                let source = CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped);
+                (Packets::Capture(Box::new(source)), len)
+            }
+            Traffic::Generator(spec) => (Packets::Generator(Box::new(Generator::new((**spec).clone(), pacing)?)), 0),
+        };
+        Ok(Stream { packets, start, left: count, n_read: 0, coming: None, read, file_len })
+    }
+
+    /// Packets that somebody made, each with its time from `start` on; times do not descend.
+    pub fn made(packets: Vec<(Time, Box<[u8]>)>, start: Cycle) -> Self {
+        let left = packets.len() as u64;
+        let packets = Packets::Made(packets.into());
+        Stream { packets, start: Some(start), left, n_read: 0, coming: None, read: Rc::default(), file_len: 0 }
+    }
+
+    /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
+    pub fn arrival(&mut self, clock: Clock, ready: Cycle) -> Result<Option<Cycle>, SourceError> {
+        if self.coming.is_none() && self.left > 0 {
+            let start = self.start.map_or(ready, |start| start.max(ready));
+            let at = |fs: u64| clock.cycle_at_or_after(Time::from_fs(fs)).saturating_add(start);
+            let read = |source: &mut dyn Source| -> Result<Option<Coming>, SourceError> {
+                let coming = source.next()?.map(|frame| (frame.index, frame.arrival_fs, frame.bytes.into()));
+                Ok(coming.map(|(index, fs, bytes)| Coming { index, arrival: at(fs), bytes }))
+            };
+            self.coming = match &mut self.packets {
+                Packets::Capture(source) => read(&mut **source)?,
+                Packets::Generator(source) => read(&mut **source)?,
+                Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| Coming {
+                    index: self.n_read,
+                    arrival: at(time.fs()),
+                    bytes,
+                }),
+            };
+            self.n_read += 1;
+            self.left = if self.coming.is_some() { self.left - 1 } else { 0 };
+        }
+        Ok(self.coming.as_ref().map(|coming| coming.arrival))
+    }
+
+    /// The packet whose arrival was told last.
+    pub fn take(&mut self) -> Option<Coming> {
+        self.coming.take()
+    }
+
+    /// No packet comes any more.
+    pub fn cut(&mut self) {
+        (self.left, self.coming) = (0, None);
+    }
+
+    /// Bytes of the file that were read, and its length, if it is a file.
+    pub fn file_progress(&self) -> Option<(u64, u64)> {
+        (self.file_len > 0).then(|| (self.read.get(), self.file_len))
+    }
+
+    /// What it leaves for the report.
+    pub fn report(&self) -> FeedReport {
+        match &self.packets {
+            Packets::Capture(source) => FeedReport {
+                capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
+                pacing: *source.pacing_counts(),
+            },
+            Packets::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts() },
+            Packets::Made(_) => FeedReport::default(),
+        }
+    }
+}
