@@ -43,7 +43,7 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()]
-    ['pspin']
+    ['pspin', 'pspin-rtl']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 

@@ -60,7 +60,7 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     ]
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
-    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin"]
+    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin", "pspin-rtl"]
 
 
 def test_doctor_finds_everything_that_tests_need(capfd: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[st
     [
         ("spinet ma", ["match"]),
         ("spinet run --lim", ["--limit"]),
-        ("spinet nic show p", ["pspin"]),
+        ("spinet nic show p", ["pspin", "pspin-rtl"]),
         ("spinet completion z", ["zsh"]),
     ],
 )

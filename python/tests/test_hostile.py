@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
 import spinet
-from spinet import cli, toolchain
+from spinet import _elf, cli, toolchain
 
 import frames
 
 SOURCE = Path("python/tests/handlers/hostile.c")
 HOST = 0x1000_0000_0000_0000
+DESCRIPTORS = HOST - 0x1_0000
 N, BAD = 24, 5  # packets, and which of them the handler is hostile to
 
-# What is said of the bad packet. All others are sent back, unless the line says how many.
-EXPECTED = """
+# What is said of the bad packet, on the RTL and on the card of the paper, which isolates handlers and stops those that
+# run for more than 20 us. All others are sent back, unless the line says how many.
+RTL = """
 store_to_null                  trap: store access fault, 0x00000000, in store_to_null_deed, own line
 load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from_nowhere_deed, own line
 store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
@@ -53,8 +56,50 @@ wait_for_what_was_never_asked  done
 unknown_command                done, 1 commands refused
 flood_of_commands              done
 ring_the_doorbell              done; sends 22
-""".strip()
-CASES = dict(line.split(None, 1) for line in EXPECTED.splitlines())
+"""
+ISOLATED = """
+store_to_null                  trap: store access fault, 0x00000000, in store_to_null_deed, own line
+load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from_nowhere_deed, own line
+store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
+store_to_other_context         trap: store access fault, 0x1c200000, in store_to_other_context_deed, own line
+misaligned_atomic              trap: store address misaligned, 0x10404401, in misaligned_atomic_deed, pspin.h
+jump_to_null                   trap: instruction access fault, 0x00000000, in 0x00000000, no line
+jump_outside                   trap: instruction access fault, 0x1d100000, in 0x1d100000, no line
+jump_into_packet               trap: instruction access fault, 0x10404400, in 0x10404400, no line
+illegal_instruction            trap: illegal instruction, 0x00000000, in illegal_instruction_deed, own line
+machine_csr                    trap: illegal instruction, 0x00000000, in machine_csr_deed, own line
+machine_return                 trap: illegal instruction, 0x00000000, in machine_return_deed, own line
+environment_call               trap: environment call, 0x00000000, in environment_call_deed, own line
+breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
+sleep_for_ever                 trap: ran longer than its watchdog allows, 0x00000000, in sleep_for_ever_deed, own line
+endless_loop                   trap: ran longer than its watchdog allows, 0x00000000, in endless_loop_deed, own line
+take_a_lock_twice              trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, pspin.h
+stack_overflow                 trap: store access fault, 0x1040001c, in deeper, own line
+no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
+dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, libaxidma.h
+dma_to_nowhere                 trap: load access fault, 0x1b204418, in dma_to_nowhere_deed, libaxidma.h
+dma_over_the_end_of_memory     trap: load access fault, 0x1b204418, in dma_over_the_end_of_memory_deed, libaxidma.h
+dma_of_4_gib                   trap: load access fault, 0x1b204418, in dma_of_4_gib_deed, libaxidma.h
+send_from_nowhere              trap: load access fault, 0x1b205080, in send_from_nowhere_deed, spin_cmd.h
+send_nothing                   done, 1 commands refused
+send_4_gib                     trap: load access fault, 0x1b205080, in send_4_gib_deed, spin_cmd.h
+send_a_jumbo                   done, 1 commands refused
+copy_to_host_from_nowhere      trap: load access fault, 0x1b205080, in copy_to_host_from_nowhere_deed, spin_cmd.h
+copy_nothing_to_host           done, 1 commands refused
+copy_4_gib_to_host             trap: load access fault, 0x1b205080, in copy_4_gib_to_host_deed, spin_cmd.h
+copy_outside_host_memory       trap: load access fault, 0x1b205080, in copy_outside_host_memory_deed, spin_cmd.h
+write_outside_host_memory      trap: load access fault, 0x1b205080, in write_outside_host_memory_deed, spin_cmd.h
+wait_for_what_was_never_asked  done
+unknown_command                done, 1 commands refused
+flood_of_commands              done
+ring_the_doorbell              done
+"""
+NICS = {"pspin-rtl": (), "pspin": ("isolation.watchdog_cycles=20000",)}
+TABLES = {
+    nic: dict(line.split(None, 1) for line in table.strip().splitlines())
+    for nic, table in (("pspin-rtl", RTL), ("pspin", ISOLATED))
+}
+CASES = [(nic, name, said) for nic, table in TABLES.items() for name, said in table.items()]
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +114,10 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(N)
     ]
     return frames.write(tmp_path_factory.mktemp("hostile") / "one_bad.pcap", packets, gap_ns=100)
+
+
+def address_of(function: str, program: Path) -> int:
+    return next(symbol.address for symbol in _elf.read(program).symbols if symbol.name == function)
 
 
 def place(name: str, where: str, line: str | None) -> str:
@@ -111,33 +160,61 @@ def describe(name: str, result: spinet.Result) -> str:
 
 
 def test_the_table_names_all_hostile_handlers() -> None:
-    assert re.findall(r"^HOSTILE\((\w+)\)", SOURCE.read_text(), re.MULTILINE) == list(CASES)
+    names = re.findall(r"^HOSTILE\((\w+)\)", SOURCE.read_text(), re.MULTILINE)
+    assert all(list(table) == names for table in TABLES.values())
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_one_bad_packet(name: str, program: Path, capture: Path) -> None:
-    result = spinet.run(program=program, handler=name, traffic=capture, limit="100 us")
-    assert describe(name, result) == CASES[name]
+@pytest.mark.parametrize(("nic", "name", "said"), CASES)
+def test_one_bad_packet(nic: str, name: str, said: str, program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler=name, traffic=capture, limit="100 us", nic=nic, set=NICS[nic])
+    assert describe(name, result) == said
     # Nothing but what the handlers were asked to send leaves the card, and each packet at most once.
     good = {packet for number, packet in enumerate(frames.of(capture)) if number != BAD}
     sent = [packet.data for packet in result.sent]
     assert set(sent) <= good and len(set(sent)) == len(sent)
 
 
-@pytest.mark.parametrize("name", [name for name, said in CASES.items() if said.startswith(("trap", "done"))])
-def test_nothing_but_bad_packets_on_all_cores(name: str, program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("nic", "name", "said"), [case for case in CASES if case[2].startswith(("trap", "done"))])
+def test_nothing_but_bad_packets_on_all_cores(nic: str, name: str, said: str, program: Path, tmp_path: Path) -> None:
     bad = frames.build(ip=4, protocol=frames.UDP, ports=(1, 666), payload=bytes(40))
     many = frames.write(tmp_path / "all_bad.pcap", [bad] * 100)
-    result = spinet.run(program=program, handler=name, traffic=many, pacing="asap", limit="1 ms")
+    result = spinet.run(
+        program=program, handler=name, traffic=many, pacing="asap", limit="1 ms", nic=nic, set=NICS[nic]
+    )
     counts = result.summary["packets"]
     assert result.complete and counts["done"] == 100
-    if CASES[name].startswith("trap"):
+    if said.startswith("trap"):
         assert sum(trap["count"] for trap in result.summary["traps"]) == counts["trapped"] == 100
 
 
 def test_a_flood_of_commands_arrives_complete(program: Path, capture: Path) -> None:
     result = spinet.run(program=program, handler="flood_of_commands", traffic=capture)
     assert result.host_memory(HOST, 500 * 8) == b"".join(n.to_bytes(8, "little") for n in range(1, 501))
+
+
+def test_an_error_is_written_to_the_context_descriptor(program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler="store_to_program", traffic=capture)
+    (trap,) = result.summary["traps"]
+    first = trap["first"]
+    record = struct.unpack("<8I", result.host_memory(DESCRIPTORS, 32))
+    hpu = first["cluster"] * 8 + first["core"]
+    handler = address_of("store_to_program_ph", program)
+    # Cause, address, instruction, handler, message, stage (payload), HPU, errors of this HPU.
+    assert record == (7, 0x1D000100, int(first["pc"], 16), handler, BAD, 1, hpu, 1)
+    # On the RTL nothing leaves the cluster.
+    silent = spinet.run(program=program, handler="store_to_program", traffic=capture, nic="pspin-rtl")
+    assert silent.host_memory(DESCRIPTORS, 32) == bytes(32)
+
+
+def test_what_rings_for_itself_cannot_go_on(program: Path, capture: Path) -> None:
+    """After the doorbell a handler's code is closed to its core: what it does there ends no other packet's task."""
+    result = spinet.run(program=program, handler="ring_the_doorbell", traffic=capture)
+    assert result.complete and result.summary["packets"]["trapped"] == 0
+    counters = result.summary["counters"]
+    assert sum(count for path, count in counters.items() if path.endswith(".traps")) == 1
+    cause, _, pc, *_ = struct.unpack("<8I", result.host_memory(DESCRIPTORS, 32))
+    deed = address_of("ring_the_doorbell_deed", program)
+    assert cause == 1 and deed < pc < deed + 64
 
 
 def test_cores_that_all_loop_end_at_the_limit(

@@ -21,10 +21,28 @@ struct Sleeper {
     woken: Cycle,
     /// The edge for which it asked itself.
     timer: Cycle,
+    /// The edge of its one timer entry in the wheel's heap, which stays where it is while the component asks for later
+    /// edges: a component may put off a far timer at every tick.
+    far: Cycle,
 }
 
 /// No edge.
 const NEVER: Cycle = Cycle::MAX;
+
+impl Sleeper {
+    /// A timer entry for edge `at` is out of the wheel. If it was the one that stood for a later edge, that one gets an
+    /// entry of its own.
+    fn put_off(&mut self, wheel: &mut Wheel, at: Cycle, entry: u32) {
+        if self.far != at {
+            return;
+        }
+        self.far = NEVER;
+        if self.timer != NEVER && self.timer > at {
+            self.far = if wheel.is_far(self.timer) { self.timer } else { NEVER };
+            wheel.insert(self.timer, entry);
+        }
+    }
+}
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
@@ -33,12 +51,20 @@ impl Domain {
 
     /// Makes place for this many components.
     pub fn expect(&self, n: usize) {
-        *self.sleepers.borrow_mut() = vec![Sleeper { ticked: NEVER, woken: NEVER, timer: NEVER }; n];
+        *self.sleepers.borrow_mut() = vec![Sleeper { ticked: NEVER, woken: NEVER, timer: NEVER, far: NEVER }; n];
     }
 
     /// The first edge that some component wants.
     pub fn first(&self) -> Option<Cycle> {
-        self.wheel.borrow().first()
+        let mut wheel = self.wheel.borrow_mut();
+        while let Some((at, entry)) = wheel.first_far()
+            && entry & 1 == 1
+            && self.sleepers.borrow()[(entry >> 1) as usize].timer != at
+        {
+            wheel.drop_far();
+            self.sleepers.borrow_mut()[(entry >> 1) as usize].put_off(&mut wheel, at, entry);
+        }
+        wheel.first()
     }
 
     /// A port of the component changes at `cycle`.
@@ -56,20 +82,29 @@ impl Domain {
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
         if sleeper.timer != cycle {
             sleeper.timer = cycle;
-            if cycle != NEVER {
-                self.wheel.borrow_mut().insert(cycle, index << 1 | 1);
+            let mut wheel = self.wheel.borrow_mut();
+            if cycle == NEVER || wheel.is_far(cycle) && sleeper.far <= cycle {
+                return;
             }
+            if wheel.is_far(cycle) {
+                sleeper.far = cycle;
+            }
+            wheel.insert(cycle, index << 1 | 1);
         }
     }
 
     /// Turns the wheel's entries for `cycle` into the components to tick, each once.
     pub fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
-        self.wheel.borrow_mut().take(cycle, due);
+        let mut wheel = self.wheel.borrow_mut();
+        wheel.take(cycle, due);
         let mut sleepers = self.sleepers.borrow_mut();
         let mut kept = 0;
         for position in 0..due.len() {
             let (index, from_timer) = (due[position] >> 1, due[position] & 1 == 1);
             let sleeper = &mut sleepers[index as usize];
+            if from_timer {
+                sleeper.put_off(&mut wheel, cycle, due[position]);
+            }
             // A timer's entry is stale if the component has asked for another edge since.
             if (from_timer && sleeper.timer != cycle) || sleeper.ticked == cycle {
                 continue;

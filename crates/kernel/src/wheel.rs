@@ -24,9 +24,14 @@ impl Wheel {
         Wheel { next: 0, buckets: vec![Vec::new(); NEAR as usize], occupied: 0, far: BinaryHeap::new() }
     }
 
+    /// Whether an entry for this edge would wait in the heap.
+    pub fn is_far(&self, cycle: Cycle) -> bool {
+        cycle - self.next >= NEAR
+    }
+
     pub fn insert(&mut self, cycle: Cycle, component: u32) {
         debug_assert!(cycle >= self.next, "a wake-up in the past");
-        if cycle - self.next < NEAR {
+        if !self.is_far(cycle) {
             self.buckets[(cycle % NEAR) as usize].push(component);
             self.occupied |= 1 << (cycle % NEAR);
         } else {
@@ -45,6 +50,17 @@ impl Wheel {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// The first entry of the heap, if no bucket comes before it.
+    pub fn first_far(&self) -> Option<(Cycle, u32)> {
+        let &Reverse((at, component)) = self.far.peek()?;
+        (self.first() == Some(at)).then_some((at, component))
+    }
+
+    /// Takes it out.
+    pub fn drop_far(&mut self) {
+        self.far.pop();
     }
 
     /// Moves the entries of `cycle` into `due` and steps past it.

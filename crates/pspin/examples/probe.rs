@@ -1,4 +1,5 @@
-//! Runs an ELF file on the machine of the RTL, `presets/pspin-rtl.toml`, with plain packets and prints what the RTL's driver prints.
+//! Runs an ELF file on the machine of the RTL, `presets/pspin-rtl.toml`, (with `isolation=1`
+//! on that of the paper, `presets/pspin.toml`) with plain packets and prints what the RTL's driver prints.
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
 
@@ -6,7 +7,7 @@ use blocks::cpu::InstructionLog;
 use isa::riscv::{decode, disassemble};
 use kernel::trace::{Event, Sink};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
-use pspin::protocol::{Context, Region};
+use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
 use pspin::{Boundary, Image, Pspin, PspinParams};
 use std::cell::RefCell;
@@ -74,6 +75,11 @@ fn main() {
         payload: handler("_ph"),
         completion: handler("_th"),
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        protection: Protection {
+            code: Region { addr: 0x1d00_0000, size: 0x8000 },
+            data: vec![Region { addr: 0x1c00_0000, size: 0x1_0000 }],
+            ..Protection::default()
+        },
         delivery: pspin::delivery::Delivery::default(),
     });
     let (n, size, gap, messages) =
@@ -92,7 +98,11 @@ fn main() {
         context: context.clone(),
         user: i,
     });
-    let params: PspinParams = toml::from_str(include_str!("../../../presets/pspin-rtl.toml")).expect("a preset");
+    let preset = match option("isolation", 0) {
+        0 => include_str!("../../../presets/pspin-rtl.toml"),
+        _ => include_str!("../../../presets/pspin.toml"),
+    };
+    let params: PspinParams = toml::from_str(preset).expect("a preset");
     let done: Rc<RefCell<Vec<PacketDone>>> = Rc::default();
     let (sink, sent) = (done.clone(), Rc::new(RefCell::new(Vec::new())));
     let out = sent.clone();

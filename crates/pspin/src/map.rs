@@ -26,3 +26,5 @@ pub const SOC_CONTROL: u32 = 0x1a10_3000;
 pub const STDOUT: u32 = 0x1a10_4000;
 /// Peripherals of the system: control block and console.
 pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;
+/// Stack of a core: that of core c is the 1 KiB of its L1 from c KiB on.
+pub const STACK_BYTES: u32 = 0x400;

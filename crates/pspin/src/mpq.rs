@@ -293,6 +293,7 @@ impl MpqEngine {
             context,
             pkt_addr: her.addr,
             pkt_size: her.xfer_size,
+            l2_size: her.size,
             trigger_feedback: pops,
         };
         queue.state = next;

@@ -14,7 +14,7 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{ParamError, PspinParams};
 use crate::pcie::Pcie;
-use crate::protocol::{Command, CommandResponse, Kill};
+use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -32,6 +32,9 @@ pub struct Image {
     pub handler_memory: Vec<(u32, Vec<u8>)>,
     /// Parts of L1, by offset, the same in every cluster.
     pub l1: Vec<(u32, Vec<u8>)>,
+    /// Code that every core may run in user mode, with a task or without: the loop that waits for tasks. All of program
+    /// memory if it is not known, which isolates no code.
+    pub runtime: Option<Region>,
 }
 
 /// All that is outside the NIC.
@@ -78,6 +81,7 @@ pub struct Pspin {
     clock: ClockId,
     freq: Freq,
     clusters: Vec<Rc<RefCell<Cluster>>>,
+    clock_gating: bool,
     host_port: Rc<RefCell<HostSlave>>,
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
@@ -150,6 +154,7 @@ impl Pspin {
             let trace = b.tracer(&path, clock);
             let console = boundary.console.clone();
             let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
+            image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
             image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
             let cluster = Rc::new(RefCell::new(cluster));
             b.add(&path, clock, cluster.clone());
@@ -201,12 +206,15 @@ impl Pspin {
         let trace = b.tracer("nic.pcie", clock);
         b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
 
+        let clock_gating = params.cluster.clock_gating;
         let (accesses, access_rx) = b.inlet("host_accesses", clock);
         let trace = b.tracer("nic.host_port", clock);
         let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
         b.add("nic.host_port", clock, host_port.clone());
 
-        Ok(Pspin { system: b.build()?, clock, freq, clusters, host_port, accesses, more_packets, kills, reached: 0 })
+        let system = b.build()?;
+        let reached = 0;
+        Ok(Pspin { system, clock, freq, clusters, clock_gating, host_port, accesses, more_packets, kills, reached })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -277,6 +285,13 @@ impl Pspin {
     /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// Cycles up to `now` in which the clocks of HPUs were stopped, since they had no task; all HPUs together. None
+    /// where idle HPUs are not clock gated.
+    pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
+        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
+        self.clock_gating.then(asleep)
     }
 
     /// What each core does or waits for.

@@ -14,6 +14,8 @@ pub struct PspinParams {
     pub n_clusters: u32,
     /// The clusters, all alike.
     pub cluster: ClusterParams,
+    /// What keeps handlers from each other.
+    pub isolation: IsolationParams,
     /// Memories outside the clusters.
     pub l2: L2Params,
     /// Message queues and dispatcher.
@@ -54,8 +56,36 @@ pub struct ClusterParams {
     pub core_commands: u32,
     /// Words of an inter-core FIFO.
     pub inter_core_fifo: u32,
+    /// A core that waits for a task is clock gated; it wakes in the cycle in which its driver shows the task.
+    pub clock_gating: bool,
     /// The shared instruction cache.
     pub icache: IcacheParams,
+}
+
+/// What keeps handlers from each other, and tells the host of those that fail.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IsolationParams {
+    /// What a handler may touch and run.
+    pub regions: Regions,
+    /// Cluster DMA, off-cluster DMA and commands move only what the handler may touch, and only its host memory.
+    pub check_transfers: bool,
+    /// An AMO whose address is no multiple of 4 is an exception; else the lower bits are ignored.
+    pub misaligned_amo_traps: bool,
+    /// The HPU driver writes errors of handlers to their context's record in host memory.
+    pub report_errors: bool,
+    /// Cycles that a handler may run where its context says nothing; 0 means for ever.
+    pub watchdog_cycles: u32,
+}
+
+/// How exact the regions are that a handler may touch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regions {
+    /// As in the RTL: all L1, all program memory, pages and megabytes of L2.
+    Coarse,
+    /// What the task has and no more.
+    Exact,
 }
 
 /// The instruction cache that the cores of a cluster share; lines of 16 bytes.

@@ -40,6 +40,63 @@ pub struct Context {
     pub scratchpads: Vec<Region>,
     /// What becomes of packets when something is in their way.
     pub delivery: Delivery,
+    /// What keeps its handlers within bounds.
+    pub protection: Protection,
+}
+
+/// What keeps a context's handlers within bounds, besides the regions above.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Protection {
+    /// Code that its handlers may run: that of their program.
+    pub code: Region,
+    /// Static data of their program in L2 handler memory, at most [`DATA_REGIONS`] parts.
+    pub data: Vec<Region>,
+    /// Cycles that a handler may run, from the read of its address to its doorbell; 0 means for ever.
+    pub watchdog_cycles: u32,
+    /// Where in host memory errors of its handlers are written, as an [`ErrorRecord`].
+    pub error_addr: Option<u64>,
+}
+
+/// Parts in which a program's static data may lie.
+pub const DATA_REGIONS: usize = 4;
+
+/// What host memory shows of a handler that ended by an exception: eight little-endian words, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ErrorRecord {
+    /// As in `mcause`; [`WATCHDOG_CAUSE`] for a handler that ran too long.
+    pub cause: u32,
+    /// Address that was accessed, or the word that is no instruction (`mtval` of the privileged specification).
+    pub address: u32,
+    /// Address of the instruction.
+    pub pc: u32,
+    /// First instruction of the handler.
+    pub handler: u32,
+    /// Identity of the message, as the handler's task has it.
+    pub msgid: u32,
+    /// Which [`Stage`], from 0.
+    pub stage: u32,
+    /// Position of the HPU among all of the NIC: `cluster * n_cores + core`.
+    pub hpu: u32,
+    /// Errors that this HPU has reported, with this one: never 0, so that a reader sees that a record is there.
+    pub count: u32,
+}
+
+/// Cause of the exception by which a watchdog ends a handler.
+///
+/// assumed: the first of the codes that the privileged specification leaves to implementations.
+pub const WATCHDOG_CAUSE: u32 = 24;
+
+impl ErrorRecord {
+    /// The words as they lie in memory.
+    pub fn words(&self) -> [u32; 8] {
+        let ErrorRecord { cause, address, pc, handler, msgid, stage, hpu, count } = *self;
+        [cause, address, pc, handler, msgid, stage, hpu, count]
+    }
+
+    /// The record that these words make.
+    pub fn from_words([cause, address, pc, handler, msgid, stage, hpu, count]: [u32; 8]) -> Self {
+        ErrorRecord { cause, address, pc, handler, msgid, stage, hpu, count }
+    }
 }
 
 /// Handler execution request: a packet that lies in L2 packet memory and wants its handlers (`her_descr_t`).
@@ -109,6 +166,8 @@ pub struct Task {
     pub pkt_addr: u32,
     /// Bytes to copy to L1 (the HER's `xfer_size`).
     pub pkt_size: u32,
+    /// Bytes of the packet in L2.
+    pub l2_size: u32,
     /// The end of this task frees the packet in L2.
     pub trigger_feedback: bool,
 }
@@ -146,7 +205,7 @@ pub struct CommandId {
     pub cluster: u8,
     /// Position of the core in its cluster.
     pub core: u8,
-    /// Which of the core's commands in flight.
+    /// Which of the core's commands in flight; 4 is its driver's own.
     pub local: u8,
 }
 
@@ -161,8 +220,8 @@ pub enum CommandTarget {
     HostDirect,
 }
 
-/// Words of a command that a core can write.
-pub const COMMAND_WORDS: usize = 7;
+/// Words of a command: the seven that a core can write, and the rest of the driver's own error records.
+pub const COMMAND_WORDS: usize = 11;
 
 /// A command of a handler (`pspin_cmd_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Programs for PsPIN: what an ELF file puts into the NIC's memories, and the handlers in it.
 
 use crate::elf::{Elf, ElfError, Part, Symbol};
+use pspin::protocol::{DATA_REGIONS, Region};
 use pspin::{Image, PspinParams, map};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +18,9 @@ pub const HANDLER_BYTES: u32 = 4096;
 
 /// The three kinds of handlers and how their symbols end.
 pub const STAGES: [(&str, &str); 3] = [("header", "_hh"), ("payload", "_ph"), ("completion", "_th")];
+
+/// What the loop is called that waits for tasks and calls handlers: by the SDK's runtime, by PsPIN's.
+const RUNTIME_LOOPS: [&str; 2] = ["run_loop", "hpu_run"];
 
 /// A program that is not one for this NIC.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +72,35 @@ pub struct Loaded {
     pub image: Image,
     /// Where it stands in handler memory, for placing other things beside it: first byte and the one behind the last.
     pub in_handler_memory: Vec<(u32, u64)>,
+    /// Its code.
+    pub code: Region,
 }
+
+impl Loaded {
+    /// The parts of handler memory that hold its static data, in order and as few as a context may name: what lies
+    /// between two parts that are nearest to each other is taken with them.
+    pub fn static_data(&self) -> Vec<Region> {
+        let parts = join(self.in_handler_memory.iter().map(|&(from, to)| (from.into(), to)).collect(), DATA_REGIONS);
+        parts.iter().map(|&(from, to)| Region { addr: from as u32, size: (to - from) as u32 }).collect()
+    }
+}
+
+/// Ranges of addresses in order, those that meet or nearly do being one, and at most so many.
+pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
+    parts.sort_unstable();
+    parts.retain(|&(from, to)| from < to);
+    let gap = |parts: &[(u64, u64)], i: usize| parts[i + 1].0.saturating_sub(parts[i].1);
+    while let Some(i) = (0..parts.len().saturating_sub(1)).min_by_key(|&i| gap(&parts, i))
+        && (parts.len() > most || gap(&parts, i) < SAME_PART)
+    {
+        let (_, to) = parts.remove(i + 1);
+        parts[i].1 = parts[i].1.max(to);
+    }
+    parts
+}
+
+/// Parts closer than this are one: the linker aligns sections.
+const SAME_PART: u64 = 64;
 
 /// The symbol of each stage's handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +109,16 @@ pub struct Handlers {
     pub name: String,
     /// For header, payload and completion.
     pub stages: [Option<Symbol>; 3],
+}
+
+impl Handlers {
+    /// Code of header, payload and completion handler.
+    pub fn regions(&self) -> [Region; 3] {
+        [0, 1, 2].map(|stage| match &self.stages[stage] {
+            Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
+            None => Region::default(),
+        })
+    }
 }
 
 /// Puts the file's sections into the memories of this NIC.
@@ -115,7 +157,10 @@ pub fn load(elf: &Elf, params: &PspinParams) -> Result<Loaded, ProgramError> {
     if image.program.get(boot..boot + 2).is_none_or(|code| code == [0, 0]) {
         return Err(ProgramError::NoBoot { file: elf.file.clone() });
     }
-    Ok(Loaded { image, in_handler_memory })
+    let is_loop = |symbol: &&Symbol| symbol.is_code && symbol.size > 0 && RUNTIME_LOOPS.contains(&&*symbol.name);
+    image.runtime = elf.symbols.iter().find(is_loop).map(|symbol| Region { addr: symbol.addr, size: symbol.size });
+    let code = Region { addr: map::PROGRAM_BASE, size: image.program.len() as u32 };
+    Ok(Loaded { image, in_handler_memory, code })
 }
 
 fn outside(elf: &Elf, part: &Part, params: &PspinParams) -> ProgramError {

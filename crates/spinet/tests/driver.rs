@@ -177,8 +177,8 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         all there is: error: handler memory: 4194304 bytes are asked for, the largest free part has 4194176
         the rest: memory 3
         one more byte: error: handler memory: 1 bytes are asked for, the largest free part has 0
-        code where code is: error: tenant.elf: section  is at 0x1d001100 to 0x1d00112b, of which 0x1d001100 is taken; link it at 0x1d001240, where 28096 bytes are free
-        code over the runtime: error: tenant.elf: section  is at 0x1d000080 to 0x1d000083, of which 0x1d000080 is taken; link it at 0x1d001240, where 28096 bytes are free
+        code where code is: error: tenant.elf: in program memory it takes 0x1d001100 to 0x1d001303, of which 0x1d001100 is taken; link it at 0x1d001240, where 28096 bytes are free
+        code over the runtime: error: tenant.elf: in program memory it takes 0x1d000000 to 0x1d000203, of which 0x1d000080 is taken; link it at 0x1d001240, where 28096 bytes are free
         no such handler: error: tenant.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
         no such expression: error: match: unknown name `udp.port`
           udp.port == 1
@@ -265,14 +265,20 @@ use Act::{Install, Remove};
 fn a_rule_holds_from_the_cycle_after_it_is_installed_to_the_one_in_which_it_is_removed() {
     // Packets come in cycles 3000 + 50 i, and are matched in the cycle in which they come.
     let all = "udp.dst_port == 7";
-    check(&[(3199, Install(0, all, "each", 0)), (3399, Remove(0, Remaining::End))], expect![[r#"
+    check(
+        &[(3199, Install(0, all, "each", 0)), (3399, Remove(0, Remaining::End))],
+        expect![[r#"
         ....aaaa................................
         4 sent back
-    "#]]);
-    check(&[(3200, Install(0, all, "each", 0)), (3400, Remove(0, Remaining::Kill))], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(3200, Install(0, all, "each", 0)), (3400, Remove(0, Remaining::Kill))],
+        expect![[r#"
         .....aaaa...............................
         4 sent back
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -284,39 +290,51 @@ fn rules_of_others_come_and_go_unnoticed() {
         (4200, Install(1, "udp", "each", 5)),
         (4500, Remove(1, Remaining::Kill)),
     ];
-    check(&acts, expect![[r#"
+    check(
+        &acts,
+        expect![[r#"
         a...a...a..babbbabbba...abbbbbb.a...a...
         22 sent back
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn messages_that_have_begun_end_or_are_killed() {
     let message = "by udp.src_port count 6";
-    check(&[(2500, Install(0, "udp", message, 0)), (3480, Remove(0, Remaining::End))], expect![[r#"
+    check(
+        &[(2500, Install(0, "udp", message, 0)), (3480, Remove(0, Remaining::End))],
+        expect![[r#"
         aaaaaaaaaaaaaaaaaaaaaaaa................
         24 sent back
-    "#]]);
-    check(&[(2500, Install(0, "udp", message, 0)), (3480, Remove(0, Remaining::Kill))], expect![[r#"
+    "#]],
+    );
+    check(
+        &[(2500, Install(0, "udp", message, 0)), (3480, Remove(0, Remaining::Kill))],
+        expect![[r#"
         aaaaaaaaaa..............................
         10 sent back
         a at 3483: MessageKilled { msgid: 0, dropped: 0 }
         a at 3484: MessageKilled { msgid: 1, dropped: 0 }
         a at 3485: MessageKilled { msgid: 2, dropped: 0 }
         a at 3486: MessageKilled { msgid: 3, dropped: 0 }
-    "#]]);
+    "#]],
+    );
     let acts = [
         (2500, Install(0, "udp", message, 0)),
         (3480, Remove(0, Remaining::End)),
         (3481, Install(1, "udp", message, 0)),
         (4480, Remove(1, Remaining::Kill)),
     ];
-    check(&acts, expect![[r#"
+    check(
+        &acts,
+        expect![[r#"
         aaaaaaaaaaaaaaaaaaaaaaaabbbbbb..........
         30 sent back
         b at 4483: MessageKilled { msgid: 4, dropped: 0 }
         b at 4484: MessageKilled { msgid: 5, dropped: 0 }
         b at 4485: MessageKilled { msgid: 6, dropped: 0 }
         b at 4486: MessageKilled { msgid: 7, dropped: 0 }
-    "#]]);
+    "#]],
+    );
 }

@@ -126,7 +126,8 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
         lines.append(f"Latency     {values}")
     hpus = summary["hpus"]
     clusters = " ".join(f"{busy:.0f}" for busy in hpus["per_cluster_percent"])
-    lines.append(f"HPUs        {hpus['busy_percent']:.1f} % of {hpus['count']} busy (by cluster: {clusters})")
+    asleep = "" if hpus["asleep_percent"] is None else f", {hpus['asleep_percent']:.1f} % asleep"
+    lines.append(f"HPUs        {hpus['busy_percent']:.1f} % of {hpus['count']} busy (by cluster: {clusters}){asleep}")
     wait = summary["ingress_wait_ns"]
     if wait is not None and wait["max"]:
         lines.append(f"Ingress     packets waited {duration(wait['mean'])} for room, at most {duration(wait['max'])}")

@@ -1,7 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Csrs, Privilege, Profile};
-use super::program::{Program, SINK};
+use super::program::{Program, SINK, Window};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
@@ -118,6 +118,10 @@ pub struct Core {
     pub(super) events: u64,
     pub(super) log: Option<InstructionLog>,
     pub(super) last_trap: TrapInfo,
+    /// Code that it may run in user mode.
+    pub(super) user_code: [Window; 2],
+    /// The part of the program that it runs now and may run.
+    pub(super) window: Window,
     pub(super) csrs: Csrs,
 }
 
@@ -153,6 +157,8 @@ impl Core {
             events: 0,
             log: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
+            user_code: [Window::ALL; 2],
+            window: Window::default(),
             csrs: Csrs::new(profile, hart_id, boot),
         }
     }
@@ -218,6 +224,12 @@ impl Core {
         }
     }
 
+    /// Lets user mode run code of these windows alone from now on; elsewhere fetch is an exception.
+    pub fn set_user_code(&mut self, windows: [Window; 2]) {
+        self.user_code = windows;
+        self.window = Window::default();
+    }
+
     /// Writes every instruction into `log` from now on.
     pub fn log_instructions(&mut self, log: InstructionLog) {
         self.log = Some(log);
@@ -252,17 +264,30 @@ impl Core {
 
     /// The access was refused in cycle `at`: a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
-        self.time = at;
         let cause = match self.access.kind {
             AccessKind::Load(_) => cause::LOAD_FAULT,
             AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
         };
+        self.refuse(at, cause)
+    }
+
+    /// The access was refused in cycle `at` for this cause: a trap.
+    pub fn refuse(&mut self, at: Cycle, cause: u32) -> Stop {
+        self.time = at;
         self.trap(cause, self.access.addr)
+    }
+
+    /// Something from outside ends what the core does, in cycle `at` at the earliest: a trap at the instruction that is
+    /// next, or that waits.
+    pub fn interrupt(&mut self, at: Cycle, cause: u32) -> Stop {
+        self.time = self.time.max(at);
+        self.trap(cause, 0)
     }
 
     /// Leaves the trap that was just taken and continues at `pc`, as if a trap handler had run in no time.
     pub fn resume(&mut self, pc: u32) {
         self.csrs.leave_trap().expect("a trap was taken to machine mode");
+        self.window = Window::default();
         self.pc = pc;
         self.line = NO_LINE;
     }
@@ -271,6 +296,7 @@ impl Core {
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
+        self.window = Window::default();
         self.line = NO_LINE;
         self.last_rd = SINK;
         self.time += timing::TRAP;

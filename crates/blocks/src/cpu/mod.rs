@@ -10,4 +10,4 @@ mod watch;
 
 pub use self::core::{Access, AccessKind, Core, InstructionLog, Lines, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
-pub use program::{Kind, Pace, Place, Program, SINK, Slot};
+pub use program::{Kind, Pace, Place, Program, SINK, Slot, Window};

@@ -73,6 +73,26 @@ pub enum Place {
     Straddles,
 }
 
+/// A range of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// First byte.
+    pub base: u32,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+impl Window {
+    /// All addresses but the last.
+    pub const ALL: Window = Window { base: 0, bytes: u32::MAX };
+
+    /// Whether an address is within.
+    #[inline]
+    pub fn holds(self, addr: u32) -> bool {
+        addr.wrapping_sub(self.base) < self.bytes
+    }
+}
+
 /// A range of memory as instructions, one slot for each half word.
 #[derive(Clone)]
 pub struct Program {
@@ -95,22 +115,26 @@ impl Program {
         self.slots.get(self.position(pc))
     }
 
-    /// All slots, one for each half word from the base on.
+    /// The slots of a window, one for each half word from its base on; those that are within the program.
     #[inline]
-    pub fn slots(&self) -> &[Slot] {
-        &self.slots
+    pub fn slots(&self, window: Window) -> &[Slot] {
+        let first = self.position(window.base).min(self.slots.len());
+        let n = (window.bytes / 2) as usize;
+        &self.slots[first..first + n.min(self.slots.len() - first)]
+    }
+
+    /// The part of a window that is within the program; its base is even.
+    pub fn within(&self, window: Window) -> Window {
+        let (start, end) = (u64::from(self.base), u64::from(self.base) + self.bytes.len() as u64);
+        let from = u64::from(window.base).clamp(start, end);
+        let to = (u64::from(window.base) + u64::from(window.bytes)).clamp(from, end);
+        Window { base: from as u32 & !1, bytes: (to - from) as u32 }
     }
 
     /// Position among the slots of the one at `pc`.
     #[inline]
     pub fn position(&self, pc: u32) -> usize {
         (pc.wrapping_sub(self.base) >> 1) as usize
-    }
-
-    /// Address of the slot at a position.
-    #[inline]
-    pub fn address(&self, position: usize) -> u32 {
-        self.base.wrapping_add(position as u32 * 2)
     }
 
     /// Whether an instruction of the program stands at `addr`.

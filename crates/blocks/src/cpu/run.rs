@@ -1,7 +1,8 @@
 //! The loop that runs instructions.
 
 use super::core::{Core, Lines, NO_LINE, Pending, Stop};
-use super::program::{Kind, Pace, Place, Program, SINK, Slot};
+use super::csr::Privilege;
+use super::program::{Kind, Pace, Place, Program, SINK, Slot, Window};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use isa::riscv::{Op, cause, execute};
@@ -17,6 +18,9 @@ impl Core {
     ) -> Stop {
         while self.time < horizon {
             let pc = self.pc;
+            if !self.window.holds(pc) && !self.enter_window(program) {
+                return self.trap(cause::INSTRUCTION_FAULT, pc);
+            }
             if pc >> 4 != self.line {
                 if !lines.present(pc & !15) {
                     return Stop::Fetch(pc & !15);
@@ -112,18 +116,34 @@ impl Core {
         Stop::Yield
     }
 
+    /// Looks for the code that the core may run at its program counter; false if it may run none there.
+    #[cold]
+    fn enter_window(&mut self, program: &Program) -> bool {
+        let allowed = match self.csrs.privilege {
+            Privilege::Machine => [Window::ALL; 2],
+            Privilege::User => self.user_code,
+        };
+        let window = allowed.into_iter().find(|window| window.holds(self.pc));
+        self.window = program.within(window.unwrap_or_default());
+        // Where no program is, that is said when the line is there.
+        window.is_some() || program.slot(self.pc).is_none()
+    }
+
     /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
     /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
     #[inline(always)]
     pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
         let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
-        let (slots, mut at) = (program.slots(), program.position(self.pc));
+        let Window { base, .. } = self.window;
+        let slots = program.slots(self.window);
+        let mut at = (self.pc.wrapping_sub(base) >> 1) as usize;
+        let address = |at: usize| base.wrapping_add(2 * at as u32);
         let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
         let mut stop = None;
         while n < left {
             let Some(slot) = slots.get(at) else { break };
-            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+            if slot.pace > Pace::Memory && !self.may_run(slot, address(at), lines) {
                 break;
             }
             execute(self, &slot.inst);
@@ -133,13 +153,13 @@ impl Core {
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = program.address(at + usize::from(slot.halves));
+                    self.next = address(at + usize::from(slot.halves));
                     stop = Some(Stop::Access);
                     break;
                 }
                 Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
-                    (at, last_rd) = (program.position(self.next), SINK);
+                    (at, last_rd) = ((self.next.wrapping_sub(base) >> 1) as usize, SINK);
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                     beyond += taken - timing::PLAIN;
                     left = left.saturating_sub(taken - timing::PLAIN);
@@ -148,7 +168,7 @@ impl Core {
             }
             n += 1;
         }
-        self.pc = program.address(at);
+        self.pc = address(at);
         self.line = self.pc >> 4;
         self.last_rd = last_rd;
         self.time += n * timing::PLAIN + beyond;

@@ -1,14 +1,15 @@
 //! What cores ask that is not their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
 
 use super::Cluster;
-use super::cores::Wait;
+use super::cores::{HpuCore, Wait};
 use super::dma::Owner;
 use super::events::Reply;
-use super::hpu::Answer;
+use super::hpu::{Answer, ERROR, ISSUE, Trapped};
 use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
+use crate::protocol::CommandTarget;
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
@@ -99,13 +100,13 @@ impl Cluster {
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
-        if window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 {
+        let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
+        if !self.is_permitted(i, addr, is_beside) {
+            self.refuse(i, now);
+        } else if self.misaligned_amo_traps && self.cores[i].is_misaligned_amo() {
+            self.refuse_misaligned(i, now);
+        } else if is_beside {
             if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
-        } else if !self.is_permitted(i, addr) {
-            self.cores[i].core.fault(now);
-            self.cores[i].first_part = None;
-            self.tell_trap(i, now);
-            self.advance(i, now);
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);
             self.word_done(i, now, now + SLOW_PERIPHERAL, 0);
@@ -117,25 +118,29 @@ impl Cluster {
         }
     }
 
-    /// Physical memory protection, as the driver sets it for the task that runs; machine mode may do all.
-    ///
-    /// Source: PsPIN RTL a49fec8, `hpu_driver.sv`: L1 and peripherals of all clusters, the task's pages in L2, the first
-    /// 64 KiB of L2 handler memory; the console for stores alone.
-    fn is_permitted(&self, i: usize, addr: u32) -> bool {
-        if self.cores[i].core.privilege() == Privilege::Machine {
-            return true;
-        }
-        let stores = !matches!(self.cores[i].core.access().kind, AccessKind::Load(_));
-        let within = |base: u32, size: u32| addr.wrapping_sub(base) < size;
-        let common = within(map::L1_BASE, 0x100_0000)
-            || within(map::ALIAS_BASE, 0x100_0000)
-            || within(map::L2_HANDLER_BASE, 0x1_0000)
-            || stores && within(map::SOC_PERIPHERALS, 0x1_0000);
-        common
-            || self.cores[i].hpu.task().is_some_and(|held| {
-                within(held.task.pkt_addr & !0xfff, 0x1000)
-                    || within(held.task.context.handler_mem.addr & !0xf_ffff, 0x10_0000)
-            })
+    /// Physical memory protection outside the own L1; machine mode may do all.
+    fn is_permitted(&self, i: usize, addr: u32, is_beside: bool) -> bool {
+        let HpuCore { core, guard, first_part, .. } = &self.cores[i];
+        let access = core.access();
+        core.privilege() == Privilege::Machine
+            // What the first part was granted, the second is too.
+            || first_part.is_some()
+            || match (is_beside, addr & 0x4000 != 0) {
+                (true, true) => guard.allows_link(addr),
+                (true, false) => guard.allows_peripherals(),
+                (false, _) => {
+                    guard.allows(addr, access.kind.bytes(), !matches!(access.kind, AccessKind::Load(_)))
+                }
+            }
+    }
+
+    /// The access of core `i` is refused: an exception.
+    #[cold]
+    pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
+        self.cores[i].core.fault(now);
+        self.cores[i].first_part = None;
+        self.tell_trap(i, now);
+        self.advance(i, now);
     }
 
     /// An access over core `i`'s own link: event unit, DMA, inter-core FIFOs, driver. Granted at once or not yet.
@@ -178,20 +183,36 @@ impl Cluster {
             self.cores[i].hpu.first_request(now);
             self.watch_driver(i);
         }
-        let hpu = &mut self.cores[i].hpu;
+        if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
+            return self.refuse(i, now);
+        }
+        let HpuCore { core, hpu, .. } = &mut self.cores[i];
         let before = hpu.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
+        let was_running = hpu.running().is_some();
         let mut issued = None;
-        let Answer::Granted(granted, word) = hpu.access(now, offset, write, &mut issued) else {
+        let answer = match (offset, write) {
+            (ERROR, Some(cause)) => {
+                let trap = core.last_trap();
+                let is_handlers = core.privilege() == Privilege::User;
+                let trapped = if is_handlers { Trapped::default() } else { Trapped { value: trap.value, pc: trap.pc } };
+                hpu.report(now, cause, trapped, &mut issued)
+            }
+            _ => hpu.access(now, offset, write, &mut issued),
+        };
+        let Answer::Granted(granted, word) = answer else {
             self.cores[i].wait = Wait::Driver;
             return;
         };
-        if let Some((packet, stage, handler)) = before {
-            if offset == 0 && write.is_none() {
+        let is_running = hpu.running().is_some();
+        self.watch_driver(i);
+        if let Some((packet, stage, handler)) = before
+            && was_running != is_running
+        {
+            self.guard_changes(i, granted);
+            if is_running {
                 self.cores[i].started = instructions;
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
-            }
-            if self.cores[i].hpu.task().is_none() {
-                self.watch_driver(i);
+            } else {
                 let n = instructions - self.cores[i].started;
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
             }
@@ -205,14 +226,52 @@ impl Cluster {
         self.word_done(i, now, granted, word);
     }
 
+    /// Whether the command that core `i` has prepared moves only what its handler may touch.
+    fn may_issue(&self, i: usize) -> bool {
+        let HpuCore { core, hpu, guard, .. } = &self.cores[i];
+        if core.privilege() == Privilege::Machine {
+            return true;
+        }
+        let Some(held) = hpu.running() else { return false };
+        let command = hpu.prepared();
+        let [low, high, addr, size, word, ..] = command.words;
+        let host = u64::from(high) << 32 | u64::from(low);
+        match command.target {
+            CommandTarget::NicSend => guard.allows_transfer(addr, word),
+            CommandTarget::HostDma => guard.allows_transfer(addr, size) && guard.allows_host(&held.task, host, size),
+            CommandTarget::HostDirect => guard.allows_host(&held.task, host, addr >> 1 & 0x1ff),
+        }
+    }
+
+    /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
+    fn guard_changes(&mut self, i: usize, at: Cycle) {
+        let HpuCore { core, hpu, guard, deadline, .. } = &mut self.cores[i];
+        let running = hpu.running();
+        guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
+        core.set_user_code(guard.code());
+        let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
+        let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
+        self.alarm = self.alarm.min(self.cores[i].deadline);
+        if before == self.alarm {
+            self.set_alarm();
+        }
+    }
+
     /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let mut registers = self.cores[i].dma;
+        let HpuCore { core, dma, guard, .. } = &self.cores[i];
+        let mut registers = *dma;
+        let launches = offset == 0x18 && write.is_none() && registers.bytes > 0;
+        let DmaRegisters { src, dst, bytes, .. } = registers;
+        let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
+        if launches && core.privilege() == Privilege::User && !is_allowed {
+            return self.refuse(i, now);
+        }
         let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
         self.cores[i].dma = registers;
         match answer {
             Some(word) => {
-                if offset == 0x18 && write.is_none() && registers.bytes > 0 {
+                if launches {
                     self.cores[i].hpu.transfers += 1;
                 }
                 self.word_done(i, now, now, word);

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use super::access::DmaRegisters;
+use super::guard::Guard;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
 use crate::events::HANDLER_TRAP;
@@ -9,7 +10,9 @@ use crate::host_events::{HandlerError, HostEvent, Notice};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
+use crate::protocol::WATCHDOG_CAUSE;
 use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Stop};
+use isa::riscv::cause;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -42,6 +45,8 @@ pub(super) enum Wait {
     Fifo,
     /// Never goes on: nothing grants its access, or it waits for an interrupt.
     Forever,
+    /// Its watchdog has run out.
+    Killed,
 }
 
 impl Wait {
@@ -56,6 +61,7 @@ impl Wait {
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",
             Wait::Forever => "waits for ever: asleep, or nothing answers its access",
+            Wait::Killed => "is stopped by its watchdog",
         }
     }
 }
@@ -64,6 +70,9 @@ impl Wait {
 pub(super) struct HpuCore {
     pub core: Core,
     pub hpu: Hpu,
+    pub guard: Guard,
+    /// Cycle in which its handler has run too long.
+    pub deadline: Cycle,
     pub wait: Wait,
     /// The first part of a misaligned access that is half done.
     pub first_part: Option<u32>,
@@ -85,6 +94,8 @@ impl HpuCore {
         HpuCore {
             core: Core::new(Profile::Ri5cy, hart_id, map::BOOT_ADDR),
             hpu: Hpu::new(cluster, core, params),
+            guard: Guard::new(cluster, core, params),
+            deadline: Cycle::MAX,
             wait: Wait::Run,
             first_part: None,
             pe_request: None,
@@ -93,6 +104,21 @@ impl HpuCore {
             text: Vec::new(),
             started: 0,
         }
+    }
+}
+
+impl HpuCore {
+    /// Whether the access to the own L1 that the core waits for, or its second part, is permitted.
+    #[inline(always)]
+    fn may_touch_l1(&self) -> bool {
+        let access = self.core.access();
+        self.guard.allows_l1(access.addr, access.kind.bytes()) || self.core.privilege() == Privilege::Machine
+    }
+
+    /// Whether it waits for an AMO whose address is no multiple of 4.
+    pub fn is_misaligned_amo(&self) -> bool {
+        let access = self.core.access();
+        !access.addr.is_multiple_of(4) && matches!(access.kind, AccessKind::Amo(_))
     }
 }
 
@@ -157,6 +183,10 @@ impl Cluster {
                 Wait::Access => {
                     let addr = self.next_address(i);
                     if self.is_own_l1(addr) {
+                        if !self.cores[i].may_touch_l1() {
+                            self.refuse(i, now);
+                            continue;
+                        }
                         let bank = self.l1.bank(addr);
                         banks[i] = bank as u8;
                         contested |= seen & 1 << bank;
@@ -171,6 +201,7 @@ impl Cluster {
                     self.ask_for_line(addr, PREFETCH);
                     self.advance(i, now);
                 }
+                Wait::Killed => self.kill(i, now),
                 _ => self.advance(i, now),
             }
         }
@@ -229,7 +260,7 @@ impl Cluster {
             return self.grant_remote(now);
         }
         let i = port as usize;
-        let HpuCore { core, first_part, wait, .. } = &mut self.cores[i];
+        let HpuCore { core, first_part, wait, deadline, .. } = &mut self.cores[i];
         let &Access { addr, value, kind, .. } = core.access();
         let (shift, bytes) = (addr % 4 * 8, kind.bytes());
         // Almost every access is within a word, and almost every core runs on to its next access.
@@ -239,12 +270,13 @@ impl Cluster {
                 self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
                 0
             }
+            AccessKind::Amo(_) if addr & 3 != 0 && self.misaligned_amo_traps => return self.refuse_misaligned(i, now),
             AccessKind::Amo(amo) => self.l1.amo(now, addr & !3, amo, value),
             _ => return self.grant_part(i, now),
         };
         debug_assert!(first_part.is_none(), "an access within a word has one part");
         core.complete(&self.program, now, raw);
-        match core.run(&self.program, &self.icache, now + self.run_ahead) {
+        match core.run(&self.program, &self.icache, (now + self.run_ahead).min(*deadline)) {
             Stop::Access => {
                 *wait = Wait::Access;
                 self.ready.add(i, now, core.time() + 1);
@@ -275,7 +307,8 @@ impl Cluster {
     }
 
     fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
-        self.cores[i].core.run(&self.program, &self.icache, now + self.run_ahead)
+        let HpuCore { core, deadline, .. } = &mut self.cores[i];
+        core.run(&self.program, &self.icache, (now + self.run_ahead).min(*deadline))
     }
 
     /// Core `i` came back from running: what it waits for, and when it is looked at again.
@@ -285,6 +318,7 @@ impl Cluster {
             let time = hpu_core.core.time();
             let (wait, at) = match stop {
                 Stop::Access => (Wait::Access, time + 1),
+                Stop::Yield if time >= hpu_core.deadline => (Wait::Killed, time),
                 Stop::Yield | Stop::FenceI => (Wait::Run, time),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
@@ -314,12 +348,53 @@ impl Cluster {
         }
     }
 
+    /// An AMO to an address that is no multiple of 4.
+    #[cold]
+    pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
+        self.cores[i].core.refuse(now, cause::STORE_MISALIGNED);
+        self.tell_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// Watchdogs run out: who waits for what may never come is ended now, the others when they have what they wait for.
+    #[cold]
+    pub(super) fn watch_deadlines(&mut self, now: Cycle) {
+        for i in 0..self.cores.len() {
+            let may_never_come = matches!(self.cores[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
+            if self.cores[i].deadline <= now && may_never_come {
+                self.cores[i].wait = Wait::Killed;
+                self.ready.add(i, now, now + 1);
+            }
+        }
+    }
+
+    /// Finds the first cycle in which a watchdog runs out, or has run out.
+    pub(super) fn set_alarm(&mut self) {
+        self.alarm = self.cores.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
+    }
+
+    /// Ends the handler of core `i`, which has run too long, by an exception.
+    #[cold]
+    fn kill(&mut self, i: usize, now: Cycle) {
+        let hpu_core = &mut self.cores[i];
+        hpu_core.first_part = None;
+        hpu_core.core.interrupt(now, WATCHDOG_CAUSE);
+        self.tell_trap(i, now);
+        self.advance(i, now);
+    }
+
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
         self.totals.traps.add(1);
         let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
+        if trap.from == Privilege::User {
+            self.cores[i].deadline = Cycle::MAX;
+            self.set_alarm();
+            self.cores[i].hpu.trapped();
+            self.watch_driver(i);
+        }
         if trap.from == Privilege::User
-            && let Some(held) = self.cores[i].hpu.task()
+            && let Some(held) = self.cores[i].hpu.running()
         {
             let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
             let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];

@@ -8,6 +8,7 @@ mod code;
 mod cores;
 mod dma;
 mod events;
+mod guard;
 mod hpu;
 mod icache;
 mod l1;
@@ -20,7 +21,9 @@ use crate::map;
 use crate::memories::BurstPort;
 use crate::params::PspinParams;
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Stage, Task};
+use crate::protocol::{
+    Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
+};
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
@@ -141,6 +144,9 @@ pub struct Cluster {
     public_dma: access::DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
+    misaligned_amo_traps: bool,
+    /// The next cycle in which a watchdog may run out.
+    alarm: Cycle,
     totals: Totals,
     trace: Tracer,
 }
@@ -191,6 +197,8 @@ impl Cluster {
             public_dma: access::DmaRegisters::default(),
             console,
             is_active: false,
+            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,
         }
@@ -199,6 +207,11 @@ impl Cluster {
     /// Puts bytes into L1 before the first cycle.
     pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
         self.l1.write(offset, bytes);
+    }
+
+    /// Names the code that every core may run in user mode, with a task or without.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
     }
 
     /// Writes every instruction of a core into `log` from now on.
@@ -216,6 +229,11 @@ impl Cluster {
             task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
         };
         self.cores.iter().enumerate().map(state).collect()
+    }
+
+    /// Cycles up to `now` in which cores waited for tasks, all together.
+    pub fn asleep_cycles(&self, now: Cycle) -> u64 {
+        self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
     /// Ends of commands reach the drivers, and with them the cores that wait.
@@ -345,6 +363,9 @@ impl Cluster {
         if let Some(&(at, ..)) = self.copies.front() {
             next = next.min(at.max(now + 1));
         }
+        if self.alarm != Cycle::MAX {
+            next = next.min(self.alarm.max(now + 1));
+        }
         if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
     }
 }
@@ -359,6 +380,9 @@ impl Component for Cluster {
         self.assign_task(now);
         self.run_dma(now);
         self.accept_task(now);
+        if self.alarm <= now {
+            self.watch_deadlines(now);
+        }
         self.run_cores(now);
         self.send_pe_request(now);
         self.send_command();

@@ -164,7 +164,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         payload,
         completion,
         scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
-        delivery: pspin::delivery::Delivery::default(),
+        ..Context::default()
     });
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {

@@ -5,7 +5,9 @@ use super::heap::{Heap, Refused};
 use super::memory::{Kind, Part};
 use super::{Driver, DriverError, OPERATOR, ProgramId, TenantId};
 use crate::elf::{Elf, ElfError};
+use crate::program::join;
 use pspin::map;
+use pspin::protocol::{DATA_REGIONS, Region};
 use std::rc::Rc;
 
 /// A program that is in the card.
@@ -24,8 +26,21 @@ pub struct Room {
     pub size: u32,
 }
 
-/// Bytes of a program between which a gap may be: they are one part.
-const GAP: u64 = super::ALIGN;
+impl Program {
+    /// All its code, as one region.
+    pub fn code(&self) -> Region {
+        let code = self.parts.iter().filter(|part| part.kind == Kind::Program);
+        let first = code.clone().map(|part| part.addr).min().unwrap_or(map::PROGRAM_BASE);
+        let end = code.map(|part| part.addr + part.size).max().unwrap_or(map::PROGRAM_BASE);
+        Region { addr: first, size: end - first }
+    }
+
+    /// Its static data.
+    pub fn data(&self) -> Vec<Region> {
+        let data = self.parts.iter().filter(|part| part.kind == Kind::Handler);
+        data.map(|part| Region { addr: part.addr, size: part.size }).collect()
+    }
+}
 
 impl Driver {
     /// The largest part of a memory that nobody has.
@@ -49,17 +64,16 @@ impl Driver {
     /// Books the memory of a program that is in the card before the first cycle.
     pub(crate) fn adopt(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
         let mut parts: Vec<Part> = Vec::new();
-        for wanted in wanted(&elf, &self.program_memory, &self.handler_memory)? {
-            let (place, Part { kind, addr, size }) = &wanted;
-            if let Err(refused) = self.heap(*kind).claim((*addr).into(), (*size).into()) {
+        for part @ Part { kind, addr, size } in wanted(&elf, &self.program_memory, &self.handler_memory)? {
+            if let Err(refused) = self.heap(kind).claim(addr.into(), size.into()) {
                 parts.iter().for_each(|part| self.heap(part.kind).give_back(part.addr.into()));
-                let (first, last) = (u64::from(*addr), u64::from(*addr) + u64::from(*size) - 1);
+                let (first, last) = (u64::from(addr), u64::from(addr) + u64::from(size) - 1);
                 let at = if let Refused::Taken(at) = refused { at } else { first };
-                let (room, largest) = self.heap(*kind).largest();
-                let (file, place) = (elf.file.clone(), place.clone());
-                return Err(DriverError::Taken { file, place, first, last, at, room, largest });
+                let (room, largest) = self.heap(kind).largest();
+                let (file, memory) = (elf.file.clone(), kind.name());
+                return Err(DriverError::Taken { file, memory, first, last, at, room, largest });
             }
-            parts.push(wanted.1);
+            parts.push(part);
         }
         Ok(self.programs.add(tenant, Program { elf, parts }))
     }
@@ -76,17 +90,17 @@ impl Driver {
     }
 }
 
-/// What a program takes, in order of address, and what is there in the file: its sections, and what is not in the file but
-/// takes room all the same. Parts that share a beat are one.
-fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<(String, Part)>, DriverError> {
-    let mut ranges: Vec<(u64, u64, Kind, &str)> = Vec::new();
+/// What a program takes of each memory, in order of address: its sections, and what is not in the file but takes room all the
+/// same. Code is one part, so that what lies within is nobody else's; static data is in as many as a context may name.
+fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, DriverError> {
+    let (mut code, mut data) = (Vec::new(), Vec::new());
     for part in elf.sections.iter().chain(&elf.segments).filter(|part| part.size > 0) {
         let (first, end) = (u64::from(part.addr), part.end());
-        let kind = match () {
-            _ if program.spans(first, end) => Kind::Program,
-            _ if handler.spans(first, end) => Kind::Handler,
-            // Its bytes are there before the first cycle; only the program that boots the card has such.
-            _ if first < u64::from(map::L2_HANDLER_BASE) => continue,
+        match () {
+            _ if program.spans(first, end) => code.push((first, end)),
+            _ if handler.spans(first, end) => data.push((first, end)),
+            // L1: its bytes are there before the first cycle; only the program that boots the card has such.
+            _ if first < u64::from(map::L2_HANDLER_BASE) => {}
             _ => {
                 let range =
                     |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
@@ -94,21 +108,10 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<(String, Part
                 let (file, place) = (elf.file.clone(), part.place.clone());
                 return Err(ElfError::Outside { file, place, first: part.addr, last: end - 1, allowed }.into());
             }
-        };
-        ranges.push((first, end, kind, &part.place));
-    }
-    ranges.sort_by_key(|&(first, ..)| first);
-    let mut merged: Vec<(u64, u64, Kind, &str)> = Vec::new();
-    for (first, end, kind, place) in ranges {
-        match merged.last_mut() {
-            Some((_, last, other, _)) if *other == kind && first <= last.next_multiple_of(GAP) => {
-                *last = end.max(*last)
-            }
-            _ => merged.push((first, end, kind, place)),
         }
     }
-    let part = |(first, end, kind, place): (u64, u64, Kind, &str)| {
-        (place.to_owned(), Part { kind, addr: first as u32, size: (end - first) as u32 })
-    };
-    Ok(merged.into_iter().map(part).collect())
+    let part = |kind, (first, end): (u64, u64)| Part { kind, addr: first as u32, size: (end - first) as u32 };
+    let code = join(code, 1).into_iter().map(|range| part(Kind::Program, range));
+    let data = join(data, DATA_REGIONS).into_iter().map(|range| part(Kind::Handler, range));
+    Ok(code.chain(data).collect())
 }

@@ -3,9 +3,10 @@
 use super::handles::Handle;
 use super::memory::Kind;
 use super::{ContextId, Driver, DriverError, HostId, MemoryId, OPERATOR, ProgramId, TenantId};
-use crate::program::{self, HANDLER_BYTES, Handlers};
+use crate::experiment::DESCRIPTOR_BYTES;
+use crate::program;
 use pspin::delivery::Delivery;
-use pspin::protocol::{Context, Region};
+use pspin::protocol::{Context, ErrorRecord, Protection, Region};
 use std::rc::Rc;
 
 /// An execution context, as a tenant asks for it.
@@ -27,14 +28,26 @@ pub struct ContextSpec {
     pub copy_bytes: Option<u32>,
     /// What becomes of packets when something is in their way.
     pub delivery: Delivery,
+    /// Cycles that a handler may run, 0 for ever; what the card's parameters say if not given.
+    pub watchdog_cycles: Option<u32>,
 }
 
 impl ContextSpec {
     /// The handlers of a program, without any memory.
     pub fn new(program: ProgramId) -> Self {
         let (handler, symbols, copy_bytes, delivery) = Default::default();
-        let (handler_memory, scratchpad, host) = Default::default();
-        ContextSpec { program, handler, symbols, handler_memory, scratchpad, host, copy_bytes, delivery }
+        let (handler_memory, scratchpad, host, watchdog_cycles) = Default::default();
+        ContextSpec {
+            program,
+            handler,
+            symbols,
+            handler_memory,
+            scratchpad,
+            host,
+            copy_bytes,
+            delivery,
+            watchdog_cycles,
+        }
     }
 }
 
@@ -47,6 +60,8 @@ pub(super) struct Built {
     pub copy_bytes: Option<u32>,
     /// Position in reports.
     pub idx: usize,
+    /// Its descriptor in host memory, where the driver chose it.
+    pub descriptor: Option<u64>,
 }
 
 impl Built {
@@ -59,13 +74,29 @@ impl Driver {
     /// Builds a context. It gets packets when a rule is installed for it.
     pub fn build(&mut self, tenant: TenantId, spec: &ContextSpec) -> Result<ContextId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
-        let elf = &self.programs.get(tenant, spec.program)?.elf;
+        let program = self.programs.get(tenant, spec.program)?;
+        let (elf, code, data) = (&program.elf, program.code(), program.data());
         let symbols = [0, 1, 2].map(|stage| spec.symbols[stage].as_deref());
         let handlers = program::find_handlers(elf, &self.params, spec.handler.as_deref(), symbols)?;
         let handler_mem = self.region_of(tenant, spec.handler_memory, Kind::Handler)?;
         let scratchpad = self.region_of(tenant, spec.scratchpad, Kind::Scratchpad)?;
         let host = spec.host.map(|host| self.hosts.get(tenant, host).copied()).transpose()?;
-        let [header, payload, completion] = regions(&handlers);
+        let Some(descriptor) = self.descriptors.take(DESCRIPTOR_BYTES) else {
+            return Err(DriverError::Exhausted {
+                memory: "descriptors of contexts",
+                asked: DESCRIPTOR_BYTES,
+                largest: 0,
+            });
+        };
+        let protection = Protection {
+            code,
+            data,
+            watchdog_cycles: spec.watchdog_cycles.unwrap_or(self.params.isolation.watchdog_cycles),
+            error_addr: Some(descriptor),
+        };
+        // Of the context that had it before there may be something in it.
+        self.record.borrow_mut().host.write(descriptor, &[0; DESCRIPTOR_BYTES as usize]);
+        let [header, payload, completion] = handlers.regions();
         let context = Context {
             id: 0,
             handler_mem,
@@ -76,8 +107,11 @@ impl Driver {
             completion,
             scratchpads: vec![scratchpad; self.params.n_clusters as usize],
             delivery: spec.delivery,
+            protection,
         };
-        Ok(self.keep(tenant, spec, context))
+        let id = self.keep(tenant, spec, context);
+        self.contexts.get_mut(tenant, id)?.descriptor = Some(descriptor);
+        Ok(id)
     }
 
     /// Writes a context down.
@@ -93,6 +127,7 @@ impl Driver {
             context: Rc::new(context),
             copy_bytes: spec.copy_bytes,
             idx,
+            descriptor: None,
         };
         self.contexts.add(tenant, built)
     }
@@ -111,7 +146,22 @@ impl Driver {
             return Err(DriverError::InUse { what, number, user: rule.to_string(), end: "be removed" });
         }
         self.check_idle(tenant, context)?;
-        self.contexts.remove(tenant, context).map(drop)
+        let built = self.contexts.remove(tenant, context)?;
+        if let Some(descriptor) = built.descriptor {
+            self.descriptors.give_back(descriptor);
+        }
+        Ok(())
+    }
+
+    /// The error of a handler that the card wrote last into the context's descriptor in host memory, if there was one.
+    pub fn error_record(&self, tenant: TenantId, context: ContextId) -> Result<Option<ErrorRecord>, DriverError> {
+        let built = self.contexts.get(tenant, context)?;
+        let Some(addr) = built.context.protection.error_addr else { return Ok(None) };
+        let mut bytes = [0; 32];
+        self.record.borrow().host.read(addr, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[4 * at + i]));
+        let record = ErrorRecord::from_words([0, 1, 2, 3, 4, 5, 6, 7].map(word));
+        Ok((record.count > 0).then_some(record))
     }
 
     /// No packet of the context is in the card, and no message of it is still to end.
@@ -138,12 +188,4 @@ impl Driver {
         }
         Ok(Region { addr: part.addr, size: part.size })
     }
-}
-
-/// Code of header, payload and completion handler.
-pub(crate) fn regions(handlers: &Handlers) -> [Region; 3] {
-    [0, 1, 2].map(|stage| match &handlers.stages[stage] {
-        Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
-        None => Region::default(),
-    })
 }

@@ -26,9 +26,9 @@ pub enum DriverError {
     #[error("{what} {number} has {size} bytes, {asked} at {offset} reach beyond it")]
     Beyond { what: &'static str, number: u64, size: u64, offset: u64, asked: u64 },
     #[error(
-        "{file}: {place} is at {first:#010x} to {last:#010x}, of which {at:#010x} is taken; link it at {room:#010x}, where {largest} bytes are free"
+        "{file}: in {memory} it takes {first:#010x} to {last:#010x}, of which {at:#010x} is taken; link it at {room:#010x}, where {largest} bytes are free"
     )]
-    Taken { file: String, place: String, first: u64, last: u64, at: u64, room: u64, largest: u64 },
+    Taken { file: String, memory: &'static str, first: u64, last: u64, at: u64, room: u64, largest: u64 },
     #[error(transparent)]
     Elf(#[from] ElfError),
     #[error(transparent)]

@@ -25,6 +25,7 @@ pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
 
 use crate::elf::Elf;
+use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
 use crate::feed::{Feed, SharedFeed};
 use crate::packets::Row;
 use crate::program;
@@ -108,6 +109,8 @@ pub struct Driver {
     program_memory: Heap,
     handler_memory: Heap,
     scratchpad_memory: Heap,
+    /// Where in host memory descriptors of contexts lie, into which the card writes errors.
+    descriptors: Heap,
     /// First byte of host memory that nobody had.
     next_host: u64,
     tenants: Table<TenantId, Tenant>,
@@ -154,7 +157,8 @@ impl Driver {
             program_memory: Heap::new(map::PROGRAM_BASE.into(), params.l2.program_bytes.into(), ALIGN),
             handler_memory: Heap::new(map::L2_HANDLER_BASE.into(), params.l2.handler_bytes.into(), ALIGN),
             scratchpad_memory: Heap::new(0, scratchpad_bytes.into(), ALIGN),
-            next_host: crate::experiment::HOST_BASE,
+            descriptors: Heap::new(DESCRIPTORS, HOST_BASE - DESCRIPTORS, DESCRIPTOR_BYTES),
+            next_host: HOST_BASE,
             tenants: Table::default(),
             memories: Table::default(),
             programs: Table::default(),

@@ -2,13 +2,14 @@
 //!
 //! What an experiment does not say is chosen so: handler memory is the last quarter of L2 handler memory without what
 //! the program puts there, in equal parts; scratchpads are equal parts of what the given ones leave; host memory is
-//! 1 GiB for each context, from 0x1000_0000_0000_0000 on.
+//! 1 GiB for each context, from 0x1000_0000_0000_0000 on. Below lie the contexts' descriptors, 64 bytes each from
+//! 0x0fff_ffff_ffff_0000 on, which errors of handlers are written to.
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
-use crate::program::{self, HANDLER_BYTES, Handlers, Loaded, ProgramError};
+use crate::program::{self, Handlers, Loaded, ProgramError};
 use pspin::map;
-use pspin::protocol::{Context, Region};
+use pspin::protocol::{Context, Protection, Region};
 use std::io;
 use std::rc::Rc;
 
@@ -16,6 +17,12 @@ use std::rc::Rc;
 pub const HOST_BASE: u64 = 0x1000_0000_0000_0000;
 /// Host memory of a context, in bytes.
 const HOST_BYTES: u32 = 1 << 30;
+/// Where the host keeps the descriptors of execution contexts, into which the NIC writes errors of their handlers.
+///
+/// assumed: the page below host memory; the paper says that there are such descriptors, not where.
+pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
+/// From one descriptor to the next.
+pub const DESCRIPTOR_BYTES: u64 = 64;
 /// What chosen places are a multiple of: a beat of the wide interconnects.
 const ALIGN: u32 = 64;
 
@@ -61,15 +68,18 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
             .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
-        let [header, payload, completion] = [0, 1, 2].map(|stage| match &handlers.stages[stage] {
-            Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
-            None => Region::default(),
-        });
+        let [header, payload, completion] = handlers.regions();
         let (memory, host) = (handler_memory[index], host_memory[index]);
         if let Some(data) = data(context, "handler memory", &spec.handler_memory.data, u64::from(memory.size))? {
             loaded.image.handler_memory.push((memory.addr, data));
         }
         let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
+        let protection = Protection {
+            code: loaded.code,
+            data: loaded.static_data(),
+            watchdog_cycles: spec.watchdog_cycles.unwrap_or(checked.nic.isolation.watchdog_cycles),
+            error_addr: Some(DESCRIPTORS + index as u64 * DESCRIPTOR_BYTES),
+        };
         let nic_context = Context {
             id: index as u32,
             handler_mem: memory,
@@ -79,6 +89,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
             payload,
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
+            protection,
             delivery: pspin::delivery::Delivery::default(),
         };
         // Reports call it as its user does, or by its handlers where that is clear, or by number.

@@ -7,7 +7,7 @@ mod layout;
 mod text;
 
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
-pub use layout::{HOST_BASE, LayoutError, PlacedContext, place};
+pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedContext, place};
 pub use text::{Settings, Span};
 
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,9 @@ pub struct ContextSpec {
     /// Copies at most so many bytes of each packet to L1; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes: Option<u32>,
+    /// Cycles that one of its handlers may run; 0 for ever; the NIC's `isolation.watchdog_cycles` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog_cycles: Option<u32>,
 }
 
 /// A memory of a context; what is not given is chosen.

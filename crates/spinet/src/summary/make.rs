@@ -11,6 +11,7 @@ use crate::stats::{ContextStats, Flow, Range, TrapPlace, TrapStats};
 use isa::riscv::cause;
 use kernel::Clock;
 use pspin::delivery::DropReason;
+use pspin::protocol::WATCHDOG_CAUSE;
 
 /// Cycles as nanoseconds.
 fn ns(clock: Clock, cycles: f64) -> f64 {
@@ -50,6 +51,7 @@ pub fn cause_name(cause: u32) -> String {
         cause::STORE_MISALIGNED => "store address misaligned",
         cause::STORE_FAULT => "store access fault",
         cause::ECALL_USER | cause::ECALL_MACHINE => "environment call",
+        WATCHDOG_CAUSE => "ran longer than its watchdog allows",
         _ => return format!("cause {cause}"),
     };
     name.into()
@@ -161,6 +163,11 @@ impl Run {
             count: n_cores * u64::from(self.checked.nic.n_clusters),
             busy_percent: percent(busy.iter().sum(), most * busy.len() as u64),
             per_cluster_percent: busy.iter().map(|&busy| percent(busy, most)).collect(),
+            asleep_percent: self
+                .driver
+                .nic
+                .asleep_cycles(self.cycles())
+                .map(|asleep| percent(asleep, self.cycles() * n_cores * u64::from(self.checked.nic.n_clusters))),
         }
     }
 

@@ -172,6 +172,7 @@ pub struct HpuSummary {
     pub count: u64,
     pub busy_percent: f64,
     pub per_cluster_percent: Vec<f64>,
+    pub asleep_percent: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -1,0 +1,192 @@
+//! Physical memory protection: what a core may touch in user mode.
+
+use crate::map;
+use crate::params::{PspinParams, Regions};
+use crate::protocol::{DATA_REGIONS, Region, Task};
+use blocks::cpu::Window as CodeWindow;
+
+/// PMP works on words: a region ends where the last word ends that it has a part of.
+const WORD: u32 = 4;
+
+/// A range of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Window {
+    base: u32,
+    size: u32,
+}
+
+impl Window {
+    fn new(base: u32, size: u32) -> Self {
+        Window { base, size: size.checked_next_multiple_of(WORD).unwrap_or(size) }
+    }
+
+    /// Whether `bytes` from `addr` on lie within.
+    #[inline(always)]
+    fn holds(self, addr: u32, bytes: u32) -> bool {
+        let at = addr.wrapping_sub(self.base);
+        at < self.size && self.size - at >= bytes
+    }
+}
+
+/// Windows of the own L1: stack, packet, scratchpad.
+const OWN: usize = 3;
+/// Windows elsewhere: scratchpads of 15 other clusters, packet, handler memory, the parts of static data.
+const OUTSIDE: usize = 15 + 2 + DATA_REGIONS;
+
+/// What one core may touch in user mode; machine mode may touch all.
+///
+/// With coarse regions: all L1s and their peripherals, the pages of the task's packet and handler memory, the first
+/// 64 KiB of L2 handler memory, the console for stores alone. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
+///
+/// With exact ones: the core's own stack; the task's packet, in L1 and L2; its scratchpad in each cluster; its handler
+/// memory; code and static data of its program; the driver's and the DMA's registers of this core; the console for stores alone.
+/// Between tasks the stack, the driver and the runtime's loop. Source: Di Girolamo et al., ISCA 2021, III-B: the driver sets PMP regions for
+/// each task. Regions go by words, since PMP does (RISC-V privileged specification 20211203, 3.7).
+pub struct Guard {
+    regions: Regions,
+    checks_transfers: bool,
+    /// Own L1, where the core's stack lies, and where scratchpads begin in every L1.
+    l1_base: u32,
+    l1_bytes: u32,
+    stack: Window,
+    scratchpad_offset: u32,
+    own: [Window; OWN],
+    outside: [Window; OUTSIDE],
+    n_outside: usize,
+    /// Code for every task, and for the one that runs.
+    code: [CodeWindow; 2],
+    /// A task runs: its DMA registers are open.
+    has_task: bool,
+}
+
+impl Guard {
+    /// For a core that has no task.
+    pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
+        // The lowest bytes of the first stack hold the runtime's own data (`hpu_descr`), a word for each core.
+        let reserved = if core == 0 { WORD * params.cluster.n_cores } else { 0 };
+        let mut guard = Guard {
+            regions: params.isolation.regions,
+            checks_transfers: params.isolation.check_transfers,
+            l1_base: map::L1_BASE + cluster * map::L1_STRIDE,
+            l1_bytes: params.cluster.l1_bytes,
+            stack: Window::new(core * map::STACK_BYTES + reserved, map::STACK_BYTES - reserved),
+            scratchpad_offset: params.cluster.scratchpad_offset,
+            own: [Window::default(); OWN],
+            outside: [Window::default(); OUTSIDE],
+            n_outside: 0,
+            code: [CodeWindow::ALL, CodeWindow::default()],
+            has_task: false,
+        };
+        guard.set(None);
+        guard
+    }
+
+    /// Names the code that the core may run with a task or without.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        if self.regions == Regions::Exact {
+            self.code[0] = CodeWindow { base: runtime.addr, bytes: runtime.size };
+        }
+    }
+
+    /// Code that the core may run.
+    pub fn code(&self) -> [CodeWindow; 2] {
+        self.code
+    }
+
+    /// Opens what a task may touch, its packet lying at `pkt_ptr` in the own L1; or closes it.
+    pub fn set(&mut self, task: Option<(&Task, u32)>) {
+        self.has_task = task.is_some();
+        self.n_outside = 0;
+        self.own = [Window::default(); OWN];
+        match self.regions {
+            Regions::Coarse => self.set_coarse(task.map(|(task, _)| task)),
+            Regions::Exact => self.set_exact(task),
+        }
+    }
+
+    fn set_coarse(&mut self, task: Option<&Task>) {
+        self.own[0] = Window { base: 0, size: self.l1_bytes };
+        self.open(map::L1_BASE, 0x100_0000);
+        self.open(map::ALIAS_BASE, 0x100_0000);
+        self.open(map::L2_HANDLER_BASE, 0x1_0000);
+        if let Some(task) = task {
+            self.open(task.pkt_addr & !0xfff, 0x1000);
+            self.open(task.context.handler_mem.addr & !0xf_ffff, 0x10_0000);
+        }
+    }
+
+    fn set_exact(&mut self, task: Option<(&Task, u32)>) {
+        self.own[0] = self.stack;
+        self.code[1] = CodeWindow::default();
+        let Some((task, pkt_ptr)) = task else { return };
+        let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
+        self.own[1] = Window::new(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
+        for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
+            let offset = self.scratchpad_offset + scratchpad.addr;
+            if id == own_id {
+                self.own[2] = Window::new(offset, scratchpad.size);
+            } else {
+                self.open(map::L1_BASE + id * map::L1_STRIDE + offset, scratchpad.size);
+            }
+        }
+        let Region { addr, size } = task.context.handler_mem;
+        self.open(addr, size);
+        self.open(task.pkt_addr, task.l2_size);
+        let Region { addr, size } = task.context.protection.code;
+        self.code[1] = CodeWindow { base: addr, bytes: size };
+        for data in task.context.protection.data.iter().take(DATA_REGIONS) {
+            self.open(data.addr, data.size);
+        }
+    }
+
+    fn open(&mut self, base: u32, size: u32) {
+        if size > 0 {
+            self.outside[self.n_outside] = Window::new(base, size);
+            self.n_outside += 1;
+        }
+    }
+
+    /// Whether the core may touch `bytes` of its own L1 from this address on, under any of its names.
+    #[inline(always)]
+    pub fn allows_l1(&self, addr: u32, bytes: u32) -> bool {
+        let offset = addr & (self.l1_bytes - 1);
+        self.own.iter().any(|window| window.holds(offset, bytes))
+    }
+
+    /// Whether it may load or store `bytes` from an address on that is not in its own L1.
+    pub fn allows(&self, addr: u32, bytes: u32, stores: bool) -> bool {
+        let console = Window { base: map::SOC_PERIPHERALS, size: 0x1_0000 };
+        stores && console.holds(addr, bytes) || self.holds_outside(addr, bytes)
+    }
+
+    /// Whether it may use this register beside it: bits 13 to 10 of the address are 1 for DMA, 4 for the driver.
+    pub fn allows_link(&self, addr: u32) -> bool {
+        match (self.regions, addr >> 10 & 0xf) {
+            (Regions::Coarse, _) | (_, 4) => true,
+            (_, 1) => self.has_task,
+            _ => false,
+        }
+    }
+
+    /// Whether it may use the slow peripherals of its cluster.
+    pub fn allows_peripherals(&self) -> bool {
+        self.regions == Regions::Coarse
+    }
+
+    /// Whether transfers and commands for it may move `bytes` from this address of the NIC on.
+    pub fn allows_transfer(&self, addr: u32, bytes: u32) -> bool {
+        let is_own = addr.wrapping_sub(self.l1_base) < self.l1_bytes;
+        !self.checks_transfers || bytes == 0 || self.holds_outside(addr, bytes) || is_own && self.allows_l1(addr, bytes)
+    }
+
+    /// Whether commands for it may move `bytes` from this address of the host on; the task is the one that runs.
+    pub fn allows_host(&self, task: &Task, addr: u64, bytes: u32) -> bool {
+        let at = addr.wrapping_sub(task.context.host_mem_addr);
+        let size = u64::from(task.context.host_mem_size);
+        !self.checks_transfers || bytes == 0 || at < size && size - at >= bytes.into()
+    }
+
+    fn holds_outside(&self, addr: u32, bytes: u32) -> bool {
+        self.outside[..self.n_outside].iter().any(|window| window.holds(addr, bytes))
+    }
+}

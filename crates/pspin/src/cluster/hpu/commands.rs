@@ -1,0 +1,125 @@
+//! The command front end of an HPU driver.
+
+use super::Answer;
+use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, PacketId};
+use kernel::Cycle;
+
+// Register offsets. Source: PsPIN RTL a49fec8, `sw/runtime/include/hwsched.h`.
+pub const ISSUE: u32 = 0x80;
+const WAIT: u32 = 0x84;
+const TEST: u32 = 0x88;
+const INFO: u32 = 0x8c;
+const WORDS: u32 = 0x90;
+
+/// Words of a command that a core can write.
+const VISIBLE_WORDS: usize = 7;
+
+/// Local id of the driver's own command, by which it reports an error; a core's commands have 0 to 3.
+const REPORT: u8 = 4;
+
+/// Which commands of a core are under way, and the one it prepares.
+///
+/// Timing:  a command is issued, and a wait for one that is done granted, in the cycle of the access; a wait for one that
+///          is under way in the cycle in which its response is seen.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
+/// Differs: the handle that an issue returns after waiting is that of the command, and `CMD_TEST` answers for the id
+///          written to it (the RTL returns stale values in both cases).
+pub struct Commands {
+    id: CommandId,
+    n_commands: u32,
+    /// A bit for each local id.
+    under_way: u8,
+    words: [u32; VISIBLE_WORDS],
+    info: u32,
+    tested: u32,
+    /// Packets whose handlers issued the commands under way.
+    issuers: [(PacketId, CommandTarget); REPORT as usize + 1],
+}
+
+impl Commands {
+    /// For the core that `id` names.
+    pub fn new(id: CommandId, params: &crate::PspinParams) -> Self {
+        Commands {
+            id,
+            n_commands: params.cluster.core_commands,
+            under_way: 0,
+            words: [0; VISIBLE_WORDS],
+            info: 0,
+            tested: 0,
+            issuers: [(PacketId(u64::MAX), CommandTarget::HostDma); REPORT as usize + 1],
+        }
+    }
+
+    /// Whether none is under way.
+    pub fn are_done(&self) -> bool {
+        self.under_way == 0
+    }
+
+    /// An access to register `offset`; registers that show nothing of their own show `last_read`. An issue waits while
+    /// `is_held`.
+    pub fn access(&mut self, now: Cycle, offset: u32, write: Option<u32>, last_read: u32, is_held: bool) -> Answer {
+        let mut shown = last_read;
+        match (offset, write) {
+            (ISSUE, None) => match self.free_id() {
+                Some(id) if !is_held => shown = id,
+                _ => return Answer::Blocked,
+            },
+            (WAIT, Some(id)) if self.under_way >> (id & 3) & 1 == 1 => return Answer::Blocked,
+            (TEST, Some(id)) => self.tested = id & 3,
+            (TEST, None) => shown = u32::from(self.under_way >> self.tested & 1 == 0),
+            (INFO, Some(info)) => self.info = info,
+            (WORDS.., Some(word)) => {
+                if let Some(slot) = self.words.get_mut(((offset - WORDS) / 4) as usize) {
+                    *slot = word;
+                }
+            }
+            _ => {}
+        }
+        Answer::Granted(now, shown)
+    }
+
+    fn free_id(&self) -> Option<u32> {
+        (0..self.n_commands).find(|id| self.under_way >> id & 1 == 0)
+    }
+
+    /// The command that an issue would send now, for a handler of `packet`.
+    pub fn prepared(&self, packet: PacketId) -> Command {
+        let target = match self.info >> 1 & 3 {
+            0 => CommandTarget::HostDma,
+            1 => CommandTarget::NicSend,
+            _ => CommandTarget::HostDirect,
+        };
+        let local = self.free_id().unwrap_or_default() as u8;
+        let mut words = [0; COMMAND_WORDS];
+        words[..VISIBLE_WORDS].copy_from_slice(&self.words);
+        Command { packet, id: CommandId { local, ..self.id }, target, generate_event: self.info & 1 != 0, words }
+    }
+
+    /// Puts a command under way that was just prepared.
+    pub fn issue(&mut self, command: &Command) {
+        let local = command.id.local;
+        self.under_way |= 1 << local;
+        self.issuers[usize::from(local)] = (command.packet, command.target);
+    }
+
+    /// The driver's own command, which writes an error record to `addr` in host memory and raises an event; none while
+    /// the one before is under way.
+    pub fn report(&mut self, packet: PacketId, addr: u64, record: [u32; 8]) -> Option<Command> {
+        if self.under_way >> REPORT & 1 == 1 {
+            return None;
+        }
+        let mut words = [0; COMMAND_WORDS];
+        words[..3].copy_from_slice(&[addr as u32, (addr >> 32) as u32, 32 << 1 | 1]);
+        words[3..].copy_from_slice(&record);
+        let id = CommandId { local: REPORT, ..self.id };
+        let command = Command { packet, id, target: CommandTarget::HostDirect, generate_event: true, words };
+        self.issue(&command);
+        Some(command)
+    }
+
+    /// A command is done; which packet's handler issued it, and for which unit.
+    pub fn done(&mut self, local: u8) -> (PacketId, CommandTarget) {
+        self.under_way &= !(1 << local);
+        self.issuers[usize::from(local)]
+    }
+}

@@ -1,0 +1,88 @@
+//! What a driver does, access by access.
+
+use super::*;
+use crate::protocol::{Context, Region};
+use std::rc::Rc;
+
+fn params() -> crate::PspinParams {
+    toml::from_str(include_str!("../../../../../presets/pspin.toml")).unwrap()
+}
+
+fn task(handler: u32) -> HpuTask {
+    let context = Context { scratchpads: vec![Region { addr: 0x40, size: 0x80 }; 4], ..Context::default() };
+    let task = Task {
+        packet: PacketId(7),
+        stage: Stage::Payload,
+        msgid: 0x106,
+        handler: Region { addr: handler, size: 4096 },
+        context: Rc::new(context),
+        pkt_addr: 0x1c40_0000,
+        pkt_size: 64,
+        l2_size: 64,
+        trigger_feedback: true,
+    };
+    HpuTask { task, pkt_ptr: 0x1000_4400 }
+}
+
+#[test]
+fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
+    let mut hpu = Hpu::new(0, 0, &params());
+    let mut none = None;
+    assert_eq!(hpu.access(3, 0, None, &mut none), Answer::Blocked);
+    hpu.first_request(3);
+    assert!(!hpu.is_ready(3) && hpu.is_ready(4));
+    hpu.accept(10, task(0x1d00_0100));
+    assert_eq!(hpu.access(10, 0, None, &mut none), Answer::Granted(11, 0x1d00_0100));
+    assert_eq!(hpu.access(12, 0x1c, None, &mut none), Answer::Granted(12, 0x1040_0000 + 0x14400 + 0x40));
+    assert_eq!(hpu.access(13, 0x48, None, &mut none), Answer::Granted(13, 2));
+    assert_eq!(hpu.access(14, 0x4c, None, &mut none), Answer::Granted(14, 6));
+    assert_eq!(hpu.access(20, DOORBELL, None, &mut none), Answer::Granted(20, 0));
+    assert!(!hpu.may_leave(20) && hpu.may_leave(21));
+    assert!(hpu.is_ready(21) && !hpu.is_ready(20));
+}
+
+#[test]
+fn a_task_without_a_handler_ends_by_itself() {
+    let mut hpu = Hpu::new(0, 0, &params());
+    hpu.first_request(0);
+    hpu.accept(10, task(0));
+    assert!(hpu.may_leave(12) && !hpu.may_leave(11));
+}
+
+#[test]
+fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
+    let mut hpu = Hpu::new(1, 3, &params());
+    let mut issued = None;
+    hpu.first_request(0);
+    hpu.accept(5, task(0x1d00_0100));
+    hpu.access(8, 0x8c, Some(2), &mut issued);
+    hpu.access(9, 0x90 + 8, Some(0x1000_4400), &mut issued);
+    assert_eq!(hpu.access(10, ISSUE, None, &mut issued), Answer::Granted(10, 0));
+    let command = issued.take().unwrap();
+    assert_eq!((command.target, command.words[2], command.id.core), (CommandTarget::NicSend, 0x1000_4400, 3));
+    assert_eq!(hpu.access(11, 0x84, Some(0), &mut issued), Answer::Blocked);
+    hpu.access(12, DOORBELL, Some(0), &mut issued);
+    assert!(!hpu.may_leave(30));
+    hpu.accept(13, task(0x1d00_0100));
+    assert_eq!(hpu.access(15, ISSUE, None, &mut issued), Answer::Blocked);
+    assert_eq!(hpu.command_done(0), (PacketId(7), CommandTarget::NicSend));
+    assert!(hpu.may_leave(30));
+    hpu.leave(30);
+    assert_eq!(hpu.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));
+}
+
+#[test]
+fn a_second_doorbell_waits_for_the_first_feedback() {
+    let mut hpu = Hpu::new(0, 0, &params());
+    let mut issued = None;
+    hpu.first_request(0);
+    hpu.transfers = 1;
+    for start in [10, 20] {
+        hpu.accept(start, task(0x1d00_0100));
+        hpu.access(start + 5, DOORBELL, None, &mut issued);
+    }
+    assert!(!hpu.is_ready(100));
+    hpu.transfers = 0;
+    hpu.leave(100);
+    assert!(hpu.is_ready(101) && hpu.may_leave(101));
+}
