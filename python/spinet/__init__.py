@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
-    from spinet.api import Nic, nic, nics, run
+    from spinet._offered import OfferedPacket, offered
+    from spinet.api import Nic, Part, nic, nic_cost, nics, run
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
     from spinet.toolchain import Build, BuildError, build
@@ -25,20 +26,25 @@ __all__ = [
     "InputError",
     "InternalError",
     "Nic",
+    "OfferedPacket",
     "OutputError",
+    "Part",
     "Result",
     "SentPacket",
     "SpinetError",
     "__version__",
     "build",
     "nic",
+    "nic_cost",
     "nics",
+    "offered",
     "run",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
-    "api": ("Nic", "nic", "nics", "run"),
+    "_offered": ("OfferedPacket", "offered"),
+    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "run"),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
     "toolchain": ("Build", "BuildError", "build"),

@@ -77,7 +77,9 @@ def _compile_source(request: Request, compiler: Compiler, source: Path, target: 
 
 def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
     """Objects of the runtime: compiled once for each compiler, as its authors meant it, whatever the user's flags."""
-    flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin")  # the last keeps memcpy from calling itself
+    shape = [flag for flag in request.flags if flag.startswith(("-DNB_CLUSTERS=", "-DNB_CORES="))]
+    # -fno-builtin keeps memcpy from calling itself.
+    flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin", *shape)
     key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(request.sdk))).encode()).hexdigest()[:24]
     home = request.cache / "runtime" / key
     if not home.is_dir():

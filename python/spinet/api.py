@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, output, packet_table
+from spinet import _core, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
@@ -26,6 +28,14 @@ _SLICE_MS = 100
 
 OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionTrace:
+    """Which instructions of a run are written down; by default, all of every core."""
+
+    cores: str | None = None  # cluster:core, such as "0:3,1:*"
+    time: str | None = None  # simulated time, such as "1 us..2 us"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +76,56 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
     return _core.nic_show(name, list(set), ".")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a card, with what it costs in 22 nm; a part with parts is the sum of them.
+
+    Attributes
+    ----------
+    depth
+        How deep it lies: 0 is the card.
+    count
+        How many there are in the part above it.
+    area_mm2, power_w
+        Of all of these; power at the card's clock and worst-case activity.
+    rule
+        By what both scale from the published synthesis.
+    """
+
+    depth: int
+    name: str
+    count: int
+    area_mm2: float
+    power_w: float
+    rule: str
+
+
+def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
+    """Area and power of a card's parts, each before its own parts; the first is the card.
+
+    Scaled from the published synthesis (Di Girolamo et al., ISCA 2021, Table III) by the rule that each part names.
+
+    Parameters
+    ----------
+    name
+        A name from `nics`, or the path of a TOML file.
+    set
+        Changes such as ``"n_clusters=8"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes contradict each other.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> round(spinet.nic_cost("pspin")[0].area_mm2, 2)
+    18.47
+    """
+    return [Part(**part) for part in json.loads(_core.nic_cost(name, list(set), "."))]
+
+
 def run(
     *,
     program: str | Path | Sequence[str | Path] | None = None,
@@ -74,6 +134,7 @@ def run(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | Path | bytes | None = None,
     nic: str | None = None,
     set: Sequence[str] = (),
     seed: int | None = None,
@@ -101,6 +162,9 @@ def run(
         Which packets are one message, and what ends it; every packet its own if not given.
     handler
         Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
+    handler_memory
+        What stands in the handlers' L2 memory before the first packet: a file, or bytes, which are kept in a file
+        beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
         Name of a card, or the path of its TOML file.
     set
@@ -144,6 +208,7 @@ def run(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=_kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
     )
     return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
@@ -178,6 +243,7 @@ def prepare(
     match: str | None,
     message: str | None,
     handler: str | None,
+    handler_memory: str | Path | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """Check what a caller asks for."""
@@ -185,7 +251,8 @@ def prepare(
         path = Path(experiment_file)
         if program is not None:
             raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
-        experiments.refuse_context_keywords(path, {"match": match, "message": message, "handler": handler})
+        of_a_context = {"match": match, "message": message, "handler": handler, "handler_memory": handler_memory}
+        experiments.refuse_context_keywords(path, of_a_context)
         more = dict(overrides)
         if traffic is not None:
             more["traffic.source"] = str(traffic)
@@ -204,8 +271,21 @@ def prepare(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=None if handler_memory is None else str(handler_memory),
         overrides=overrides,
     )
+
+
+def _kept(content: bytes) -> Path:
+    """A file with this content, which later runs of the same experiment find again."""
+    folder = toolchain.cache_dir() / "memory"
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_bytes(content)
+        os.replace(scratch, path)
+    return path
 
 
 def collect(prepared: Experiment, *, build: Build | None) -> Result:
@@ -224,6 +304,7 @@ def stream(
     *,
     build: Build | None,
     folder: Path | None,
+    trace: InstructionTrace | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
@@ -233,7 +314,9 @@ def stream(
         if folder is not None:
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
-        native = start(prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None)
+        native = start(
+            prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None, folder=folder, trace=trace
+        )
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
         if folder is not None:
@@ -241,8 +324,20 @@ def stream(
     return summary
 
 
-def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None, packets: bool) -> _core.Run:
+def start(
+    prepared: Experiment,
+    *,
+    build: Build | None,
+    out_pcapng: Path | None,
+    packets: bool,
+    folder: Path | None = None,
+    trace: InstructionTrace | None = None,
+) -> _core.Run:
     """Build the simulated card, ready for its first packet."""
+    instructions = None
+    if folder is not None and trace is not None:
+        instructions = folder / output.INSTRUCTIONS
+        instructions.mkdir()
     try:
         return _core.Run(
             prepared.text(),
@@ -252,6 +347,9 @@ def start(prepared: Experiment, *, build: Build | None, out_pcapng: Path | None,
             elf=str(build.elf) if build else None,
             out_pcapng=str(out_pcapng) if out_pcapng else None,
             packets=packets,
+            instructions=str(instructions) if instructions else None,
+            trace_cores=trace.cores if trace else None,
+            trace_time=trace.time if trace else None,
         )
     except InputError as error:
         if build is None:

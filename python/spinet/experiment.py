@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ from spinet._core import InputError, UsageError
 
 _NO_FILE = "keywords"
 _SOURCES = (".c", ".S", ".s")
+_PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
 # Keywords that a context of an experiment file says for itself.
-_OF_A_CONTEXT = ("match", "message", "handler")
+_OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +50,12 @@ def from_keywords(
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
+    handler_memory: str | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """An experiment with one context."""
-    context = {"match": match, "message": message, "handler": handler}
+    memory = None if handler_memory is None else {"data": handler_memory}
+    context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
     values: dict[str, Any] = {
         "program": list(program),
         "traffic": {"source": traffic},
@@ -117,7 +121,17 @@ def compiled(
     sources = experiment.programs()
     if len(sources) == 1 and sources[0].suffix not in _SOURCES:
         return None  # the simulator says what is wrong with it if it is no ELF file
-    return toolchain.build(sources, cc=cc, defines=defines)
+    return toolchain.build(sources, cc=cc, defines={**_shape(experiment), **(defines or {})})
+
+
+def _shape(experiment: Experiment) -> dict[str, int]:
+    """Macros that tell handlers how many clusters and cores the card has; none for the published shape."""
+    nic = experiment.values.get("nic", {})
+    nic = {"preset": nic} if isinstance(nic, str) else nic
+    shown = _core.nic_show(nic.get("preset", "pspin"), _as_list(nic.get("set", [])), experiment.base_dir)
+    card = tomllib.loads(shown)
+    found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}
+    return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
 
 
 def refuse_context_keywords(path: Path, given: Mapping[str, object]) -> None:

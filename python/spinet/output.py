@@ -16,6 +16,7 @@ SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
 SENT = "out.pcapng"
 HOST = "host"
+INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
 
 

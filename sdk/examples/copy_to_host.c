@@ -5,6 +5,9 @@
  * Where to? The NIC keeps arriving packets one behind the other in a ring of 4 MiB, its L2 packet memory. The host's
  * memory mirrors that ring: a packet goes to the offset it has in L2. So no two packets in flight share an address, and no
  * core has to ask another one for the next free place. After 4 MiB of packets the oldest are overwritten.
+ *
+ * Both copies of the packet are the same. The one in L1 shares its memory with the cores; with -DFROM_L2 the DMA engine
+ * reads the one in L2, which is made for rows of 64 bytes.
  */
 #include <handler.h>
 
@@ -14,7 +17,7 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
 {
     task_t *task = args->task;
     uint32_t size = task->pkt_mem_size;
-    uint32_t offset = (uint32_t)task->l2_pkt_mem - L2_PACKET_MEMORY;
+    uint32_t offset = (uint32_t)((uintptr_t)task->l2_pkt_mem - L2_PACKET_MEMORY);
     uint32_t room = task->host_mem_size;
 
     if (size > room || offset > room - size) {
@@ -22,7 +25,12 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
     }
     uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + offset;
 
-    /* From the copy in L1; the DMA engine runs on while this core takes its next packet. */
+#ifdef FROM_L2
+    const void *packet = task->l2_pkt_mem;
+#else
+    const void *packet = task->pkt_mem;
+#endif
+    /* The DMA engine runs on while this core takes its next packet. */
     spin_cmd_t copied;
-    spin_dma_to_host(host, (uint32_t)task->pkt_mem, size, false, &copied);
+    spin_dma_to_host(host, (uintptr_t)packet, size, false, &copied);
 }

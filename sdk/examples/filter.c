@@ -81,13 +81,13 @@ static void redirect(spin_ipv4_t *ip, spin_udp_t *udp, spin_be32_t address, spin
 static void pass_to_host(const task_t *task)
 {
     const uint32_t l2_packet_memory = 0x1C400000u;
-    uint32_t offset = (uint32_t)task->l2_pkt_mem - l2_packet_memory;
+    uint32_t offset = (uint32_t)((uintptr_t)task->l2_pkt_mem - l2_packet_memory);
     if (task->pkt_mem_size > task->host_mem_size || offset > task->host_mem_size - task->pkt_mem_size) {
         return;
     }
     uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + offset;
     spin_cmd_t copied;
-    spin_dma_to_host(host, (uint32_t)task->pkt_mem, task->pkt_mem_size, false, &copied);
+    spin_dma_to_host(host, (uintptr_t)task->pkt_mem, task->pkt_mem_size, false, &copied);
 }
 
 __handler__ void filter_ph(handler_args_t *args)

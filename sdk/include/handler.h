@@ -31,7 +31,8 @@
 #define SPIN_DMA_EXT2LOC 1
 
 /*
- * The task: registers of the HPU driver, at 0x1B205008 for every core. A read is 1 cycle.
+ * The task: registers of the HPU driver, at 0x1B205008 for every core (0x1B205108 on a NIC of more than 4 clusters). A
+ * read is 1 cycle.
  * Packed by PsPIN's definition; every field is on a 4-byte boundary all the same.
  */
 typedef struct __attribute__((__packed__, __aligned__(4))) {
@@ -39,8 +40,8 @@ typedef struct __attribute__((__packed__, __aligned__(4))) {
     size_t handler_mem_size;
     void *pkt_mem;       /* the packet's copy in this cluster's L1 */
     size_t pkt_mem_size; /* bytes of it */
-    void *scratchpad[NB_CLUSTERS]; /* this context's scratchpad in the L1 of each cluster */
-    size_t scratchpad_size[NB_CLUSTERS];
+    void *scratchpad[NB_SCRATCHPADS]; /* this context's scratchpad in the L1 of each cluster */
+    size_t scratchpad_size[NB_SCRATCHPADS];
     uint32_t host_mem_high; /* this context's host memory */
     uint32_t host_mem_low;
     size_t host_mem_size;
@@ -52,7 +53,7 @@ typedef struct __attribute__((__packed__, __aligned__(4))) {
 /* Lives on the core's stack, in its own L1. */
 typedef struct {
     task_t *task;
-    uint32_t hpu_gid; /* 0..31 */
+    uint32_t hpu_gid; /* 0..31 on 4 clusters of 8: cluster_id * NB_CORES + hpu_id */
     uint32_t cluster_id;
     uint32_t hpu_id; /* 0..7 within the cluster */
 } handler_args_t;

@@ -9,6 +9,7 @@
 #ifndef SPIN_HWSCHED_H
 #define SPIN_HWSCHED_H
 
+#include <spin_conf.h>
 #include <stdint.h>
 
 #define MMIO_READ(addr) (*(volatile uint32_t *)(uintptr_t)(addr))
@@ -18,7 +19,11 @@
 #define HWSCHED_BASE_ADDR 0x1B205000u
 #define HWSCHED_HANDLER_FUN_ADDR (HWSCHED_BASE_ADDR + 0x00)
 #define HWSCHED_HANDLER_FUN_SIZE (HWSCHED_BASE_ADDR + 0x04)
+#if NB_CLUSTERS > 4
+#define HWSCHED_TASK_ADDR (HWSCHED_BASE_ADDR + 0x108) /* task_t with 16 scratchpads; not in PsPIN's RTL */
+#else
 #define HWSCHED_TASK_ADDR (HWSCHED_BASE_ADDR + 0x08) /* where task_t begins */
+#endif
 #define HWSCHED_HOME_CLUSTER_ID (HWSCHED_BASE_ADDR + 0x48)
 #define HWSCHED_FLOW_ID (HWSCHED_BASE_ADDR + 0x4C)
 #define HWSCHED_DOORBELL (HWSCHED_BASE_ADDR + 0x50) /* any access ends the task */

@@ -76,7 +76,7 @@ static inline spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const v
 }
 
 /* The same for a host command, whose two address words come in the other order. */
-static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uint32_t word2, uint32_t word3, uint32_t word4, uint32_t info)
+static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uintptr_t word2, uint32_t word3, uint32_t word4, uint32_t info)
 {
     spin_cmd_t handle;
     __asm__ volatile("sw %z[high], 0x94(%[driver])\n\t"
@@ -108,7 +108,7 @@ static inline int spin_send_packet(void *data, uint32_t length, spin_cmd_t *hand
 }
 
 /* Copy from the NIC's L1 or L2 to host memory. */
-static inline int spin_dma_to_host(uint64_t host_addr, uint32_t nic_addr, uint32_t length, bool generate_event,
+static inline int spin_dma_to_host(uint64_t host_addr, uintptr_t nic_addr, uint32_t length, bool generate_event,
                                    spin_cmd_t *xfer)
 {
     *xfer = spin_cmd_issue_host(host_addr, nic_addr, length, 1, HWSCHED_INFO_HOST_DMA | generate_event);
@@ -116,7 +116,7 @@ static inline int spin_dma_to_host(uint64_t host_addr, uint32_t nic_addr, uint32
 }
 
 /* Copy from host memory to the NIC's L1 or L2. */
-static inline int spin_dma_from_host(uint64_t host_addr, uint32_t nic_addr, uint32_t length, bool generate_event,
+static inline int spin_dma_from_host(uint64_t host_addr, uintptr_t nic_addr, uint32_t length, bool generate_event,
                                      spin_cmd_t *xfer)
 {
     *xfer = spin_cmd_issue_host(host_addr, nic_addr, length, 0, HWSCHED_INFO_HOST_DMA | generate_event);

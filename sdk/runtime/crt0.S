@@ -9,10 +9,15 @@
  * delivered before all cores wait for tasks.
  */
 #include <event_unit.h>
+#include <spin_conf.h>
 
 #define HPU_DRIVER 0x1B205000
 #define HANDLER_FUN 0x00
+#if NB_CLUSTERS > 4
+#define TASK 0x108
+#else
 #define TASK 0x08
+#endif
 #define DOORBELL 0x50
 #define ERROR 0x54
 
@@ -115,7 +120,12 @@ run_loop:
     addi    sp, sp, -ARGS_SIZE
     addi    t0, s0, TASK
     sw      t0, ARGS_TASK(sp)
-    slli    t0, a0, 3       /* 8 cores a cluster */
+#if NB_CORES == 8
+    slli    t0, a0, 3
+#else
+    li      t0, NB_CORES
+    mul     t0, t0, a0
+#endif
     add     t0, t0, a1
     sw      t0, ARGS_HPU_GID(sp)
     sw      a0, ARGS_CLUSTER_ID(sp)

@@ -3,7 +3,7 @@
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use isa::riscv::{decode, disassemble};
 use kernel::trace::{Event, Sink};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
@@ -115,9 +115,14 @@ fn main() {
         console: Rc::new(RefCell::new(Print)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
     if option("trace", 0) != 0 {
-        nic.log_instructions(0, 0, log.clone());
+        let log = log.clone();
+        nic.log_instructions(
+            0,
+            0,
+            Box::new(move |retired: &Retired| log.borrow_mut().push((retired.cycle, retired.pc))),
+        );
     }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));

@@ -1,6 +1,7 @@
 //! Command unit: commands of all clusters to the units that execute them, and responses back.
 
 use crate::arbiter::requests;
+use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Command, CommandResponse, CommandTarget};
 use blocks::arbiter::RoundRobinTree;
 use kernel::trace::Counter;
@@ -77,7 +78,7 @@ impl CommandUnit {
     /// Sends up to one command to each unit.
     fn forward(&mut self) -> bool {
         // A cluster shows one command a cycle, also when that one is taken.
-        let heads: [Option<CommandTarget>; 4] =
+        let heads: [Option<CommandTarget>; MAX_CLUSTERS] =
             std::array::from_fn(|c| self.commands.get(c)?.peek().map(|command| command.target));
         let mut changed = false;
         for (unit, target) in self.units.iter_mut().zip(UNITS) {

@@ -3,6 +3,7 @@
 use crate::arbiter::requests;
 use crate::events::{TASK_DISPATCHED, TASK_SENT};
 use crate::mpq::MpqEngine;
+use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Feedback, Task};
 use blocks::arbiter::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
@@ -103,6 +104,3 @@ impl Dispatcher {
         self.tasks[cluster].send(task);
     }
 }
-
-/// The most clusters there can be: a command's identity has 2 bits for them.
-const MAX_CLUSTERS: usize = 4;

@@ -4,6 +4,7 @@ mod activity;
 pub mod arbiter;
 pub mod cluster;
 pub mod cmd_unit;
+pub mod cost;
 pub mod delivery;
 pub mod dispatcher;
 pub mod events;

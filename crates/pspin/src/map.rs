@@ -6,6 +6,12 @@
 pub const L1_BASE: u32 = 0x1000_0000;
 /// From one cluster's L1 to the next.
 pub const L1_STRIDE: u32 = 0x40_0000;
+/// Bytes of the protection window over all clusters: 16 MiB for up to four as in the RTL, and the next power of two for
+/// more, which is what an entry of physical memory protection can hold. Sixteen clusters end far below [`SOC_PERIPHERALS`].
+pub const fn l1_window(n_clusters: u32) -> u32 {
+    let clusters = if n_clusters > 4 { n_clusters.next_power_of_two() } else { 4 };
+    clusters * L1_STRIDE
+}
 /// Peripherals of a cluster, from its L1.
 pub const CLUSTER_PERIPHERALS: u32 = 0x20_0000;
 /// The own cluster's L1 under an address that is the same in all clusters.

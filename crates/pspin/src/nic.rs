@@ -282,7 +282,7 @@ impl Pspin {
         self.system.set_mode(mode);
     }
 
-    /// Writes every instruction of a core into `log` from now on; panics where there is no such core.
+    /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }

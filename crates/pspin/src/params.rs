@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct PspinParams {
     /// Clock of the whole NIC, in MHz.
     pub clock_mhz: u64,
-    /// Number of clusters: 1 to 4, the cluster field of a command's identity having 2 bits.
+    /// Number of clusters: 1 to [`MAX_CLUSTERS`]; the RTL's field of a command's identity has room for 4.
     pub n_clusters: u32,
     /// The clusters, all alike.
     pub cluster: ClusterParams,
@@ -32,7 +32,7 @@ pub struct PspinParams {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterParams {
-    /// Cores (HPUs): 1 to 8, the core field of a command's identity having 3 bits.
+    /// Cores (HPUs): 1 to [`MAX_CORES`]; the RTL's field of a command's identity has room for 8.
     pub n_cores: u32,
     /// L1 memory (TCDM).
     pub l1_bytes: u32,
@@ -180,16 +180,21 @@ pub struct ParamError {
     pub allowed: String,
 }
 
-/// Bytes of L1 below the packet buffer that the runtime needs for stacks and its own data.
+/// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.
 pub const L1_RUNTIME_BYTES: u32 = 0x2000;
+/// The most clusters. The RTL has 4; all its interconnects and schedulers are written for any number, and the memory map
+/// has room for 16 before it meets another device.
+pub const MAX_CLUSTERS: usize = 16;
+/// The most cores of a cluster. The RTL has 8; its hart ids have room for 16, and so has L1 for their stacks.
+pub const MAX_CORES: usize = 16;
 
 impl PspinParams {
     /// Refuses what cannot work, and says what can.
     pub fn validate(&self) -> Result<(), ParamError> {
         let cluster = &self.cluster;
         within("clock_mhz", self.clock_mhz, 1, 100_000)?;
-        within("n_clusters", self.n_clusters, 1, 4)?;
-        within("cluster.n_cores", cluster.n_cores, 1, 8)?;
+        within("n_clusters", self.n_clusters, 1, MAX_CLUSTERS as u32)?;
+        within("cluster.n_cores", cluster.n_cores, 1, MAX_CORES as u32)?;
         one_of("cluster.l1_banks", cluster.l1_banks, &[16, 32, 64])?;
         power_of_two("cluster.l1_bytes", cluster.l1_bytes, 0x8000, 0x10_0000)?;
         within("cluster.packet_buffer_rings", cluster.packet_buffer_rings, 1, 16)?;
@@ -205,7 +210,8 @@ impl PspinParams {
         if !offset.is_multiple_of(64) {
             return refuse("cluster.packet_buffer_offset", offset, "a multiple of 64".to_owned());
         }
-        within("cluster.packet_buffer_offset", offset, L1_RUNTIME_BYTES, cluster.l1_bytes - 64)?;
+        let runtime = L1_RUNTIME_BYTES.max(cluster.n_cores * crate::map::STACK_BYTES);
+        within("cluster.packet_buffer_offset", offset, runtime, cluster.l1_bytes - 64)?;
         within("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset)?;
         within("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes)?;
         within("cluster.task_fifo", cluster.task_fifo, 1, 1024)?;

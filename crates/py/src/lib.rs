@@ -40,10 +40,13 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::version, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;
     m.add_function(wrap_pyfunction!(tools::check_experiment, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::offered, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_expression, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_capture, m)?)?;
     m.add_function(wrap_pyfunction!(tools::elf_info, m)?)?;
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
     Ok(())
 }

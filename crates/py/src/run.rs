@@ -4,6 +4,7 @@ use crate::tools::{format, read_experiment};
 use crate::{input, internal, json};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use spinet::instructions::Choice;
 use spinet::packets::Fate;
 use spinet::record::Line;
 use spinet::run::Wanted;
@@ -25,7 +26,7 @@ pub struct Run {
 impl Run {
     /// Builds the system.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, out_pcapng = None, packets = false))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -36,11 +37,16 @@ impl Run {
         elf: Option<PathBuf>,
         out_pcapng: Option<String>,
         packets: bool,
+        instructions: Option<PathBuf>,
+        trace_cores: Option<String>,
+        trace_time: Option<String>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let worker = py.detach(|| {
             let checked = read_experiment(experiment, file, &base_dir, format)?;
-            Worker::start(checked, elf, Wanted { packets, out_pcapng }).map_err(|error| match error {
+            let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
+            let instructions = instructions.map(|directory| (directory, choice));
+            Worker::start(checked, elf, Wanted { packets, out_pcapng, instructions }).map_err(|error| match error {
                 StartError::Run(error) => input(error),
                 StartError::Gone(error) => internal(error),
             })

@@ -2,12 +2,17 @@
 
 use crate::{input, json};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use spinet::diff_trace::{FolderDiff, Options};
 use spinet::elf::Elf;
 use spinet::exec::{Host, Limits, Machine, Verdict};
 use spinet::experiment::Checked;
+use spinet::instructions::CoreTraces;
+use spinet::offered::Offered;
 use spinet::toml_text::Format;
 use spinet::{matching, nics, program};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use wire::expr::Matcher;
 
 /// How an experiment is written.
@@ -44,12 +49,45 @@ pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
     nics::show(nic, &settings.map_err(input)?, &base_dir).map_err(input)
 }
 
+/// Area and power of a preset's parts, with settings over it, as JSON.
+#[pyfunction]
+#[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
+pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
+    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+    json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
+}
+
 /// An experiment with its defaults, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml"))]
 pub fn check_experiment(py: Python<'_>, text: &str, file: &str, base_dir: PathBuf, format: &str) -> PyResult<String> {
     let format = self::format(format)?;
     py.detach(|| json(&read_experiment(text, file, &base_dir, format)?.experiment))
+}
+
+/// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
+type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
+
+/// The packets of an experiment's traffic, with their contexts and messages.
+#[pyfunction]
+#[pyo3(signature = (text, file, base_dir, format = "toml"))]
+pub fn offered<'py>(
+    py: Python<'py>,
+    text: &str,
+    file: &str,
+    base_dir: PathBuf,
+    format: &str,
+) -> PyResult<Vec<OfferedPacket<'py>>> {
+    let format = self::format(format)?;
+    let packets = py.detach(|| {
+        let checked = read_experiment(text, file, &base_dir, format)?;
+        spinet::offered::offered(&checked).map_err(input)
+    })?;
+    let packet = |p: Offered| {
+        let target = p.target.map(|t| (t.context, t.message, t.msgid, t.is_last));
+        (p.arrival_fs / 1000, PyBytes::new(py, &p.bytes), target)
+    };
+    Ok(packets.into_iter().map(packet).collect())
 }
 
 /// An expression as it is understood.
@@ -76,7 +114,8 @@ pub fn elf_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Runs a program on the plain machine; what came of it, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, *, isa = "rv32imac", max_instructions = None, max_cycles = None, signature = None, linux_user = false))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[pyo3(signature = (path, *, isa = "rv32imac", max_instructions = None, max_cycles = None, signature = None, linux_user = false, trace = None))]
 pub fn exec_elf(
     py: Python<'_>,
     path: PathBuf,
@@ -85,6 +124,7 @@ pub fn exec_elf(
     max_cycles: Option<u64>,
     signature: Option<PathBuf>,
     linux_user: bool,
+    trace: Option<PathBuf>,
 ) -> PyResult<String> {
     if isa != "rv32imac" {
         return Err(input(format!("isa is `{isa}`, must be `rv32imac`")));
@@ -99,6 +139,7 @@ pub fn exec_elf(
             // Better now than after a long run.
             machine.signature().map_err(input)?;
         }
+        let trace = trace.map(|path| machine.trace(&path)).transpose().map_err(input)?;
         let mut instructions = 0;
         let outcome = loop {
             instructions = most.min(instructions + INSTRUCTIONS_PER_SLICE);
@@ -106,13 +147,39 @@ pub fn exec_elf(
             if outcome.verdict != Verdict::Limit || instructions == most || outcome.cycles >= cycles {
                 break outcome;
             }
+            trace.as_ref().map_or(Ok(()), CoreTraces::check).map_err(input)?;
             Python::attach(|py| py.check_signals())?;
         };
+        trace.as_ref().map_or(Ok(()), CoreTraces::flush).map_err(input)?;
         if let Some(file) = signature {
             let words = machine.signature().map_err(input)?;
             std::fs::write(&file, words).map_err(|error| input(format!("{}: {error}", file.display())))?;
         }
         json(&outcome)
+    })
+}
+
+/// Compares two instruction traces, or two folders of them; whether they are equal, a report for people, and as JSON.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, program = None, lookahead = None, listed = None))]
+pub fn diff_trace(
+    py: Python<'_>,
+    a: PathBuf,
+    b: PathBuf,
+    program: Option<PathBuf>,
+    lookahead: Option<usize>,
+    listed: Option<usize>,
+) -> PyResult<(bool, String, String)> {
+    py.detach(|| {
+        let all = Options::default();
+        let program = program.map(|path| Elf::open(&path).map(Rc::new)).transpose().map_err(input)?;
+        let (lookahead, listed) = (lookahead.unwrap_or(all.lookahead), listed.unwrap_or(all.listed));
+        let mut diff = FolderDiff::open(&a, &b, Options { lookahead, listed, program }).map_err(input)?;
+        while !diff.advance(INSTRUCTIONS_PER_SLICE as usize).map_err(input)? {
+            Python::attach(|py| py.check_signals())?;
+        }
+        let report = diff.finish();
+        Ok((report.equal, report.to_string(), json(&report)?))
     })
 }
 

@@ -5,9 +5,12 @@
 //! odd number is twice the number of the test that failed, plus 1. Memory answers in one cycle.
 
 use crate::elf::{Elf, ElfError};
+use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
 use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, cause};
+use kernel::{Clock, Cycle, Freq};
 use serde::Serialize;
+use std::path::Path;
 
 /// What stands in for the operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -303,6 +306,14 @@ impl Machine {
         let range = self.memory.iter().find(|range| range.holds(addr, bytes))?;
         let at = (addr - range.base) as usize;
         Some(range.program.bytes()[at..at + bytes as usize].to_vec())
+    }
+
+    /// Writes a trace of every instruction from now on, one cycle being a nanosecond.
+    pub fn trace(&mut self, path: &Path) -> Result<CoreTraces, TraceWriteError> {
+        let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+        let mut traces = CoreTraces::default();
+        self.core.log_instructions(traces.add(TraceFile::create(path, clock, (0, Cycle::MAX))?));
+        Ok(traces)
     }
 
     /// Value of a register.

@@ -124,7 +124,7 @@ impl Feed {
                 break;
             }
             let coming = self.streams[stream].take().expect("its arrival was told");
-            if let Some(arrival) = self.matched(coming) {
+            if let Some(arrival) = self.matched(coming, arrival) {
                 return Ok(Some(arrival));
             }
         }
@@ -132,8 +132,8 @@ impl Feed {
     }
 
     /// What the NIC gets to see of a packet, if a context takes it.
-    fn matched(&mut self, coming: Coming) -> Option<Arrival> {
-        let Coming { index, arrival, bytes } = coming;
+    fn matched(&mut self, coming: Coming, arrival: Cycle) -> Option<Arrival> {
+        let Coming { index, bytes, .. } = coming;
         let mut record = self.record.borrow_mut();
         record.frame_in(bytes.len());
         let layers = Layers::parse(&bytes);
@@ -191,24 +191,28 @@ impl PacketSource for Source {
 }
 
 /// What tells the messages of each context of an experiment. Those that end with the last packet of a flow need a first pass
-/// over the traffic, in which a packet goes to the first context that takes it.
-pub fn classifiers(checked: &Checked, clock: Clock) -> Result<Vec<Classifier>, FeedError> {
+/// over the traffic.
+pub fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
     let contexts = &checked.contexts;
     let mut indices: Vec<FlowIndex> = contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
     if contexts.iter().any(|context| context.message.needs_index()) {
         let mut stream = traffic(checked)?;
-        while stream.arrival(clock, 0)?.is_some() {
-            let Some(Coming { bytes, .. }) = stream.take() else { break };
+        while let Some(Coming { bytes, .. }) = stream.next()? {
             let layers = Layers::parse(&bytes);
-            let takes = |context: &CheckedContext| {
-                context.matcher.as_ref().is_none_or(|matcher| matcher.matches_layers(&bytes, &layers))
-            };
-            if let Some(index) = contexts.iter().position(takes) {
+            if let Some(index) = first_context(contexts, &bytes, &layers) {
                 indices[index].add(&bytes, &layers);
             }
         }
     }
     Ok(indices.into_iter().map(FlowIndex::into_classifier).collect())
+}
+
+/// The first context of an experiment that takes a packet.
+pub fn first_context(contexts: &[CheckedContext], packet: &[u8], layers: &Layers) -> Option<usize> {
+    contexts.iter().position(|context| match &context.matcher {
+        Some(matcher) => matcher.matches_layers(packet, layers),
+        None => true,
+    })
 }
 
 /// The traffic of an experiment, from when the NIC is ready.

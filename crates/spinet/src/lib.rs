@@ -3,6 +3,7 @@
 //! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
 
 pub mod columns;
+pub mod diff_trace;
 pub mod digest;
 pub mod driver;
 pub mod elf;
@@ -11,10 +12,12 @@ pub mod experiment;
 pub mod feed;
 pub mod histogram;
 pub mod host;
+pub mod instructions;
 pub mod lines;
 pub mod matching;
 pub mod message_ids;
 pub mod nics;
+pub mod offered;
 pub mod packets;
 pub mod program;
 pub mod record;

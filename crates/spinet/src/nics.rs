@@ -105,6 +105,11 @@ pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, 
     Ok(toml::to_string(&params).expect("parameters are tables of numbers"))
 }
 
+/// Area and power of the parts of a NIC.
+pub fn cost(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Vec<pspin::cost::Part>, NicError> {
+    Ok(pspin::cost::parts(&load(nic, settings, base_dir)?))
+}
+
 /// Name and text of a preset's file.
 fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {

@@ -4,6 +4,7 @@ use crate::driver::{ContextSpec, Driver, DriverError};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
 use crate::feed::{self, Feed, FeedError};
+use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError};
 use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::stats::Stats;
@@ -15,7 +16,7 @@ use pspin::protocol::Context;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wire::capture::{Interface, PcapngWriter, WriteError};
@@ -42,6 +43,8 @@ pub enum RunError {
     Record(#[from] RecordError),
     #[error(transparent)]
     Driver(#[from] DriverError),
+    #[error(transparent)]
+    Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
@@ -92,6 +95,8 @@ pub struct Wanted {
     pub packets: bool,
     /// Write what the NIC sends to this file.
     pub out_pcapng: Option<String>,
+    /// Write instruction traces of some cores into this directory, which is there.
+    pub instructions: Option<(PathBuf, Choice)>,
 }
 
 /// A run of an experiment. It lives on one thread.
@@ -100,6 +105,7 @@ pub struct Run {
     pub(crate) elf: Rc<Elf>,
     pub(crate) placed: Vec<PlacedContext>,
     pub(crate) driver: Driver,
+    traces: CoreTraces,
     pub(crate) ended: Option<Ended>,
     /// Nothing was left that could happen when the run ended.
     pub(crate) is_quiet: bool,
@@ -132,7 +138,7 @@ impl Run {
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
-        let classifiers = feed::classifiers(&checked, clock)?;
+        let classifiers = feed::classifiers(&checked)?;
         let gap = checked.experiment.traffic.gap_cycles;
         let mut feed = Feed::new(checked.nic.scheduler.n_mpqs, gap, limit, record.clone());
         feed.add(feed::traffic(&checked)?);
@@ -147,11 +153,16 @@ impl Run {
         }
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
+        let start = |(directory, choice): &(PathBuf, Choice)| {
+            CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
+        };
+        let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
         Ok(Run {
             checked,
             elf,
             placed,
             driver,
+            traces,
             ended: None,
             is_quiet: false,
             restless: Vec::new(),
@@ -182,6 +193,7 @@ impl Run {
             if let Some(error) = self.record().borrow_mut().error.take() {
                 return Err(error.into());
             }
+            self.traces.check()?;
             self.ended = self.judge(outcome);
             self.is_quiet = outcome == Outcome::Quiet;
             let took = slice_begun.elapsed();
@@ -226,6 +238,7 @@ impl Run {
         if !matches!(self.ended, Some(Ended::Complete)) && self.restless.is_empty() {
             self.restless = self.cores();
         }
+        self.traces.flush()?;
         let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
         for row in record.window.drain() {
             record.stats.still_busy(&row, at);

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::rc::Rc;
 use wire::capture::{CaptureLimits, CaptureReader};
 use wire::pacing::Pacing;
-use wire::source::{CaptureSource, Source, SourceError};
+use wire::source::{CaptureSource, Frame, Source, SourceError};
 use wire::traffic::Generator;
 
 /// A file that tells how far it was read.
@@ -37,8 +37,8 @@ enum Packets {
 pub struct Coming {
     /// Number within its stream, from 0.
     pub index: u64,
-    /// When it arrives.
-    pub arrival: Cycle,
+    /// When its first bit arrives, in femtoseconds from the start of its stream.
+    pub arrival_fs: u64,
     /// The packet.
     pub bytes: Box<[u8]>,
 }
@@ -50,7 +50,7 @@ pub struct Stream {
     start: Option<Cycle>,
     /// Packets that may still come.
     left: u64,
-    n_read: u64,
+    n_made: u64,
     coming: Option<Coming>,
     /// Bytes of its file that were read, and its length; 0 if it is no file.
     read: Rc<Cell<u64>>,
@@ -74,43 +74,54 @@ impl Stream {
             }
             Traffic::Generator(spec) => (Packets::Generator(Box::new(Generator::new((**spec).clone(), pacing)?)), 0),
         };
-        Ok(Stream { packets, start, left: count, n_read: 0, coming: None, read, file_len })
+        Ok(Stream { packets, start, left: count, n_made: 0, coming: None, read, file_len })
     }
 
     /// Packets that somebody made, each with its time from `start` on; times do not descend.
     pub fn made(packets: Vec<(Time, Box<[u8]>)>, start: Cycle) -> Self {
         let left = packets.len() as u64;
         let packets = Packets::Made(packets.into());
-        Stream { packets, start: Some(start), left, n_read: 0, coming: None, read: Rc::default(), file_len: 0 }
+        Stream { packets, start: Some(start), left, n_made: 0, coming: None, read: Rc::default(), file_len: 0 }
     }
 
     /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
     pub fn arrival(&mut self, clock: Clock, ready: Cycle) -> Result<Option<Cycle>, SourceError> {
-        if self.coming.is_none() && self.left > 0 {
-            let start = self.start.map_or(ready, |start| start.max(ready));
-            let at = |fs: u64| clock.cycle_at_or_after(Time::from_fs(fs)).saturating_add(start);
-            let read = |source: &mut dyn Source| -> Result<Option<Coming>, SourceError> {
-                let coming = source.next()?.map(|frame| (frame.index, frame.arrival_fs, frame.bytes.into()));
-                Ok(coming.map(|(index, fs, bytes)| Coming { index, arrival: at(fs), bytes }))
-            };
-            self.coming = match &mut self.packets {
-                Packets::Capture(source) => read(&mut **source)?,
-                Packets::Generator(source) => read(&mut **source)?,
-                Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| Coming {
-                    index: self.n_read,
-                    arrival: at(time.fs()),
-                    bytes,
-                }),
-            };
-            self.n_read += 1;
-            self.left = if self.coming.is_some() { self.left - 1 } else { 0 };
+        if self.coming.is_none() {
+            self.coming = self.next()?;
         }
-        Ok(self.coming.as_ref().map(|coming| coming.arrival))
+        let start = self.start.map_or(ready, |start| start.max(ready));
+        let at = |coming: &Coming| clock.cycle_at_or_after(Time::from_fs(coming.arrival_fs)).saturating_add(start);
+        Ok(self.coming.as_ref().map(at))
     }
 
     /// The packet whose arrival was told last.
     pub fn take(&mut self) -> Option<Coming> {
         self.coming.take()
+    }
+
+    /// The packet after that.
+    pub fn next(&mut self) -> Result<Option<Coming>, SourceError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let read = |source: &mut dyn Source| -> Result<Option<Coming>, SourceError> {
+            let coming = |frame: Frame<'_>| Coming {
+                index: frame.index,
+                arrival_fs: frame.arrival_fs,
+                bytes: frame.bytes.into(),
+            };
+            Ok(source.next()?.map(coming))
+        };
+        let next = match &mut self.packets {
+            Packets::Capture(source) => read(&mut **source)?,
+            Packets::Generator(source) => read(&mut **source)?,
+            Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| {
+                self.n_made += 1;
+                Coming { index: self.n_made - 1, arrival_fs: time.fs(), bytes }
+            }),
+        };
+        self.left = if next.is_some() { self.left - 1 } else { 0 };
+        Ok(next)
     }
 
     /// No packet comes any more.

@@ -14,7 +14,7 @@ use std::time::Duration;
 fn build(test: &str, experiment: &str) -> Run {
     let folder = support::folder_with_program(test);
     let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
-    let wanted = Wanted { packets: true, out_pcapng: None };
+    let wanted = Wanted { packets: true, ..Wanted::default() };
     Run::new(checked, None, &wanted).unwrap()
 }
 

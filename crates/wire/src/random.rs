@@ -69,9 +69,14 @@ impl Random {
 fn minus_ln_q32(u: u64) -> u128 {
     /// ln 2 with 64 bits after the point.
     const LN_2_Q64: u128 = 0xb172_17f7_d1cf_79ab;
-    let x = u128::from(u) + 1;
+    (((64u128 << 40) - log2_q40(u128::from(u) + 1)) * LN_2_Q64) >> 72
+}
+
+/// Logarithm to base 2 of a number from 1 to 2^64, with 40 bits after the point, rounded down.
+pub(crate) fn log2_q40(x: u128) -> u128 {
+    assert!((1..=1 << 64).contains(&x), "a logarithm of {x}");
     let exponent = 127 - x.leading_zeros(); // x is in 2^exponent times [1, 2).
-    // The logarithm to base 2, bit by bit: squaring doubles it, and a carry into [2, 4) is a bit that is 1.
+    // Bit by bit: squaring doubles the logarithm, and a carry into [2, 4) is a bit that is 1.
     let mut mantissa = (x << (64 - exponent)) >> 1; // 63 bits after the point.
     let mut log2_q40 = u128::from(exponent) << 40;
     for bit in (0..40).rev() {
@@ -81,7 +86,7 @@ fn minus_ln_q32(u: u64) -> u128 {
             mantissa >>= 1;
         }
     }
-    (((64u128 << 40) - log2_q40) * LN_2_Q64) >> 72
+    log2_q40
 }
 
 #[cfg(test)]

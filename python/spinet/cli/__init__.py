@@ -18,7 +18,9 @@ _COMMANDS = {
     "build": "Compile handlers into a program for a card.",
     "nic": "List the cards, or show all parameters of one.",
     "match": "Try a match expression on a capture.",
+    "reproduce": "Measure published figures and tables anew.",
     "exec": "Run a bare RISC-V program on a plain machine.",
+    "diff-trace": "Compare instruction traces and name the first difference.",
     "doctor": "Check that everything spinet needs is there.",
     "completion": "Print what makes your shell complete spinet's commands.",
 }
@@ -35,7 +37,7 @@ class Commands(click.Group):
         """Import a command."""
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"spinet.cli.{cmd_name}_command").command
+        command = importlib.import_module(f"spinet.cli.{cmd_name.replace('-', '_')}_command").command
         assert isinstance(command, click.Command)
         return command
 
@@ -77,7 +79,8 @@ def cli() -> None:
     \b
     Exit codes:
       0    done
-      1    the simulated program says that it failed (spinet exec), or something is missing (spinet doctor)
+      1    the simulated program says that it failed (spinet exec), something is missing (spinet doctor), traces
+           differ (spinet diff-trace), or a point misses (spinet reproduce)
       2    something about the input is wrong, or the run ended before its packets were done
       70   a mistake in spinet itself
       130  stopped with Ctrl-C

@@ -16,6 +16,7 @@ from spinet.cli import errors, parameters
 @click.option(
     "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
 )
+@click.option("--trace", metavar="FILE", type=click.Path(), help="Write down every instruction, a line each.")
 @click.option("--max-instructions", metavar="N", type=click.IntRange(min=1), help="End after so many instructions.")
 @click.option("--max-cycles", metavar="N", type=click.IntRange(min=1), help="End after so many cycles.")
 @click.option("--linux-user", is_flag=True, help="Serve write and exit calls, as user-mode emulators do.")
@@ -24,6 +25,7 @@ def command(
     program: str,
     isa: str,
     signature: str | None,
+    trace: str | None,
     max_instructions: int | None,
     max_cycles: int | None,
     linux_user: bool,
@@ -38,6 +40,7 @@ def command(
     Examples:
       spinet exec rv32ui-p-add
       spinet exec --isa rv32imac --signature add.signature add.elf
+      spinet exec add.elf --trace add.log
     """
     from spinet import _core
 
@@ -49,6 +52,7 @@ def command(
             max_cycles=max_cycles,
             signature=signature,
             linux_user=linux_user,
+            trace=trace,
         )
     )
     if as_json:

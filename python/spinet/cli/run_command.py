@@ -31,6 +31,12 @@ from spinet.cli import errors, parameters
 @click.option(
     "--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th."
 )
+@click.option(
+    "--handler-memory",
+    metavar="FILE",
+    help="What stands in the handlers' L2 memory before the first packet. Default: zeros.",
+    shell_complete=parameters.complete_files,
+)
 @click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
@@ -47,6 +53,9 @@ from spinet.cli import errors, parameters
     "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
 )
 @click.option("--force", is_flag=True, help="With -o: replace the folder of an earlier run.")
+@click.option("--trace-instructions", is_flag=True, help="With -o: write down every instruction, one file a core.")
+@click.option("--trace-cores", metavar="LIST", help="Only of these cores, CLUSTER:CORE, such as 0:3,1:*.")
+@click.option("--trace-time", metavar="FROM..TO", help="Only in this simulated time, such as '1 us..2 us'.")
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
 @parameters.json_option
@@ -56,6 +65,7 @@ def command(
     match: str | None,
     message: str | None,
     handler: str | None,
+    handler_memory: str | None,
     nic: str | None,
     sets: tuple[str, ...],
     pace: str | None,
@@ -64,6 +74,9 @@ def command(
     seed: int | None,
     output: Path | None,
     force: bool,
+    trace_instructions: bool,
+    trace_cores: str | None,
+    trace_time: str | None,
     cc: str | None,
     defines: tuple[str, ...],
     as_json: bool,
@@ -89,12 +102,18 @@ def command(
       out.pcapng        packets that the card sent
       host/             what was written to host memory, one file a region, and index.json
       experiment.json   the experiment with every default spelled out
+      instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, as the RTL's tracer writes it;
+                        spinet diff-trace compares two of them
     """
     from spinet import api, experiment
     from spinet.output import OutputFolder
 
     if force and output is None:
         raise click.UsageError("--force goes with -o")
+    if trace_instructions and output is None:
+        raise click.UsageError("--trace-instructions goes with -o")
+    if (trace_cores or trace_time) and not trace_instructions:
+        raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")
     is_file = len(program) == 1 and program[0].endswith((".toml", ".json"))
     prepared = api.prepare(
         program=None if is_file else program,
@@ -103,6 +122,7 @@ def command(
         match=match,
         message=message,
         handler=handler,
+        handler_memory=handler_memory,
         overrides=api.overrides(nic=nic, set=sets, seed=seed, pacing=pace, count=count, limit=limit),
     )
     with contextlib.ExitStack() as stack:
@@ -116,6 +136,7 @@ def command(
                 prepared,
                 build=build,
                 folder=folder.path if folder else None,
+                trace=api.InstructionTrace(cores=trace_cores, time=trace_time) if trace_instructions else None,
                 on_progress=on_progress,
                 on_console=_print_console,
             )

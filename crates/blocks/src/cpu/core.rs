@@ -1,13 +1,12 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Csrs, Privilege, Profile};
+use super::log::Log;
 use super::program::{Program, SINK, Window};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
-use std::cell::RefCell;
-use std::rc::Rc;
 
 /// What a core asks of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,10 +112,11 @@ pub struct Core {
     pub(super) access: Access,
     pub(super) pending: Pending,
     pub(super) instructions: u64,
-    /// Events that `mhpmcounter3` counts, by bit, and how many it has counted.
-    pub(super) counting: u32,
+    /// Events that `mhpmcounter3` counts, by bit, and [`Core::LOGGED`]; 0 if nobody looks.
+    pub(super) watched: u32,
+    /// How many events `mhpmcounter3` has counted.
     pub(super) events: u64,
-    pub(super) log: Option<InstructionLog>,
+    pub(super) log: Option<Log>,
     pub(super) last_trap: TrapInfo,
     /// Code that it may run in user mode.
     pub(super) user_code: [Window; 2],
@@ -124,9 +124,6 @@ pub struct Core {
     pub(super) window: Window,
     pub(super) csrs: Csrs,
 }
-
-/// Every instruction that a core starts: the cycle in which it leaves decode, and its address.
-pub type InstructionLog = Rc<RefCell<Vec<(Cycle, u32)>>>;
 
 /// What an instruction asked for besides its effect on registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +150,7 @@ impl Core {
             access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
             pending: Pending::Nothing,
             instructions: 0,
-            counting: 0,
+            watched: 0,
             events: 0,
             log: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
@@ -217,7 +214,7 @@ impl Core {
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
     #[inline]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.counting == 0 && self.log.is_none() {
+        if self.watched == 0 {
             self.run_loop::<L, false>(program, lines, horizon)
         } else {
             self.run_loop::<L, true>(program, lines, horizon)
@@ -230,11 +227,6 @@ impl Core {
         self.window = Window::default();
     }
 
-    /// Writes every instruction into `log` from now on.
-    pub fn log_instructions(&mut self, log: InstructionLog) {
-        self.log = Some(log);
-    }
-
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
     #[inline]
     pub fn complete(&mut self, program: &Program, granted: Cycle, raw: u32) {
@@ -244,8 +236,8 @@ impl Core {
         self.pc = self.next;
         self.instructions += 1;
         self.last_rd = SINK;
-        if self.counting != 0 {
-            self.count_access(waited);
+        if self.watched != 0 {
+            self.watch_access(waited, raw);
         }
         let value = match self.access.kind {
             AccessKind::Store(_) => return,
@@ -295,6 +287,9 @@ impl Core {
     /// Enters the trap handler of machine mode.
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
+        if self.watched != 0 {
+            self.log_trap(cause == cause::ILLEGAL_INSTRUCTION);
+        }
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
         self.window = Window::default();
         self.line = NO_LINE;

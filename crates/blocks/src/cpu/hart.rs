@@ -52,7 +52,7 @@ impl Hart for Core {
         if reads {
             self.set(rd, old);
         }
-        self.counting = self.csrs.counted_events();
+        self.watched = self.csrs.counted_events() | self.watched & Core::LOGGED;
         let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
         let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
         self.pending = Pending::Done { cycles, stop: Stop::Yield };

@@ -3,11 +3,13 @@
 mod core;
 mod csr;
 mod hart;
+mod log;
 mod program;
 mod run;
 mod timing;
 mod watch;
 
-pub use self::core::{Access, AccessKind, Core, InstructionLog, Lines, Stop, TrapInfo};
+pub use self::core::{Access, AccessKind, Core, Lines, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
+pub use log::{InstructionLog, Named, Retired};
 pub use program::{Kind, Pace, Place, Program, SINK, Slot, Window};

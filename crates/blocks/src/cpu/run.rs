@@ -59,8 +59,8 @@ impl Core {
                     _ => {}
                 }
             }
-            if WATCH && let Some(log) = &self.log {
-                log.borrow_mut().push((self.time, pc));
+            if WATCH && self.log.is_some() {
+                self.log_start(inst);
             }
             self.next = pc.wrapping_add(u32::from(inst.len));
             execute(self, inst);
@@ -87,7 +87,7 @@ impl Core {
                         if self.ahead != NO_LINE {
                             let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
                             if !lines.present(ahead) {
-                                self.retire(SINK, cycles);
+                                self.retire::<WATCH>(SINK, cycles);
                                 return Stop::Abandon(ahead);
                             }
                         }
@@ -96,7 +96,7 @@ impl Core {
                 Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
                     Pending::Trap { cause, value } => return self.trap(cause, value),
                     Pending::Done { cycles, stop } => {
-                        self.retire(inst.rd, cycles);
+                        self.retire::<WATCH>(inst.rd, cycles);
                         self.count(EVENT_CYCLE, cycles);
                         self.count(EVENT_INSTRUCTION, 1);
                         return stop;
@@ -111,7 +111,7 @@ impl Core {
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
-            self.retire(if jumps { SINK } else { inst.rd }, cycles);
+            self.retire::<WATCH>(if jumps { SINK } else { inst.rd }, cycles);
         }
         Stop::Yield
     }
@@ -197,7 +197,10 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn retire(&mut self, rd: u8, cycles: u64) {
+    pub(super) fn retire<const WATCH: bool>(&mut self, rd: u8, cycles: u64) {
+        if WATCH && self.log.is_some() {
+            self.log_end();
+        }
         self.last_rd = rd;
         self.pc = self.next;
         self.time += cycles;

@@ -20,10 +20,13 @@ pub(super) const EVENT_COMPRESSED: u32 = 1 << 10;
 pub(super) const EVENT_ELW_STALL: u32 = 1 << 11;
 
 impl Core {
+    /// Beside the events in [`Core::watched`]: a log hears of every instruction.
+    pub(super) const LOGGED: u32 = 1 << 31;
+
     /// Counts `n` if `mhpmcounter3` counts this event.
     #[inline]
     pub(super) fn count(&mut self, event: u32, n: u64) {
-        if self.counting & event != 0 {
+        if self.watched & event != 0 {
             self.events += n;
         }
     }
@@ -37,10 +40,24 @@ impl Core {
         }
     }
 
+    /// An access was answered with `raw`.
     #[cold]
-    pub(super) fn count_access(&mut self, waited: u64) {
+    pub(super) fn watch_access(&mut self, waited: u64, raw: u32) {
         self.count(EVENT_CYCLE, waited);
         self.count(EVENT_INSTRUCTION, 1);
+        self.count_kind(waited);
+        if self.log.is_some() {
+            // Early, so that the log sees it; the caller does it again.
+            match self.access.kind {
+                AccessKind::Store(_) => {}
+                AccessKind::Load(load) => self.regs[usize::from(self.access.rd)] = load.extend(raw),
+                AccessKind::Amo(_) => self.regs[usize::from(self.access.rd)] = raw,
+            }
+            self.log_end();
+        }
+    }
+
+    fn count_kind(&mut self, waited: u64) {
         match self.access.kind {
             AccessKind::Load(Load::Elw) => self.count(EVENT_ELW_STALL, waited - 1),
             AccessKind::Load(_) => self.count(EVENT_LOAD, 1),

@@ -5,7 +5,6 @@ use super::cores::{HpuCore, Wait};
 use super::dma::Owner;
 use super::events::Reply;
 use super::hpu::{Answer, ERROR, ISSUE, Trapped};
-use super::l1::OUTSIDE_PORT;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
@@ -451,5 +450,3 @@ impl Cluster {
         self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
     }
 }
-
-const _: () = assert!(OUTSIDE_PORT >= 8, "cores come before the outside port");

@@ -128,7 +128,7 @@ const AHEAD: u64 = 64;
 
 /// Which cores are due in which of the coming cycles.
 pub(super) struct Ready {
-    due: [u8; AHEAD as usize],
+    due: [u16; AHEAD as usize],
     /// Bit `c % AHEAD` is set where cores are due in cycle `c`.
     occupied: u64,
 }

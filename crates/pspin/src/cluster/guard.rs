@@ -48,6 +48,8 @@ pub struct Guard {
     /// Own L1, where the core's stack lies, and where scratchpads begin in every L1.
     l1_base: u32,
     l1_bytes: u32,
+    /// All L1s with their peripherals, for coarse regions.
+    all_l1s: Window,
     stack: Window,
     scratchpad_offset: u32,
     own: [Window; OWN],
@@ -69,6 +71,7 @@ impl Guard {
             checks_transfers: params.isolation.check_transfers,
             l1_base: map::L1_BASE + cluster * map::L1_STRIDE,
             l1_bytes: params.cluster.l1_bytes,
+            all_l1s: Window { base: map::L1_BASE, size: map::l1_window(params.n_clusters) },
             stack: Window::new(core * map::STACK_BYTES + reserved, map::STACK_BYTES - reserved),
             scratchpad_offset: params.cluster.scratchpad_offset,
             own: [Window::default(); OWN],
@@ -106,7 +109,7 @@ impl Guard {
 
     fn set_coarse(&mut self, task: Option<&Task>) {
         self.own[0] = Window { base: 0, size: self.l1_bytes };
-        self.open(map::L1_BASE, 0x100_0000);
+        self.open(self.all_l1s.base, self.all_l1s.size);
         self.open(map::ALIAS_BASE, 0x100_0000);
         self.open(map::L2_HANDLER_BASE, 0x1_0000);
         if let Some(task) = task {

@@ -6,7 +6,7 @@ use isa::riscv::Amo;
 use kernel::Cycle;
 
 /// Position of the port for accesses from outside the cluster among a bank's requesters; cores come before it.
-pub const OUTSIDE_PORT: u32 = 8;
+pub const OUTSIDE_PORT: u32 = crate::params::MAX_CORES as u32;
 
 /// Banks of one superbank, which serves a 64-byte beat.
 const SUPERBANK: u32 = BEAT_BYTES / 4;

@@ -214,7 +214,7 @@ impl Cluster {
         self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
     }
 
-    /// Writes every instruction of a core into `log` from now on.
+    /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.cores[core as usize].core.log_instructions(log);
     }

@@ -214,10 +214,14 @@ fn what_never_fits_is_dropped() {
 
 #[test]
 fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
+    let show = |request: &Request| match request {
+        Request::Her(her) => format!("{} from {:#x}", her.packet.0, her.addr),
+        Request::Kill(kill) => format!("kills {}", kill.msgid),
+    };
     let log = bench(1_000, |bench| {
         let ports = InboundPorts {
             active: vec![bench.input("active", 1, vec![(5, ClusterActive)])],
-            requests: bench.output("request", 2, |_| true, |_| String::new()),
+            requests: bench.output("her", 2, |_| true, show),
             released: bench.input("released", 2, Vec::new()),
             more: bench.input("more", 4, [3, 50, 60, 61].map(|cycle| (cycle, MorePackets)).into()),
             kills: bench.input("kills", 1, Vec::new()),
@@ -237,7 +241,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
     });
     expect![[r#"
         61   l2: write 64 at 0x1c400000
-        65   request
+        65   her 0 from 0x1c400000
     "#]]
     .assert_eq(&log);
 }

@@ -6,7 +6,7 @@ mod program;
 use self::memory::Memory;
 use self::program::ProgramMemory;
 use crate::map;
-use crate::params::PspinParams;
+use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{Burst, BurstReply, beats};
 use isa::riscv::Amo;
@@ -148,7 +148,7 @@ impl Memories {
             handler_free: 0,
             replies: BinaryHeap::new(),
             n_replies: 0,
-            reservations: vec![None; (params.n_clusters * 8) as usize],
+            reservations: vec![None; params.n_clusters as usize * MAX_CORES],
             control: [0; 4],
             info: (params.n_clusters * params.cluster.n_cores) << 16 | params.n_clusters,
             pe_accesses: Counter::default(),
@@ -269,7 +269,7 @@ impl Memories {
         self.pe_accesses.add(1);
         let PeRequest { core, addr, op } = request;
         let old = self.memories[memory].word(addr);
-        let hart = cluster * 8 + core as usize;
+        let hart = cluster * MAX_CORES + core as usize;
         let (value, extra) = match op {
             PeOp::Load if memory == PACKET => (old, extra::PACKET_LOAD),
             PeOp::Load => (old, extra::HANDLER_LOAD),

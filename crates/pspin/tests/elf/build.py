@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the ELF files beside this script from the assembly files, with the SDK's runtime and the compiler from PyPI.
+"""Make the ELF files beside this script and in ``crates/capi/tests/elf`` from the sources there, with the SDK's runtime
+and the compiler from PyPI.
 
 They are committed, since ``cargo test`` has no compiler. Run after a change of the sources or of the runtime:
 ``python crates/pspin/tests/elf/build.py``.
@@ -13,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+FOLDERS = [HERE, HERE.parents[2] / "capi" / "tests" / "elf"]
 sys.path.insert(0, str(HERE.parents[3] / "python"))
 
 from spinet import toolchain  # noqa: E402
@@ -61,7 +63,7 @@ def renumbered(symbols: bytes, kept: list[int]) -> bytes:
 def main() -> None:
     """Build every program."""
     with tempfile.TemporaryDirectory() as folder:
-        for source in sorted(HERE.glob("*.S")):
+        for source in sorted(source for known in FOLDERS for source in known.glob("*.[cS]")):
             build = toolchain.build([source], cache=Path(folder), debug=False)
             target = source.with_suffix(".elf")
             target.write_bytes(without_debug(build.elf.read_bytes()))

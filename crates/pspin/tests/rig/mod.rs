@@ -3,7 +3,7 @@
 
 pub mod rtl;
 
-use blocks::cpu::InstructionLog;
+use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
@@ -191,8 +191,9 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
-    let log: InstructionLog = Rc::default();
-    nic.log_instructions(0, 0, log.clone());
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let heard = log.clone();
+    nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(load.mode);
     host_does(&mut nic);

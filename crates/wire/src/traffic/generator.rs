@@ -1,6 +1,7 @@
 //! Traffic as a [`Source`]: one packet after the other, in one buffer.
 
-use super::{Arrivals, Payload, Rate, TrafficProblem, TrafficSpec, Transport};
+use super::payload::{Filler, Place};
+use super::{Arrivals, Rate, TrafficProblem, TrafficSpec, Transport};
 use crate::capture::FS_PER_S;
 use crate::checksum::PseudoHeader;
 use crate::eth::{self, EthHeader, ether_type};
@@ -12,7 +13,7 @@ use crate::random::Random;
 use crate::source::{Frame, Source, SourceError};
 use crate::tcp::{TcpHeader, flag};
 use crate::udp::UdpHeader;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why traffic cannot be generated.
@@ -41,7 +42,7 @@ pub enum TrafficError {
 }
 
 /// Longest file of a payload: it is held in memory.
-const MAX_FILE_LEN: u64 = 64 << 20;
+pub(super) const MAX_FILE_LEN: u64 = 64 << 20;
 /// Flows that share a sender's address; their ports differ.
 const FLOWS_PER_ADDRESS: u32 = 1 << 14;
 
@@ -51,11 +52,9 @@ pub struct Generator {
     pacer: Pacer,
     sizes: Random,
     arrivals: Random,
-    payloads: Random,
-    /// The payload's file, empty for other payloads.
-    file: Vec<u8>,
-    /// Payload bytes sent so far in the current message of each flow.
-    sent: Vec<u64>,
+    payloads: Filler,
+    /// What was sent so far of the current message of each flow.
+    sent: Vec<Place>,
     /// Mean distance of packets in femtoseconds, with 16 bits after the point.
     mean_gap_q16: u128,
     /// Sum of the random distances so far, in the same unit.
@@ -70,10 +69,6 @@ impl Generator {
     /// A generator before its first packet; [`Pacing::TIMES`] keeps the arrivals that `spec` asks for.
     pub fn new(spec: TrafficSpec, pacing: Pacing) -> Result<Self, TrafficError> {
         spec.validate()?;
-        let file = match &spec.payload {
-            Payload::File(path) => read_file(path)?,
-            Payload::Zero | Payload::Random | Payload::Counter => Vec::new(),
-        };
         let mean_gap_q16 = match spec.rate {
             Rate::Pps(pps) => (FS_PER_S << 16) / u128::from(pps),
             Rate::Bps(bps) => {
@@ -85,9 +80,8 @@ impl Generator {
             pacer: Pacer::new(pacing),
             sizes: Random::new(spec.seed, 0),
             arrivals: Random::new(spec.seed, 1),
-            payloads: Random::new(spec.seed, 2),
-            file,
-            sent: vec![0; spec.flows as usize],
+            payloads: Filler::new(&spec)?,
+            sent: vec![Place::default(); spec.flows as usize],
             mean_gap_q16,
             elapsed_q16: 0,
             line_bits: 0,
@@ -134,16 +128,19 @@ impl Generator {
         let is_first = position == 0 || message_of(position - 1) != message_of(position);
         let is_last = position + 1 == n_in_flow || message_of(position + 1) != message_of(position);
         if is_first {
-            self.sent[flow as usize] = 0;
+            self.sent[flow as usize] = Place::default();
         }
-        let sent = self.sent[flow as usize];
+        let place = self.sent[flow as usize];
         let headers_len = self.spec.headers_len();
         self.packet.resize(len, 0);
-        fill(&self.spec.payload, &self.file, &mut self.payloads, sent, &mut self.packet[headers_len..]);
-        self.sent[flow as usize] += (len - headers_len) as u64;
+        self.payloads.fill(place, &mut self.packet[headers_len..]);
+        self.sent[flow as usize] = place.after(len - headers_len);
 
-        let src_port = self.spec.src_port.wrapping_add((flow as u32 % FLOWS_PER_ADDRESS) as u16);
-        let pseudo = self.ip_header(flow as u32 / FLOWS_PER_ADDRESS)?;
+        // Flows go round the senders; those that meet at one differ in their ports, as far as ports reach.
+        let senders = self.spec.senders;
+        let (sender, turn) = (flow as u32 % senders, flow as u32 / senders);
+        let src_port = self.spec.src_port.wrapping_add((turn % FLOWS_PER_ADDRESS) as u16);
+        let pseudo = self.ip_header(sender.wrapping_add(turn / FLOWS_PER_ADDRESS * senders))?;
         let upper_len = match self.spec.transport {
             Transport::Udp => crate::udp::HEADER_LEN,
             Transport::Tcp => crate::tcp::MIN_HEADER_LEN,
@@ -159,7 +156,7 @@ impl Generator {
                     src_port,
                     dst_port: self.spec.dst_port,
                     // SYN counts as a byte (RFC 9293, 3.4).
-                    seq: (sent as u32).wrapping_add(u32::from(!is_first)),
+                    seq: (place.bytes as u32).wrapping_add(u32::from(!is_first)),
                     ack: 0,
                     flags: if is_first { flag::SYN } else { flag::ACK } | if is_last { flag::FIN } else { 0 },
                     window: u16::MAX,
@@ -235,39 +232,4 @@ impl Source for Generator {
         self.index += 1;
         Ok(Some(Frame { index, arrival_fs, bytes: &self.packet, original_len: len as u32 }))
     }
-}
-
-/// Fills `out` with the payload at offset `at` of its message.
-fn fill(payload: &Payload, file: &[u8], random: &mut Random, at: u64, out: &mut [u8]) {
-    match payload {
-        Payload::Zero => out.fill(0),
-        Payload::Random => random.fill(out),
-        Payload::Counter => {
-            for (offset, byte) in (at..).zip(out) {
-                *byte = ((offset / 4) as u32).to_be_bytes()[(offset % 4) as usize];
-            }
-        }
-        Payload::File(_) => {
-            let mut from = (at % file.len() as u64) as usize;
-            let mut done = 0;
-            while done < out.len() {
-                let n = (file.len() - from).min(out.len() - done);
-                out[done..done + n].copy_from_slice(&file[from..from + n]);
-                done += n;
-                from = 0;
-            }
-        }
-    }
-}
-
-fn read_file(path: &str) -> Result<Vec<u8>, TrafficError> {
-    let failed = |source| TrafficError::File { file: path.into(), source };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(MAX_FILE_LEN + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let found = bytes.len() as u64;
-    if found == 0 || found > MAX_FILE_LEN {
-        return Err(TrafficError::FileLen { file: path.into(), found });
-    }
-    Ok(bytes)
 }

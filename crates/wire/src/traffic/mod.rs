@@ -13,8 +13,9 @@
 //! | `rate` | `400G`: bit/s on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
 //! | `arrivals` | `constant`, `poisson` | constant |
 //! | `flows` | 5-tuples; they take turns packet by packet | 1 |
+//! | `senders` | addresses that the flows come from, in turn, from `src` upwards | 1 |
 //! | `messages` | messages of each flow, one after the other, equally long up to a packet | 1 |
-//! | `payload` | `zero`, `random`, `counter`, `file:PATH` | zero |
+//! | `payload` | `zero`, `random`, `counter`, `file:PATH`, `ints`, `ints:1024`, `segment`, `ycsb:a`, `ycsb:a:1.1:1000` | zero |
 //! | `seed` | a number | 1 |
 //! | `src`, `dst` | IPv4 or IPv6 addresses | 10.0.0.1, 10.0.0.2 |
 //! | `src_port`, `dst_port` | ports of the first flow | 10000, 9999 |
@@ -28,14 +29,26 @@
 //! A message of TCP begins with SYN and ends with FIN; its sequence numbers follow its payload. Messages of UDP
 //! cannot be told apart by their headers. `counter` is 32-bit big-endian words that count from 0 through each message;
 //! `file` is the file from its beginning in each message, again and again.
+//!
+//! The other payloads are what the handlers of `sdk/examples` work on. They begin with two zero bytes, behind which the
+//! packet is at a multiple of 4, and all their numbers are 32-bit little-endian, as the cores read them.
+//!
+//! - `ints:N`: integers below N, each as likely; without N, any of 32 bits.
+//! - `segment`: where in its message the rest of the packet belongs, in bytes from 0, and then random bytes.
+//! - `ycsb:MIX:THETA:RECORDS`: a request of a [`Ycsb`] workload: operation, key, value, and zeros.
 
 mod generator;
+mod payload;
 mod read;
 mod sizes;
+mod ycsb;
+mod zipf;
 
 pub use generator::{Generator, TrafficError};
+pub use payload::Payload;
 pub use read::{TrafficProblem, TrafficTextError};
 pub use sizes::Sizes;
+pub use ycsb::{Mix, Operation, Ycsb};
 
 use crate::eth::{self, Mac};
 use crate::{ipv4, ipv6, tcp, udp};
@@ -57,6 +70,8 @@ pub struct TrafficSpec {
     pub arrivals: Arrivals,
     /// Number of 5-tuples.
     pub flows: u32,
+    /// Number of addresses that they come from.
+    pub senders: u32,
     /// Messages of each flow.
     pub messages: u64,
     /// What they carry.
@@ -86,6 +101,7 @@ impl Default for TrafficSpec {
             rate: Rate::Bps(400_000_000_000),
             arrivals: Arrivals::Constant,
             flows: 1,
+            senders: 1,
             messages: 1,
             payload: Payload::Zero,
             seed: 1,
@@ -129,20 +145,6 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// What packets carry.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Payload {
-    /// Zeros.
-    Zero,
-    /// Random bytes.
-    Random,
-    /// 32-bit big-endian words that count from 0 through each message.
-    Counter,
-    /// The bytes of a file, from its beginning in each message, again and again.
-    File(String),
-}
-
 /// Most flows: the generator keeps 8 bytes for each.
 pub const MAX_FLOWS: u32 = 1 << 20;
 
@@ -160,7 +162,7 @@ impl TrafficSpec {
     /// Checks what the types cannot say.
     pub fn validate(&self) -> Result<(), TrafficProblem> {
         let refuse = |key, found: String, allowed: String| Err(TrafficProblem::Value { key, found, allowed });
-        let least = self.headers_len().max(eth::MIN_PACKET_LEN) as u32;
+        let least = (self.headers_len() + self.payload.min_len()).max(eth::MIN_PACKET_LEN) as u32;
         let most = eth::MAX_PACKET_LEN as u32;
         let (low, high) = self.size.bounds();
         if low > high {
@@ -180,6 +182,12 @@ impl TrafficSpec {
         }
         if self.flows == 0 || self.flows > MAX_FLOWS {
             return refuse("flows", self.flows.to_string(), format!("1 to {MAX_FLOWS}"));
+        }
+        if self.senders == 0 || self.senders > self.flows {
+            return refuse("senders", self.senders.to_string(), format!("1 to the number of flows, {}", self.flows));
+        }
+        if let Payload::Ycsb(ycsb) = &self.payload {
+            ycsb.validate()?;
         }
         if self.messages == 0 {
             return refuse("messages", "0".into(), "1 or more".into());

@@ -1,6 +1,6 @@
 //! Traffic definitions as text, both ways.
 
-use super::{Arrivals, Payload, Rate, Sizes, TrafficSpec, Transport};
+use super::{Arrivals, Rate, Sizes, TrafficSpec, Transport};
 use crate::near::nearest;
 use crate::text::TextError;
 use crate::units::{parse_bps, scaled, show_bps};
@@ -27,16 +27,15 @@ pub enum TrafficProblem {
     Value { key: &'static str, found: String, allowed: String },
 }
 
-const KEYS: [&str; 14] = [
-    "size", "count", "rate", "arrivals", "flows", "messages", "payload", "seed", "src", "dst", "src_port", "dst_port",
-    "src_mac", "dst_mac",
+const KEYS: [&str; 15] = [
+    "size", "count", "rate", "arrivals", "flows", "senders", "messages", "payload", "seed", "src", "dst", "src_port",
+    "dst_port", "src_mac", "dst_mac",
 ];
 
 const SIZES: &str = "a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`";
 const RATES: &str = "a rate such as `400G` (bit/s) or `10Mpps`";
-const PAYLOADS: &str = "`zero`, `random`, `counter` or `file:PATH`";
 
-fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficProblem {
+pub(super) fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficProblem {
     TrafficProblem::Value { key, found: format!("`{found}`"), allowed: allowed.into() }
 }
 
@@ -102,6 +101,7 @@ impl TrafficSpec {
                 }
             }
             "flows" => self.flows = u32::try_from(number(value)?).unwrap_or(u32::MAX),
+            "senders" => self.senders = u32::try_from(number(value)?).unwrap_or(u32::MAX),
             "messages" => self.messages = number(value)?,
             "payload" => self.payload = value.parse()?,
             "seed" => self.seed = read(key, value, "0 to 2^64 - 1")?,
@@ -127,9 +127,13 @@ impl fmt::Display for TrafficSpec {
             Arrivals::Constant => "constant",
             Arrivals::Poisson => "poisson",
         };
-        let Self { size, count, rate, flows, messages, payload, seed, .. } = self;
+        let Self { size, count, rate, flows, senders, messages, payload, seed, .. } = self;
         write!(f, "{transport}:size={size},count={count},rate={rate},arrivals={arrivals},flows={flows}")?;
-        write!(f, ",messages={messages},payload={payload},seed={seed},src={},dst={}", self.src, self.dst)?;
+        write!(
+            f,
+            ",senders={senders},messages={messages},payload={payload},seed={seed},src={},dst={}",
+            self.src, self.dst
+        )?;
         write!(f, ",src_port={},dst_port={}", self.src_port, self.dst_port)?;
         write!(f, ",src_mac={},dst_mac={}", self.src_mac, self.dst_mac)
     }
@@ -201,33 +205,6 @@ impl fmt::Display for Rate {
     }
 }
 
-impl FromStr for Payload {
-    type Err = TrafficProblem;
-
-    fn from_str(text: &str) -> Result<Self, TrafficProblem> {
-        match text {
-            "zero" => Ok(Self::Zero),
-            "random" => Ok(Self::Random),
-            "counter" => Ok(Self::Counter),
-            _ => match text.strip_prefix("file:") {
-                Some(path) if !path.is_empty() => Ok(Self::File(path.into())),
-                _ => Err(refused("payload", text, PAYLOADS)),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Payload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero => f.write_str("zero"),
-            Self::Random => f.write_str("random"),
-            Self::Counter => f.write_str("counter"),
-            Self::File(path) => write!(f, "file:{path}"),
-        }
-    }
-}
-
 /// What may stand in a TOML file where the text is often just a number.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
@@ -259,13 +236,6 @@ impl TryFrom<IntOrText> for Rate {
     }
 }
 
-impl TryFrom<String> for Payload {
-    type Error = TrafficProblem;
-    fn try_from(text: String) -> Result<Self, TrafficProblem> {
-        text.parse()
-    }
-}
-
 impl From<Sizes> for String {
     fn from(sizes: Sizes) -> Self {
         sizes.to_string()
@@ -275,11 +245,5 @@ impl From<Sizes> for String {
 impl From<Rate> for String {
     fn from(rate: Rate) -> Self {
         rate.to_string()
-    }
-}
-
-impl From<Payload> for String {
-    fn from(payload: Payload) -> Self {
-        payload.to_string()
     }
 }

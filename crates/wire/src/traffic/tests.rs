@@ -43,6 +43,56 @@ fn known_bytes() {
     );
 }
 
+/// The payloads of all packets, in hexadecimal digits.
+fn payloads(spec: &str) -> String {
+    let of = |packet: &[u8]| hex(&packet[Layers::parse(packet).payload()]);
+    packets(spec).iter().map(|(_, packet)| of(packet)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn numbers_begin_at_a_multiple_of_4_in_the_packet() {
+    expect![[r#"
+        00007c010000ef000000890000009e000000
+        00009d030000eb00000050010000fd030000
+        00007102000084010000810000000c000000"#]]
+    .assert_eq(&payloads("udp:size=60,count=3,payload=ints:1024"));
+    // Three bytes of data in each packet: where they belong, and then they.
+    expect![[r#"
+        000000000000992805
+        0000030000005d1f4e
+        000000000000c72a42
+        0000030000007bdb9b"#]]
+    .assert_eq(&payloads("tcp:size=63,count=4,messages=2,payload=segment"));
+    expect![[r#"
+        0000010000006c02000001000000
+        000001000000d300000002000000
+        0000000000006c02000000000000"#]]
+    .assert_eq(&payloads("udp:size=76,src=::1,dst=::2,count=3,payload=ycsb:a:1.1"));
+    let all = packets("udp:size=1068,count=200,payload=ints:3,seed=9");
+    let words =
+        all.iter().flat_map(|(_, p)| p[44..].chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())));
+    let mut hits = [0; 3];
+    words.for_each(|word| hits[word as usize] += 1);
+    assert!(hits.iter().all(|n| (16_700..17_500).contains(n)), "{hits:?}");
+}
+
+#[test]
+fn flows_go_round_the_senders() {
+    let senders = |spec: &str| {
+        let from = |p: &[u8]| format!("{}:{}", p[29], u16::from_be_bytes([p[34], p[35]]));
+        packets(spec).iter().map(|(_, p)| from(p)).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(senders("udp:count=4,flows=4"), "1:10000 1:10001 1:10002 1:10003");
+    assert_eq!(senders("udp:count=5,flows=4,senders=2"), "1:10000 2:10000 1:10001 2:10001 1:10000");
+    assert_eq!(senders("udp:count=3,flows=3,senders=3"), "1:10000 2:10000 3:10000");
+    let many = packets("udp:count=32768,flows=32768,senders=2");
+    assert_eq!(
+        &many[32_766].1[26..36],
+        [10, 0, 0, 1, 10, 0, 0, 2, 0x67, 0x0f],
+        "the last with all ports of two senders"
+    );
+}
+
 #[test]
 fn checksums_and_lengths_are_right() {
     for spec in [
@@ -165,9 +215,9 @@ fn errors_point_into_the_text() {
     check(
         "udp:sise=64",
         expect![[r#"
-        unknown key `sise`, must be one of size, count, rate, arrivals, flows, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
-          udp:sise=64
-              ^^^^"#]],
+            unknown key `sise`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+              udp:sise=64
+                  ^^^^"#]],
     );
     check(
         "udp:size=64,size=65",
@@ -284,9 +334,44 @@ fn errors_point_into_the_text() {
     check(
         "udp:payload=file:",
         expect![[r#"
-        payload is `file:`, must be `zero`, `random`, `counter` or `file:PATH`
+        payload is `file:`, must be `zero`, `random`, `counter`, `file:PATH`, `ints`, `ints:1024`, `segment` or a workload such as `ycsb:a:0.99:1000`
           udp:payload=file:
                       ^^^^^"#]],
+    );
+    check(
+        "udp:payload=ints:0",
+        expect![[r#"
+        payload is `ints:0`, must be `ints:N` with N from 1 to 4294967296
+          udp:payload=ints:0
+                      ^^^^^^"#]],
+    );
+    check(
+        "udp:payload=ycsb:g",
+        expect![[r#"
+        payload is `ycsb:g`, must be `ycsb:MIX:THETA:RECORDS` such as `ycsb:a:0.99:1000`
+          udp:payload=ycsb:g
+                      ^^^^^^"#]],
+    );
+    check(
+        "udp:payload=ycsb:a:1.1:0",
+        expect![[r#"
+        payload is ycsb of 0 records, must be of 1 to 1048576 records
+          udp:payload=ycsb:a:1.1:0
+                      ^^^^^^^^^^^^"#]],
+    );
+    check(
+        "udp:size=73,src=::1,dst=::2,payload=ycsb:a",
+        expect![[r#"
+        size is 73, must be 76 to 65535 bytes
+          udp:size=73,src=::1,dst=::2,payload=ycsb:a
+                   ^^"#]],
+    );
+    check(
+        "udp:flows=3,senders=4",
+        expect![[r#"
+        senders is 4, must be 1 to the number of flows, 3
+          udp:flows=3,senders=4
+                              ^"#]],
     );
 }
 
@@ -311,7 +396,7 @@ proptest! {
         size in prop::sample::select(vec!["64", "60..1500", "imix", "bimodal:60:1500:10", "list:60:61"]),
         rate in prop::sample::select(vec!["1", "400G", "2.5M", "7pps", "10Mpps"]),
         flows in 1u32..100, messages in 1u64..10, seed: u64, src: u32, port: u16,
-        payload in prop::sample::select(vec!["zero", "random", "counter", "file:/a/b"]),
+        payload in prop::sample::select(vec!["zero", "random", "counter", "file:/a/b", "ints", "ints:1024", "segment", "ycsb:e:1.05:20"]),
     ) {
         let src = std::net::Ipv4Addr::from(src);
         let text = format!(

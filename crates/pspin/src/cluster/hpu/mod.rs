@@ -180,6 +180,7 @@ impl Hpu {
         match offset {
             0..0x80 => self.access_task(now, offset, write),
             0x80..0x100 => self.access_command(now, offset, write, issued),
+            0x100..0x200 if self.n_clusters > 4 => self.access_task(now, offset, write),
             _ => Answer::Blocked, // Never granted, as in the RTL: the core hangs.
         }
     }
@@ -228,6 +229,15 @@ impl Hpu {
             0x48 => u32::from(task.msgid) % self.n_clusters,
             0x4c => u32::from(task.msgid) & 0xff,
             ERROR => 0,
+            // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4 clusters
+            // and no room for more in the window below.
+            0x108..0x118 => return self.task_register(offset - 0x100),
+            0x118..0x158 => {
+                let i = (offset - 0x118) / 4;
+                map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset + scratchpad(i).addr
+            }
+            0x158..0x198 => scratchpad((offset - 0x158) / 4).size,
+            0x198..0x1b0 => return self.task_register(offset - 0x198 + 0x38),
             _ => return None,
         })
     }

@@ -1,0 +1,132 @@
+//! What the NIC tells a C program, and when.
+
+use crate::edge::Edge;
+use crate::library;
+use kernel::Cycle;
+use std::ffi::c_void;
+
+/// `pkt_out_cb_t`
+pub type PktOut = unsafe extern "C" fn(*mut u8, usize);
+/// `pkt_feedback_cb_t`
+pub type PktFeedback = unsafe extern "C" fn(u64, u64, u64, u64);
+/// `pcie_slv_write_cb_t` and `pcie_slv_read_cb_t`
+pub type PcieSlv = unsafe extern "C" fn(u64, *mut u8, usize);
+/// `pcie_mst_write_cb_t` and `pcie_mst_read_cb_t`
+pub type PcieMst = unsafe extern "C" fn(*mut c_void);
+
+/// The callbacks that are set.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Callbacks {
+    pub pkt_out: Option<PktOut>,
+    pub pkt_feedback: Option<PktFeedback>,
+    pub pcie_slv_write: Option<PcieSlv>,
+    pub pcie_slv_read: Option<PcieSlv>,
+    pub pcie_mst_write: Option<PcieMst>,
+    pub pcie_mst_read: Option<PcieMst>,
+}
+
+/// A pointer of the C program, kept until it is handed back or, for a read, written to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct UserPtr(usize);
+
+impl UserPtr {
+    /// Keeps a pointer.
+    pub fn new(pointer: *mut c_void) -> Self {
+        UserPtr(pointer.expose_provenance())
+    }
+
+    fn get(self) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+/// A call that is due.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Call {
+    /// A packet is done: its user pointer, and times in ps.
+    Feedback([u64; 4]),
+    /// A packet left.
+    PktOut(Vec<u8>),
+    /// A beat reached host memory.
+    HostWrite(u64, Vec<u8>),
+    /// A write to the NIC's memories is done.
+    MstWrite(UserPtr),
+    /// A read of the NIC's memories is done: where its bytes go, the bytes, and the user pointer.
+    MstRead(UserPtr, Vec<u8>, UserPtr),
+}
+
+impl Call {
+    /// Calls of one cycle are made in this order, in which the functional models of PsPIN come.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Call::Feedback(_) => 0,
+            Call::PktOut(_) => 1,
+            Call::HostWrite(..) => 2,
+            Call::MstWrite(_) => 3,
+            Call::MstRead(..) => 4,
+        }
+    }
+
+    fn make(mut self, set: &Callbacks) {
+        match &mut self {
+            Call::Feedback([user, nic_arrival, her, feedback]) => {
+                if let Some(call) = set.pkt_feedback {
+                    // SAFETY: the C program gave this function for this purpose, and it takes numbers.
+                    unsafe { call(*user, *nic_arrival, *her, *feedback) }
+                }
+            }
+            Call::PktOut(bytes) => {
+                if let Some(call) = set.pkt_out {
+                    // SAFETY: the pointer is to as many bytes as it says, ours alone, for the time of the call.
+                    unsafe { call(bytes.as_mut_ptr(), bytes.len()) }
+                }
+            }
+            Call::HostWrite(addr, bytes) => {
+                if let Some(call) = set.pcie_slv_write {
+                    // SAFETY: as above.
+                    unsafe { call(*addr, bytes.as_mut_ptr(), bytes.len()) }
+                }
+            }
+            Call::MstWrite(user) => {
+                if let Some(call) = set.pcie_mst_write {
+                    // SAFETY: the C program gave this function for this purpose; the pointer is its own.
+                    unsafe { call(user.get()) }
+                }
+            }
+            Call::MstRead(data, bytes, user) => {
+                // SAFETY: spin_nicmem_read asks for memory of that many bytes that lives until this call.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.get().cast::<u8>(), bytes.len()) }
+                if let Some(call) = set.pcie_mst_read {
+                    // SAFETY: as for writes.
+                    unsafe { call(user.get()) }
+                }
+            }
+        }
+    }
+}
+
+/// Makes all calls that are due in `cycle` or before. The C program may call back into the library.
+pub fn deliver(cycle: Cycle) {
+    while let Some((call, set)) = library::edge(|edge| edge.begin_call(cycle)) {
+        call.make(&set);
+        library::edge(Edge::end_call);
+    }
+}
+
+/// Fills `data` with the host's bytes from `addr` on; `cycle` is when they are back.
+///
+/// A beat that begins at a line of 64 bytes asks for all of the line, even where fewer are needed.
+pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
+    let set = library::edge(|edge| edge.begin_read(cycle));
+    let mut line = [0; LINE];
+    let wanted = if addr.is_multiple_of(LINE as u64) { LINE } else { data.len() };
+    if let Some(call) = set.pcie_slv_read {
+        // SAFETY: the pointer is to a line, and no more than a line is wanted.
+        unsafe { call(addr, line.as_mut_ptr(), wanted) }
+    }
+    data.copy_from_slice(&line[..data.len()]);
+    library::edge(Edge::end_call);
+}
+
+/// Bytes of a beat.
+const LINE: usize = 64;

@@ -1,0 +1,264 @@
+//! The NIC's edge: packets and accesses of the host that wait to go in, and calls that are to be made.
+//!
+//! A C program may call back into the library from every callback, so nothing here is held while one runs.
+
+use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
+use crate::ffi::print;
+use crate::library;
+use kernel::{Clock, Cycle};
+use pspin::delivery::Delivery;
+use pspin::protocol::{Context, Protection, Region};
+use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
+use pspin::{PspinParams, map};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// Clusters that `spin_ec_t` has scratchpads for.
+const NUM_CLUSTERS: usize = 4;
+
+/// `spin_ec_t`
+#[repr(C, packed)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct SpinEc {
+    pub handler_mem_addr: u32,
+    pub handler_mem_size: u32,
+    pub host_mem_addr: u64,
+    pub host_mem_size: u32,
+    pub hh_addr: u32,
+    pub hh_size: u32,
+    pub ph_addr: u32,
+    pub ph_size: u32,
+    pub th_addr: u32,
+    pub th_size: u32,
+    pub scratchpad_addr: [u32; NUM_CLUSTERS],
+    pub scratchpad_size: [u32; NUM_CLUSTERS],
+}
+
+/// Bytes of L2 from its start on in which a program's static data lies. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
+const DATA_BYTES: u32 = 0x1_0000;
+
+impl SpinEc {
+    fn context(&self, id: u32, nic: &PspinParams) -> Context {
+        let region = |addr, size| Region { addr, size };
+        let (addrs, sizes) = (self.scratchpad_addr, self.scratchpad_size);
+        // A machine of more clusters than the struct knows has scratchpads like the first there.
+        let of = |cluster: usize| region(addrs[cluster % NUM_CLUSTERS], sizes[cluster % NUM_CLUSTERS]);
+        // The struct names no code and no data: all of the program's, as PsPIN's driver has it.
+        let protection = Protection {
+            code: region(map::PROGRAM_BASE, nic.l2.program_bytes),
+            data: vec![region(map::L2_HANDLER_BASE, DATA_BYTES)],
+            watchdog_cycles: nic.isolation.watchdog_cycles,
+            error_addr: None,
+        };
+        Context {
+            id,
+            handler_mem: region(self.handler_mem_addr, self.handler_mem_size),
+            host_mem_addr: self.host_mem_addr,
+            host_mem_size: self.host_mem_size,
+            header: region(self.hh_addr, self.hh_size),
+            payload: region(self.ph_addr, self.ph_size),
+            completion: region(self.th_addr, self.th_size),
+            scratchpads: (0..nic.n_clusters as usize).map(of).collect(),
+            protection,
+            delivery: Delivery::default(),
+        }
+    }
+}
+
+/// A packet that a C program added.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    pub ec: SpinEc,
+    pub msgid: u16,
+    pub eom: bool,
+    pub bytes: Vec<u8>,
+    pub l1_size: u32,
+    pub wait_cycles: u32,
+    pub user: u64,
+}
+
+/// An access of the host to the NIC's memories.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// Bytes to write, and the user pointer.
+    Write(Vec<u8>, UserPtr),
+    /// Bytes to read, where to, and the user pointer.
+    Read(u32, UserPtr, UserPtr),
+}
+
+/// What waits on either side.
+#[derive(Default)]
+pub struct Edge {
+    pub callbacks: Callbacks,
+    /// The last cycle that has begun.
+    pub now: Cycle,
+    /// In order, each with the first cycle in which the NIC may take it.
+    packets: VecDeque<(Cycle, Packet)>,
+    /// In order, with their addresses.
+    pub accesses: VecDeque<(u32, Access)>,
+    /// Calls by cycle, rank and order.
+    calls: BTreeMap<(Cycle, u8, u64), Call>,
+    n_calls: u64,
+    /// The cycle that the running callback tells of.
+    calling: Option<Cycle>,
+    /// Packets that the NIC has and is not done with.
+    in_nic: u64,
+    /// Packets were added since the NIC was told that there are some.
+    has_new: bool,
+    /// There will be no more packets.
+    eos: bool,
+    /// By message queue: the identity of a message whose last packet was not added.
+    open: BTreeMap<u16, u16>,
+}
+
+impl Edge {
+    /// Takes a packet from the C program; `n_mpqs` tells queues apart.
+    pub fn add(&mut self, packet: Packet, n_mpqs: u32) {
+        let queue = packet.msgid % n_mpqs.min(0x8000) as u16;
+        match packet.eom {
+            true => self.open.remove(&queue),
+            false => self.open.insert(queue, packet.msgid),
+        };
+        let earliest = self.calling.map_or(0, |cycle| cycle + 1);
+        self.packets.push_back((earliest, packet));
+        self.has_new = true;
+    }
+
+    /// There will be no more packets.
+    pub fn end(&mut self) {
+        self.eos = true;
+    }
+
+    /// Lets the C program hear of something in `cycle`.
+    pub fn tell(&mut self, cycle: Cycle, call: Call) {
+        self.calls.insert((cycle, call.rank(), self.n_calls), call);
+        self.n_calls += 1;
+    }
+
+    /// The next call that is due.
+    pub fn begin_call(&mut self, cycle: Cycle) -> Option<(Call, Callbacks)> {
+        let first = self.calls.first_entry().filter(|first| first.key().0 <= cycle)?;
+        self.calling = Some(first.key().0);
+        Some((first.remove(), self.callbacks))
+    }
+
+    /// The host is about to be read; the bytes are back in `cycle`.
+    pub fn begin_read(&mut self, cycle: Cycle) -> Callbacks {
+        self.calling = Some(cycle);
+        self.callbacks
+    }
+
+    /// The callback is over.
+    pub fn end_call(&mut self) {
+        self.calling = None;
+    }
+
+    /// Whether the source, or calls that are to be made before it answers, may have packets; asked once for each time.
+    pub fn expects_packets(&mut self) -> bool {
+        let calls = self.calls.first_key_value().is_some_and(|(&(cycle, ..), _)| cycle <= self.now);
+        std::mem::take(&mut self.has_new) || calls
+    }
+
+    /// Whether nothing goes into the NIC, and nobody has anything to hear.
+    pub fn is_quiet(&self) -> bool {
+        !self.has_new && self.accesses.is_empty() && self.calls.is_empty()
+    }
+
+    /// Whether all packets are done, and there will be no more.
+    pub fn is_done(&self) -> bool {
+        self.eos && self.is_quiet() && self.open.is_empty() && self.packets.is_empty() && self.in_nic == 0
+    }
+
+    /// Why packets are left though nothing can happen any more, for people.
+    pub fn complaint(&self) -> String {
+        let left = self.in_nic + self.packets.len() as u64;
+        let open: Vec<String> = self.open.values().map(u16::to_string).collect();
+        match (left, &open[..]) {
+            (0, []) => "all packets are done, but pspinsim_packet_eos was not called".into(),
+            (0, _) => {
+                format!("all packets are done, but messages wait for their last packet (eom): {}", open.join(", "))
+            }
+            _ => format!("{left} packets are not done, and nothing can happen any more"),
+        }
+    }
+}
+
+/// The edge as the NIC sees it.
+pub struct Port {
+    /// Of the NIC.
+    pub clock: Clock,
+    pub nic: PspinParams,
+    /// Contexts that came with packets so far: packets of one context share it.
+    contexts: BTreeMap<SpinEc, Rc<Context>>,
+}
+
+impl Port {
+    /// One of the NIC's ports to the edge.
+    pub fn new(clock: Clock, nic: &PspinParams) -> Self {
+        Port { clock, nic: nic.clone(), contexts: BTreeMap::new() }
+    }
+
+    fn context(&mut self, ec: &SpinEc) -> Rc<Context> {
+        let (id, nic) = (self.contexts.len() as u32, &self.nic);
+        self.contexts.entry(*ec).or_insert_with(|| Rc::new(ec.context(id, nic))).clone()
+    }
+}
+
+impl PacketSource for Port {
+    /// First the calls of the cycles before: packets that they add may go in now, as in PsPIN's models.
+    fn next(&mut self, now: Cycle) -> Option<Arrival> {
+        deliver(now.saturating_sub(1));
+        let (earliest, packet) = library::edge(|edge| {
+            let packet = edge.packets.pop_front();
+            edge.in_nic += u64::from(packet.is_some());
+            packet
+        })?;
+        Some(Arrival {
+            earliest,
+            gap: packet.wait_cycles.into(),
+            bytes: packet.bytes.into(),
+            msgid: packet.msgid,
+            som: None,
+            eom: packet.eom,
+            xfer_size: packet.l1_size,
+            context: self.context(&packet.ec),
+            user: packet.user,
+        })
+    }
+}
+
+impl Completions for Port {
+    fn done(&mut self, done: PacketDone) {
+        let times = [done.nic_arrival, done.her, done.feedback].map(|cycle| self.clock.edge(cycle).ps());
+        library::edge(|edge| {
+            edge.in_nic -= 1;
+            edge.tell(done.feedback, Call::Feedback([done.user, times[0], times[1], times[2]]));
+        });
+    }
+}
+
+impl Egress for Port {
+    fn send(&mut self, departure: Departure) {
+        library::edge(|edge| edge.tell(departure.cycle, Call::PktOut(departure.bytes.into())));
+    }
+}
+
+impl HostMemory for Port {
+    /// Asked one cycle before the bytes are back. What the program is to hear before that is told first.
+    fn read(&mut self, addr: u64, data: &mut [u8]) {
+        let now = library::edge(|edge| edge.now);
+        deliver(now);
+        read_host(now + 1, addr, data);
+    }
+
+    /// Told one cycle before the bytes are there.
+    fn write(&mut self, addr: u64, data: &[u8]) {
+        library::edge(|edge| edge.tell(edge.now + 1, Call::HostWrite(addr, data.into())));
+    }
+}
+
+impl Console for Port {
+    fn line(&mut self, _at: Cycle, cluster: u32, core: u32, text: &str) {
+        print(&format!("[{cluster},{core}] {text}\n"));
+    }
+}

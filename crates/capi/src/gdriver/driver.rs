@@ -1,0 +1,225 @@
+//! What the generic driver does with its options and contexts.
+
+use super::options::Options;
+use super::{MATCHING_CTX_BYTES, trace};
+use crate::Error;
+use crate::callbacks::UserPtr;
+use crate::edge::{Access, Packet, SpinEc};
+use crate::ffi::{msgid, print};
+use crate::{library, program};
+use std::ffi::{c_char, c_int};
+use std::path::Path;
+
+/// `fill_packet_fun_t`
+pub type Fill = unsafe extern "C" fn(u32, u32, *mut u8, u32, *mut u32) -> u32;
+/// `match_packet_fun_t`
+pub type Match = unsafe extern "C" fn(*mut c_char, *mut c_char) -> c_int;
+
+/// Contexts that there may be.
+pub const MAX_CONTEXTS: usize = 2;
+/// Memory that the contexts share: first byte and bytes. Source: PsPIN a49fec8, `gdriver.c`.
+const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
+const HOST_MEMORY: (u64, u32) = (0xDEAD_BEEF_DEAD_BEEF, 1 << 30);
+const SCRATCHPAD_BYTES: u32 = 800 * 1024;
+/// Bytes of an IPv4 header without options, in words of 4, in the high half of the first byte as in `packets.h`.
+const IHL: u8 = 5 << 4;
+
+/// A context, and who fills its packets.
+struct Context {
+    ec: SpinEc,
+    fill: Option<Fill>,
+    /// A C text, for the matching callback.
+    matching: [u8; MATCHING_CTX_BYTES],
+    /// Its image takes more than its part of handler memory.
+    takes_all: bool,
+}
+
+/// What a context is made from.
+pub struct NewContext<'a> {
+    pub file: Option<&'a Path>,
+    /// Names of the header, payload and completion handler.
+    pub handlers: [Option<&'a str>; 3],
+    pub fill: Option<Fill>,
+    pub image: Vec<u8>,
+    pub matching: &'a [u8],
+}
+
+/// The generic driver.
+pub struct Driver {
+    options: Options,
+    matching: Option<Match>,
+    contexts: Vec<Context>,
+    /// Packets given to the NIC.
+    pub packets: u64,
+    /// A run did not come to its end.
+    pub has_failed: bool,
+}
+
+impl Driver {
+    /// A driver without contexts.
+    pub fn new(options: Options, matching: Option<Match>) -> Self {
+        Driver { options, matching, contexts: Vec::new(), packets: 0, has_failed: false }
+    }
+
+    /// Adds a context. The first one brings the program if there are no memory images.
+    pub fn add_context(&mut self, new: NewContext<'_>) -> Result<(), Error> {
+        let index = self.contexts.len();
+        if index == MAX_CONTEXTS || self.contexts.iter().any(|context| context.takes_all) {
+            let allowed = format!("at most {MAX_CONTEXTS}, or 1 whose image takes all handler memory");
+            return Err(Error::Argument { what: "the number of contexts", found: (index + 1).to_string(), allowed });
+        }
+        if new.handlers.iter().all(Option::is_none) {
+            return Err(Error::Null { what: "hh, ph and th", wanted: "one handler at least" });
+        }
+        let file = new.file.ok_or(Error::Null { what: "hfile", wanted: "the name of the program" })?;
+        let (chunk, all) = (HANDLER_MEMORY.1 / MAX_CONTEXTS as u32, HANDLER_MEMORY.1);
+        let room = if index == 0 { all } else { chunk } as usize;
+        if new.image.len() > room {
+            let allowed = format!("at most {room}");
+            return Err(Error::Argument { what: "l2_img_size", found: new.image.len().to_string(), allowed });
+        }
+        let takes_all = new.image.len() > chunk as usize;
+        let addr = |name: Option<&str>| name.map_or(Ok(None), |name| program::find(file, name));
+        let [hh, ph, th] = new.handlers.map(addr);
+        library::load(file)?;
+        let ec = context(index as u32, if takes_all { all } else { chunk }, [hh?, ph?, th?]);
+        if !new.image.is_empty() {
+            let (size, nobody) = (new.image.len(), UserPtr::new(std::ptr::null_mut()));
+            library::access(ec.handler_mem_addr, size, || Access::Write(new.image, nobody))?;
+        }
+        let mut matching = [0; MATCHING_CTX_BYTES];
+        matching[..new.matching.len()].copy_from_slice(new.matching);
+        describe(&ec, new.matching);
+        self.contexts.push(Context { ec, fill: new.fill, matching, takes_all });
+        Ok(())
+    }
+
+    /// Gives all packets to the NIC.
+    pub fn add_packets(&mut self) -> Result<(), Error> {
+        match self.options.trace_file.clone() {
+            Some(file) => self.replay(&file)?,
+            None => self.generate()?,
+        }
+        library::end_of_stream()
+    }
+
+    fn generate(&mut self) -> Result<(), Error> {
+        print("[GDRIVER]: Using default packet generator\n");
+        let Options { num_messages, num_packets, packet_size, packet_delay, message_delay, .. } = self.options;
+        let mut buffer = vec![0; packet_size as usize];
+        // Both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
+        let (mut messages, mut packets) = (0u32, 0u32);
+        for context in 0..self.contexts.len() {
+            for message in 0..num_messages {
+                for packet in 0..num_packets {
+                    let (id, pkt_idx) = (messages.wrapping_add(message), packets.wrapping_add(packet));
+                    let l1_size = self.contexts[context].fill(id, pkt_idx, &mut buffer);
+                    let eom = packet + 1 == num_packets;
+                    let wait_cycles = if eom { message_delay } else { packet_delay };
+                    let ec = self.contexts[context].ec;
+                    let bytes = buffer.clone();
+                    self.add(Packet { ec, msgid: msgid(id), eom, bytes, l1_size, wait_cycles, user: 0 })?;
+                    packets = packets.wrapping_add(1);
+                }
+                messages = messages.wrapping_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, file: &str) -> Result<(), Error> {
+        let text = std::fs::read_to_string(file).map_err(|source| Error::Read { file: file.into(), source })?;
+        print(&format!("[GDRIVER]: Packet trace path: {file}\n"));
+        let problem = |problem| Error::Trace { file: file.into(), problem };
+        let lines = trace::read(&text, self.contexts.len()).map_err(problem)?;
+        let matches = self.matching.ok_or(Error::Null { what: "matching_cb", wanted: "a function, for a trace" })?;
+        let mut buffer = Vec::new();
+        for trace::Line { source, destination, size, msgid: id, is_last, wait_cycles } in lines {
+            print(&format!("{source} {destination} {size} 0 {id} {}\n", u8::from(is_last)));
+            let takes = |context: &mut Context| context.takes(matches, &source);
+            let taker = self.contexts.iter_mut().find_map(|context| takes(context).then_some(context));
+            let taker = taker.ok_or_else(|| problem(format!("no context takes packets from {source}")))?;
+            // One buffer for all packets, as in PsPIN's driver: what a fill callback leaves stays.
+            if buffer.len() < size as usize {
+                buffer.resize(size as usize, 0);
+            }
+            let bytes = &mut buffer[..size as usize];
+            let l1_size = taker.fill(id, 0, bytes);
+            let (ec, bytes) = (taker.ec, bytes.to_vec());
+            self.add(Packet { ec, msgid: msgid(id), eom: is_last, bytes, l1_size, wait_cycles, user: 0 })?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, packet: Packet) -> Result<(), Error> {
+        library::add(vec![packet])?;
+        self.packets += 1;
+        Ok(())
+    }
+}
+
+impl Context {
+    /// Fills a packet. Returns how much of it is copied to L1.
+    fn fill(&self, message: u32, packet: u32, bytes: &mut [u8]) -> u32 {
+        let size = bytes.len() as u32;
+        match self.fill {
+            Some(fill) => {
+                let mut unused = size;
+                // SAFETY: the C program gave this function to fill as many bytes as it is told.
+                unsafe { fill(message, packet, bytes.as_mut_ptr(), size, &mut unused) }
+            }
+            None => {
+                // IPv4 header as in packets.h: header length, and length in host byte order.
+                if let [first, _, low, high, ..] = bytes {
+                    *first = *first & 0x0F | IHL;
+                    [*low, *high] = (size as u16).to_le_bytes();
+                }
+                size
+            }
+        }
+    }
+
+    /// Whether packets with this source are its own.
+    fn takes(&mut self, matches: Match, source: &str) -> bool {
+        let mut name = [0; MATCHING_CTX_BYTES];
+        name[..source.len()].copy_from_slice(source.as_bytes());
+        // SAFETY: both are C texts in room of GDRIVER_MATCHING_CTX_MAXSIZE bytes that nobody else looks at.
+        unsafe { matches(name.as_mut_ptr().cast(), self.matching.as_mut_ptr().cast()) != 0 }
+    }
+}
+
+/// The execution context of the `index`th context, with its part of each memory.
+fn context(index: u32, handler_mem_size: u32, handlers: [Option<u32>; 3]) -> SpinEc {
+    let part = |bytes: u32| bytes / MAX_CONTEXTS as u32;
+    let size = |handler: Option<u32>| handler.map_or(0, |_| program::HANDLER_BYTES as u32);
+    let [hh, ph, th] = handlers;
+    SpinEc {
+        handler_mem_addr: HANDLER_MEMORY.0 + index * part(HANDLER_MEMORY.1),
+        handler_mem_size,
+        host_mem_addr: HOST_MEMORY.0 + u64::from(index * part(HOST_MEMORY.1)),
+        host_mem_size: part(HOST_MEMORY.1),
+        hh_addr: hh.unwrap_or(0),
+        hh_size: size(hh),
+        ph_addr: ph.unwrap_or(0),
+        ph_size: size(ph),
+        th_addr: th.unwrap_or(0),
+        th_size: size(th),
+        scratchpad_addr: [index * part(SCRATCHPAD_BYTES); 4],
+        scratchpad_size: [part(SCRATCHPAD_BYTES); 4],
+    }
+}
+
+/// Says what a context is.
+fn describe(ec: &SpinEc, matching: &[u8]) {
+    let SpinEc { hh_addr, hh_size, ph_addr, ph_size, th_addr, th_size, .. } = *ec;
+    let SpinEc { handler_mem_addr, handler_mem_size, host_mem_addr, host_mem_size, .. } = *ec;
+    let matching = String::from_utf8_lossy(matching);
+    print(&format!(
+        "[GDRIVER] hh_addr={hh_addr:x}; hh_size={hh_size};\n\
+         [GDRIVER] ph_addr={ph_addr:x}; ph_size={ph_size};\n\
+         [GDRIVER] th_addr={th_addr:x}; th_size={th_size};\n\
+         [GDRIVER] handler_mem_addr={handler_mem_addr:x}; handler_mem_size={handler_mem_size}\n\
+         [GDRIVER] host_mem_addr={host_mem_addr:x}; host_mem_size={host_mem_size}\n\
+         [GDRIVER] matching context={matching}\n"
+    ));
+}

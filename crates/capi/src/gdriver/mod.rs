@@ -1,0 +1,181 @@
+//! PsPIN's generic driver: the C functions of `gdriver.h`.
+//!
+//! Source: PsPIN a49fec8, `examples/generic_driver`. Differs: a fill callback is told the packet's size in traces too, where
+//! PsPIN's says 0; a trace whose packets are all done ends well, where PsPIN's always fails; an image for the only context
+//! may take all of handler memory, where PsPIN's stops; bytes that nobody fills are 0.
+
+mod driver;
+mod options;
+mod trace;
+
+use crate::Error;
+use crate::conf::PspinConf;
+use crate::ffi::{bytes, path, print, put, text};
+use crate::guard::{ERROR, SUCCESS, call, complain, status};
+use crate::{image, library};
+use driver::{Driver, Fill, MAX_CONTEXTS, Match, NewContext};
+use options::Wanted;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `GDRIVER_MATCHING_CTX_MAXSIZE`
+const MATCHING_CTX_BYTES: usize = 256;
+/// Where the build rules of PsPIN's examples put memory images.
+const IMAGES: &str = "build/slm_files/";
+
+/// The driver of the process.
+static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
+/// Packets whose feedback came.
+static PROCESSED: AtomicU64 = AtomicU64::new(0);
+
+fn lock() -> MutexGuard<'static, Option<Driver>> {
+    // A panic ends the process, so nobody sees what it left behind.
+    DRIVER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes the driver for a job in which the C program is called.
+fn lend<T>(job: impl FnOnce(&mut Driver) -> Result<T, Error>) -> Result<T, Error> {
+    let mut driver = lock().take().ok_or(Error::NoDriver)?;
+    let done = job(&mut driver);
+    *lock() = Some(driver);
+    done
+}
+
+extern "C" fn count_feedback(_user: u64, _nic_arrival: u64, _her: u64, _feedback: u64) {
+    PROCESSED.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn tell_write(user: *mut c_void) {
+    // As C's %p has it.
+    let user = if user.is_null() { "(nil)".into() } else { format!("{user:p}") };
+    print(&format!("Write to NIC memory completed (user_ptr: {user})\n"));
+}
+
+/// Reads the command line and makes the simulation.
+///
+/// # Safety
+/// `argv` points to `argc` C texts, `ectx_num` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gdriver_init(
+    argc: c_int,
+    argv: *const *const c_char,
+    matching_cb: Option<Match>,
+    ectx_num: *mut c_int,
+) -> c_int {
+    const NAME: &str = "gdriver_init";
+    let init = || {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { put("ectx_num", ectx_num, -1) }?;
+        let argument = |i: usize| unsafe { text(*argv.add(i)) }.map(|text| text.to_string_lossy().into_owned());
+        let n = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
+        let arguments: Vec<String> = (1..n).map_while(argument).collect();
+        let options = match options::parse(&arguments).map_err(Error::Options)? {
+            Wanted::Run(options) => options,
+            Wanted::Say(text) => return Ok(Some(text)),
+        };
+        // Without images the first context brings the program.
+        let images = Some(Path::new(IMAGES)).filter(|path| image::is_there(path));
+        crate::ffi::init(&PspinConf::default(), images)?;
+        library::change_edge(|edge| {
+            edge.callbacks.pcie_mst_write = Some(tell_write);
+            edge.callbacks.pkt_feedback = Some(count_feedback);
+        })?;
+        PROCESSED.store(0, Ordering::Relaxed);
+        *lock() = Some(Driver::new(options, matching_cb));
+        unsafe { put("ectx_num", ectx_num, MAX_CONTEXTS as c_int) }?;
+        Ok(None)
+    };
+    match call(NAME, init) {
+        Err(code) => code,
+        Ok(None) => SUCCESS,
+        Ok(Some(text)) => {
+            print(text);
+            std::process::exit(0);
+        }
+    }
+}
+
+/// Adds a context.
+///
+/// # Safety
+/// The texts are NULL or C texts, `l2_img` is NULL or points to `l2_img_size` bytes, `matching_ctx` is NULL or a C text of
+/// at most `matching_ctx_size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gdriver_add_ectx(
+    hfile: *const c_char,
+    hh: *const c_char,
+    ph: *const c_char,
+    th: *const c_char,
+    fill_cb: Option<Fill>,
+    l2_img: *const c_void,
+    l2_img_size: usize,
+    matching_ctx: *const c_void,
+    matching_ctx_size: usize,
+) -> c_int {
+    status("gdriver_add_ectx", || {
+        if matching_ctx_size > MATCHING_CTX_BYTES {
+            let (found, allowed) = (matching_ctx_size.to_string(), format!("at most {MATCHING_CTX_BYTES}"));
+            return Err(Error::Argument { what: "matching_ctx_size", found, allowed });
+        }
+        // SAFETY: the caller's promise, here and below.
+        let name = |name| unsafe { text(name) }.map(|name: &CStr| name.to_string_lossy());
+        let names = [name(hh), name(ph), name(th)];
+        let image = match l2_img.is_null() {
+            true => Vec::new(),
+            false => unsafe { bytes("l2_img", l2_img.cast(), l2_img_size) }?,
+        };
+        let matching = unsafe { text(matching_ctx.cast()) }.map_or(&[][..], CStr::to_bytes);
+        if matching.len() >= MATCHING_CTX_BYTES {
+            let (found, allowed) =
+                (format!("of {} bytes", matching.len()), format!("at most {}", MATCHING_CTX_BYTES - 1));
+            return Err(Error::Argument { what: "matching_ctx", found, allowed });
+        }
+        let new = NewContext {
+            file: unsafe { text(hfile) }.map(path),
+            handlers: [0, 1, 2].map(|stage: usize| names[stage].as_deref()),
+            fill: fill_cb,
+            image,
+            matching,
+        };
+        lend(|driver| driver.add_context(new))
+    })
+}
+
+/// Gives the NIC its packets and runs until all are done.
+#[unsafe(no_mangle)]
+pub extern "C" fn gdriver_run() -> c_int {
+    status("gdriver_run", || {
+        let done = lend(Driver::add_packets).and_then(|()| library::run());
+        lend(|driver| {
+            driver.has_failed |= done.is_err();
+            Ok(())
+        })?;
+        done
+    })
+}
+
+/// Prints statistics and ends the simulation.
+#[unsafe(no_mangle)]
+pub extern "C" fn gdriver_fini() -> c_int {
+    let fini = || {
+        let driver = lock().take().ok_or(Error::NoDriver)?;
+        print(&library::fini()?);
+        Ok(driver)
+    };
+    let driver = match call("gdriver_fini", fini) {
+        Ok(driver) => driver,
+        Err(code) => return code,
+    };
+    let processed = PROCESSED.load(Ordering::Relaxed);
+    match (driver.has_failed, driver.packets) {
+        // The run has said why.
+        (true, _) => ERROR,
+        (false, packets) if packets == processed => SUCCESS,
+        (false, packets) => {
+            complain("gdriver_fini", format!("{packets} packets were sent, the feedback of {processed} was counted"));
+            ERROR
+        }
+    }
+}

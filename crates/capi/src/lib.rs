@@ -1,0 +1,76 @@
+//! `libpspin.so`: the C interface of PsPIN's simulation library, and its generic driver, on this simulator.
+//!
+//! Source: spcl/pspin a49fec8, `hw/verilator_model/include` and `examples/generic_driver`; the headers of this crate are in
+//! `include/`. A C function here checks its pointers, calls one safe function, and turns the result into an exit code.
+//!
+//! [`library`] is the one simulation of the process and what C programs do with it, [`simulation`] runs the NIC,
+//! [`edge`] is the NIC's edge: what waits to go in, and what C programs are still to hear.
+
+mod callbacks;
+mod conf;
+mod edge;
+mod ffi;
+mod gdriver;
+mod guard;
+mod image;
+mod library;
+mod packet_trace;
+mod program;
+mod simulation;
+mod slm;
+mod stats;
+
+use pspin::PspinError;
+use spinet::elf::ElfError;
+use spinet::nics::NicError;
+use spinet::program::ProgramError;
+use std::io;
+
+/// Why a function returns `SPIN_ERR`.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{what} is NULL, must point to {wanted}")]
+    Null { what: &'static str, wanted: &'static str },
+    #[error("there is no simulation, must come after pspinsim_init and before pspinsim_fini")]
+    NoSimulation,
+    #[error("there is a simulation already, must come after pspinsim_fini")]
+    Exists,
+    #[error("there is no generic driver, must come after gdriver_init and before gdriver_fini")]
+    NoDriver,
+    #[error("there is no program yet, must come after gdriver_add_ectx names one")]
+    Empty,
+    #[error("the simulation is running, must not come from a callback")]
+    Running,
+    #[error(
+        "conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are"
+    )]
+    NoProgram,
+    #[error("{file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error("{file}: it has neither prog_mem_stim.slm nor is it an ELF file; spinet build makes both")]
+    NotAProgram { file: String },
+    #[error("{file}: line {line}: {problem}")]
+    Text { file: String, line: usize, problem: String },
+    #[error("{file}: {problem}")]
+    Trace { file: String, problem: String },
+    #[error("{0}")]
+    Options(String),
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error("SPINET_NIC: {0}")]
+    Preset(#[from] NicError),
+    #[error("conf: {field} is {found}, must be {allowed}")]
+    Conf { field: &'static str, found: String, allowed: String },
+    #[error(transparent)]
+    Nic(#[from] PspinError),
+    #[error("{what} is {found}, must be {allowed}")]
+    Argument { what: &'static str, found: String, allowed: String },
+    #[error(
+        "{size} bytes at {addr:#010x} are asked for, must be some of handler memory ({handler}) or program memory ({program})"
+    )]
+    Access { addr: u32, size: u64, handler: String, program: String },
+    #[error("{0}")]
+    Stuck(String),
+}

@@ -1,0 +1,124 @@
+//! The NIC, cycle by cycle.
+
+use crate::Error;
+use crate::callbacks::{Call, UserPtr, deliver};
+use crate::edge::{Access, Port};
+use crate::library;
+use crate::stats;
+use kernel::{Clock, Cycle, Freq, Outcome};
+use pspin::world::Deaf;
+use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Random streams of the NIC do not depend on anything that a C program can choose.
+const SEED: u64 = 0;
+
+/// Who asked for an access, and where the bytes of a read go.
+enum Asker {
+    Write(UserPtr),
+    Read(UserPtr, UserPtr),
+}
+
+/// A NIC that a C program runs.
+pub struct Simulation {
+    nic: Pspin,
+    clock: Clock,
+    /// Cycles lived through.
+    at: Cycle,
+    /// Accesses under way, by tag.
+    askers: BTreeMap<u64, Asker>,
+    n_accesses: u64,
+    /// Bytes that the host wrote to the NIC and read from it, as the functional model counts: when they are asked for.
+    bytes_written: u64,
+    bytes_read: u64,
+}
+
+impl Simulation {
+    /// A NIC with this program, in reset.
+    pub fn new(params: &PspinParams, image: &Image) -> Result<Self, Error> {
+        let clock = Clock::new(Freq::mhz(params.clock_mhz).map_err(PspinError::from)?);
+        let port = || Port::new(clock, params);
+        let boundary = Boundary {
+            source: Box::new(port()),
+            completions: Box::new(port()),
+            egress: Box::new(port()),
+            host: Box::new(port()),
+            events: Box::new(Deaf),
+            console: Rc::new(RefCell::new(port())),
+        };
+        let nic = Pspin::new(params, image, boundary, SEED)?;
+        Ok(Simulation { nic, clock, at: 0, askers: BTreeMap::new(), n_accesses: 0, bytes_written: 0, bytes_read: 0 })
+    }
+
+    /// Lives through the next cycle. Returns whether all packets are done.
+    pub fn tick(&mut self) -> Result<bool, Error> {
+        self.begin();
+        let outcome = self.nic.run_until(self.at);
+        self.end();
+        let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
+        let is_done = is_done && self.askers.is_empty();
+        if outcome == Outcome::Quiet && is_quiet && !is_done && self.askers.is_empty() {
+            return Err(self.stuck());
+        }
+        Ok(is_done)
+    }
+
+    /// Lets the next cycle begin with what the program asked for.
+    fn begin(&mut self) {
+        let (accesses, expects_packets) = library::edge(|edge| {
+            let expects_packets = edge.expects_packets();
+            edge.now = self.at + 1;
+            (std::mem::take(&mut edge.accesses), expects_packets)
+        });
+        self.at += 1;
+        if expects_packets {
+            self.nic.expect_packets(self.at);
+        }
+        for (addr, access) in accesses {
+            let tag = self.n_accesses;
+            self.n_accesses += 1;
+            let asker = match access {
+                Access::Write(bytes, user) => {
+                    self.bytes_written += bytes.len() as u64;
+                    self.nic.host_write(self.at, addr, &bytes, tag);
+                    Asker::Write(user)
+                }
+                Access::Read(size, data, user) => {
+                    self.bytes_read += u64::from(size);
+                    self.nic.host_read(self.at, addr, size, tag);
+                    Asker::Read(data, user)
+                }
+            };
+            self.askers.insert(tag, asker);
+        }
+    }
+
+    /// Tells the program what it has to hear. A packet's feedback is known one cycle later, so this is about the cycle
+    /// before; what it says comes at the right place and with the right times all the same.
+    fn end(&mut self) {
+        for done in self.nic.take_host_accesses() {
+            let bytes = done.result.expect("the address was checked when it was asked for");
+            let call = match self.askers.remove(&done.tag).expect("somebody asked") {
+                Asker::Write(user) => Call::MstWrite(user),
+                Asker::Read(data, user) => Call::MstRead(data, bytes.into(), user),
+            };
+            library::edge(|edge| edge.tell(done.cycle, call));
+        }
+        deliver(self.at - 1);
+    }
+
+    fn stuck(&self) -> Error {
+        let mut text = library::edge(|edge| edge.complaint());
+        for core in self.nic.cores().into_iter().filter(|core| core.task.is_some()) {
+            text += &format!("\n  HPU {}.{} {} at {:#010x}", core.cluster, core.core, core.waits, core.pc);
+        }
+        Error::Stuck(text)
+    }
+
+    /// What `pspinsim_fini` prints.
+    pub fn statistics(&self) -> String {
+        stats::text(&self.nic.counters(), &self.clock, self.bytes_written, self.bytes_read)
+    }
+}

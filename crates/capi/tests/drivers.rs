@@ -1,0 +1,593 @@
+//! C drivers, as users of PsPIN write them, on handlers that the SDK built.
+
+mod support;
+
+use expect_test::{Expect, expect};
+use std::path::Path;
+use support::{Bench, Ran};
+
+/// Handlers of this crate's tests.
+const HANDLERS: &[u8] = include_bytes!("elf/host.elf");
+
+/// Compiles and runs `driver` where `program` is one of the programs of `crates/pspin`, or this crate's handlers.
+fn ran(driver: &str, program: &str, arguments: &[&str]) -> Ran {
+    let bench = Bench::new();
+    match program {
+        "handlers" => bench.write("handlers", HANDLERS),
+        other => bench.program(&format!("{other}.elf"), other),
+    }
+    bench.compile(driver);
+    bench.run(driver, arguments, &[])
+}
+
+fn check(driver: &str, program: &str, arguments: &[&str], want: Expect) {
+    want.assert_eq(&ran(driver, program, arguments).text());
+}
+
+#[test]
+fn ping_pong_sends_packets_back() {
+    check(
+        "direct",
+        "ping_pong",
+        &["ping_pong", "-", "ping_pong_ph", "-", "4", "256"],
+        expect![[r#"
+        trace off!
+        out: 256 bytes, 50010001..., sum 147605f0
+        372000 ps: packet 100 done, in L2 for 115000, scheduled after 8000
+        out: 256 bytes, 51020001..., sum a95704d0
+        427000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+        out: 256 bytes, 52030001..., sum 3e37e5b0
+        572000 ps: packet 102 done, in L2 for 115000, scheduled after 8000
+        out: 256 bytes, 53040001..., sum d3152490
+        627000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 4; Bytes: 1024
+        	Avg packet length: 256.000 B
+        	Feedback throughput: 24.094 Gbit/s (feedback arrival time: 85.000 ns)
+        	Packet latency: avg: 92.500 ns; min: 70 ns; max: 115 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 4; Packets: 4; Bytes: 1024
+        	Avg packet length: 256.000 B
+        	Packet throughput: 24.094 Gbit/s (pkt departure time: 85.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]],
+    );
+}
+
+#[test]
+fn copy_to_host_writes_beats_in_order() {
+    check(
+        "direct",
+        "copy_to_host",
+        &["copy_to_host", "-", "copy_to_host_ph", "-", "2", "200"],
+        expect![[r#"
+        trace off!
+        host 1000000000000000 written: 64 bytes, 5001c800..., sum 77e26947
+        host 1000000000000040 written: 64 bytes, 40414243..., sum 6ac8c020
+        host 1000000000000080 written: 64 bytes, 80818283..., sum 54e9c020
+        host 10000000000000c0 written: 8 bytes, c0c1c2c3..., sum 20987804
+        358000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
+        host 1000000000000000 written: 64 bytes, 5102c800..., sum 3cd6dd27
+        host 1000000000000040 written: 64 bytes, 41424344..., sum 7e714420
+        host 1000000000000080 written: 64 bytes, 81828384..., sum 68924420
+        host 10000000000000c0 written: 8 bytes, c1c2c3c4..., sum bf234884
+        427000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 2; Bytes: 400
+        	Avg packet length: 200.000 B
+        	Feedback throughput: 23.188 Gbit/s (feedback arrival time: 69.000 ns)
+        	Packet latency: avg: 85.500 ns; min: 70 ns; max: 101 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 0; Packets: 0; Bytes: 0
+        	Avg packet length: -nan B
+        	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 8; bytes: 400; avg throughput: 44.444 Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]],
+    );
+}
+
+#[test]
+fn host_direct_tells_which_handlers_ran() {
+    check(
+        "direct",
+        "handlers",
+        &["handlers", "note_hh", "note_ph", "note_th", "4", "64"],
+        expect![[r#"
+        trace off!
+        host 1000000000000280 written: 8 bytes, 50000000..., sum 765e7a0f
+        host 1000000000000280 written: 8 bytes, 50000000..., sum 765eee6e
+        host 1000000000000288 written: 8 bytes, 51000000..., sum de401b4d
+        450000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
+        host 1000000000000288 written: 8 bytes, 51000000..., sum de408fac
+        host 1000000000000290 written: 8 bytes, 52010000..., sum 7b070f0e
+        host 1000000000000290 written: 8 bytes, 52010000..., sum 7b07836d
+        host 1000000000000298 written: 8 bytes, 53010000..., sum e2e8b04c
+        650000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
+        host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
+        [0,0] message 0 of 64 bytes is done
+        3563000 ps: packet 101 done, in L2 for 3206000, scheduled after 5000
+        [1,0] message 1 of 64 bytes is done
+        3782000 ps: packet 103 done, in L2 for 3225000, scheduled after 5000
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 4; Bytes: 256
+        	Avg packet length: 64.000 B
+        	Feedback throughput: 0.461 Gbit/s (feedback arrival time: 1110.667 ns)
+        	Packet latency: avg: 1704.250 ns; min: 193 ns; max: 3225 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 0; Packets: 0; Bytes: 0
+        	Avg packet length: -nan B
+        	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 8; bytes: 64; avg throughput: 1.313 Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]],
+    );
+}
+
+#[test]
+fn cycle_by_cycle_is_the_same_as_at_once() {
+    for (program, stages) in [
+        ("ping_pong", ["-", "ping_pong_ph", "-"]),
+        ("copy_to_host", ["-", "copy_to_host_ph", "-"]),
+        ("handlers", ["note_hh", "note_ph", "note_th"]),
+    ] {
+        let [hh, ph, th] = stages;
+        let at_once = [program, hh, ph, th, "6", "500"];
+        let by_cycle = [program, hh, ph, th, "6", "500", "tick"];
+        assert_eq!(ran("direct", program, &at_once).text(), ran("direct", program, &by_cycle).text());
+    }
+}
+
+#[test]
+fn callbacks_may_call_back() {
+    check(
+        "loop",
+        "handlers",
+        &["handlers"],
+        expect![[r#"
+        trace off!
+        written for the start
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 0 done
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 1 done, in L2 1000 ps after the one before was done
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 2 done, in L2 1000 ps after the one before was done
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 3 done, in L2 1000 ps after the one before was done
+        read for the end: the same
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 4; Bytes: 512
+        	Avg packet length: 128.000 B
+        	Feedback throughput: 19.321 Gbit/s (feedback arrival time: 53.000 ns)
+        	Packet latency: avg: 58.000 ns; min: 52 ns; max: 76 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 4; Packets: 4; Bytes: 512
+        	Avg packet length: 128.000 B
+        	Packet throughput: 19.321 Gbit/s (pkt departure time: 53.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 128; Bytes read: 128
+        ----------------------------------
+        stderr: error: pspinsim_run: the simulation is running, must not come from a callback
+        error: pspinsim_run_tick: the simulation is running, must not come from a callback
+        error: pspinsim_fini: the simulation is running, must not come from a callback
+        exit code 0
+    "#]],
+    );
+}
+
+#[test]
+fn the_program_is_the_hosts_memory() {
+    check(
+        "host",
+        "handlers",
+        &["handlers"],
+        expect![[r#"
+        trace off!
+        host 1000000000000000 read, 64 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes, 00010203..., sum 03832432
+        880000 ps: packet 1 done, in L2 for 623000, scheduled after 6000
+        host 1000000000000014 read, 44 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes, 14151617..., sum 3ee00132
+        1881000 ps: packet 2 done, in L2 for 624000, scheduled after 6000
+        host 1000000000000000 read, 64 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes, 00010203..., sum 03832432
+        2840000 ps: packet 3 done, in L2 for 583000, scheduled after 6000
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 3; Bytes: 300
+        	Avg packet length: 100.000 B
+        	Feedback throughput: 0.816 Gbit/s (feedback arrival time: 980.000 ns)
+        	Packet latency: avg: 610.000 ns; min: 583 ns; max: 624 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 3; Packets: 3; Bytes: 300
+        	Avg packet length: 100.000 B
+        	Packet throughput: 0.816 Gbit/s (pkt departure time: 980.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        	Reads: beats: 6; bytes: 300; avg throughput: 1.214 Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let bench = Bench::new();
+    bench.write("handlers", HANDLERS);
+    bench.write("empty/file", "");
+    bench.compile("wrong");
+    let ran = bench.run("wrong", &["handlers"], &[]);
+    expect![[r#"
+        pspinsim_run(): 1
+        pspinsim_run_tick(&done): 1
+        pspinsim_packet_eos(): 1
+        pspinsim_fini(): 1
+        pspinsim_cb_set_pkt_out(NULL): 1
+        pspinsim_default_conf(NULL): 1
+        pspinsim_init(argc, argv, NULL): 1
+        pspinsim_init(argc, argv, &conf): 1
+        pspinsim_init(argc, argv, &conf): 1
+        pspinsim_init(argc, argv, &conf): 1
+        trace off!
+        pspinsim_init(argc, argv, &conf): 0
+        pspinsim_init(argc, argv, &conf): 1
+        pspinsim_packet_add(NULL, 0, &byte, 1, 1, 1, 0, 0): 1
+        pspinsim_packet_add(&ec, 0, NULL, 1, 1, 1, 0, 0): 1
+        pspinsim_packet_add(&ec, 0, &byte, 0, 0, 1, 0, 0): 1
+        pspinsim_packet_add(&ec, 0, &byte, 1, 16385, 1, 0, 0): 1
+        pspinsim_packet_trace_read("nowhere", "nowhere"): 1
+        spin_nicmem_write(0x1c400000, &byte, 1, NULL): 1
+        spin_nicmem_write(0x1c000000, &byte, 0, NULL): 1
+        spin_nicmem_read(0x1d007fff, &byte, 2, NULL): 1
+        spin_nicmem_read(0x1d007fff, NULL, 1, NULL): 1
+        spin_find_handler_by_name("nowhere", "x_ph", &addr, &size): 1
+        spin_find_handler_by_name(argv[1], NULL, &addr, &size): 1
+        spin_find_handler_by_name(argv[1], "no_such_ph", &addr, &size): 0
+        untouched: 1 2 0
+        pspinsim_run(): 1
+        pspinsim_run(): 1
+        pspinsim_run(): 1
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 3; Bytes: 3
+        	Avg packet length: 1.000 B
+        	Feedback throughput: 0.118 Gbit/s (feedback arrival time: 68.000 ns)
+        	Packet latency: avg: 53.000 ns; min: 60 ns; max: 99 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 0; Packets: 0; Bytes: 0
+        	Avg packet length: -nan B
+        	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 2; bytes: 16; avg throughput: 1.882 Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+    "#]]
+    .assert_eq(&ran.stdout);
+    expect![[r#"
+        error: pspinsim_run: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_run_tick: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_packet_eos: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_fini: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_cb_set_pkt_out: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_default_conf: conf is NULL, must point to room for the result
+        error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are
+        error: pspinsim_init: nowhere: No such file or directory (os error 2)
+        error: pspinsim_init: empty: it has neither prog_mem_stim.slm nor is it an ELF file; spinet build makes both
+        error: pspinsim_init: conf: no_conf.network_G is -1, must be 0 to 15625 ns a byte
+        error: pspinsim_init: there is a simulation already, must come after pspinsim_fini
+        error: pspinsim_packet_add: ec is NULL, must point to an execution context
+        error: pspinsim_packet_add: pkt_data is NULL, must point to the bytes
+        error: pspinsim_packet_add: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
+        error: pspinsim_packet_add: pkt_l1_len is 16385, must be 0 to 16384, the bytes of a ring of the L1 packet buffer
+        error: pspinsim_packet_trace_read: nowhere: No such file or directory (os error 2)
+        error: spin_nicmem_write: 1 bytes at 0x1c400000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_write: 0 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_read: 2 bytes at 0x1d007fff are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_read: data is NULL, must point to room for the bytes
+        error: spin_find_handler_by_name: nowhere: No such file or directory (os error 2)
+        error: spin_find_handler_by_name: handler_name is NULL, must point to a name
+        error: pspinsim_run: all packets are done, but pspinsim_packet_eos was not called
+        error: pspinsim_run: all packets are done, but messages wait for their last packet (eom): 77
+        error: pspinsim_run: 1 packets are not done, and nothing can happen any more
+          HPU 2.0 waits for an inter-core FIFO at 0x1d0002c4
+    "#]].assert_eq(&ran.stderr);
+    assert_eq!(ran.code, Some(0));
+}
+
+/// A bench with the generic driver and handlers where it looks for them.
+fn generic() -> Bench {
+    let bench = Bench::new();
+    bench.write("build/handlers", HANDLERS);
+    bench.compile("generic");
+    bench
+}
+
+#[test]
+fn the_generic_driver_makes_packets() {
+    let ran = generic().run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[]);
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Using default packet generator
+        fill message 0, packet 0, 64 bytes
+        fill message 0, packet 2, 64 bytes
+        fill message 2, packet 2, 64 bytes
+        fill message 2, packet 4, 64 bytes
+        Write to NIC memory completed (user_ptr: (nil))
+        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765e7a0f
+        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afed4a4f
+        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765eee6e
+        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621482c
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afedbeae
+        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb0186c
+        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621bc8b
+        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb08ccb
+        [0,1] message 0 of 64 bytes is done
+        [2,0] message 2 of 64 bytes is done
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 8; Bytes: 512
+        	Avg packet length: 64.000 B
+        	Feedback throughput: 1.095 Gbit/s (feedback arrival time: 467.429 ns)
+        	Packet latency: avg: 1722.500 ns; min: 54 ns; max: 3344 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 4; Packets: 4; Bytes: 256
+        	Avg packet length: 64.000 B
+        	Packet throughput: 0.478 Gbit/s (pkt departure time: 1070.667 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 8; bytes: 64; avg throughput: 2.032 Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 63; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]]
+    .assert_eq(&ran.text());
+}
+
+#[test]
+fn the_generic_driver_replays_traces() {
+    let bench = generic();
+    bench.write(
+        "a.trace",
+        "2 5 96\n10.0.0.1 x 64 0 1 0\n10.0.0.1 x 0 900 1 0\n10.0.0.1 x 96 0 1 1\n10.0.0.2 x 64 0 2 0\n10.0.0.2 x 64 0 2 1\n",
+    );
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Packet trace path: a.trace
+        10.0.0.1 x 64 0 1 0
+        fill message 1, packet 0, 64 bytes
+        10.0.0.1 x 96 0 1 1
+        fill message 1, packet 0, 96 bytes
+        10.0.0.2 x 64 0 2 0
+        10.0.0.2 x 64 0 2 1
+        Write to NIC memory completed (user_ptr: (nil))
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab44b550
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab459e0e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        [1,0] message 1 of 96 bytes is done
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 4; Bytes: 288
+        	Avg packet length: 72.000 B
+        	Feedback throughput: 0.552 Gbit/s (feedback arrival time: 1044.333 ns)
+        	Packet latency: avg: 916.000 ns; min: 73 ns; max: 3325 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 2; Packets: 2; Bytes: 128
+        	Avg packet length: 64.000 B
+        	Packet throughput: 512.000 Gbit/s (pkt departure time: 1.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 4; bytes: 32; avg throughput: 1.340 Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 63; Bytes read: 0
+        ----------------------------------
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("generic", &["-t", "a.trace"], &[]).text());
+    bench.write("b.trace", "2 1 96\n10.0.0.3 x 64 0 1 0\n");
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Packet trace path: b.trace
+        10.0.0.3 x 64 0 1 0
+        gdriver_run failed
+
+        ###### Statistics ######
+        NIC inbound engine:
+        	Packets: 0; Bytes: 0
+        	Avg packet length: -nan B
+        	Feedback throughput: -nan Gbit/s (feedback arrival time: 0.000 ns)
+        	Packet latency: avg: -nan ns; min: 0 ns; max: 0 ns
+        	HER stalls: 0
+        ----------------------------------
+        NIC outbound engine:
+        	Commands: 0; Packets: 0; Bytes: 0
+        	Avg packet length: -nan B
+        	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
+        ----------------------------------
+        PCIe Slave:
+        	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+        ----------------------------------
+        PCIe Master:
+        	Bytes written: 0; Bytes read: 0
+        ----------------------------------
+        stderr: error: gdriver_run: b.trace: no context takes packets from 10.0.0.3
+        exit code 1
+    "#]]
+    .assert_eq(&bench.run("generic", &["-t", "b.trace"], &[]).text());
+}
+
+#[test]
+fn the_generic_drivers_command_line_is_gengetopts() {
+    let bench = generic();
+    expect![[r#"
+        Generic simulation driver 1.0
+
+        Usage: [OPTION]...
+
+          -h, --help               Print help and exit
+          -V, --version            Print version and exit
+          -m, --num-messages=INT   Messages of each execution context  (default=`1')
+          -p, --num-packets=INT    Packets of each message  (default=`32')
+          -s, --packet-size=INT    Bytes of a packet  (default=`1024')
+          -d, --packet-delay=INT   Cycles (ns) from a packet to the next  (default=`20')
+          -l, --message-delay=INT  Cycles (ns) from a message to the next  (default=`40')
+          -t, --trace-file=STRING  Packets come from this trace  (default=`NULL': none)
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("generic", &["--help"], &[]).text());
+    expect![[r#"
+        -1 contexts
+        stderr: error: gdriver_init: there is no option --packets; --help lists them
+        exit code 1
+    "#]]
+    .assert_eq(&bench.run("generic", &["--packets", "3"], &[]).text());
+}
+
+#[test]
+fn images_and_the_machine_come_from_where_the_variables_say() {
+    let bench = Bench::new();
+    bench.program("ping_pong.elf", "hw/sim_files/slm_files");
+    bench.program("ping_pong.elf", "ping_pong");
+    bench.compile("variables");
+    let hw = bench.path("hw").display().to_string();
+    expect![[r#"
+        trace off!
+        images in FOLDER/hw/sim_files/slm_files
+        363000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("variables", &[], &[("PSPIN_HW", &hw)]).text());
+    let preset = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../presets/pspin-rtl.toml");
+    let text = std::fs::read_to_string(preset).expect("a preset").replace("n_clusters = 4", "n_clusters = 1");
+    bench.write("one.toml", text);
+    let variables = [("PSPIN_HW", &hw[..]), ("SPINET_NIC", "one.toml")];
+    expect![[r#"
+        trace off!
+        images in FOLDER/hw/sim_files/slm_files
+        358000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("variables", &[], &variables).text());
+    let variables = [("PSPIN_HW", &hw[..]), ("SPINET_NIC", "pspn")];
+    expect![[r#"
+        line 7: pspinsim_init(argc, argv, NULL) failed
+        stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?
+        exit code 1
+    "#]].assert_eq(&bench.run("variables", &[], &variables).text());
+}

@@ -1,0 +1,71 @@
+//! What two runs of an instruction did differently, time apart.
+
+use crate::instructions::Entry;
+use serde::Serialize;
+
+/// What differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The runs go different ways.
+    Path,
+    /// The program has another instruction there.
+    Instruction,
+    /// A register that was read holds another value.
+    Read,
+    /// Another address was accessed.
+    Address,
+    /// Another value, or another register, was written.
+    Written,
+}
+
+impl Kind {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::Path => "path",
+            Kind::Instruction => "instruction",
+            Kind::Read => "register read",
+            Kind::Address => "address",
+            Kind::Written => "register written",
+        }
+    }
+}
+
+/// A difference, and both values where it is one of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Differs {
+    pub kind: Kind,
+    /// The register, if it is one.
+    pub register: Option<u8>,
+    pub a: Option<u32>,
+    pub b: Option<u32>,
+}
+
+impl Differs {
+    /// The runs go different ways.
+    pub const PATH: Differs = Differs { kind: Kind::Path, register: None, a: None, b: None };
+}
+
+/// The first difference between two runs of the instruction at an address.
+///
+/// What only one trace tells of reads is no difference: tracers tell more or less of those.
+pub fn compare(a: &Entry, b: &Entry) -> Option<Differs> {
+    let whole = |kind, a, b| Some(Differs { kind, register: None, a, b });
+    if a.word != b.word {
+        return whole(Kind::Instruction, Some(a.word), Some(b.word));
+    }
+    let find = |registers: &[(u8, u32)], r| registers.iter().find(|(known, _)| *known == r).map(|(_, value)| *value);
+    for &(r, value) in &a.read {
+        if let Some(other) = find(&b.read, r).filter(|&other| other != value) {
+            return Some(Differs { kind: Kind::Read, register: Some(r), a: Some(value), b: Some(other) });
+        }
+    }
+    if a.addr != b.addr {
+        return whole(Kind::Address, a.addr, b.addr);
+    }
+    let both = a.written.iter().chain(&b.written).map(|(r, _)| *r);
+    let pairs = both.map(|r| (r, find(&a.written, r), find(&b.written, r)));
+    let differing = pairs.into_iter().find(|(_, a, b)| a != b);
+    differing.map(|(r, a, b)| Differs { kind: Kind::Written, register: Some(r), a, b })
+}

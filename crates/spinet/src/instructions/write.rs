@@ -1,0 +1,147 @@
+//! Traces as files, one a core, line by line as instructions are done.
+
+use super::choose::{Choice, ChoiceError};
+use super::spelling::{base_word, spelled};
+use blocks::cpu::{InstructionLog, Retired, SINK};
+use isa::riscv::Class;
+use kernel::{Clock, Cycle};
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+/// The first line of a file.
+pub const HEADER: &str = "                Time           Cycles PC       Instr    Mnemonic\n";
+
+/// A trace that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum TraceWriteError {
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    #[error("{file}: {source}")]
+    Write { file: String, source: io::Error },
+}
+
+/// The name of a core's file.
+pub fn file_name(cluster: u32, core: u32) -> String {
+    format!("trace_core_{cluster:02x}_{core:x}.log")
+}
+
+/// Appends the line of an instruction that left decode at `ps` picoseconds.
+pub fn push_line(text: &mut String, ps: u64, retired: &Retired) {
+    let Retired { cycle, pc, inst, before, after, addr, trapped } = *retired;
+    let word = base_word(inst);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{ps:>21} {cycle:>15} {pc:08x} {word:08x} {:<36}", spelled(word));
+    let mut register = |r: u8, sign: char, value: u32| {
+        if r != 0 && r != SINK {
+            let _ = write!(text, " {}x{r}{sign}{value:08x}", if r < 10 { " " } else { "" });
+        }
+    };
+    if !trapped {
+        register(inst.rd, '=', after.rd);
+    }
+    let (rs1, rs2) = ((inst.rs1, before.rs1), (inst.rs2, before.rs2));
+    let (first, second) = if inst.class() == Class::Store { (rs2, rs1) } else { (rs1, rs2) };
+    register(first.0, ':', first.1);
+    register(second.0, ':', second.1);
+    if let Some(addr) = addr {
+        let _ = write!(text, "  PA:{addr:08x}");
+    }
+    text.push('\n');
+}
+
+/// A file under way. What goes wrong is kept; nothing is written after it.
+pub struct TraceFile {
+    file: String,
+    out: BufWriter<File>,
+    clock: Clock,
+    window: (Cycle, Cycle),
+    line: String,
+    error: Option<io::Error>,
+}
+
+impl TraceFile {
+    /// Creates `path` and writes the header.
+    pub fn create(path: &Path, clock: Clock, window: (Cycle, Cycle)) -> Result<Self, TraceWriteError> {
+        let file = path.display().to_string();
+        let create = || {
+            let mut out = BufWriter::new(File::create(path)?);
+            out.write_all(HEADER.as_bytes())?;
+            Ok(out)
+        };
+        match create() {
+            Ok(out) => Ok(TraceFile { file, out, clock, window, line: String::new(), error: None }),
+            Err(source) => Err(TraceWriteError::Write { file, source }),
+        }
+    }
+
+    /// An instruction is done.
+    pub fn retired(&mut self, retired: &Retired) {
+        let (from, to) = self.window;
+        if retired.cycle < from || retired.cycle >= to || self.error.is_some() {
+            return;
+        }
+        self.line.clear();
+        push_line(&mut self.line, self.clock.edge(retired.cycle).ps(), retired);
+        self.error = self.out.write_all(self.line.as_bytes()).err();
+    }
+
+    /// What went wrong so far, once.
+    pub fn check(&mut self) -> Result<(), TraceWriteError> {
+        match self.error.take() {
+            Some(source) => Err(TraceWriteError::Write { file: self.file.clone(), source }),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what is still kept back.
+    pub fn flush(&mut self) -> Result<(), TraceWriteError> {
+        self.check()?;
+        self.out.flush().map_err(|source| TraceWriteError::Write { file: self.file.clone(), source })
+    }
+}
+
+/// The files of a card's cores.
+#[derive(Default)]
+pub struct CoreTraces(Vec<Rc<RefCell<TraceFile>>>);
+
+impl CoreTraces {
+    /// Creates a file in `directory`, which is there, for every core that is meant, and listens to the cores.
+    pub fn start(
+        nic: &mut pspin::Pspin,
+        params: &pspin::PspinParams,
+        clock: Clock,
+        directory: &Path,
+        choice: &Choice,
+    ) -> Result<Self, TraceWriteError> {
+        let cores = choice.cores(params.n_clusters, params.cluster.n_cores)?;
+        let mut traces = CoreTraces::default();
+        for (cluster, core) in cores {
+            let path = directory.join(file_name(cluster, core));
+            let log = traces.add(TraceFile::create(&path, clock, choice.window(&clock))?);
+            nic.log_instructions(cluster, core, log);
+        }
+        Ok(traces)
+    }
+
+    /// Adds a file; what is returned writes it.
+    pub fn add(&mut self, file: TraceFile) -> InstructionLog {
+        let file = Rc::new(RefCell::new(file));
+        self.0.push(file.clone());
+        Box::new(move |retired| file.borrow_mut().retired(retired))
+    }
+
+    /// What went wrong so far.
+    pub fn check(&self) -> Result<(), TraceWriteError> {
+        self.0.iter().try_for_each(|file| file.borrow_mut().check())
+    }
+
+    /// Writes what is still kept back.
+    pub fn flush(&self) -> Result<(), TraceWriteError> {
+        self.0.iter().try_for_each(|file| file.borrow_mut().flush())
+    }
+}

@@ -1,0 +1,85 @@
+//! The packets that an experiment offers its handlers, without a NIC: for references and for handlers run elsewhere.
+
+use crate::experiment::Checked;
+use crate::feed::{FeedError, classifiers, first_context, traffic};
+use crate::message_ids::MessageIds;
+use crate::streams::Coming;
+use wire::layers::Layers;
+
+/// A packet of the traffic, and where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// When its first bit arrives, in femtoseconds since the start of the traffic.
+    pub arrival_fs: u64,
+    /// Its context and message; `None` if no context takes it.
+    pub target: Option<Target>,
+    /// The packet, without FCS.
+    pub bytes: Box<[u8]>,
+}
+
+/// Where a packet belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Position of the context.
+    pub context: usize,
+    /// Number of the message in its context, from 0.
+    pub message: u64,
+    /// Its identity in the NIC, as a run gives it; `None` if no queue was free when it began.
+    pub msgid: Option<u16>,
+    /// No packet of the message follows.
+    pub is_last: bool,
+}
+
+/// All packets of the traffic, as a run would take them.
+///
+/// They are held in memory all at once.
+pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
+    let mut classifiers = classifiers(checked)?;
+    let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs);
+    let mut stream = traffic(checked)?;
+    let mut all = Vec::new();
+    while let Some(Coming { arrival_fs, bytes, .. }) = stream.next()? {
+        let layers = Layers::parse(&bytes);
+        let target = first_context(&checked.contexts, &bytes, &layers).map(|context| {
+            let verdict = classifiers[context].classify(&bytes, &layers);
+            let msgid = ids.of(context as u64, verdict.message, verdict.is_last);
+            Target { context, message: verdict.message, msgid, is_last: verdict.is_last }
+        });
+        all.push(Offered { arrival_fs, target, bytes });
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toml_text::Format;
+    use expect_test::expect;
+    use std::path::Path;
+
+    #[test]
+    fn packets_come_with_their_context_and_message() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=6,flows=2,rate=100G'\n[[context]]\n\
+                    match = 'udp.src_port == 10001'\nmessage = 'by flow count 2'\n";
+        let checked = Checked::read(text, "test", here, Format::Toml).unwrap_or_else(|e| panic!("{e}"));
+        let shown: Vec<String> = offered(&checked)
+            .unwrap_or_else(|e| panic!("{e}"))
+            .iter()
+            .map(|packet| {
+                let target = packet.target.map_or("nobody's".into(), |t| {
+                    format!("message {} as {:?}{}", t.message, t.msgid, if t.is_last { ", last" } else { "" })
+                });
+                format!("{:>2} ns, {} bytes: {target}", packet.arrival_fs / 1_000_000, packet.bytes.len())
+            })
+            .collect();
+        expect![[r#"
+             0 ns, 64 bytes: nobody's
+             7 ns, 64 bytes: message 0 as Some(0)
+            14 ns, 64 bytes: nobody's
+            21 ns, 64 bytes: message 0 as Some(0), last
+            28 ns, 64 bytes: nobody's
+            35 ns, 64 bytes: message 1 as Some(1)"#]]
+        .assert_eq(&shown.join("\n"));
+    }
+}

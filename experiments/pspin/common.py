@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this paper share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from spinet import Result
+
+HERE = Path(__file__).resolve().parent
+PAPER = "Di Girolamo et al., ISCA 2021"
+MEASURED = "spinet: preset pspin unless it says otherwise, handlers compiled with zig cc for rv32imac."
+
+
+def steady_gbps(result: Result, *, bytes_each: int, skip: float = 0.3) -> float:
+    """Throughput by the rate of completions, without the first ones, in which instruction caches are cold.
+
+    Parameters
+    ----------
+    bytes_each
+        What a packet counts.
+    skip
+        Part of the packets that is left out at the start.
+    """
+    assert result.complete, result.summary["ended"]["text"]
+    done = np.sort(result.columns["done_ps"])
+    first = int(len(done) * skip)
+    return float(bytes_each * 8 * (len(done) - 1 - first) / (done[-1] - done[first]) * 1000)
+
+
+def in_flight(starts: np.ndarray, ends: np.ndarray, *, after: int) -> tuple[float, int]:
+    """Mean and most intervals that overlap, from time `after` until the first of the last has started."""
+    until = int(starts.max())
+    times = np.concatenate([starts, ends])
+    steps = np.concatenate([np.ones(len(starts), int), -np.ones(len(ends), int)])
+    order = np.lexsort((steps, times))
+    times, level = times[order], np.cumsum(steps[order])
+    inside = (times >= after) & (times < until)
+    busy = np.minimum(ends, until) - np.maximum(starts, after)
+    return float(busy[busy > 0].sum() / (until - after)), int(level[inside].max())

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 4: memory as one core sees it.
+
+One core, nothing else running, caches warm, copies a chunk into its own L1: word by word, or by the cluster's DMA
+engine and a wait for its end. The time is that of the handler less that of the same handler without the copy. DMA from
+another cluster's L1, which the paper describes, is refused by the RTL (nothing answers there), and so by spinet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import spinet
+from experiments.pspin.common import HERE, MEASURED, PAPER
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Copying into L1: latency and bandwidth of one core"
+SOURCE = f"{PAPER}, Fig. 4, III-B1"
+
+SIZES = (4, 16, 64, 256, 1024, 4096)
+MEMORIES = {
+    "own L1": "LOCAL",
+    "another cluster's L1": "REMOTE",
+    "handler memory": "HANDLER_MEMORY",
+    "packet memory": "PACKET_MEMORY",
+}
+
+
+def points() -> list[Point]:
+    """Memories, ways to copy, and sizes."""
+    return [
+        Point(
+            name=f"{size} B from {memory}, {how}",
+            settings={"memory": memory, "how": how, "size": size},
+            quick=size == 256,
+        )
+        for how in ("loads", "DMA")
+        for memory in MEMORIES
+        if (memory, how) != ("another cluster's L1", "DMA")
+        for size in SIZES
+    ]
+
+
+def measure(*, memory: str, how: str, size: int) -> dict[str, float]:
+    """Latency of a copy, and what that is in bandwidth."""
+    latency = _cycles(memory, how, size) - _cycles(memory, how, 0)
+    return {"latency": latency, "bandwidth": size * 8 / latency, "time of a word": latency / (size / 4)}
+
+
+def _cycles(memory: str, how: str, size: int) -> int:
+    """Cycles of the handler, for the last of some packets; the packet is as long as what is copied of it."""
+    result = spinet.run(
+        program=HERE / "handlers" / "copy.c",
+        defines={"FROM": MEMORIES[memory], "BYTES": size, **({"DMA": 1} if how == "DMA" else {})},
+        traffic=f"udp:size={max(64, size)},count=6,rate=10kpps",
+        message="all last",
+    )
+    assert result.complete and not result.summary["traps"], "the handler may read what it copies"
+    return int(result.columns["cycles"][-1])
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """What the text says of both ways."""
+    times = {name: results.series("size", "latency", memory=name, how="loads")[1] for name in MEMORIES}
+    ratios = [after[-1] / after[-2] for after in times.values()]
+    yield Claim(
+        text="Word by word, latency grows linearly with size (III-B1): four times from 1 to 4 KiB",
+        holds=all(3.9 < ratio < 4.1 for ratio in ratios),
+        found=" ".join(f"{ratio:.2f}" for ratio in ratios),
+    )
+    words = max(row.measured["bandwidth"] for row in results.select(how="loads"))
+    yield Claim(
+        text="Words stay below the 32 Gbit/s of a core's port (III-C)", holds=words < 32, found=f"{words:.1f} Gbit/s"
+    )
+    for memory in ("handler memory", "packet memory"):
+        gain = results.value(f"4096 B from {memory}, DMA", "bandwidth") / results.value(
+            f"4096 B from {memory}, loads", "bandwidth"
+        )
+        yield Claim(
+            text=f"DMA keeps words of {memory} in flight and is more than 10 times as fast for 4 KiB (III-B1)",
+            holds=gain > 10,
+            found=f"{gain:.0f} times",
+        )
+
+
+def plot(results: Results) -> Figure:
+    """Latency on the left, bandwidth on the right."""
+    panels = []
+    for quantity, label in (("latency", "latency (ns)"), ("bandwidth", "bandwidth (Gbit/s)")):
+        curves = []
+        for how in ("loads", "DMA"):
+            for look, memory in enumerate(MEMORIES):
+                x, y = results.series("size", quantity, memory=memory, how=how)
+                if x:
+                    number = look + 4 * (how == "DMA") - (how == "DMA" and look > 0)
+                    curves.append(plots.Curve(label=f"{memory}, {how}", x=x, y=y, look=number))
+        legend = {"loc": "upper left", "bbox_to_anchor": (1.02, 1)} if quantity == "bandwidth" else None
+        panels.append(
+            plots.Panel(
+                x_label="bytes copied",
+                y_label=label,
+                curves=curves,
+                x_base=2,
+                y_base=10,
+                x_ticks=SIZES,
+                legend=legend,
+            )
+        )
+    caption = f"Paper: {SOURCE}; its curves are not known in numbers. {MEASURED}"
+    return plots.curves(panels, title=TITLE, caption=caption, panel_inches=(5.2, 3.5))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 8: inbound throughput and HPUs against the length of handlers.
+
+Handlers of x single-cycle instructions in a straight line; packets, each a message of its own, as fast as the NIC takes
+them. Throughput is the rate of completions times the packet size, caches warm. The formula is the text's: the lesser of
+the interconnect's 512 Gbit/s and what 32 HPUs do with x + 8 cycles a packet.
+
+The figure does not say how HPUs are counted. *HPUs* here is the most that have a task at the same time at any moment of
+the run, from assignment until the notification has left; the cold start, when lines of instructions are still missing,
+is part of it. *HPUs, steady* counts running handlers only, caches warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import spinet
+from experiments.pspin.common import HERE, MEASURED, PAPER, in_flight, steady_gbps
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Inbound throughput and HPUs against handler length"
+SOURCE = f"{PAPER}, Fig. 8, IV-B2"
+
+SIZES = (64, 512, 1024)
+INSTRUCTIONS = (0, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+COUNT = 4000
+
+
+def points() -> list[Point]:
+    """Sizes, aligned and a byte longer, and lengths of handlers."""
+    return [
+        Point(
+            name=f"{size}{'+1' * more} B, x = {x}",
+            settings={"size": size, "more": more, "instructions": x},
+            quick=x in (0, 128) and size != 512,
+        )
+        for size in SIZES
+        for more in (0, 1)
+        for x in INSTRUCTIONS
+    ]
+
+
+def measure(*, size: int, more: int, instructions: int) -> dict[str, float]:
+    """Throughput, and HPUs at the same time."""
+    result = spinet.run(
+        program=HERE / "handlers" / "instructions.c",
+        defines={"N": instructions},
+        traffic=f"udp:size={size + more},count={COUNT}",
+        pacing="asap",
+    )
+    columns = result.columns
+    warm = int(np.sort(columns["assigned_ps"])[COUNT * 3 // 10])
+    _, most = in_flight(columns["assigned_ps"], columns["task_done_ps"], after=0)
+    _, steady = in_flight(columns["start_ps"], columns["end_ps"], after=warm)
+    n_hpus = result.summary["hpus"]["count"]
+    return {
+        "throughput": steady_gbps(result, bytes_each=size + more),
+        "HPUs": min(most, n_hpus),  # one that has a next task already counts once
+        "HPUs, steady": min(steady, n_hpus),
+    }
+
+
+def bound(size: int, instructions: int) -> float:
+    """The text's formula, in Gbit/s."""
+    return min(512.0, 32 * size * 8 / (instructions + 8))
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """Statements about whole curves."""
+    pairs = [
+        (results.value(f"{size} B, x = {x}", "throughput"), results.value(f"{size}+1 B, x = {x}", "throughput"))
+        for size in SIZES
+        for x in INSTRUCTIONS
+        if bound(size, x) == 512  # where the interconnect is what bounds
+    ]
+    yield Claim(
+        text="Misaligned packets stay below aligned ones of the same size where the interconnect bounds (Fig. 8 left)",
+        holds=all(misaligned < aligned for aligned, misaligned in pairs),
+        found=f"{min(m / a for a, m in pairs):.0%} to {max(m / a for a, m in pairs):.0%} of the aligned throughput",
+    )
+    rate = results.value("64 B, x = 0", "throughput") / (64 * 8)
+    yield Claim(
+        text="A packet of 64 B can be scheduled each cycle (IV-B2)", holds=rate > 0.99, found=f"{rate:.3f} packets/ns"
+    )
+
+
+def plot(results: Results) -> Figure:
+    """Throughput on the left, HPUs on the right."""
+    left, right = [], []
+    for look, size in enumerate(SIZES):
+        for more in (0, 1):
+            x, y = results.series("instructions", "throughput", size=size, more=more)
+            label = f"{size} B" if not more else f"{size} + 1 B"
+            left.append(plots.Curve(label=label, x=x, y=y, look=look + 3 * more))
+        exact = [bound(size, int(value)) for value in x]
+        left.append(plots.Curve(label="paper: bound" if not look else "", x=x, y=exact, kind="formula"))
+        x, y = results.series("instructions", "HPUs", size=size, more=0)
+        right.append(plots.Curve(label=f"{size} B", x=x, y=y, look=look))
+        x, y = results.series("instructions", "HPUs, steady", size=size, more=0)
+        right.append(plots.Curve(label="running, warm" if not look else "", x=x, y=y, kind="formula"))
+    right.append(plots.Curve(label="paper: 64 B", x=[0], y=[19], kind="published", look=0))
+    right.append(plots.Curve(label="paper: 512, 1024 B", x=[0, 4], y=[1, 1], kind="published", look=1))
+    ticks = (0, 4, 16, 64, 256, 1024)
+    return plots.curves(
+        [
+            plots.Panel(
+                x_label="instructions of a handler, or its ns", y_label="throughput (Gbit/s)", curves=left,
+                x_base=2, x_ticks=ticks, levels=[(400, "400 Gbit/s")], y_max=600,
+                legend={"ncols": 2, "loc": "lower left"},
+            ),
+            plots.Panel(
+                x_label="instructions of a handler", y_label="HPUs in use at once", curves=right, x_base=2,
+                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "center right"},
+            ),
+        ],
+        title=TITLE,
+        caption=f"Paper: {SOURCE}; its bound is min(512, 32 HPUs · size / (x + 8 cycles)). {MEASURED}",
+    )  # fmt: skip

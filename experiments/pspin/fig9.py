@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 9: moving data out of PsPIN.
+
+Every packet goes back to the network (UDP ping-pong: addresses and ports swapped, one NIC command) or into host memory
+(one DMA command), read from its copy in L1 or from L2 packet memory. Packets come as fast as the NIC takes them;
+throughput is the rate of completions times the packet size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import spinet
+from experiments.pspin.common import HERE, MEASURED, PAPER, steady_gbps
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Moving data out"
+SOURCE = f"{PAPER}, Fig. 9, IV-B2"
+
+SIZES = (64, 128, 256, 512, 1024, 2048)
+COUNT = 4000
+MORE = 16  # commands under way at a unit, to show what the RTL's 7 cost
+
+
+def points() -> list[Point]:
+    """Sizes, where packets are read and where they go."""
+    return [
+        Point(
+            name=f"{size} B from {memory} to {target}",
+            settings={"size": size, "memory": memory, "target": target, "commands": 0},
+            quick=size in (64, 512),
+        )
+        for target in ("network", "host")
+        for memory in ("L1", "L2")
+        for size in SIZES
+    ] + [
+        Point(
+            name=f"{size} B from L2 to host, {MORE} commands",
+            settings={"size": size, "memory": "L2", "target": "host", "commands": MORE},
+        )
+        for size in SIZES[:3]
+    ]
+
+
+def measure(*, size: int, memory: str, target: str, commands: int) -> dict[str, float]:
+    """Throughput, and instructions of the handler; `commands` under way at a unit, or the card's own number."""
+    defines = {name: 1 for name, wanted in (("FROM_L2", memory == "L2"), ("TO_HOST", target == "host")) if wanted}
+    result = spinet.run(
+        program=HERE / "handlers" / "outbound.c",
+        defines=defines,
+        traffic=f"udp:size={size},count={COUNT}",
+        pacing="asap",
+        set=[f"commands.in_flight_per_unit={commands}"] if commands else [],
+    )
+    out = result.summary["output"]
+    assert out["packets" if target == "network" else "host_writes"] >= COUNT, "every packet goes out"
+    return {
+        "throughput": steady_gbps(result, bytes_each=size),
+        "instructions": float(np.median(result.columns["instructions"])),
+    }
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """What the text says of the two memories."""
+    for target in ("network", "host"):
+        l1, l2 = (
+            results.series("size", "throughput", memory=memory, target=target, commands=0)[1] for memory in ("L1", "L2")
+        )
+        yield Claim(
+            text=f"To the {target}: L2, made for wide accesses, is ahead of L1, most so for small packets (IV-B2)",
+            holds=all(b > a for a, b in zip(l1, l2, strict=True)) and l2[1] / l1[1] > l2[-1] / l1[-1],
+            found=" ".join(f"{b / a:.2f}" for a, b in zip(l1, l2, strict=True)) + " times L1",
+        )
+
+
+def plot(results: Results) -> Figure:
+    """To the network on the left, to the host on the right."""
+    panels = []
+    for target in ("network", "host"):
+        curves = []
+        for look, memory in enumerate(("L1", "L2")):
+            x, y = results.series("size", "throughput", memory=memory, target=target, commands=0)
+            curves.append(plots.Curve(label=f"from {memory}", x=x, y=y, look=look))
+            value = {"L1": 200, "L2": 400}[memory]
+            label = f"paper: {memory} {'hardly reaches' if memory == 'L1' else 'reaches'} {value}"
+            curves.append(plots.Curve(label=label, x=[64], y=[value], kind="published", look=look))
+        if target == "host":
+            x, y = results.series("size", "throughput", commands=MORE)
+            curves.append(plots.Curve(label=f"from L2, {MORE} commands under way", x=x, y=y, look=2))
+        panels.append(
+            plots.Panel(
+                title=f"to the {target}",
+                x_label="packet size (B)",
+                y_label="throughput (Gbit/s)",
+                curves=curves,
+                x_base=2,
+                x_ticks=SIZES,
+                y_max=560,
+                legend={"loc": "lower right"},
+            )
+        )
+    return plots.curves(panels, title=TITLE, caption=f"Paper: {SOURCE}. {MEASURED}")

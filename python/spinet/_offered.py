@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packets of a capture or of the generator, with the messages they belong to, and no card in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spinet import _core, toolchain
+from spinet import experiment as experiments
+from spinet.experiment import Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedPacket:
+    """A packet on its way to the card.
+
+    Attributes
+    ----------
+    time_ps
+        When its first bit arrives, from the start of the traffic.
+    data
+        From the first byte of its Ethernet header, without FCS.
+    context
+        Position of the context that takes it; None if none does, and then the rest means nothing.
+    message
+        Number of its message in that context, from 0.
+    msgid
+        What the card calls the message, 0 to 1023; None if every queue was taken when it began.
+    is_last
+        No packet of the message follows.
+    """
+
+    time_ps: int
+    data: bytes
+    context: int | None
+    message: int
+    msgid: int | None
+    is_last: bool
+
+
+def offered(
+    traffic: str | Path,
+    *,
+    match: str | None = None,
+    message: str | None = None,
+    seed: int | None = None,
+    pacing: str | None = None,
+    count: int | None = None,
+) -> list[OfferedPacket]:
+    """All packets of a traffic, as `spinet.run` with the same arguments would offer them to its handlers.
+
+    Parameters
+    ----------
+    traffic
+        A capture (pcap or pcapng), or a description such as ``"udp:size=64,count=1000"``.
+    match, message, seed, pacing, count
+        As in `spinet.run`.
+
+    Raises
+    ------
+    InputError
+        If the traffic cannot be read, or an argument makes no sense.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> packets = spinet.offered("udp:count=3,flows=2", message="by flow last")
+    >>> [(packet.message, packet.is_last) for packet in packets]
+    [(0, False), (1, True), (0, True)]
+    """
+    given = {"seed": seed, "traffic.pacing": pacing, "traffic.count": count}
+    return of(
+        experiments.from_keywords(
+            # An experiment names a program; nothing here looks into it.
+            program=[str(toolchain.sdk_dir() / "examples" / "empty.c")],
+            traffic=str(traffic),
+            match=match,
+            message=message,
+            overrides={name: value for name, value in given.items() if value is not None},
+        )
+    )
+
+
+def of(experiment: Experiment) -> list[OfferedPacket]:
+    """All packets of an experiment."""
+    packets = []
+    for time_ps, data, target in _core.offered(experiment.text(), experiment.file, experiment.base_dir, "json"):
+        context, message, msgid, is_last = target if target is not None else (None, 0, None, False)
+        packet = OfferedPacket(
+            time_ps=time_ps, data=data, context=context, message=message, msgid=msgid, is_last=is_last
+        )
+        packets.append(packet)
+    return packets

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet diff-trace`: two instruction traces in, the first difference and its cause out."""
+
+from __future__ import annotations
+
+import click
+
+from spinet.cli import parameters
+
+
+@click.command(short_help="Compare instruction traces.")
+@click.argument("a", type=click.Path(), metavar="A", shell_complete=parameters.complete_files)
+@click.argument("b", type=click.Path(), metavar="B", shell_complete=parameters.complete_files)
+@click.option("--elf", metavar="FILE.elf", type=click.Path(), help="The program, for names of functions.")
+@click.option(
+    "--lookahead",
+    metavar="N",
+    type=click.IntRange(min=8, max=10_000_000),
+    help="Search so many instructions for where the runs meet again. Default: 20000.",
+)
+@click.option(
+    "--list", "listed", metavar="N", type=click.IntRange(min=1), help="With --json: list so many. Default: 10."
+)
+@parameters.json_option
+def command(a: str, b: str, elf: str | None, lookahead: int | None, listed: int | None, as_json: bool) -> int:
+    """Compare instruction traces: what the runs first do differently, where they first take another time, and why.
+
+    A and B are files as spinet run --trace-instructions, spinet exec --trace or PsPIN's RTL write them, or folders, of
+    which files of the same name are compared. Exit code 0 if they are the same, 1 if not.
+
+    \b
+    Examples:
+      spinet diff-trace rtl/trace_core_00_0.log result/instructions/trace_core_00_0.log
+      spinet diff-trace before after --elf ping_pong.elf
+      spinet diff-trace before after --json
+    """
+    from spinet import _core
+
+    is_equal, text, as_text = _core.diff_trace(a, b, program=elf, lookahead=lookahead, listed=listed)
+    click.echo(as_text if as_json else text, nl=as_json)
+    return 0 if is_equal else 1

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet reproduce`: published figures and tables, measured anew."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spinet.cli import errors, parameters
+
+if TYPE_CHECKING:
+    from spinet.reproduce.experiment import Experiment, Point
+    from spinet.reproduce.pool import OnPoint
+    from spinet.reproduce.report import Report
+
+MISSED = 1
+
+
+@click.command(short_help="Measure published figures and tables anew.")
+@click.argument("names", nargs=-1, metavar="[PAPER | PAPER/FIGURE]...")
+@click.option("--list", "only_list", is_flag=True, help="Print the names of all experiments, and what they are.")
+@click.option("--quick", is_flag=True, help="Only points that take a moment; statements about all points are left out.")
+@click.option("--no-plot", is_flag=True, help="Draw nothing; matplotlib is then not needed.")
+@click.option("--fresh", is_flag=True, help="Measure also what was measured before with the same simulator.")
+@click.option("--all", "everything", is_flag=True, help="Print every point, not only those that miss.")
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a core.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("build/reproduce"),
+    show_default=True,
+    help="Where figures, tables and pages go; what is there is replaced.",
+)
+@parameters.json_option
+def command(
+    names: tuple[str, ...],
+    only_list: bool,
+    quick: bool,
+    no_plot: bool,
+    fresh: bool,
+    everything: bool,
+    jobs: int | None,
+    output: Path,
+    as_json: bool,
+) -> int:
+    """Measure the figures and tables of a paper, and say how they compare with what was published.
+
+    Without a name all experiments are run. A point that misses makes the exit code 1, unless the experiment gives the
+    reason; such a reason for a point that hits does, too.
+
+    \b
+    Examples:
+      spinet reproduce --list
+      spinet reproduce pspin/fig8
+      spinet reproduce pspin --all
+
+    \b
+    For each experiment, in DIR/PAPER:
+      FIGURE.svg, FIGURE.png    the figure, published values beside measured ones
+      FIGURE.csv                every measured point
+      FIGURE.md                 the verdict of every point and statement
+    """
+    from spinet import reproduce
+    from spinet.reproduce import report as reports
+
+    chosen = [reproduce.load(name) for name in reproduce.find(*names)]
+    if only_list:
+        _list(chosen, as_json=as_json)
+        return 0
+    if not no_plot:
+        from spinet import plots
+
+        plots.require()
+    made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs)
+    for report in made:
+        _write(report, output, plot=not no_plot)
+        if not as_json:
+            reports.show(report, everything=everything)
+    if as_json:
+        click.echo(json.dumps([_as_json(report) for report in made], indent=2))
+    else:
+        click.echo(f"\n{reports.counted(made)}; figures and tables are in {output}")
+    failed = [report.results.experiment.name for report in made if report.failed]
+    if failed:
+        errors.complain(f"points miss in {', '.join(failed)}", hint="docs/experiments/README.md says what to do then")
+    return MISSED if failed else 0
+
+
+def _list(chosen: Sequence[Experiment], *, as_json: bool) -> None:
+    if as_json:
+        rows = [{"name": item.name, "title": item.title, "source": item.source} for item in chosen]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(item.name) for item in chosen)
+    for item in chosen:
+        click.echo(f"{item.name:{width}}  {item.title}")
+
+
+def _run(chosen: Sequence[Experiment], *, quick: bool, fresh: bool, jobs: int | None) -> list[Report]:
+    from spinet.reproduce import Results, pool
+    from spinet.reproduce import report as reports
+
+    work = [(item, point) for item in chosen for point in item.points if point.quick or not quick]
+    with _progress(len(work)) as on_point:
+        measured = pool.measure(work, jobs=jobs, fresh=fresh, on_point=on_point)
+    return [reports.make(Results(item, measured.get(item.name, {}))) for item in chosen]
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[OnPoint | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("points"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[last]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total, last="")
+
+        def on_point(name: str, point: Point, _known: bool) -> None:
+            bar.update(task, advance=1, last=f"{name} {point.name}")
+
+        yield on_point
+
+
+def _write(report: Report, output: Path, *, plot: bool) -> None:
+    from spinet.reproduce import report as reports
+    from spinet.reproduce import results
+
+    experiment = report.results.experiment
+    base = output / experiment.name
+    base.parent.mkdir(parents=True, exist_ok=True)
+    results.write_csv(base.with_suffix(".csv"), report.results.rows)
+    image = ""
+    if plot and report.results.complete:
+        from spinet import plots
+
+        plots.save(experiment.plot(report.results), base)
+        image = f"{experiment.slug}.svg"
+    text = reports.markdown(report, heading="#", image=image, data=f"{experiment.slug}.csv")
+    base.with_suffix(".md").write_text(text)
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    experiment = report.results.experiment
+    values = [
+        {
+            "point": value.row.point,
+            "quantity": value.row.quantity,
+            "unit": value.row.unit,
+            "reference": value.row.reference,
+            "relation": value.row.relation,
+            "expected": value.row.value,
+            "tolerance": value.row.tolerance,
+            "measured": value.measured,
+            "verdict": value.verdict.status,
+            "reason": value.row.miss or None,
+        }
+        for value in report.values
+    ]
+    claims = [
+        {"statement": claim.text, "found": claim.found, "verdict": verdict.status, "reason": claim.miss or None}
+        for claim, verdict in report.claims
+    ]
+    return {"name": experiment.name, "title": experiment.title, "values": values, "statements": claims}

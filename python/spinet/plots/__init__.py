@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures: functions that take data and return a matplotlib figure.
+
+Axes have units, captions have sources. No color carries meaning alone: series differ in marker, line style or hatch,
+too.
+matplotlib comes with the extra `plot`: ``pip install 'spinet[plot]'``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spinet._core import UsageError
+from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
+from spinet.plots.curves import Curve, Panel, curves
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["BarPanel", "Curve", "Group", "Panel", "Stack", "bars", "curves", "require", "save", "stacks"]
+
+_DPI = 160
+
+
+def require() -> None:
+    """Complain if matplotlib is missing.
+
+    Raises
+    ------
+    UsageError
+        With what to install.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError("figures need matplotlib, which is not there", hint="pip install 'spinet[plot]'")
+
+
+def save(figure: Figure, base: Path) -> None:
+    """Write a figure as `base`.svg and `base`.png; equal figures give equal files."""
+    import matplotlib as mpl
+
+    # Text stays text: small files, and readers can search it.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
+        figure.savefig(base.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+        figure.savefig(base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})

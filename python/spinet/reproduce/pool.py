@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points measured by all cores at once; what was measured before and cannot have changed is not measured again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import cache
+from pathlib import Path
+
+from spinet import _core, toolchain
+from spinet._compiler import find_compiler
+from spinet.reproduce.experiment import Experiment, Point, load
+
+Measured = dict[str, dict[str, dict[str, float]]]
+"""Quantities, by experiment and point."""
+
+OnPoint = Callable[[str, Point, bool], None]
+"""Called when a point is there: its experiment, the point, whether it was known before."""
+
+# What a result may depend on, of the package; the rest only looks at results.
+_NOT_MODEL = {"cli", "plots", "reproduce"}
+
+
+def measure(
+    work: Sequence[tuple[Experiment, Point]],
+    *,
+    jobs: int | None = None,
+    fresh: bool = False,
+    on_point: OnPoint | None = None,
+) -> Measured:
+    """Measure points.
+
+    Parameters
+    ----------
+    work
+        Points with their experiments.
+    jobs
+        Processes; as many as the host has cores if not given.
+    fresh
+        Measure anew what is in the cache.
+    on_point
+        Hears of every point when it is there.
+    """
+    found: Measured = {experiment.name: {} for experiment, _ in work}
+    tell = on_point or (lambda _name, _point, _known: None)
+    waiting: list[tuple[Experiment, Point, Path]] = []
+    for experiment, point in work:
+        place = _place(experiment, point)
+        known = None if fresh else _look_up(place)
+        if known is None:
+            waiting.append((experiment, point, place))
+        else:
+            found[experiment.name][point.name] = known
+            tell(experiment.name, point, True)
+    for experiment, point, place, values in _all(waiting, jobs or os.cpu_count() or 1):
+        found[experiment.name][point.name] = values
+        _keep(place, values)
+        tell(experiment.name, point, False)
+    return found
+
+
+def _all(
+    work: Sequence[tuple[Experiment, Point, Path]], jobs: int
+) -> Iterable[tuple[Experiment, Point, Path, dict[str, float]]]:
+    if jobs == 1 or len(work) <= 1:
+        for experiment, point, place in work:
+            yield experiment, point, place, _plain(experiment.measure(**point.settings))
+        return
+    # Fresh processes: what this one has loaded, threads included, does not go along.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context) as pool:
+        running: dict[Future[dict[str, float]], tuple[Experiment, Point, Path]] = {
+            pool.submit(_measure_one, experiment.name, dict(point.settings)): (experiment, point, place)
+            for experiment, point, place in work
+        }
+        try:
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    experiment, point, place = running.pop(future)
+                    yield experiment, point, place, future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _measure_one(name: str, settings: dict[str, int | float | str | bool]) -> dict[str, float]:
+    """In a process of the pool."""
+    return _plain(load(name).measure(**settings))
+
+
+def _plain(values: Mapping[str, float]) -> dict[str, float]:
+    """Numbers that JSON keeps; NumPy's are turned into Python's."""
+    return {name: value if isinstance(value, int) else float(value) for name, value in values.items()}
+
+
+def _place(experiment: Experiment, point: Point) -> Path:
+    """Where the result of a point is kept: a name made of all that it can depend on."""
+    said = json.dumps([experiment.name, sorted(point.settings.items())], sort_keys=True)
+    key = hashlib.sha256(f"{_content(experiment.file.parent)} {said}".encode()).hexdigest()[:32]
+    return toolchain.cache_dir() / "reproduce" / f"{key}.json"
+
+
+@cache
+def _content(folder: Path) -> str:
+    """Stands for the simulator, its compiler, the SDK and the experiments of a paper."""
+    package = Path(_core.__file__).parent
+    files = [path for path in package.iterdir() if path.suffix == ".so"]
+    files += [path for path in package.rglob("*.py") if not _NOT_MODEL & set(path.relative_to(package).parts)]
+    sdk = toolchain.sdk_dir()
+    files += [path for path in sdk.rglob("*") if path.is_file()]
+    files += [path for path in folder.rglob("*") if path.suffix in (".py", ".c", ".h", ".S", ".toml")]
+    digest = hashlib.sha256()
+    for path in sorted(set(files)):
+        digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    compiler = find_compiler(cc=None, cache=toolchain.cache_dir())
+    digest.update(repr(compiler.identity).encode())
+    return digest.hexdigest()
+
+
+def _look_up(place: Path) -> dict[str, float] | None:
+    try:
+        return dict(json.loads(place.read_text()))
+    except (OSError, ValueError):
+        return None
+
+
+def _keep(place: Path, values: Mapping[str, float]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = place.with_suffix(f".{os.getpid()}.tmp")
+    scratch.write_text(json.dumps(values))
+    os.replace(scratch, place)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts of an experiment, for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spinet.reproduce import expected
+from spinet.reproduce.expected import Expectation, Verdict, judge
+from spinet.reproduce.experiment import Claim
+from spinet.reproduce.results import Results, number
+
+MARKS = {
+    expected.HIT: "✓",
+    expected.MISS: "✗ **miss**",
+    expected.KNOWN: "✗ known",
+    expected.STALE: "! hits now",
+    expected.OPEN: "·",
+}
+_SIGNS = {"=": "", ">=": "≥ ", "<=": "≤ "}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """An expected value beside the measured one."""
+
+    row: Expectation
+    measured: float | None
+    verdict: Verdict
+
+    @property
+    def wanted(self) -> str:
+        """The expected value, for people."""
+        return f"{_SIGNS[self.row.relation]}{number(self.row.value)} {self.row.unit}".strip()
+
+    @property
+    def found(self) -> str:
+        """The measured value, for people."""
+        return "-" if self.measured is None else f"{_short(self.measured)} {self.row.unit}".strip()
+
+    @property
+    def difference(self) -> str:
+        """In percent, or in the unit where the tolerance is."""
+        if self.measured is None:
+            return "-"
+        difference = round(self.measured - self.row.value, 9)
+        if self.row.tolerance.endswith("%") and self.row.value:
+            return f"{difference / self.row.value:+.1%}".replace("%", " %")
+        return f"{difference:+.3g} {self.row.unit}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All verdicts of one experiment."""
+
+    results: Results
+    values: tuple[Judged, ...]
+    claims: tuple[tuple[Claim, Verdict], ...]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of values and claims."""
+        return [value.verdict for value in self.values] + [verdict for _, verdict in self.claims]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each status was found."""
+        return Counter(verdict.status for verdict in self.verdicts)
+
+    @property
+    def failed(self) -> bool:
+        """Whether somebody has to look."""
+        return any(verdict.is_failure for verdict in self.verdicts)
+
+
+def make(results: Results) -> Report:
+    """Judge all expected values; statements only if every point was measured."""
+    values = []
+    for row in results.experiment.expected:
+        measured = results.get(row.point, row.quantity)
+        agrees = None if measured is None else row.agrees(measured)
+        values.append(Judged(row=row, measured=measured, verdict=judge(agrees=agrees, miss=row.miss)))
+    claims = tuple(results.experiment.claims(results)) if results.complete else ()
+    judged = tuple((claim, judge(agrees=claim.holds, miss=claim.miss)) for claim in claims)
+    return Report(results=results, values=tuple(values), claims=judged)
+
+
+def counted(reports: Sequence[Report]) -> str:
+    """All verdicts in one line."""
+    total: Counter[str] = sum((report.counts for report in reports), Counter())
+    words = [(expected.HIT, "hit"), (expected.MISS, "missed"), (expected.STALE, "hit, though listed as a miss")]
+    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not measured")]
+    return ", ".join(f"{total[status]} {word}" for status, word in words if total[status]) or "nothing to judge"
+
+
+def markdown(report: Report, *, heading: str = "##", image: str = "", data: str = "") -> str:
+    """One experiment as a section of a page; reasons of misses are numbered below its tables."""
+    experiment = report.results.experiment
+    reasons: list[str] = []
+    parts = [f"{heading} {experiment.title}", f"{experiment.source}. `spinet reproduce {experiment.name}`"]
+    if experiment.about:
+        parts.append(experiment.about)
+    if image:
+        parts.append(f"![{experiment.title}]({image})" + (f"\n\n[Data]({data})" if data else ""))
+    if report.values:
+        lines = ["| point | quantity | expected | spinet | difference | |", "|---|---|---|---|---|---|"]
+        for value in report.values:
+            row = value.row
+            wanted = f"{value.wanted} ({row.reference}, {row.source})"
+            mark = _marked(value.verdict, row.miss, reasons)
+            lines.append(f"| {row.point} | {row.quantity} | {wanted} | {value.found} | {value.difference} | {mark} |")
+        parts.append("\n".join(lines))
+    if report.claims:
+        lines = ["| statement | found | |", "|---|---|---|"]
+        lines += [f"| {c.text} | {c.found} | {_marked(verdict, c.miss, reasons)} |" for c, verdict in report.claims]
+        parts.append("\n".join(lines))
+    if reasons:
+        parts.append("\n".join(f"{n}. {reason}" for n, reason in enumerate(reasons, 1)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _marked(verdict: Verdict, reason: str, reasons: list[str]) -> str:
+    if verdict.status != expected.KNOWN:
+        return MARKS[verdict.status]
+    if reason not in reasons:
+        reasons.append(reason)
+    return f"{MARKS[verdict.status]} ({reasons.index(reason) + 1})"
+
+
+def _short(value: float) -> str:
+    """Four digits are as many as a reader compares."""
+    return number(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def show(report: Report, *, everything: bool = False) -> None:
+    """Print an experiment; hits are counted only, unless `everything` is asked for."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    experiment = report.results.experiment
+    # Where nobody looks, lines are as long as they are.
+    out = Console(highlight=False, markup=False, soft_wrap=True, width=shutil.get_terminal_size((160, 24)).columns)
+    out.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
+    values = [value for value in report.values if everything or value.verdict.status != expected.HIT]
+    if values:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in ("point", "quantity", "expected", "spinet", "difference", ""):
+            table.add_column(name, justify="right" if name in ("expected", "spinet", "difference") else "left")
+        for value in values:
+            wanted = f"{value.row.reference} {value.wanted}"
+            cells = (value.row.point, value.row.quantity, wanted, value.found, value.difference, value.verdict.status)
+            table.add_row(*cells, style=_STYLES[value.verdict.status])
+        out.print(table)
+    for claim, verdict in report.claims:
+        if everything or verdict.status != expected.HIT:
+            out.print(Text(f"  {verdict.status}: {claim.text}: {claim.found}", style=_STYLES[verdict.status]))
+    for reason in dict.fromkeys(_reasons(report)):
+        out.print(Text(f"  known: {reason}"))
+    out.print(f"  {counted([report])}")
+
+
+def _reasons(report: Report) -> list[str]:
+    rows = [value.row.miss for value in report.values if value.verdict.status == expected.KNOWN]
+    return rows + [claim.miss for claim, verdict in report.claims if verdict.status == expected.KNOWN]
+
+
+_STYLES = {
+    expected.HIT: "",
+    expected.MISS: "bold red",
+    expected.KNOWN: "yellow",
+    expected.STALE: "bold red",
+    expected.OPEN: "dim",
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards with other numbers of clusters and cores than the published one: 1 to 16 of each."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+import spinet
+
+WHERE = Path(__file__).resolve().parent / "handlers" / "where.c"
+COUNT = "sdk/examples/count.c"
+L1_BASE, L1_STRIDE, SCRATCHPAD = 0x10000000, 0x400000, 0x14400
+HOST = 0x1000_0000_0000_0000
+
+
+def shape(clusters: int, cores: int) -> list[str]:
+    return [f"n_clusters={clusters}", f"cluster.n_cores={cores}"]
+
+
+@pytest.mark.parametrize(("clusters", "cores"), [(1, 1), (2, 3), (4, 8), (5, 7), (8, 8), (1, 16), (16, 1), (16, 16)])
+def test_every_core_of_a_card_runs_handlers_and_knows_its_place(clusters: int, cores: int) -> None:
+    n = clusters * cores
+    traffic = f"udp:size=64,count={4 * n + 8},flows={min(4 * n, 200)}"
+    result = spinet.run(program=WHERE, traffic=traffic, pacing="asap", set=shape(clusters, cores))
+    assert result.complete and not result.summary["traps"]
+    assert result.summary["hpus"]["count"] == n
+    found = struct.unpack(f"<{2 * n}I", result.host_memory(HOST, 8 * n))
+    for gid in range(n):
+        cluster, core = divmod(gid, cores)
+        assert found[2 * gid] == cluster << 8 | core, f"core {core} of cluster {cluster}"
+        assert found[2 * gid + 1] == L1_BASE + cluster * L1_STRIDE + SCRATCHPAD
+    assert found[2 * n :] == ()
+
+
+@pytest.mark.parametrize(("clusters", "cores"), [(1, 8), (3, 4), (8, 8), (16, 16)])
+def test_a_message_spread_over_all_clusters_is_counted_whole(clusters: int, cores: int) -> None:
+    traffic = "udp:size=64..256,count=3000,flows=20,seed=5"
+    runs = [
+        spinet.run(program=COUNT, traffic=traffic, message="by 5-tuple last", pacing="asap", set=shape(clusters, cores))
+        for _ in range(2)
+    ]
+    assert runs[0].complete
+    assert runs[0].digest == runs[1].digest
+    counted = struct.unpack("<40I", runs[0].host_memory(HOST, 160))
+    assert counted[::2] == (150,) * 20
+    assert sum(counted[1::2]) == runs[0].summary["packets"]["in_bytes"]
+
+
+@pytest.mark.parametrize("change", ["n_clusters=17", "cluster.n_cores=17"])
+def test_beyond_sixteen_is_refused(change: str) -> None:
+    with pytest.raises(spinet.InputError, match="is 17, must be 1 to 16"):
+        spinet.nic(set=[change])
