@@ -134,9 +134,9 @@ fn nics() {
                         ^^^^^^^^^^^^^^"#]],
     );
     check(
-        &set("{ cluster = { n_cores = 9 } }"),
+        &set("{ cluster = { n_cores = 17 } }"),
         expect![
-            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 9, must be 1 to 8"
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
         ],
     );
     check(&set("{ n_clusters = -1 }"), expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be u32"]);

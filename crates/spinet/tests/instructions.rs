@@ -96,19 +96,25 @@ fn a_line_says_what_an_instruction_did() {
     machine.run(Limits { instructions: 12, cycles: 10_000 });
     trace.flush().unwrap();
     expect![[r#"
-                        Time           Cycles PC       Instr    Mnemonic
-                            0               0 80000000 00001597 auipc            x11, 0x1000         x11=80001000
-                         1000               1 80000004 00500513 addi             x10, x0, 5          x10=00000005
-                         2000               2 80000006 00a00633 add              x12, x0, x10        x12=00000005 x10:00000005
-                         3000               3 80000008 00a5a223 sw               x10, 4(x11)         x10:00000005 x11:80001000  PA:80001004
-                         4000               4 8000000c 0045c683 lbu              x13, 4(x11)         x13=00000005 x11:80001000  PA:80001004
-                         6000               6 80000010 00a686b3 add              x13, x13, x10       x13=0000000a x13:00000005 x10:00000005
-                         7000               7 80000014 00c5a72f amoadd.w         x14, x12, (x11)     x14=00000000 x11:80001000 x12:00000005  PA:80001000
-                         8000               8 80000018 02c6c7b3 div              x15, x13, x12       x15=00000002 x13:0000000a x12:00000005
-                        40000              40 8000001c 00079463 bne              x15, x0, 8          x15:00000002
-                        43000              43 80000024 340592f3 csrrw            x5, x11, 0x340       x5=00000000 x11:80001000
-                        44000              44 80000028 01002483 lw               x9, 16(x0)           PA:00000010
-    "#]].assert_eq(&std::fs::read_to_string(path).unwrap());
+        |                Time           Cycles PC       Instr    Mnemonic
+        |                    0               0 80000000 00001597 auipc            x11, 0x1000         x11=80001000
+        |                 1000               1 80000004 00500513 addi             x10, x0, 5          x10=00000005
+        |                 2000               2 80000006 00a00633 add              x12, x0, x10        x12=00000005 x10:00000005
+        |                 3000               3 80000008 00a5a223 sw               x10, 4(x11)         x10:00000005 x11:80001000  PA:80001004
+        |                 4000               4 8000000c 0045c683 lbu              x13, 4(x11)         x13=00000005 x11:80001000  PA:80001004
+        |                 6000               6 80000010 00a686b3 add              x13, x13, x10       x13=0000000a x13:00000005 x10:00000005
+        |                 7000               7 80000014 00c5a72f amoadd.w         x14, x12, (x11)     x14=00000000 x11:80001000 x12:00000005  PA:80001000
+        |                 8000               8 80000018 02c6c7b3 div              x15, x13, x12       x15=00000002 x13:0000000a x12:00000005
+        |                40000              40 8000001c 00079463 bne              x15, x0, 8          x15:00000002
+        |                43000              43 80000024 340592f3 csrrw            x5, x11, 0x340       x5=00000000 x11:80001000
+        |                44000              44 80000028 01002483 lw               x9, 16(x0)           PA:00000010
+    "#]]
+    .assert_eq(&behind_a_bar(&path));
+}
+
+/// The file with a bar before each line, since the blanks there are part of the format.
+fn behind_a_bar(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap().lines().map(|line| format!("|{line}\n")).collect()
 }
 
 #[test]
