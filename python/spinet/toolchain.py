@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spinet import _build_cache
-from spinet._build_cache import Request
+from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
     CompileError,
@@ -35,9 +35,11 @@ __all__ = [
     "CompilerNotFound",
     "Entry",
     "MissingHandlers",
+    "Place",
     "ProgramTooLarge",
     "SourceNotFound",
     "build",
+    "build_runtime",
     "cache_dir",
     "sdk_dir",
 ]
@@ -125,6 +127,7 @@ def build(
     opt: str = "-O3",
     debug: bool = True,
     flags: Sequence[str] = (),
+    place: Place | None = None,
 ) -> Build:
     """Compile handlers and link them with the runtime.
 
@@ -146,6 +149,8 @@ def build(
         Keep line numbers and types, for profiles and debuggers.
     flags
         Further compiler flags.
+    place
+        Link without start code for this room, to run beside other programs under the runtime that is in the card.
 
     Raises
     ------
@@ -156,9 +161,19 @@ def build(
         flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *_define_flags(defines or {}), *flags),
         sdk=sdk_dir(),
         cache=(cache or cache_dir()).absolute(),
+        place=place,
     )
     if not request.sources:
         raise SourceNotFound("no source file given")
+    return _build(request, cc=cc, out=out)
+
+
+def build_runtime(*, cc: str | None = None) -> Build:
+    """The runtime alone: a program without handlers, under which those of tenants run."""
+    return _build(Request(sources=(), flags=(), sdk=sdk_dir(), cache=cache_dir().absolute()), cc=cc, out=None)
+
+
+def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
     compiler = find_compiler(cc=cc, cache=request.cache)
     key = request.key(compiler)
     product = _build_cache.look_up(request, key)

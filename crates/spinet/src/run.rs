@@ -190,9 +190,7 @@ impl Run {
             // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
             let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
             let outcome = self.driver.run_until(target);
-            if let Some(error) = self.record().borrow_mut().error.take() {
-                return Err(error.into());
-            }
+            self.driver.check()?;
             self.traces.check()?;
             self.ended = self.judge(outcome);
             self.is_quiet = outcome == Outcome::Quiet;
@@ -308,14 +306,12 @@ impl Run {
 
     /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
     pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.record().borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+        self.driver.take_table()
     }
 
     /// Lines printed since the last call, with their times.
     pub fn take_console(&mut self) -> Vec<(Time, Line)> {
-        let record = &mut *self.record().borrow_mut();
-        let clock = record.clock;
-        record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
+        self.driver.take_console()
     }
 
     /// Bytes of host memory.

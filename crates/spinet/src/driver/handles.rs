@@ -64,19 +64,19 @@ handles! {
 
 /// Things of one kind, each with its owner. Numbers are never used twice, so that what was freed is known as such.
 #[derive(Clone, Debug)]
-pub struct Table<H, T> {
+pub struct Registry<H, T> {
     last: u64,
     things: BTreeMap<u64, (TenantId, T)>,
     kind: std::marker::PhantomData<H>,
 }
 
-impl<H, T> Default for Table<H, T> {
+impl<H, T> Default for Registry<H, T> {
     fn default() -> Self {
-        Table { last: 0, things: BTreeMap::new(), kind: std::marker::PhantomData }
+        Registry { last: 0, things: BTreeMap::new(), kind: std::marker::PhantomData }
     }
 }
 
-impl<H: Handle, T> Table<H, T> {
+impl<H: Handle, T> Registry<H, T> {
     /// Adds a thing of `owner`.
     pub fn add(&mut self, owner: TenantId, thing: T) -> H {
         self.last += 1;

@@ -29,13 +29,14 @@ use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
 use crate::feed::{Feed, SharedFeed};
 use crate::packets::Row;
 use crate::program;
-use crate::record::{Record, Scribe, SharedRecord};
+use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
 use crate::run::RunError;
 use crate::stats::Stats;
 use crate::streams::Stream;
-use handles::Table;
+use crate::table::Table;
+use handles::Registry;
 use heap::Heap;
-use kernel::{Clock, Cycle, Freq, Mode, Outcome};
+use kernel::{Clock, Cycle, Freq, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
@@ -57,6 +58,38 @@ pub struct Event {
     pub context: ContextId,
     /// What happened.
     pub what: HostEvent,
+}
+
+impl Event {
+    /// What it is called, and its numbers by name.
+    pub fn describe(&self) -> (&'static str, Vec<(&'static str, u64)>) {
+        match self.what {
+            HostEvent::MessageDone { msgid } => ("message_done", vec![("msgid", msgid.into())]),
+            HostEvent::HandlerError(error) => (
+                "handler_error",
+                vec![
+                    ("packet", error.packet.0),
+                    ("msgid", error.msgid.into()),
+                    ("stage", error.stage as u64),
+                    ("handler", error.handler.into()),
+                    ("cause", error.cause.into()),
+                    ("pc", error.pc.into()),
+                    ("addr", error.addr.into()),
+                    ("cluster", error.cluster.into()),
+                    ("core", error.core.into()),
+                ],
+            ),
+            HostEvent::MessageTimeout { msgid, dropped } => {
+                ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
+            HostEvent::MessageKilled { msgid, dropped } => {
+                ("message_killed", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
+            HostEvent::TranslationFault { packet, addr, write } => {
+                ("translation_fault", vec![("packet", packet.0), ("addr", addr), ("write", write.into())])
+            }
+        }
+    }
 }
 
 /// What a tenant may ask the card for, and what is left of it.
@@ -113,13 +146,13 @@ pub struct Driver {
     descriptors: Heap,
     /// First byte of host memory that nobody had.
     next_host: u64,
-    tenants: Table<TenantId, Tenant>,
-    memories: Table<MemoryId, memory::Part>,
-    programs: Table<ProgramId, code::Program>,
-    hosts: Table<HostId, host::Region>,
-    contexts: Table<ContextId, context::Built>,
-    rules: Table<RuleId, rule::Installed>,
-    tickets: Table<TicketId, memory::Access>,
+    tenants: Registry<TenantId, Tenant>,
+    memories: Registry<MemoryId, memory::Part>,
+    programs: Registry<ProgramId, code::Program>,
+    hosts: Registry<HostId, host::Region>,
+    contexts: Registry<ContextId, context::Built>,
+    rules: Registry<RuleId, rule::Installed>,
+    tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
 }
@@ -159,13 +192,13 @@ impl Driver {
             scratchpad_memory: Heap::new(0, scratchpad_bytes.into(), ALIGN),
             descriptors: Heap::new(DESCRIPTORS, HOST_BASE - DESCRIPTORS, DESCRIPTOR_BYTES),
             next_host: HOST_BASE,
-            tenants: Table::default(),
-            memories: Table::default(),
-            programs: Table::default(),
-            hosts: Table::default(),
-            contexts: Table::default(),
-            rules: Table::default(),
-            tickets: Table::default(),
+            tenants: Registry::default(),
+            memories: Registry::default(),
+            programs: Registry::default(),
+            hosts: Registry::default(),
+            contexts: Registry::default(),
+            rules: Registry::default(),
+            tickets: Registry::default(),
             told,
             events: VecDeque::new(),
             params: params.clone(),
@@ -290,6 +323,28 @@ impl Driver {
     pub fn take_packets(&mut self) -> Vec<(ContextId, Row)> {
         let kept = self.record.borrow_mut().kept.as_mut().map(|kept| std::mem::take(&mut kept.packets));
         kept.unwrap_or_default().into_iter().map(|row| (ContextId(row.context as u64 + 1), row)).collect()
+    }
+
+    /// Keeps a table of packets from now on, for [`Driver::take_table`].
+    pub fn keep_table(&mut self) {
+        let clock = self.clock;
+        self.record.borrow_mut().table.get_or_insert_with(|| Table::new(clock));
+    }
+
+    /// Rows of packets that are finished since the last call, by column; none if no table is kept.
+    pub fn take_table(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.record.borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+    }
+
+    /// Lines printed since the last call, with their times.
+    pub fn take_console(&mut self) -> Vec<(Time, Line)> {
+        let (clock, record) = (self.clock, &mut *self.record.borrow_mut());
+        record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
+    }
+
+    /// Whether the traffic can go on; if not, why. Asked after time went on.
+    pub fn check(&mut self) -> Result<(), RecordError> {
+        self.record.borrow_mut().error.take().map_or(Ok(()), Err)
     }
 
     /// Stands for all that the card did so far.

@@ -86,6 +86,28 @@ pub enum Traffic {
     Generator(Box<TrafficSpec>),
 }
 
+impl Traffic {
+    /// Understands `source`, a capture or a definition for the generator; paths in it become absolute.
+    pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
+        let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
+        if !TrafficSpec::is_meant_by(source) {
+            absolute(source);
+            CaptureReader::open(&*source)?;
+            return Ok(Traffic::Capture(PathBuf::from(&*source), snapped));
+        }
+        let mut spec = TrafficSpec::parse(source)?;
+        if !source.contains("seed=") {
+            spec.seed = seed;
+        }
+        if let Payload::File(path) = &mut spec.payload {
+            absolute(path);
+            readable(path)?;
+        }
+        *source = spec.to_string();
+        Ok(Traffic::Generator(Box::new(spec)))
+    }
+}
+
 /// A context whose texts are understood.
 #[derive(Clone, Debug)]
 pub struct CheckedContext {
@@ -140,22 +162,8 @@ impl Checked {
         }
 
         let source = &mut experiment.traffic.source;
-        let traffic = if TrafficSpec::is_meant_by(source) {
-            let mut spec = TrafficSpec::parse(source).map_err(|p| fail(&["traffic"], p.into()))?;
-            if !source.contains("seed=") {
-                spec.seed = experiment.seed;
-            }
-            if let Payload::File(path) = &mut spec.payload {
-                absolute(path);
-                readable(path).map_err(|problem| fail(&["traffic"], problem))?;
-            }
-            *source = spec.to_string();
-            Traffic::Generator(Box::new(spec))
-        } else {
-            absolute(source);
-            CaptureReader::open(&*source).map_err(|problem| fail(&["traffic"], problem.into()))?;
-            Traffic::Capture(PathBuf::from(&*source), experiment.traffic.snapped)
-        };
+        let traffic = Traffic::read(source, experiment.traffic.snapped, experiment.seed, &base_dir)
+            .map_err(|problem| fail(&["traffic"], problem))?;
         let pacing = experiment.traffic.pacing.parse();
         let pacing: Pacing = pacing.map_err(|p: NotAPacing| fail(&["traffic", "pacing"], p.into()))?;
 
