@@ -26,11 +26,12 @@ _SOURCES = (".c", ".S", ".s")
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryLeft:
-    """Bytes of a memory of the card: in all, free, and the most that one can get."""
+    """Bytes of a memory of the card: in all, free, the most that one can get, and the address of that."""
 
     bytes: int
     free: int
     largest: int
+    at: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,8 +226,9 @@ class Tenant:
         sources = [Path(name) for name in ([program] if isinstance(program, str | Path) else program)]
         name, elf = ", ".join(source.name for source in sources), sources[0]
         if elf.suffix in _SOURCES or len(sources) > 1:
-            (code, code_bytes), (data, data_bytes) = self._native.room("program"), self._native.room("handler")
-            place = toolchain.Place(code=code, code_bytes=code_bytes, data=data, data_bytes=data_bytes)
+            room = self._machine.capabilities
+            code, data = room.program_memory, room.handler_memory
+            place = toolchain.Place(code=code.at, code_bytes=code.largest, data=data.at, data_bytes=data.largest)
             elf = toolchain.build(sources, defines=defines, cc=self._machine._cc, place=place).elf
         number = self._native.load(self._number, str(elf), name)
         return Program(name=name, _tenant=self, _number=number)

@@ -91,12 +91,6 @@ impl Machine {
         json(&self.look(py, |driver| driver.capabilities())?)
     }
 
-    /// The largest free part of a memory: address and bytes.
-    fn room(&self, py: Python<'_>, kind: &str) -> PyResult<(u32, u32)> {
-        let kind = self::kind(kind)?;
-        self.look(py, move |driver| driver.room(kind)).map(|room| (room.addr, room.size))
-    }
-
     /// Loads the program in an ELF file, which errors call `name`.
     fn load(&self, py: Python<'_>, tenant: u64, elf: PathBuf, name: String) -> PyResult<u64> {
         self.with(py, move |driver| {

@@ -17,15 +17,6 @@ pub(super) struct Program {
     pub parts: Vec<Part>,
 }
 
-/// Where a program can be linked: the largest part of a memory that nobody has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Room {
-    /// First byte.
-    pub addr: u32,
-    /// Bytes.
-    pub size: u32,
-}
-
 impl Program {
     /// All its code, as one region.
     pub fn code(&self) -> Region {
@@ -43,13 +34,7 @@ impl Program {
 }
 
 impl Driver {
-    /// The largest part of a memory that nobody has.
-    pub fn room(&mut self, kind: Kind) -> Room {
-        let (addr, size) = self.heap(kind).largest();
-        Room { addr: addr as u32, size: size as u32 }
-    }
-
-    /// Loads a program that is linked for memory that nobody has; see [`Driver::room`]. It is there when the writes are done,
+    /// Loads a program that is linked for memory that nobody has; [`Driver::capabilities`] says where that is. It is there when the writes are done,
     /// which [`Driver::install`] waits for. It runs under the runtime of the card, so it brings none, and nobody calls its
     /// `init_handlers`.
     pub fn load(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {

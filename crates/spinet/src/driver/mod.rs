@@ -17,7 +17,6 @@ mod host;
 mod memory;
 mod rule;
 
-pub use code::Room;
 pub use context::ContextSpec;
 pub use error::DriverError;
 pub use handles::{ContextId, HostId, MemoryId, ProgramId, RuleId, TenantId, TicketId};
@@ -114,12 +113,14 @@ pub struct Capabilities {
 /// Bytes of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct MemoryLeft {
-    /// In all, without what the runtime has.
+    /// In all.
     pub bytes: u64,
     /// That nobody has.
     pub free: u64,
     /// The most that one can get.
     pub largest: u64,
+    /// Where that is; in scratchpad memory from its start.
+    pub at: u64,
 }
 
 struct Tenant {
@@ -260,7 +261,10 @@ impl Driver {
 
     /// What the card can do, and what is left of its memories.
     pub fn capabilities(&self) -> Capabilities {
-        let left = |heap: &Heap| MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest: heap.largest().1 };
+        let left = |heap: &Heap| {
+            let (at, largest) = heap.largest();
+            MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest, at }
+        };
         Capabilities {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
