@@ -56,7 +56,7 @@ def attacks(count: int) -> list[bytes]:
 
 
 def scene(attack: str | None, *, count: int = 24, every: str | None = "190 ns", nic: str = "pspin") -> Seen:
-    """The victim's packets, one each 100 ns, and attacks among them; or the same packets, but nobody takes the attacks."""
+    """The victim's packets, one each 100 ns, and attacks among them; or the same packets, none of them taken."""
     with spinet.Machine(nic=nic) as machine:
         code, data = machine.capabilities.program_memory.at, machine.capabilities.handler_memory.at
         victim, memory, host, context, scratchpad = settle_in(machine)
@@ -163,10 +163,10 @@ def test_the_victim_alone_does_its_work(alone: Seen) -> None:
 # fetch   A cluster that meets code for the first time fetches it line by line, 8 cycles each, in turn with the others.
 # core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error to the host,
 #         feedback, below 200. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all of a cluster.
-# units   HPUs take turns at a command unit, which has accepted 7 commands before. A victim waits for its HPU's turn, and
-#         before that until the 4 commands of a handler that was stopped there have had theirs: 5 rounds.
-# copies  Cores and packet copies take turns at a cluster's DMA engine, which has accepted 12 transfers before. The 18
-#         packets that each cluster gets here are copied one after the other.
+# units   HPUs take turns at a command unit, which has accepted 7 commands before. A victim waits for its HPU's turn,
+#         and before that until the 4 commands of a handler that was stopped there have had theirs: 5 rounds.
+# copies  Cores and packet copies take turns at a cluster's DMA engine, which has accepted 12 transfers before. The
+#         18 packets that each cluster gets here are copied one after the other.
 FETCH = 100
 HELD = WATCHDOG + 200
 PACKET_BEATS, PAGE_BEATS = 1024 // 64, 4096 // 64
