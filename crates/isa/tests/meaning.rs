@@ -3,8 +3,8 @@
 //! The values are small enough to check by hand. Lockstep with an independent implementation is `testkit`'s business.
 
 use expect_test::{Expect, expect};
-use isa::riscv::{Amo, CsrWrite, Hart, Load, Operands, Row, System, Width, decode, disassemble, execute};
-use isa::riscv::{register_name, row, rows};
+use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, Operands, Row, System, Width};
+use isa::riscv::{decode, disassemble, execute, register_name, row, rows};
 
 const A0: u8 = 10;
 const A1: u8 = 11;
@@ -58,6 +58,14 @@ impl Hart for Scribe {
         self.note(format!("{read}csr {csr:#x}, {write:?}"));
     }
 
+    fn advance(&mut self, r: u8, value: u32) {
+        self.note(format!("{} = {value:#x}", register_name(r)));
+    }
+
+    fn hardware_loop(&mut self, id: u8, part: LoopPart, value: u32) {
+        self.note(format!("loop {id} {part:?} = {value:#x}"));
+    }
+
     fn system(&mut self, what: System) {
         self.note(format!("{what:?}"));
     }
@@ -69,7 +77,7 @@ impl Hart for Scribe {
 
 /// The first operands out of a list that `row` can express.
 fn encode(row: &Row) -> u32 {
-    let short = |rd, rs1, rs2, imm| Operands { rd, rs1, rs2, imm };
+    let short = |rd, rs1, rs2, imm| Operands { rd, rs1, rs2, rs3: 0, imm };
     let attempts = [
         short(A0, A1, A2, 0),
         short(A0, A1, 0, 2),
@@ -97,7 +105,7 @@ fn check(words: impl IntoIterator<Item = u32>, want: Expect) {
 #[test]
 fn every_operation_does_what_it_is_named_for() {
     check(
-        rows().filter(|row| row.pattern.len == 4).map(encode),
+        rows().filter(|row| row.pattern.len == 4 && !row.op.is_pulp()).map(encode),
         expect![[r#"
         lui a0, 0x5                 a0 = 0x5000
         auipc a0, 0x5               a0 = 0x6000
@@ -169,7 +177,6 @@ fn every_operation_does_what_it_is_named_for() {
         uret                        Uret
         mret                        Mret
         wfi                         Wfi
-        p.elw a0, 2(a1)             a0 = Elw at 0xfffffffb
     "#]],
     );
 }
@@ -193,8 +200,9 @@ fn links_and_branches_mind_the_length_of_the_instruction() {
 
 #[test]
 fn control_registers_are_touched_no_more_than_asked() {
-    let csr =
-        |name: &str, rd, rs1, imm| row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2: 0, imm })).unwrap();
+    let csr = |name: &str, rd, rs1, imm| {
+        row(name).and_then(|row| row.encode(Operands { rd, rs1, imm, ..Operands::default() })).unwrap()
+    };
     check(
         [
             csr("csrrw", 0, A1, 0x340),

@@ -1,5 +1,6 @@
 //! A clock domain, and when its components tick.
 
+use crate::component::Activity;
 use crate::time::{Clock, Cycle};
 use crate::wheel::Wheel;
 use std::cell::{Cell, RefCell};
@@ -9,6 +10,8 @@ pub(crate) struct Domain {
     pub clock: Clock,
     pub now: Cell<Cycle>,
     wheel: RefCell<Wheel>,
+    /// Components that want the edge after `now`, by their own word; most edges know no others.
+    busy: RefCell<Vec<u32>>,
     sleepers: RefCell<Vec<Sleeper>>,
 }
 
@@ -46,7 +49,7 @@ impl Sleeper {
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
-        Domain { clock, now: Cell::new(0), wheel: RefCell::new(Wheel::new()), sleepers: RefCell::default() }
+        Domain { clock, now: Cell::new(0), wheel: RefCell::new(Wheel::new()), busy: RefCell::default(), sleepers: RefCell::default() }
     }
 
     /// Makes place for this many components.
@@ -56,6 +59,9 @@ impl Domain {
 
     /// The first edge that some component wants.
     pub fn first(&self) -> Option<Cycle> {
+        if !self.busy.borrow().is_empty() {
+            return Some(self.now.get() + 1);
+        }
         let mut wheel = self.wheel.borrow_mut();
         while let Some((at, entry)) = wheel.first_far()
             && entry & 1 == 1
@@ -76,9 +82,19 @@ impl Domain {
         }
     }
 
+    /// The component that just ticked says when it wants to tick next, if no port wakes it before.
+    #[inline]
+    pub fn ask(&self, index: u32, activity: Activity) {
+        match activity {
+            // An edge it asked for before may still come; it would tick then anyway, or the next answer forgets it.
+            Activity::Busy => self.busy.borrow_mut().push(index),
+            Activity::Until(later) => self.set_timer(index, later),
+            Activity::Idle => self.set_timer(index, NEVER),
+        }
+    }
+
     /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
-    pub fn set_timer(&self, index: u32, cycle: Option<Cycle>) {
-        let cycle = cycle.unwrap_or(NEVER);
+    fn set_timer(&self, index: u32, cycle: Cycle) {
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
         if sleeper.timer != cycle {
             sleeper.timer = cycle;
@@ -93,26 +109,34 @@ impl Domain {
         }
     }
 
-    /// Turns the wheel's entries for `cycle` into the components to tick, each once.
+    /// Finds the components to tick at `cycle`, each once: those that were busy, then those in the wheel.
     pub fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
+        due.clear();
+        if self.now.get() + 1 == cycle {
+            std::mem::swap(due, &mut self.busy.borrow_mut());
+        }
+        self.now.set(cycle);
         let mut wheel = self.wheel.borrow_mut();
-        wheel.take(cycle, due);
+        if wheel.step(cycle) {
+            self.collect_from(&mut wheel, cycle, due);
+        }
+    }
+
+    fn collect_from(&self, wheel: &mut Wheel, cycle: Cycle, due: &mut Vec<u32>) {
         let mut sleepers = self.sleepers.borrow_mut();
-        let mut kept = 0;
-        for position in 0..due.len() {
-            let (index, from_timer) = (due[position] >> 1, due[position] & 1 == 1);
+        due.iter().for_each(|&index| sleepers[index as usize].ticked = cycle);
+        while let Some(entry) = wheel.take(cycle) {
+            let (index, from_timer) = (entry >> 1, entry & 1 == 1);
             let sleeper = &mut sleepers[index as usize];
             if from_timer {
-                sleeper.put_off(&mut wheel, cycle, due[position]);
+                sleeper.put_off(wheel, cycle, entry);
             }
             // A timer's entry is stale if the component has asked for another edge since.
             if (from_timer && sleeper.timer != cycle) || sleeper.ticked == cycle {
                 continue;
             }
             sleeper.ticked = cycle;
-            due[kept] = index;
-            kept += 1;
+            due.push(index);
         }
-        due.truncate(kept);
     }
 }

@@ -195,7 +195,6 @@ impl System {
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
-        domain.now.set(cycle);
         domain.collect(cycle, &mut self.due);
         match self.mode {
             Mode::Normal => {}
@@ -204,15 +203,10 @@ impl System {
         }
         for &index in &self.due {
             let activity = slots[index as usize].component.tick(cycle);
-            let timer = match activity {
-                Activity::Busy => Some(cycle + 1),
-                Activity::Until(later) => {
-                    assert!(later > cycle, "{} waits for the past", slots[index as usize].path);
-                    Some(later)
-                }
-                Activity::Idle => None,
-            };
-            domain.set_timer(index, timer);
+            if let Activity::Until(later) = activity {
+                assert!(later > cycle, "{} waits for the past", slots[index as usize].path);
+            }
+            domain.ask(index, activity);
         }
     }
 }

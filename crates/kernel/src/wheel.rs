@@ -63,23 +63,26 @@ impl Wheel {
         self.far.pop();
     }
 
-    /// Moves the entries of `cycle` into `due` and steps past it.
-    pub fn take(&mut self, cycle: Cycle, due: &mut Vec<u32>) {
-        due.clear();
+    /// Steps past `cycle`, before which there are no entries. Whether there are entries for it, which must be taken then.
+    #[inline]
+    pub fn step(&mut self, cycle: Cycle) -> bool {
+        // A bucket belongs to `cycle` only while that is within reach of `next`; if it is not, all are empty.
+        let near = self.occupied >> (cycle % NEAR) & 1 == 1;
+        self.next = cycle + 1;
+        near || self.far.peek().is_some_and(|&Reverse((at, _))| at <= cycle)
+    }
+
+    /// Takes an entry of `cycle`, which was just stepped past.
+    pub fn take(&mut self, cycle: Cycle) -> Option<u32> {
         let bucket = (cycle % NEAR) as usize;
-        // A bucket belongs to `cycle` only while that is within reach of `next`.
-        if cycle - self.next < NEAR {
-            std::mem::swap(&mut self.buckets[bucket], due);
+        if self.occupied >> bucket & 1 == 1 {
+            if let Some(component) = self.buckets[bucket].pop() {
+                return Some(component);
+            }
             self.occupied &= !(1 << bucket);
         }
-        while let Some(&Reverse((at, component))) = self.far.peek() {
-            if at > cycle {
-                break;
-            }
-            due.push(component);
-            self.far.pop();
-        }
-        self.next = cycle + 1;
+        let &Reverse((at, component)) = self.far.peek()?;
+        (at <= cycle).then(|| self.far.pop()).map(|_| component)
     }
 }
 
@@ -93,14 +96,14 @@ mod tests {
         for (cycle, component) in [(5, 1), (0, 2), (64, 3), (1000, 4), (5, 5), (63, 6)] {
             wheel.insert(cycle, component);
         }
-        let (mut seen, mut due) = (Vec::new(), Vec::new());
+        let mut seen = Vec::new();
         while let Some(cycle) = wheel.first() {
-            wheel.take(cycle, &mut due);
-            seen.push((cycle, due.clone()));
+            assert!(wheel.step(cycle), "there are entries for the first edge");
+            seen.push((cycle, std::iter::from_fn(|| wheel.take(cycle)).collect::<Vec<u32>>()));
             if cycle == 5 {
                 wheel.insert(69, 7); // Reuses the bucket of cycle 5.
             }
         }
-        assert_eq!(seen, [(0, vec![2]), (5, vec![1, 5]), (63, vec![6]), (64, vec![3]), (69, vec![7]), (1000, vec![4])]);
+        assert_eq!(seen, [(0, vec![2]), (5, vec![5, 1]), (63, vec![6]), (64, vec![3]), (69, vec![7]), (1000, vec![4])]);
     }
 }

@@ -18,6 +18,7 @@ use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
+use isa::riscv::Isa;
 use kernel::trace::Sink;
 use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
 use std::cell::RefCell;
@@ -107,7 +108,7 @@ impl Pspin {
         }
         let mut bytes = image.program.clone();
         bytes.resize(allowed as usize, 0);
-        let program = Rc::new(Program::new(map::PROGRAM_BASE, &bytes));
+        let program = Rc::new(Program::new(Isa::Rv32imacXpulpv2, map::PROGRAM_BASE, &bytes));
 
         let mut b = SystemBuilder::new(seed);
         let clock = b.clock(freq);

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use spinet::diff_trace::{FolderDiff, Options};
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine, Verdict};
+use spinet::exec::{Host, Isa, Limits, Machine, Verdict};
 use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
 use spinet::offered::Offered;
@@ -133,15 +133,13 @@ pub fn exec_elf(
     linux_user: bool,
     trace: Option<PathBuf>,
 ) -> PyResult<String> {
-    if isa != "rv32imac" {
-        return Err(input(format!("isa is `{isa}`, must be `rv32imac`")));
-    }
+    let isa: Isa = isa.parse().map_err(input)?;
     let all = Limits::default();
     let (most, cycles) = (max_instructions.unwrap_or(all.instructions), max_cycles.unwrap_or(all.cycles));
     py.detach(|| {
         let elf = Elf::open(&path).map_err(input)?;
         let host = if linux_user { Host::LinuxUser } else { Host::Bare };
-        let mut machine = Machine::new(elf, host).map_err(input)?;
+        let mut machine = Machine::new(elf, isa, host).map_err(input)?;
         if signature.is_some() {
             // Better now than after a long run.
             machine.signature().map_err(input)?;

@@ -7,6 +7,7 @@
 use crate::elf::{Elf, ElfError};
 use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
 use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
+pub use isa::riscv::Isa;
 use isa::riscv::{Amo, cause};
 use kernel::{Clock, Cycle, Freq};
 use serde::Serialize;
@@ -88,7 +89,7 @@ pub enum ExecError {
     Signature { file: String, first: u32, last: u32 },
 }
 
-/// Most memory of a program: each byte costs the host about ten.
+/// Most memory of a program: each byte costs the host about twelve.
 const MAX_BYTES: u64 = 64 << 20;
 /// Zeros behind a segment, in bytes.
 const SLACK: u64 = 1 << 20;
@@ -151,17 +152,17 @@ enum Answer {
 }
 
 impl Machine {
-    /// A machine with the program `elf` in its memory.
-    pub fn new(elf: Elf, host: Host) -> Result<Self, ExecError> {
+    /// A machine with the program `elf` in its memory, whose core understands `isa`.
+    pub fn new(elf: Elf, isa: Isa, host: Host) -> Result<Self, ExecError> {
         let mut core = Core::new(Profile::Standard, 0, elf.entry);
-        let memory = ranges(&elf)?;
+        let memory = ranges(&elf, isa)?;
         if host == Host::LinuxUser {
             // A stack, where the program brings none: the end of the last range.
             let top = memory.last().map_or(0, |range| (u64::from(range.base) + range.size - 16) as u32);
             core.set_x(2, top & !15);
         }
         let tohost = elf.symbol("tohost").map(|symbol| symbol.addr);
-        let nothing = Program::new(0, &[]);
+        let nothing = Program::new(isa, 0, &[]);
         Ok(Machine { core, memory, nothing, tohost, host, output: Vec::new(), reserved: None, symbols: elf })
     }
 
@@ -363,7 +364,7 @@ impl Machine {
 }
 
 /// The program's memory: its segments rounded to pages, with slack; what touches becomes one range.
-fn ranges(elf: &Elf) -> Result<Vec<Range>, ExecError> {
+fn ranges(elf: &Elf, isa: Isa) -> Result<Vec<Range>, ExecError> {
     let mut segments: Vec<_> = elf.segments.iter().collect();
     segments.sort_by_key(|segment| segment.addr);
     let mut spans: Vec<(u64, u64)> = Vec::new();
@@ -385,7 +386,7 @@ fn ranges(elf: &Elf) -> Result<Vec<Range>, ExecError> {
             let at = (u64::from(segment.addr) - first) as usize;
             bytes[at..at + segment.bytes.len()].copy_from_slice(&segment.bytes);
         }
-        Range { base: first as u32, size: end - first, program: Program::new(first as u32, &bytes) }
+        Range { base: first as u32, size: end - first, program: Program::new(isa, first as u32, &bytes) }
     };
     Ok(spans.into_iter().map(range).collect())
 }

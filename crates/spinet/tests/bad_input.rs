@@ -7,7 +7,7 @@ mod support;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine};
+use spinet::exec::{Host, Isa, Limits, Machine};
 use spinet::experiment::{Checked, Experiment};
 use spinet::nics;
 use spinet::program;
@@ -359,7 +359,7 @@ fn no_damage_makes_the_plain_machine_panic() {
         let mut file = good.clone();
         file[at] ^= 0x81;
         if let Ok(elf) = Elf::parse("x.elf".into(), file)
-            && let Ok(mut machine) = Machine::new(elf, Host::LinuxUser)
+            && let Ok(mut machine) = Machine::new(elf, Isa::Rv32imac, Host::LinuxUser)
         {
             assert!(machine.run(Limits { instructions: 100, cycles: 10_000 }).instructions <= 100);
         }

@@ -6,7 +6,7 @@ mod support;
 
 use expect_test::{Expect, expect};
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine};
+use spinet::exec::{Host, Isa, Limits, Machine};
 use support::asm;
 
 const CODE: u32 = 0x8000_0000;
@@ -19,7 +19,7 @@ const A2: u8 = 12;
 fn machine(code: &[u32], data: &[u32], host: Host) -> Machine {
     let symbols = [("_start", CODE), ("tohost", DATA), ("begin_signature", DATA + 8), ("end_signature", DATA + 16)];
     let file = support::elf(CODE, &[(CODE, code), (DATA, data)], &symbols);
-    Machine::new(Elf::parse("x.elf".into(), file).unwrap(), host).unwrap()
+    Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Isa::Rv32imac, host).unwrap()
 }
 
 fn check(code: &[u32], want: Expect) {
@@ -206,7 +206,7 @@ fn linux_prints_and_exits() {
 fn what_cannot_be_run_is_refused() {
     let of = |parts: &[support::Text], symbols: &[(&str, u32)]| {
         let elf = Elf::parse("x.elf".into(), support::elf(CODE, parts, symbols)).unwrap();
-        match Machine::new(elf, Host::Bare) {
+        match Machine::new(elf, Isa::Rv32imac, Host::Bare) {
             Err(error) => error.to_string(),
             Ok(machine) => machine.signature().unwrap_err().to_string(),
         }

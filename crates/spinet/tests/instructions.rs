@@ -6,7 +6,7 @@ mod support;
 
 use expect_test::expect;
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine};
+use spinet::exec::{Host, Isa, Limits, Machine};
 use spinet::experiment::Checked;
 use spinet::instructions::{Choice, Reader};
 use spinet::run::{Run, Wanted};
@@ -90,7 +90,7 @@ fn a_line_says_what_an_instruction_did() {
         asm("lw", 9, 0, 0, 16),
     ];
     let file = support::elf(CODE, &[(CODE, &code), (CODE + 0x1000, &[0; 4])], &[]);
-    let mut machine = Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Host::Bare).unwrap();
+    let mut machine = Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Isa::Rv32imac, Host::Bare).unwrap();
     let path = support::folder("trace_exec").join("x.log");
     let trace = machine.trace(&path).unwrap();
     machine.run(Limits { instructions: 12, cycles: 10_000 });

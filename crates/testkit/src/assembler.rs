@@ -58,7 +58,7 @@ impl Assembler {
             let at = next;
             let word = self.code.get(at..range.end)?.iter().take(4).rev().fold(0, |word, &b| word << 8 | u32::from(b));
             let inst = decode(word);
-            next += usize::from(inst.len);
+            next += usize::from(inst.bytes());
             (at < range.end).then_some((at, inst))
         })
     }
@@ -77,20 +77,20 @@ fn length(name: &str) -> usize {
 
 /// rd = rs1 + rs2 and the like.
 pub fn r(rd: u8, rs1: u8, rs2: u8) -> Operands {
-    Operands { rd, rs1, rs2, imm: 0 }
+    Operands { rd, rs1, rs2, rs3: 0, imm: 0 }
 }
 
 /// rd = rs1 + imm, loads, and jumps to a register.
 pub fn i(rd: u8, rs1: u8, imm: i32) -> Operands {
-    Operands { rd, rs1, rs2: 0, imm }
+    Operands { rd, rs1, imm, ..Operands::default() }
 }
 
 /// rd = imm, and jumps.
 pub fn u(rd: u8, imm: i32) -> Operands {
-    Operands { rd, rs1: 0, rs2: 0, imm }
+    Operands { rd, imm, ..Operands::default() }
 }
 
 /// Stores of rs2, and branches.
 pub fn s(rs1: u8, rs2: u8, imm: i32) -> Operands {
-    Operands { rd: 0, rs1, rs2, imm }
+    Operands { rs1, rs2, imm, ..Operands::default() }
 }

@@ -15,5 +15,6 @@ pub mod plain_hart;
 pub mod qemu;
 mod random_items;
 pub mod random_program;
+pub mod text;
 
 pub use bench::{Bench, Log, bench};

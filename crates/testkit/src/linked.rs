@@ -126,6 +126,6 @@ pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
 }
 
 fn exit() -> [(&'static str, Operands); 3] {
-    let li = |rd, value: u32| ("addi", Operands { rd, rs1: 0, rs2: 0, imm: value as i32 });
+    let li = |rd, value: u32| ("addi", Operands { rd, imm: value as i32, ..Operands::default() });
     [li(10, 0), li(17, SYS_EXIT), ("ecall", Operands::default())]
 }

@@ -1,7 +1,7 @@
 //! The simplest hart there is: registers and flat memory, no time, no traps.
 
 use crate::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
-use isa::riscv::{Amo, CsrWrite, Hart, Load, System, Width, decode, execute};
+use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, decode, execute};
 
 /// Why a run ended before the programs did.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl PlainHart {
         let low = self.read(self.pc, 2);
         let word = if low & 3 == 3 { low | self.read(self.pc.wrapping_add(2), 2) << 16 } else { low };
         let inst = decode(word);
-        self.next = self.pc.wrapping_add(u32::from(inst.len));
+        self.next = self.pc.wrapping_add(u32::from(inst.bytes()));
         execute(self, &inst);
     }
 
@@ -147,6 +147,14 @@ impl Hart for PlainHart {
             _ => self.write(addr, amo.apply(old, value), 4),
         }
         self.set(rd, old);
+    }
+
+    fn advance(&mut self, r: u8, value: u32) {
+        self.set(r, value);
+    }
+
+    fn hardware_loop(&mut self, id: u8, _part: LoopPart, _value: u32) {
+        self.stop(format!("hardware loop {id}"));
     }
 
     fn csr(&mut self, _rd: u8, csr: u16, _write: CsrWrite, _reads: bool) {

@@ -54,7 +54,7 @@ impl Generator {
     pub(crate) fn new(mut random: Stream) -> Self {
         // PULP's instructions are unknown to the reference.
         let of = |classes: &[Class]| -> Vec<_> {
-            rows().filter(|row| classes.contains(&row.op.class()) && !row.name.starts_with("p.")).collect()
+            rows().filter(|row| classes.contains(&row.op.class()) && !row.op.is_pulp()).collect()
         };
         let short = 8 + random.below(8) as u8;
         let free = loop {
@@ -176,7 +176,7 @@ impl Generator {
         let addr = self.word_address();
         let Operands { rd, rs2, imm, .. } = self.operands(row);
         let rd = if self.is_free(rd) { rd } else { addr };
-        self.code.emit(row.name, Operands { rd, rs1: addr, rs2, imm });
+        self.code.emit(row.name, Operands { rd, rs1: addr, rs2, rs3: 0, imm });
     }
 
     /// A load-reserved, and stores that find the reservation or do not.
@@ -194,9 +194,9 @@ impl Generator {
             }
         }
         let source = self.random.below(32) as u8;
-        self.code.emit("sc.w", Operands { rd: result, rs1: addr, rs2: source, imm: order >> 2 });
+        self.code.emit("sc.w", Operands { rd: result, rs1: addr, rs2: source, rs3: 0, imm: order >> 2 });
         if self.random.below(4) == 0 {
-            self.code.emit("sc.w", Operands { rd, rs1: addr, rs2: result, imm: 0 }); // The first took the reservation.
+            self.code.emit("sc.w", Operands { rd, rs1: addr, rs2: result, rs3: 0, imm: 0 }); // The first took the reservation.
         }
         self.reserved &= !(1 << addr);
     }

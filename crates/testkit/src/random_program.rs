@@ -88,14 +88,14 @@ mod tests {
 
     #[test]
     fn every_instruction_of_user_mode_occurs() {
-        let mut missing: BTreeSet<_> = rows().map(|row| row.name).collect();
+        let mut missing: BTreeSet<_> = rows().filter(|row| !row.op.is_pulp()).map(|row| row.name).collect();
         for seed in 0..100 {
             let program = random_program(seed, 200);
             for (_, inst) in program.code.instructions(0..program.epilogue) {
                 missing.remove(inst.row().map_or("illegal", |row| row.name));
             }
         }
-        let of_other_modes = "c.ebreak csrrc csrrci csrrs csrrsi csrrw csrrwi ebreak ecall mret p.elw uret wfi";
+        let of_other_modes = "c.ebreak csrrc csrrci csrrs csrrsi csrrw csrrwi ebreak ecall mret uret wfi";
         assert_eq!(missing.into_iter().collect::<Vec<_>>().join(" "), of_other_modes);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::csr::{Csrs, Privilege, Profile};
 use super::log::Log;
+use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
 use super::program::{Program, SINK, Window};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
@@ -40,6 +41,8 @@ pub struct Access {
     /// What to do.
     pub kind: AccessKind,
     pub(super) rd: u8,
+    /// Address register that the access writes besides, by post-increment; [`SINK`] if none.
+    pub(super) stepped: u8,
 }
 
 /// A trap that a core took; it continues in its trap handler.
@@ -123,6 +126,8 @@ pub struct Core {
     /// The part of the program that it runs now and may run.
     pub(super) window: Window,
     pub(super) csrs: Csrs,
+    pub(super) attention: Attention,
+    pub(super) fetch: FetchAfterLoop,
 }
 
 /// What an instruction asked for besides its effect on registers.
@@ -147,7 +152,7 @@ impl Core {
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
-            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0 },
+            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0, stepped: SINK },
             pending: Pending::Nothing,
             instructions: 0,
             watched: 0,
@@ -157,6 +162,8 @@ impl Core {
             user_code: [Window::ALL; 2],
             window: Window::default(),
             csrs: Csrs::new(profile, hart_id, boot),
+            attention: Attention::None,
+            fetch: FetchAfterLoop::default(),
         }
     }
 
@@ -214,10 +221,19 @@ impl Core {
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
     #[inline]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.watched == 0 {
-            self.run_loop::<L, false>(program, lines, horizon)
+        if self.attention == Attention::None {
+            self.run_loop::<L, PLAIN>(program, lines, horizon)
         } else {
-            self.run_loop::<L, true>(program, lines, horizon)
+            self.run_attentively(program, lines, horizon)
+        }
+    }
+
+    #[inline(never)]
+    fn run_attentively<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        if self.attention == Attention::Loops {
+            self.run_loop::<L, LOOPS>(program, lines, horizon)
+        } else {
+            self.run_loop::<L, WATCH>(program, lines, horizon)
         }
     }
 
@@ -235,7 +251,7 @@ impl Core {
         self.time = granted;
         self.pc = self.next;
         self.instructions += 1;
-        self.last_rd = SINK;
+        self.last_rd = self.access.stepped;
         if self.watched != 0 {
             self.watch_access(waited, raw);
         }
@@ -247,8 +263,8 @@ impl Core {
         self.regs[usize::from(rd)] = value;
         self.load_rd = rd;
         self.load_granted = granted;
-        // What follows a load is known: the next instruction in memory.
-        if program.slot(self.pc).is_some_and(|next| next.inst.rs1 == rd || next.inst.rs2 == rd) {
+        // What follows a load is known: the next instruction in memory, or the first of a loop.
+        if program.reads(self.pc, rd) {
             self.time += timing::LOAD_USE;
             self.count(EVENT_LOAD_USE, 1);
         }

@@ -1,6 +1,7 @@
 //! Control and status registers, privilege and traps.
 
-use isa::riscv::{CsrWrite, cause, csr};
+use super::loops::{Loops, SEEN_AFTER_CSR};
+use isa::riscv::{CsrWrite, LoopPart, cause, csr};
 use kernel::Cycle;
 
 /// Privilege of a core.
@@ -63,6 +64,13 @@ pub(crate) struct Counted {
     pub events: u64,
 }
 
+/// What register `number` is of a hardware loop.
+fn loop_part(number: u16) -> Option<(usize, LoopPart)> {
+    let parts = [LoopPart::Start, LoopPart::End, LoopPart::Count];
+    let offset = usize::from(number - csr::LPSTART0);
+    Some((offset / 4, *parts.get(offset % 4)?))
+}
+
 /// The register file.
 #[derive(Clone, Debug)]
 pub struct Csrs {
@@ -90,7 +98,7 @@ pub struct Csrs {
     event: Counter,
     pmpcfg: [u32; 4],
     pmpaddr: [u32; 16],
-    hwloop: [u32; 6],
+    pub(super) loops: Loops,
 }
 
 impl Csrs {
@@ -119,7 +127,7 @@ impl Csrs {
             event: Counter::default(),
             pmpcfg: [0; 4],
             pmpaddr: [0; 16],
-            hwloop: [0; 6],
+            loops: Loops::default(),
         }
     }
 
@@ -181,8 +189,10 @@ impl Csrs {
             csr::MHPMCOUNTER3 => event as u32,
             csr::MHPMCOUNTER3H => (event >> 32) as u32,
             csr::MHARTID => self.hart_id,
-            csr::LPSTART0..=csr::LPCOUNT0 if !standard => self.hwloop[usize::from(number - csr::LPSTART0)],
-            csr::LPSTART1..=csr::LPCOUNT1 if !standard => self.hwloop[3 + usize::from(number - csr::LPSTART1)],
+            csr::LPSTART0..=csr::LPCOUNT1 if !standard => {
+                let (id, part) = loop_part(number)?;
+                self.loops.read(id, part)
+            }
             n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)],
             n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => self.pmpaddr[usize::from(n - csr::PMPADDR0)],
             _ => return None,
@@ -222,8 +232,11 @@ impl Csrs {
             csr::MINSTRETH => self.write_instret(counted, high(self.instret.read(counted.instructions))),
             csr::MHPMCOUNTER3 => self.event.write(counted.events, low(self.event.read(counted.events))),
             csr::MHPMCOUNTER3H => self.event.write(counted.events, high(self.event.read(counted.events))),
-            csr::LPSTART0..=csr::LPCOUNT0 => self.hwloop[usize::from(number - csr::LPSTART0)] = value,
-            csr::LPSTART1..=csr::LPCOUNT1 => self.hwloop[3 + usize::from(number - csr::LPSTART1)] = value,
+            csr::LPSTART0..=csr::LPCOUNT1 => {
+                if let Some((id, part)) = loop_part(number) {
+                    self.loops.write(id, part, value, counted.cycle, SEEN_AFTER_CSR);
+                }
+            }
             n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)] = value,
             n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => {
                 self.pmpaddr[usize::from(n - csr::PMPADDR0)] = value;

@@ -1,9 +1,9 @@
 //! What instructions do to a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
-use super::program::Window;
+use super::program::{SINK, Window};
 use super::timing;
-use isa::riscv::{Amo, CsrWrite, Hart, Load, System, Width, cause, csr};
+use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
 
 impl Hart for Core {
     #[inline(always)]
@@ -30,17 +30,29 @@ impl Hart for Core {
 
     #[inline(always)]
     fn load(&mut self, rd: u8, addr: u32, kind: Load) {
-        self.access = Access { addr, value: 0, kind: AccessKind::Load(kind), rd };
+        self.access = Access { addr, value: 0, kind: AccessKind::Load(kind), rd, stepped: SINK };
     }
 
     #[inline(always)]
     fn store(&mut self, addr: u32, value: u32, width: Width) {
-        self.access = Access { addr, value, kind: AccessKind::Store(width), rd: 0 };
+        self.access = Access { addr, value, kind: AccessKind::Store(width), rd: 0, stepped: SINK };
     }
 
     #[inline(always)]
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
-        self.access = Access { addr, value, kind: AccessKind::Amo(amo), rd };
+        self.access = Access { addr, value, kind: AccessKind::Amo(amo), rd, stepped: SINK };
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, r: u8, value: u32) {
+        let r = if r == 0 { SINK } else { r };
+        self.regs[usize::from(r)] = value;
+        self.access.stepped = r;
+    }
+
+    #[inline(never)]
+    fn hardware_loop(&mut self, id: u8, part: LoopPart, value: u32) {
+        self.set_loop(id, part, value);
     }
 
     #[inline(never)]
@@ -53,6 +65,7 @@ impl Hart for Core {
             self.set(rd, old);
         }
         self.watched = self.csrs.counted_events() | self.watched & Core::LOGGED;
+        self.choose_attention();
         let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
         let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
         self.pending = Pending::Done { cycles, stop: Stop::Yield };

@@ -49,6 +49,7 @@ impl Core {
     pub fn log_instructions(&mut self, log: InstructionLog) {
         self.log = Some(Log { sink: log, open: None });
         self.watched |= Core::LOGGED;
+        self.choose_attention();
     }
 
     fn named(&self, inst: &Inst) -> Named {

@@ -4,6 +4,7 @@ mod core;
 mod csr;
 mod hart;
 mod log;
+mod loops;
 mod program;
 mod run;
 mod timing;

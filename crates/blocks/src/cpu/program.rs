@@ -1,7 +1,7 @@
 //! A program, decoded once.
 
 use super::timing;
-use isa::riscv::{Class, Inst, Op, decode};
+use isa::riscv::{Class, Inst, Isa, Op};
 
 /// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
 /// they execute.
@@ -21,7 +21,7 @@ pub enum Kind {
     JumpReg,
     /// Quotient or remainder, whose time depends on the divisor.
     Div,
-    /// Control registers, traps, fences: leaves the fast path.
+    /// Control registers, traps, fences, hardware loops: leaves the fast path.
     Special,
 }
 
@@ -96,17 +96,26 @@ impl Window {
 /// A range of memory as instructions, one slot for each half word.
 #[derive(Clone)]
 pub struct Program {
+    isa: Isa,
     base: u32,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
+    /// Registers that each slot's instruction reads, by bit.
+    reads: Vec<u32>,
 }
 
 impl Program {
-    /// Decodes `bytes`, which lie at `base`. An odd last byte is no instruction.
-    pub fn new(base: u32, bytes: &[u8]) -> Self {
-        let mut program = Program { base, bytes: bytes.to_vec(), slots: Vec::with_capacity(bytes.len() / 2) };
-        program.slots.extend((0..bytes.len() / 2).map(|index| decode_slot(base, bytes, index)));
-        program
+    /// Decodes `bytes`, which lie at `base`, for cores with this instruction set. An odd last byte is no instruction.
+    pub fn new(isa: Isa, base: u32, bytes: &[u8]) -> Self {
+        let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
+        let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
+        Program { isa, base, bytes: bytes.to_vec(), slots, reads }
+    }
+
+    /// Whether the instruction at `pc` reads register `r`.
+    #[inline]
+    pub fn reads(&self, pc: u32, r: u8) -> bool {
+        self.reads.get(self.position(pc)).is_some_and(|&reads| u64::from(reads) >> r & 1 != 0)
     }
 
     /// The instruction at an even `pc`, if that is within the program.
@@ -150,7 +159,8 @@ impl Program {
         let first = (start / 2).saturating_sub(1);
         let end = (start + data.len()).div_ceil(2).min(self.slots.len());
         for index in first..end {
-            self.slots[index] = decode_slot(self.base, &self.bytes, index);
+            self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
+            self.reads[index] = self.slots[index].inst.reads();
         }
     }
 
@@ -165,12 +175,12 @@ impl Program {
     }
 }
 
-fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
+fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
     let half = |i: usize| {
         let at = bytes.get(2 * i..).and_then(|rest| rest.first_chunk());
         at.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
     };
-    let mut inst = decode(half(index) | half(index + 1) << 16);
+    let mut inst = isa.decode(half(index) | half(index + 1) << 16);
     let kind = match inst.class() {
         Class::Alu | Class::Mul => Kind::Alu,
         Class::MulHigh => Kind::MulHigh,
@@ -179,11 +189,11 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
         Class::Jump => Kind::Jump,
         Class::JumpReg => Kind::JumpReg,
         Class::Div => Kind::Div,
-        Class::Csr | Class::System | Class::Fence | Class::Illegal => Kind::Special,
+        Class::Csr | Class::System | Class::Fence | Class::Loop | Class::Illegal => Kind::Special,
     };
     let pc = base.wrapping_add(2 * index as u32);
-    let end = pc % timing::LINE_BYTES + u32::from(inst.len);
-    let before_straddling = end == timing::LINE_BYTES - 2 && half(index + usize::from(inst.len / 2)) & 3 == 3;
+    let end = pc % timing::LINE_BYTES + u32::from(inst.bytes());
+    let before_straddling = end == timing::LINE_BYTES - 2 && half(index + usize::from(inst.bytes() / 2)) & 3 == 3;
     let place = match pc % timing::LINE_BYTES {
         _ if end > timing::LINE_BYTES => Place::Straddles,
         12.. => Place::End,
@@ -209,7 +219,7 @@ fn decode_slot(base: u32, bytes: &[u8], index: usize) -> Slot {
     if inst.rd == 0 {
         inst.rd = SINK;
     }
-    Slot { inst, kind, place, pace, halves: inst.len / 2 }
+    Slot { inst, kind, place, pace, halves: inst.bytes() / 2 }
 }
 
 #[cfg(test)]
@@ -219,7 +229,7 @@ mod tests {
     #[test]
     fn a_write_decodes_anew_what_it_touches() {
         let nop = 0x0000_0013u32.to_le_bytes();
-        let mut program = Program::new(0x100, &nop.repeat(4));
+        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(4));
         assert_eq!(program.slot(0x104).map(|slot| slot.kind), Some(Kind::Alu));
         program.write(0x106, &0x0000u16.to_le_bytes()); // Upper half of the second nop: `addi x0, x0, 0` still.
         program.write(0x104, &0x0063u16.to_le_bytes()); // Its lower half: now `beq x0, x0, 0`.

@@ -2,6 +2,7 @@
 
 use super::core::{Core, Lines, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
+use super::loops::{PLAIN, WATCH};
 use super::program::{Kind, Pace, Place, Program, SINK, Slot, Window};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
@@ -9,14 +10,15 @@ use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
+    /// `MODE` is one of [`PLAIN`], `LOOPS` and [`WATCH`].
     #[inline(never)]
-    pub(super) fn run_loop<L: Lines, const WATCH: bool>(
-        &mut self,
-        program: &Program,
-        lines: &L,
-        horizon: Cycle,
-    ) -> Stop {
+    pub(super) fn run_loop<L: Lines, const MODE: u8>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
+            if MODE != PLAIN
+                && let Some(stop) = self.settle_loops(lines, horizon)
+            {
+                return stop;
+            }
             let pc = self.pc;
             if !self.window.holds(pc) && !self.enter_window(program) {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
@@ -28,14 +30,18 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            if !WATCH && let Some(stop) = self.run_ahead(program, lines, horizon) {
+            if MODE != WATCH
+                && let Some(stop) = self.run_ahead::<L, MODE>(program, lines, horizon)
+            {
                 return stop;
             }
             let pc = self.pc;
             let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
-            if slot.place != Place::Within {
+            let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
+            // Where a loop goes back, the next line is not asked for.
+            if slot.place != Place::Within && !(ending.is_some() && slot.place == Place::End) {
                 let next = (pc & !15).wrapping_add(16);
                 let here = lines.present(next);
                 match slot.place {
@@ -59,26 +65,32 @@ impl Core {
                     _ => {}
                 }
             }
-            if WATCH && self.log.is_some() {
+            if MODE == WATCH && self.log.is_some() {
                 self.log_start(inst);
             }
-            self.next = pc.wrapping_add(u32::from(inst.len));
+            self.next = pc.wrapping_add(2 * u32::from(slot.halves));
             execute(self, inst);
+            if MODE != PLAIN {
+                self.end_loop(program, slot, pc, ending);
+            }
             match slot.kind {
                 Kind::Alu | Kind::Div => {}
                 Kind::MulHigh => cycles = timing::MUL_HIGH,
                 Kind::Memory => {
-                    if WATCH && inst.len == 2 {
+                    if MODE == WATCH && slot.halves == 1 {
                         self.count(EVENT_COMPRESSED, 1);
                     }
                     return Stop::Access;
                 }
                 Kind::Branch | Kind::Jump | Kind::JumpReg => {
-                    if WATCH {
+                    if MODE == WATCH {
                         self.count_jump(slot.kind);
                     }
                     if self.jumped {
                         self.jumped = false;
+                        if MODE != PLAIN {
+                            self.fetch.landed = self.instructions + 1;
+                        }
                         self.line = NO_LINE;
                         cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                         if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
@@ -87,7 +99,7 @@ impl Core {
                         if self.ahead != NO_LINE {
                             let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
                             if !lines.present(ahead) {
-                                self.retire::<WATCH>(SINK, cycles);
+                                self.retire::<MODE>(SINK, cycles);
                                 return Stop::Abandon(ahead);
                             }
                         }
@@ -96,7 +108,7 @@ impl Core {
                 Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
                     Pending::Trap { cause, value } => return self.trap(cause, value),
                     Pending::Done { cycles, stop } => {
-                        self.retire::<WATCH>(inst.rd, cycles);
+                        self.retire::<MODE>(inst.rd, cycles);
                         self.count(EVENT_CYCLE, cycles);
                         self.count(EVENT_INSTRUCTION, 1);
                         return stop;
@@ -104,14 +116,14 @@ impl Core {
                     Pending::Nothing => unreachable!("a special instruction says what comes of it"),
                 },
             }
-            if WATCH {
+            if MODE == WATCH {
                 self.count(EVENT_CYCLE, cycles);
                 self.count(EVENT_INSTRUCTION, 1);
-                self.count(EVENT_COMPRESSED, u64::from(inst.len == 2));
+                self.count(EVENT_COMPRESSED, u64::from(slot.halves == 1));
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
-            self.retire::<WATCH>(if jumps { SINK } else { inst.rd }, cycles);
+            self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
         }
         Stop::Yield
     }
@@ -130,12 +142,19 @@ impl Core {
     }
 
     /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
-    /// to memory. Comes back with [`Stop::Access`], or with nothing and an instruction left for the caller.
+    /// to memory or end of a hardware loop. Comes back with [`Stop::Access`], or with nothing and an instruction left for
+    /// the caller.
     #[inline(always)]
-    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+    pub(super) fn run_ahead<L: Lines, const MODE: u8>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        horizon: Cycle,
+    ) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
         let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
         let Window { base, .. } = self.window;
+        let ends = if MODE == PLAIN { [usize::MAX; 2] } else { self.csrs.loops.ends(base, self.time)? };
         let slots = program.slots(self.window);
         let mut at = (self.pc.wrapping_sub(base) >> 1) as usize;
         let address = |at: usize| base.wrapping_add(2 * at as u32);
@@ -143,6 +162,9 @@ impl Core {
         let mut stop = None;
         while n < left {
             let Some(slot) = slots.get(at) else { break };
+            if MODE != PLAIN && (at == ends[0] || at == ends[1]) {
+                break;
+            }
             if slot.pace > Pace::Memory && !self.may_run(slot, address(at), lines) {
                 break;
             }
@@ -159,6 +181,9 @@ impl Core {
                 }
                 Pace::Jump | Pace::JumpLineEnd if self.jumped => {
                     self.jumped = false;
+                    if MODE != PLAIN {
+                        self.fetch.landed = self.instructions + n + 1;
+                    }
                     (at, last_rd) = ((self.next.wrapping_sub(base) >> 1) as usize, SINK);
                     let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                     beyond += taken - timing::PLAIN;
@@ -189,7 +214,7 @@ impl Core {
             }
             Pace::Jump | Pace::JumpLineEnd => {
                 let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
-                (self.pc, self.next) = (pc, pc.wrapping_add(u32::from(slot.inst.len)));
+                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
                 target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
             }
             Pace::Straight | Pace::Memory | Pace::Careful => false,
@@ -197,8 +222,8 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn retire<const WATCH: bool>(&mut self, rd: u8, cycles: u64) {
-        if WATCH && self.log.is_some() {
+    pub(super) fn retire<const MODE: u8>(&mut self, rd: u8, cycles: u64) {
+        if MODE == WATCH && self.log.is_some() {
             self.log_end();
         }
         self.last_rd = rd;

@@ -15,6 +15,8 @@ pub const BRANCH_TAKEN: u64 = 3;
 pub const JUMP: u64 = 2;
 /// Added when the target is a 32-bit instruction that straddles two lines.
 pub const STRADDLING_TARGET: u64 = 1;
+/// Added when a hardware loop ends with an instruction that fetch was just directed to. Derived, not measured.
+pub const LOOP_END_AT_TARGET: u64 = 1;
 /// Added when an operand is loaded by the instruction just before.
 pub const LOAD_USE: u64 = 1;
 /// Cycles after an arithmetic instruction left decode until a register jump may use its result.

@@ -3,28 +3,31 @@
 use super::format::Operands;
 use super::row::Row;
 use super::rv32c::COMPRESSED;
-use super::table::{BASE, Class, Op};
+use super::table::{BASE, Branch, Class, Op};
 
 /// A decoded instruction, small enough that a program is kept decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
     /// What it does.
     pub op: Op,
+    pub(super) branch: Branch,
     /// Register it writes, 0 if none.
     pub rd: u8,
     /// First register it reads, 0 if none.
     pub rs1: u8,
-    /// Second register it reads, 0 if none.
+    /// Second register it reads, 0 if none; or a small number in its place.
     pub rs2: u8,
+    /// Third register it reads, 0 if none.
+    pub rs3: u8,
+    /// Of a compressed instruction its place among the compressed rows and 1, or [`NO_PLACE`] if it is illegal; else 0.
+    compressed: u8,
     /// Immediate, extended to 32 bits; of an illegal instruction the word itself.
     pub imm: i32,
-    /// Bytes from this instruction to the next in memory: 2 or 4.
-    pub len: u8,
-    /// Place in [`rows`](super::rows)'s order, [`NO_ROW`] if illegal.
-    row: u16,
 }
 
-/// Stands for the row of an illegal instruction, and for the end of a chain in the index.
+/// Stands for the row of an illegal instruction of 16 bits.
+const NO_PLACE: u8 = u8::MAX;
+/// Stands for the end of a chain in the index.
 const NO_ROW: u16 = u16::MAX;
 
 impl Inst {
@@ -34,16 +37,21 @@ impl Inst {
         self.op.class()
     }
 
-    /// The registers it reads, 0 where it reads none.
-    #[inline]
-    pub const fn sources(&self) -> (u8, u8) {
-        (self.rs1, self.rs2)
+    /// The registers it reads, by bit; register 0 is not among them.
+    pub fn reads(&self) -> u32 {
+        self.row().map_or(0, |row| row.format.reads(self.operands()))
     }
 
-    /// The register it writes, 0 where it writes none.
+    /// The constant that `p.beqimm` and `p.bneimm` compare with, -16 to 15.
     #[inline]
-    pub const fn writes(&self) -> u8 {
-        self.rd
+    pub const fn constant(&self) -> i32 {
+        (self.rs2 as i32) << 27 >> 27
+    }
+
+    /// Bytes from this instruction to the next in memory: 2 or 4.
+    #[inline]
+    pub const fn bytes(&self) -> u8 {
+        if self.compressed == 0 { 4 } else { 2 }
     }
 
     /// Number of the control register that an instruction of [`Class::Csr`] accesses.
@@ -60,12 +68,15 @@ impl Inst {
 
     /// The row it was decoded by, `None` if it is illegal.
     pub fn row(&self) -> Option<&'static Row> {
-        (self.row != NO_ROW).then(|| row_at(self.row))
+        match self.compressed {
+            0 => BASE.get(self.op as usize),
+            place => COMPRESSED.get(place as usize - 1),
+        }
     }
 
     /// Its operands.
     pub const fn operands(&self) -> Operands {
-        Operands { rd: self.rd, rs1: self.rs1, rs2: self.rs2, imm: self.imm }
+        Operands { rd: self.rd, rs1: self.rs1, rs2: self.rs2, rs3: self.rs3, imm: self.imm }
     }
 }
 
@@ -73,17 +84,24 @@ impl Inst {
 ///
 /// Never fails: a word that is no instruction becomes [`Op::Illegal`] and says so when executed.
 pub fn decode(word: u32) -> Inst {
-    let (word, len) = if word & 3 == 3 { (word, 4) } else { (word & 0xffff, 2) };
+    let word = if word & 3 == 3 { word } else { word & 0xffff };
     let mut candidate = INDEX.first[bucket(word)];
     while candidate != NO_ROW {
         let row = row_at(candidate);
         if row.matches(word) {
-            let Operands { rd, rs1, rs2, imm } = row.format.decode(word);
-            return Inst { op: row.op, rd, rs1, rs2, imm, len, row: candidate };
+            let Operands { rd, rs1, rs2, rs3, imm } = row.format.decode(word);
+            let compressed = (candidate as usize + 1).saturating_sub(BASE.len()) as u8;
+            return Inst { op: row.op, branch: row.op.branch(), rd, rs1, rs2, rs3, compressed, imm };
         }
         candidate = INDEX.next[candidate as usize];
     }
-    Inst { op: Op::Illegal, rd: 0, rs1: 0, rs2: 0, imm: word as i32, len, row: NO_ROW }
+    illegal(word)
+}
+
+/// A word that is no instruction; of a compressed one the upper half is 0.
+pub(super) const fn illegal(word: u32) -> Inst {
+    let (op, compressed) = (Op::Illegal, if word & 3 == 3 { 0 } else { NO_PLACE });
+    Inst { op, branch: op.branch(), rd: 0, rs1: 0, rs2: 0, rs3: 0, compressed, imm: word as i32 }
 }
 
 fn row_at(place: u16) -> &'static Row {
@@ -166,7 +184,7 @@ mod tests {
         for (word, name) in lacking {
             let inst = decode(word);
             let len = if word & 3 == 3 { 4 } else { 2 };
-            assert_eq!((inst.op, inst.imm as u32, inst.len), (Op::Illegal, word, len), "{name}");
+            assert_eq!((inst.op, inst.imm as u32, inst.bytes()), (Op::Illegal, word, len), "{name}");
         }
     }
 
@@ -183,8 +201,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_encoded() {
-        let encode =
-            |name: &str, rd, rs1, rs2, imm| row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, imm }));
+        let encode = |name: &str, rd, rs1, rs2, imm| {
+            row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, rs3: 0, imm }))
+        };
         assert_eq!(encode("addi", 1, 2, 0, 2047), Some(0x7ff1_0093));
         assert_eq!(encode("addi", 1, 2, 0, 2048), None, "the immediate is too large");
         assert_eq!(encode("addi", 32, 2, 0, 0), None, "there is no x32");
@@ -206,7 +225,7 @@ mod tests {
             if let Some(word) = row.encode(operands) {
                 let inst = decode(word);
                 prop_assert_eq!(inst.row().map(|row| row.name), Some(row.name));
-                prop_assert_eq!((inst.op, inst.operands(), inst.len), (row.op, operands, row.pattern.len));
+                prop_assert_eq!((inst.op, inst.operands(), inst.bytes()), (row.op, operands, row.pattern.len));
             }
         }
 

@@ -21,8 +21,8 @@ pub fn register_name(r: u8) -> &'static str {
 /// names, branch targets as absolute addresses. An illegal word becomes data, such as `.word 0xffffffff`.
 pub fn disassemble(inst: Inst, pc: u32) -> String {
     let Some(row) = inst.row() else {
-        let digits = 2 * inst.len as usize;
-        let directive = if inst.len == 2 { ".half" } else { ".word" };
+        let digits = 2 * inst.bytes() as usize;
+        let directive = if inst.bytes() == 2 { ".half" } else { ".word" };
         return format!("{directive} 0x{:0digits$x}", inst.imm);
     };
     let mut text = String::from(row.name);
@@ -57,6 +57,7 @@ fn operand(text: &mut String, word: &str, inst: Inst, pc: u32) {
         "rd" => text.write_str(register_name(inst.rd)),
         "rs1" => text.write_str(register_name(inst.rs1)),
         "rs2" => text.write_str(register_name(inst.rs2)),
+        "rs3" => text.write_str(register_name(inst.rs3)),
         "imm" => write!(text, "{}", inst.imm),
         "upper" => write!(text, "0x{:x}", inst.imm as u32 >> 12),
         "target" => write!(text, "0x{:x}", pc.wrapping_add(inst.imm as u32)),
@@ -67,6 +68,12 @@ fn operand(text: &mut String, word: &str, inst: Inst, pc: u32) {
         },
         "pred" => fence_set(text, inst.imm >> 4),
         "succ" => fence_set(text, inst.imm),
+        "constant" => write!(text, "{}", inst.constant()),
+        "size" => write!(text, "{}", inst.imm >> 5),
+        "offset" => write!(text, "{}", inst.imm & 31),
+        "loop" => write!(text, "x{}", inst.rs2),
+        "count" => write!(text, "{}", inst.imm >> 16),
+        "end" => write!(text, "0x{:x}", pc.wrapping_add(inst.imm as u32 & 0xffff)),
         _ => text.write_str(word),
     };
 }

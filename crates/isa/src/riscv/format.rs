@@ -9,8 +9,10 @@ pub struct Operands {
     pub rd: u8,
     /// First source register.
     pub rs1: u8,
-    /// Second source register.
+    /// Second source register, or what stands in its place: see [`Register::Number`].
     pub rs2: u8,
+    /// Third source register. Where the destination is read too, it is the same.
+    pub rs3: u8,
     /// Immediate, extended to 32 bits.
     pub imm: i32,
 }
@@ -26,6 +28,8 @@ pub enum Register {
     At(u8),
     /// In three bits from this bit upwards, which name x8 to x15.
     Short(u8),
+    /// No register: so many bits (the second) from this bit (the first) upwards are a small number of another kind.
+    Number(u8, u8),
 }
 
 impl Register {
@@ -35,6 +39,7 @@ impl Register {
             Register::Fixed(r) => r,
             Register::At(bit) => (word >> bit & 31) as u8,
             Register::Short(bit) => (word >> bit & 7) as u8 + 8,
+            Register::Number(bit, n_bits) => (word >> bit & ((1 << n_bits) - 1)) as u8,
         }
     }
 
@@ -44,6 +49,15 @@ impl Register {
             Register::Absent | Register::Fixed(_) => 0,
             Register::At(bit) => (r as u32 & 31) << bit,
             Register::Short(bit) => (r as u32 & 7) << bit,
+            Register::Number(bit, n_bits) => (r as u32 & ((1 << n_bits) - 1)) << bit,
+        }
+    }
+
+    /// The register that an operand `r` read from here stands for, by bit; register 0 is nobody's source.
+    const fn read_bit(self, r: u8) -> u32 {
+        match self {
+            Register::Absent | Register::Number(..) => 0,
+            Register::Fixed(_) | Register::At(_) | Register::Short(_) => 1 << (r & 31) & !1,
         }
     }
 }
@@ -76,13 +90,16 @@ pub struct Format {
     pub rs1: Register,
     /// Second source register.
     pub rs2: Register,
+    /// Third source register; where the destination is read too, its field again.
+    pub rs3: Register,
     /// The immediate's pieces, the one with the sign bit first.
     pub imm: &'static [Piece],
     /// Whether the immediate is sign-extended.
     pub is_signed: bool,
-    /// Operands as written, with the names `rd`, `rs1`, `rs2`, `imm`; `upper` for an immediate shifted right by 12,
-    /// `target` for one relative to the program counter, `csr` for a control register and `zimm` for a 5-bit
-    /// immediate behind it, `pred` and `succ` for the sets of a fence.
+    /// Operands as written, with the names `rd`, `rs1`, `rs2`, `rs3`, `imm`; `upper` for an immediate shifted right by
+    /// 12, `target` for one relative to the program counter, `csr` for a control register and `zimm` for a 5-bit
+    /// immediate behind it, `pred` and `succ` for the sets of a fence; `constant` for a 5-bit number in the place of
+    /// `rs2`, `size` and `offset` for the halves of a bit field, `loop`, `count` and `end` for a hardware loop.
     pub syntax: &'static str,
 }
 
@@ -99,24 +116,37 @@ impl Format {
             let unused = 31 - u32::from(first.high);
             imm = ((imm << unused) as i32 >> unused) as u32;
         }
-        Operands { rd: self.rd.decode(word), rs1: self.rs1.decode(word), rs2: self.rs2.decode(word), imm: imm as i32 }
+        Operands {
+            rd: self.rd.decode(word),
+            rs1: self.rs1.decode(word),
+            rs2: self.rs2.decode(word),
+            rs3: self.rs3.decode(word),
+            imm: imm as i32,
+        }
     }
 
     /// The bits that hold `operands`, or `None` if the format cannot express them.
     pub fn encode(&self, operands: Operands) -> Option<u32> {
-        let mut word = self.rd.encode(operands.rd) | self.rs1.encode(operands.rs1) | self.rs2.encode(operands.rs2);
+        let mut word = self.rd.encode(operands.rd) | self.rs1.encode(operands.rs1);
+        word |= self.rs2.encode(operands.rs2) | self.rs3.encode(operands.rs3);
         for piece in self.imm {
             word |= (operands.imm as u32 >> piece.low & piece.mask()) << piece.at;
         }
         // Whatever did not fit is found by reading back: ranges, alignment, short and equal registers.
         (self.decode(word) == operands).then_some(word)
     }
+
+    /// The registers that an instruction with `operands` reads, by bit; register 0 is not among them.
+    pub const fn reads(&self, operands: Operands) -> u32 {
+        self.rs1.read_bit(operands.rs1) | self.rs2.read_bit(operands.rs2) | self.rs3.read_bit(operands.rs3)
+    }
 }
 
-use Register::{Absent, At, Fixed, Short};
+use Register::{Absent, At, Fixed, Number, Short};
 
 /// No operands.
-pub const NONE: Format = Format { rd: Absent, rs1: Absent, rs2: Absent, imm: &[], is_signed: false, syntax: "" };
+pub const NONE: Format =
+    Format { rd: Absent, rs1: Absent, rs2: Absent, rs3: Absent, imm: &[], is_signed: false, syntax: "" };
 
 // The 32-bit formats. U 2.2 and 2.3; the immediates' pieces from the left to the right of the word.
 
@@ -253,3 +283,51 @@ pub const C_JALR: Format = Format { rd: Fixed(1), ..C_JR };
 pub const C_MV: Format = Format { rd: At(7), rs2: At(2), syntax: "rd, rs2", ..NONE };
 /// Two registers to the first.
 pub const C_ADD: Format = Format { rs1: At(7), ..C_MV };
+
+// PULP's formats. PsPIN RTL a49fec8, `riscv_id_stage.sv`; written as PULP's assembler writes them.
+
+/// A load that adds the immediate to its address register afterwards.
+pub const P_LOAD_POST: Format = Format { syntax: "rd, imm(rs1!)", ..LOAD };
+/// A load at the sum of two registers.
+pub const P_LOAD_REG: Format = Format { syntax: "rd, rs2(rs1)", ..R };
+/// A load that adds a register to its address register afterwards.
+pub const P_LOAD_REG_POST: Format = Format { syntax: "rd, rs2(rs1!)", ..R };
+/// A store that adds the immediate to its address register afterwards.
+pub const P_STORE_POST: Format = Format { syntax: "rs2, imm(rs1!)", ..S };
+/// A store at the sum of two registers.
+pub const P_STORE_REG: Format = Format { rs1: At(15), rs2: At(20), rs3: At(7), syntax: "rs2, rs3(rs1)", ..NONE };
+/// A store that adds a register to its address register afterwards.
+pub const P_STORE_REG_POST: Format = Format { syntax: "rs2, rs3(rs1!)", ..P_STORE_REG };
+/// A branch on a register against a constant.
+pub const P_BRANCH: Format = Format { rs2: Number(20, 5), syntax: "rs1, constant, target", ..B };
+/// One register to another.
+pub const P_ONE: Format = Format { rd: At(7), rs1: At(15), syntax: "rd, rs1", ..NONE };
+/// Two registers to one that is read too.
+pub const P_ACC: Format = Format { rs3: At(7), ..R };
+/// A field of bits: its size less 1 above its offset in the immediate.
+pub const P_FIELD: Format = Format { imm: &[bits(9, 0, 20)], is_signed: false, syntax: "rd, rs1, size, offset", ..I };
+/// A field of bits in a destination that is read too.
+pub const P_FIELD_ACC: Format = Format { rs3: At(7), ..P_FIELD };
+/// Two registers and a shift.
+pub const P_NORM: Format = Format { imm: &[bits(4, 0, 25)], syntax: "rd, rs1, rs2, imm", ..R };
+/// Two registers and a shift, the destination is read too.
+pub const P_NORM_ACC: Format = Format { rs3: At(7), ..P_NORM };
+/// A vector and a signed constant.
+pub const P_VS: Format = Format { imm: &[bits(5, 1, 20), bits(0, 0, 25)], ..I };
+/// A vector and an unsigned constant.
+pub const P_VU: Format = Format { is_signed: false, ..P_VS };
+/// A vector and a signed constant, the destination is read too.
+pub const P_VS_ACC: Format = Format { rs3: At(7), ..P_VS };
+/// A vector and an unsigned constant, the destination is read too.
+pub const P_VU_ACC: Format = Format { rs3: At(7), ..P_VU };
+/// An address for a hardware loop, whose number stands in the place of `rs2`.
+pub const P_LOOP: Format = Format { rs2: Number(7, 1), imm: &[bits(12, 1, 20)], syntax: "loop, target", ..NONE };
+/// A register's count for a hardware loop.
+pub const P_LOOP_COUNT: Format = Format { rs1: At(15), imm: &[], syntax: "loop, rs1", ..P_LOOP };
+/// A constant count for a hardware loop.
+pub const P_LOOP_COUNTI: Format = Format { imm: &[bits(11, 0, 20)], syntax: "loop, imm", ..P_LOOP };
+/// A register's count and the end of a hardware loop.
+pub const P_LOOP_SETUP: Format = Format { rs1: At(15), syntax: "loop, rs1, target", ..P_LOOP };
+/// A constant count, in the upper half of the immediate, and the end of a hardware loop in the lower.
+pub const P_LOOP_SETUPI: Format =
+    Format { imm: &[bits(27, 16, 20), bits(5, 1, 15)], syntax: "loop, count, end", ..P_LOOP };

@@ -6,7 +6,7 @@ use super::csr::CsrWrite;
 ///
 /// [`execute`](super::execute) calls these methods and nothing else. The machine fetches, decodes and counts: before the
 /// call `pc` is the address of the instruction, and unless the instruction calls [`Hart::jump`] (or the machine takes a
-/// trap of its own accord) the next one stands at `pc + inst.len`. A method that takes `rd` writes the register itself,
+/// trap of its own accord) the next one stands at `pc + inst.bytes()`. A method that takes `rd` writes the register itself,
 /// at once or later, so a memory may answer when it likes. Register 0 may appear everywhere; it reads as 0 and
 /// ignores writes.
 pub trait Hart {
@@ -33,6 +33,13 @@ pub trait Hart {
     /// [`Amo::StoreConditional`] do is the machine's business: the first reserves, the second writes 0 to `rd` if
     /// it stored and 1 if not.
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo);
+
+    /// Writes the address register of an access with post-increment, after the access was asked for; register 0 ignores
+    /// it. An answer to the same register comes later and stays.
+    fn advance(&mut self, r: u8, value: u32);
+
+    /// Sets a part of hardware loop `id`, 0 or 1.
+    fn hardware_loop(&mut self, id: u8, part: LoopPart, value: u32);
 
     /// Reads the control register `csr` into `rd` and writes it, in this order. `reads` is false where the standard
     /// forbids the side effects of a read (`csrrw` into register 0); then `rd` is 0.
@@ -134,6 +141,17 @@ pub enum Amo {
     LoadReserved,
     /// `sc.w`: the operand replaces the word if the reservation still holds.
     StoreConditional,
+}
+
+/// What a hardware loop has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopPart {
+    /// Address of its first instruction.
+    Start,
+    /// Address of its last instruction.
+    End,
+    /// How many times it runs yet.
+    Count,
 }
 
 /// Instructions that concern the machine as a whole.

@@ -1,4 +1,4 @@
-//! RISC-V: RV32IMAC, Zicsr, Zifencei, the machine and user mode instructions, and of PULP's extensions `p.elw`.
+//! RISC-V: RV32IMAC, Zicsr, Zifencei, the machine and user mode instructions, and PULP's extensions (XpulpV2).
 //!
 //! Reading order: `rv32i.rs` shows what a row of the table looks like, `table.rs` what is made of the rows. A file
 //! holds one extension. [`decode()`] turns a word into a dense [`Inst`]; [`execute`] does what it says to a [`Hart`].
@@ -18,8 +18,17 @@ mod zicsr;
 #[macro_use]
 mod privileged;
 #[macro_use]
-mod xpulp;
+mod xpulp_alu;
+#[macro_use]
+mod xpulp_loop;
+#[macro_use]
+mod xpulp_mac;
+#[macro_use]
+mod xpulp_mem;
+#[macro_use]
+mod xpulp_simd;
 
+mod bits;
 pub mod cause;
 pub mod csr;
 mod decode;
@@ -27,6 +36,8 @@ mod disassemble;
 pub mod flow;
 pub mod format;
 mod hart;
+mod isa;
+mod lanes;
 mod row;
 mod rv32c;
 mod table;
@@ -35,6 +46,7 @@ pub use csr::CsrWrite;
 pub use decode::{Inst, decode};
 pub use disassemble::{disassemble, register_name};
 pub use format::Operands;
-pub use hart::{Amo, Hart, Load, System, Width};
+pub use hart::{Amo, Hart, Load, LoopPart, System, Width};
+pub use isa::{Isa, UnknownIsa};
 pub use row::{Pattern, Row, row, rows};
 pub use table::{Class, Op, execute};

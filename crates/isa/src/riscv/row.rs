@@ -83,9 +83,11 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     BASE.iter().chain(COMPRESSED)
 }
 
-/// The row of the instruction called `name`, such as `amoadd.w` or `c.addi`.
+/// The row of the instruction called `name`, such as `amoadd.w` or `c.addi`. Where several share a name, their operands
+/// tell them apart: `p.lw rd, imm(rs1!)`.
 pub fn row(name: &str) -> Option<&'static Row> {
-    rows().find(|row| row.name == name)
+    let has_operands = |row: &Row| name.strip_prefix(row.name)?.strip_prefix(' ').map(|rest| rest == row.format.syntax);
+    rows().find(|row| row.name == name || has_operands(row) == Some(true))
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
 
     /// rd = pc of the next instruction; jumps to pc + imm.
     Jal "jal" Jump J ".................... ..... 1101111" => |h, i| {
-        h.set(i.rd, h.pc().wrapping_add(i.len.into()));
+        h.set(i.rd, h.pc().wrapping_add(i.bytes().into()));
         h.jump(h.pc().wrapping_add(i.imm as u32));
     };
     /// rd = pc of the next instruction; jumps to rs1 + imm with bit 0 cleared.
     Jalr "jalr" JumpReg LOAD "............ ..... 000 ..... 1100111" => |h, i| {
         let target = h.x(i.rs1).wrapping_add(i.imm as u32) & !1; // Before rd changes: it may be rs1.
-        h.set(i.rd, h.pc().wrapping_add(i.len.into()));
+        h.set(i.rd, h.pc().wrapping_add(i.bytes().into()));
         h.jump(target);
     };
 

@@ -162,8 +162,7 @@ impl Causes {
 
 fn reads(next: &Entry, written: &Registers) -> bool {
     let inst = decode(next.word);
-    let sources = [inst.rs1, inst.rs2];
-    written.iter().any(|(r, _)| sources.contains(r))
+    written.iter().any(|(r, _)| inst.reads() >> r & 1 != 0)
 }
 
 fn waits_for_register(before: &Entry, next: &Entry) -> bool {

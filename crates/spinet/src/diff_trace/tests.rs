@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// One instruction.
 fn word(name: &str, rd: u8, rs1: u8, rs2: u8, imm: i32) -> u32 {
-    row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, imm })).expect("an instruction")
+    row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, rs3: 0, imm })).expect("an instruction")
 }
 
 /// A trace of lines such as `12 1d000100 lw x10=00000001 PA:10000000`: cycle, address, name, values. Operands are x10,

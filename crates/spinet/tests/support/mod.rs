@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// One instruction.
 pub fn asm(name: &str, rd: u8, rs1: u8, rs2: u8, imm: i32) -> u32 {
     let row = row(name).unwrap_or_else(|| panic!("there is no {name}"));
-    let operands = Operands { rd, rs1, rs2, imm };
+    let operands = Operands { rd, rs1, rs2, rs3: 0, imm };
     row.encode(operands).unwrap_or_else(|| panic!("{name} cannot have {operands:?}"))
 }
 

@@ -3,7 +3,7 @@
 //! Memory answers late and lines are missing at random: time must not change what a program computes.
 
 use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
-use isa::riscv::{Amo, Operands, cause, csr};
+use isa::riscv::{Amo, Isa, Operands, cause, csr};
 use kernel::Stream;
 use std::cell::RefCell;
 use testkit::assembler::{Assembler, i, u};
@@ -61,7 +61,7 @@ impl Machine {
         memory.extend(&programs.image);
         Machine {
             core: Core::new(Profile::Standard, 0, BOOT),
-            program: Program::new(0, &memory),
+            program: Program::new(Isa::Rv32imac, 0, &memory),
             lines: Unreliable(RefCell::new(Stream::new(0, "lines"))),
             memory,
             reserved: None,
