@@ -24,6 +24,7 @@ class Run:
         base_dir: str,
         format: str = "toml",
         elf: str | None = None,
+        tenants: list[str] = ...,
         out_pcapng: str | None = None,
         packets: bool = False,
         instructions: str | None = None,

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _build_cache
+from spinet import _build_cache, _elf
 from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
@@ -25,7 +25,7 @@ from spinet._build_errors import (
     ProgramTooLarge,
     SourceNotFound,
 )
-from spinet._compile import SUFFIXES, compile_and_link
+from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
 
 __all__ = [
@@ -41,8 +41,13 @@ __all__ = [
     "build",
     "build_runtime",
     "cache_dir",
+    "place_after",
     "sdk_dir",
 ]
+
+# Where linker scripts put code and static data; see link/pspin.ld.
+_CODE, _DATA, _DATA_BYTES = 0x1D000000, 0x1C000000, 3 << 20
+_ALIGN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +171,17 @@ def build(
     if not request.sources:
         raise SourceNotFound("no source file given")
     return _build(request, cc=cc, out=out)
+
+
+def place_after(elfs: Sequence[Path]) -> Place:
+    """The room behind programs that lie one behind the other, in the memories of PsPIN as linker scripts know them."""
+    ends = [end for elf in elfs for end in _elf.read(elf).ends]
+    code = max((end for end in ends if end > _CODE), default=_CODE)
+    data = max((end for end in ends if _DATA < end <= _DATA + _DATA_BYTES), default=_DATA)
+    code, data = -(-code // _ALIGN) * _ALIGN, -(-data // _ALIGN) * _ALIGN
+    return Place(
+        code=code, code_bytes=_CODE + PROGRAM_MEMORY_BYTES - code, data=data, data_bytes=_DATA + _DATA_BYTES - data
+    )
 
 
 def build_runtime(*, cc: str | None = None) -> Build:

@@ -257,3 +257,50 @@ def test_a_tenant_gets_no_packets_of_another() -> None:
         machine.send(victim_packets(), every="50 ns")
         machine.step("20 us")
         assert (len(mine.take_events()), len(thief.take_events())) == (N, 0)
+
+
+TIMELINE = """
+program = "{root}/sdk/examples/ping_pong.c"
+traffic = "udp:size=64,count=60,rate=1G,dst_port=7"
+
+[[tenant]]
+name = "second"
+program = "{root}/python/tests/handlers/victim.c"
+
+[[context]]
+name = "echo"
+
+[[context]]
+name = "count"
+tenant = "second"
+handler = "victim"
+priority = 1
+installed = false
+scratchpad_bytes = 4096
+
+[[at]]
+time = "10 us"
+write = {{ context = "count", offset = 64, data = "{data}" }}
+install = {{ context = "count" }}
+
+[[at]]
+time = "20 us"
+remove = {{ context = "count", messages = "end" }}
+read = {{ context = "count", offset = 60, size = 8 }}
+"""
+
+
+def test_an_experiment_file_has_tenants_and_a_timeline(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(struct.pack("<I", 7))
+    file = tmp_path / "timeline.toml"
+    file.write_text(TIMELINE.format(root=Path.cwd(), data=tmp_path / "data"))
+    result = spinet.run(experiment=file)
+    assert result.complete and len(result.sent) == 60
+    write, install, remove, read = result.summary["timeline"]
+    assert [done["what"] for done in (write, install)] == ["write count", "install count"]
+    assert write["begun_ns"] == 10_000 and write["done_ns"] == install["begun_ns"] > 10_000
+    assert (remove["begun_ns"], read["data"]) == (20_000, "0000000007000000")
+    arrivals = [row["arrival_ps"] for row in result.packets.to_pylist() if row["context"] == 1]
+    every = [row["arrival_ps"] for row in result.packets.to_pylist()]
+    assert sorted(arrivals) == sorted(time for time in every if install["done_ns"] < time / 1000 <= 20_000)
+    assert spinet.run(experiment=file).digest == result.digest

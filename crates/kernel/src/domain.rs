@@ -49,7 +49,13 @@ impl Sleeper {
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
-        Domain { clock, now: Cell::new(0), wheel: RefCell::new(Wheel::new()), busy: RefCell::default(), sleepers: RefCell::default() }
+        Domain {
+            clock,
+            now: Cell::new(0),
+            wheel: RefCell::new(Wheel::new()),
+            busy: RefCell::default(),
+            sleepers: RefCell::default(),
+        }
     }
 
     /// Makes place for this many components.

@@ -34,7 +34,7 @@ pub struct Run {
 impl Run {
     /// Builds the system.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, tenants = Vec::new(), out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -43,6 +43,7 @@ impl Run {
         base_dir: PathBuf,
         format: &str,
         elf: Option<PathBuf>,
+        tenants: Vec<PathBuf>,
         out_pcapng: Option<String>,
         packets: bool,
         instructions: Option<PathBuf>,
@@ -55,7 +56,8 @@ impl Run {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
             let wanted = Wanted { packets, out_pcapng, instructions };
-            Worker::start(move || spinet::run::Run::new(checked, elf.as_deref(), &wanted)).map_err(start_error)
+            Worker::start(move || spinet::run::Run::with_tenants(checked, elf.as_deref(), &tenants, &wanted))
+                .map_err(start_error)
         })?;
         Ok(Run { worker })
     }

@@ -197,7 +197,7 @@ pub fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
     let mut indices: Vec<FlowIndex> = contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
     if contexts.iter().any(|context| context.message.needs_index()) {
         let mut stream = traffic(checked)?;
-        while let Some(Coming { bytes, .. }) = stream.next()? {
+        while let Some(Coming { bytes, .. }) = stream.read()? {
             let layers = Layers::parse(&bytes);
             if let Some(index) = first_context(contexts, &bytes, &layers) {
                 indices[index].add(&bytes, &layers);

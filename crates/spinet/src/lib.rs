@@ -27,5 +27,6 @@ pub mod stats;
 pub mod streams;
 pub mod summary;
 pub mod table;
+mod timeline;
 pub mod toml_text;
 pub mod worker;

@@ -38,7 +38,7 @@ pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs);
     let mut stream = traffic(checked)?;
     let mut all = Vec::new();
-    while let Some(Coming { arrival_fs, bytes, .. }) = stream.next()? {
+    while let Some(Coming { arrival_fs, bytes, .. }) = stream.read()? {
         let layers = Layers::parse(&bytes);
         let target = first_context(&checked.contexts, &bytes, &layers).map(|context| {
             let verdict = classifiers[context].classify(&bytes, &layers);

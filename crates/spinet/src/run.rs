@@ -1,8 +1,8 @@
 //! A run: an experiment and its program become a NIC between its traffic and its record, and time goes on in slices.
 
-use crate::driver::{ContextSpec, Driver, DriverError};
+use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
-use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
+use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, PlacedProgram, Span, place};
 use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError};
@@ -10,6 +10,7 @@ use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
+use crate::timeline::{Known, Timeline};
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wire::capture::{Interface, PcapngWriter, WriteError};
+use wire::message::Classifier;
 
 /// A run that cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,10 @@ pub enum RunError {
     Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
+    #[error("at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
+    BeyondMemory { time: Span, context: String, end: u64, allowed: u64 },
+    #[error("{file}: {source}")]
+    Data { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
     NotCompiled,
 }
@@ -102,9 +108,11 @@ pub struct Wanted {
 /// A run of an experiment. It lives on one thread.
 pub struct Run {
     pub(crate) checked: Checked,
-    pub(crate) elf: Rc<Elf>,
+    /// The program that boots the card, and those of the tenants.
+    elfs: Vec<Rc<Elf>>,
     pub(crate) placed: Vec<PlacedContext>,
     pub(crate) driver: Driver,
+    pub(crate) timeline: Timeline,
     traces: CoreTraces,
     pub(crate) ended: Option<Ended>,
     /// Nothing was left that could happen when the run ended.
@@ -120,13 +128,27 @@ pub struct Run {
 impl Run {
     /// Builds the system. `elf` is the compiled program; without it the experiment's program must be an ELF file.
     pub fn new(checked: Checked, elf: Option<&Path>, wanted: &Wanted) -> Result<Self, RunError> {
-        let elf = match (elf, &checked.experiment.program.0[..]) {
-            (Some(path), _) => Rc::new(Elf::open(path)?),
-            (None, [only]) if !is_source(only) => Rc::new(Elf::open(Path::new(only))?),
-            _ => return Err(RunError::NotCompiled),
-        };
-        let mut loaded = program::load(&elf, &checked.nic)?;
-        let placed = place(&checked, &elf, &mut loaded)?;
+        Self::with_tenants(checked, elf, &[], wanted)
+    }
+
+    /// The same with the compiled programs of tenants, in their order; without one its program must be an ELF file.
+    pub fn with_tenants(
+        checked: Checked,
+        elf: Option<&Path>,
+        tenants: &[PathBuf],
+        wanted: &Wanted,
+    ) -> Result<Self, RunError> {
+        let mut elfs = vec![open_program(elf, &checked.experiment.program.0)?];
+        for (i, tenant) in checked.experiment.tenant.iter().enumerate() {
+            elfs.push(open_program(tenants.get(i).map(PathBuf::as_path), &tenant.program.0)?);
+        }
+        let mut loaded = program::load(&elfs[0], &checked.nic)?;
+        let mut programs = vec![PlacedProgram { elf: &elfs[0], code: loaded.code, data: loaded.static_data() }];
+        for elf in &elfs[1..] {
+            let (code, data) = loaded.add(elf, &checked.nic)?;
+            programs.push(PlacedProgram { elf, code, data });
+        }
+        let placed = place(&checked, &programs, &mut loaded)?;
         let clock = Clock::new(Freq::mhz(checked.nic.clock_mhz)?);
         let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let limit = clock.cycle_at_or_after(limit);
@@ -144,13 +166,8 @@ impl Run {
         feed.add(feed::traffic(&checked)?);
         let (feed, seed) = (Rc::new(RefCell::new(feed)), checked.experiment.seed);
         let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
-        let tenant = driver.open("program", None)?;
-        let program = driver.adopt(tenant, elf.clone())?;
-        for ((context, placed), classifier) in checked.contexts.iter().zip(&placed).zip(classifiers) {
-            let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
-            let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
-            driver.install_classified(tenant, id, context.matcher.clone(), 0, classifier)?;
-        }
+        let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
+        let timeline = Timeline::new(&checked, &placed, clock, known)?;
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
         let start = |(directory, choice): &(PathBuf, Choice)| {
@@ -159,9 +176,10 @@ impl Run {
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
         Ok(Run {
             checked,
-            elf,
+            elfs,
             placed,
             driver,
+            timeline,
             traces,
             ended: None,
             is_quiet: false,
@@ -171,6 +189,12 @@ impl Run {
             slice: FIRST_SLICE,
             wall: Duration::ZERO,
         })
+    }
+
+    /// The program that an address of code belongs to.
+    pub(crate) fn elf_at(&self, pc: u32) -> &Elf {
+        let holds = |elf: &&Rc<Elf>| elf.sections.iter().any(|part| part.addr <= pc && u64::from(pc) < part.end());
+        self.elfs.iter().find(holds).unwrap_or(&self.elfs[0])
     }
 
     pub(crate) fn record(&self) -> &SharedRecord {
@@ -189,7 +213,9 @@ impl Run {
             let slice_begun = Instant::now();
             // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
             let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
+            let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
             let outcome = self.driver.run_until(target);
+            self.timeline.act(&mut self.driver)?;
             self.driver.check()?;
             self.traces.check()?;
             self.ended = self.judge(outcome);
@@ -212,7 +238,8 @@ impl Run {
     fn deadline(&self) -> Cycle {
         let record = self.record().borrow();
         let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
-        record.progress_at.max(arrives).saturating_add(self.stall_limit)
+        let acts = self.timeline.next().unwrap_or(0);
+        record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
@@ -223,6 +250,7 @@ impl Run {
         let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
         let early = if is_ready { Ended::Stalled } else { Ended::NotReady };
         match () {
+            _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
             // Packets that come after the limit are not waited for.
             _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
             _ if is_stalled => Some(early),
@@ -257,8 +285,8 @@ impl Run {
             cluster: core.cluster,
             core: core.core,
             pc: format!("{:#010x}", core.pc),
-            place: self.elf.place(core.pc),
-            line: crate::lines::line_of(&self.elf, core.pc),
+            place: self.elf_at(core.pc).place(core.pc),
+            line: crate::lines::line_of(self.elf_at(core.pc), core.pc),
             waiting_for: core.waits,
             stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
             frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
@@ -329,6 +357,48 @@ impl Run {
     pub fn digest(&self) -> String {
         self.record().borrow().digest.to_hex()
     }
+}
+
+/// A compiled program, or the only file of it.
+fn open_program(elf: Option<&Path>, sources: &[String]) -> Result<Rc<Elf>, RunError> {
+    match (elf, sources) {
+        (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),
+        (None, [only]) if !is_source(only) => Ok(Rc::new(Elf::open(Path::new(only))?)),
+        _ => Err(RunError::NotCompiled),
+    }
+}
+
+/// Tenants and contexts of an experiment become the driver's; those that are there from the start get their rules.
+fn install(
+    checked: &Checked,
+    elfs: &[Rc<Elf>],
+    placed: &[PlacedContext],
+    classifiers: Vec<Classifier>,
+    driver: &mut Driver,
+) -> Result<Vec<Known>, DriverError> {
+    let mut owners = vec![(driver.open("program", None)?, &elfs[0])];
+    for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
+        owners.push((driver.open(&tenant.name, tenant.scope.as_deref())?, elf));
+    }
+    let mut programs = Vec::new();
+    for (tenant, elf) in owners {
+        programs.push((tenant, driver.adopt(tenant, elf.clone())?));
+    }
+    let mut known = Vec::new();
+    for ((context, placed), classifier) in checked.contexts.iter().zip(placed).zip(classifiers) {
+        let (tenant, program) = programs[context.tenant.map_or(0, |tenant| tenant + 1)];
+        let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
+        let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
+        let priority = context.spec.priority;
+        let rule = match context.spec.installed {
+            true => Some(driver.install_classified(tenant, id, context.matcher.clone(), priority, classifier)?),
+            false => None,
+        };
+        let memory = driver.adopt_memory(tenant, placed.context.handler_mem);
+        let (matches, message) = (context.spec.matches.clone(), context.spec.message.clone());
+        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
+    }
+    Ok(known)
 }
 
 /// A program by this name is one to compile.

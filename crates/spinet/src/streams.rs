@@ -53,41 +53,41 @@ pub struct Stream {
     n_made: u64,
     coming: Option<Coming>,
     /// Bytes of its file that were read, and its length; 0 if it is no file.
-    read: Rc<Cell<u64>>,
+    file_read: Rc<Cell<u64>>,
     file_len: u64,
 }
 
 impl Stream {
     /// The first `count` packets of some traffic, from `start` on.
     pub fn open(traffic: &Traffic, pacing: Pacing, count: u64, start: Option<Cycle>) -> Result<Self, FeedError> {
-        let read = Rc::<Cell<u64>>::default();
+        let file_read = Rc::<Cell<u64>>::default();
         let (packets, file_len) = match traffic {
             Traffic::Capture(path, snapped) => {
                 let name = path.display().to_string();
                 let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
                 let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
                 let len = file.metadata().map_or(0, |metadata| metadata.len());
-                let counted = Counted { file, read: read.clone() };
+                let counted = Counted { file, read: file_read.clone() };
                 let reader = CaptureReader::new(counted, name.clone(), CaptureLimits::default());
                 let source = CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped);
                 (Packets::Capture(Box::new(source)), len)
             }
             Traffic::Generator(spec) => (Packets::Generator(Box::new(Generator::new((**spec).clone(), pacing)?)), 0),
         };
-        Ok(Stream { packets, start, left: count, n_made: 0, coming: None, read, file_len })
+        Ok(Stream { packets, start, left: count, n_made: 0, coming: None, file_read, file_len })
     }
 
     /// Packets that somebody made, each with its time from `start` on; times do not descend.
     pub fn made(packets: Vec<(Time, Box<[u8]>)>, start: Cycle) -> Self {
         let left = packets.len() as u64;
         let packets = Packets::Made(packets.into());
-        Stream { packets, start: Some(start), left, n_made: 0, coming: None, read: Rc::default(), file_len: 0 }
+        Stream { packets, start: Some(start), left, n_made: 0, coming: None, file_read: Rc::default(), file_len: 0 }
     }
 
     /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
     pub fn arrival(&mut self, clock: Clock, ready: Cycle) -> Result<Option<Cycle>, SourceError> {
         if self.coming.is_none() {
-            self.coming = self.next()?;
+            self.coming = self.read()?;
         }
         let start = self.start.map_or(ready, |start| start.max(ready));
         let at = |coming: &Coming| clock.cycle_at_or_after(Time::from_fs(coming.arrival_fs)).saturating_add(start);
@@ -100,7 +100,7 @@ impl Stream {
     }
 
     /// The packet after that.
-    pub fn next(&mut self) -> Result<Option<Coming>, SourceError> {
+    pub fn read(&mut self) -> Result<Option<Coming>, SourceError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl Stream {
 
     /// Bytes of the file that were read, and its length, if it is a file.
     pub fn file_progress(&self) -> Option<(u64, u64)> {
-        (self.file_len > 0).then(|| (self.read.get(), self.file_len))
+        (self.file_len > 0).then(|| (self.file_read.get(), self.file_len))
     }
 
     /// What it leaves for the report.

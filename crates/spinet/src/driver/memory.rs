@@ -4,6 +4,7 @@ use super::handles::Handle;
 use super::heap::Heap;
 use super::{Driver, DriverError, MemoryId, OPERATOR, TenantId, TicketId};
 use pspin::HostAccessDone;
+use pspin::protocol::Region;
 
 /// Which memory of the card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,12 @@ impl Driver {
         };
         let addr = u32::try_from(addr).expect("the card's memories have 32-bit addresses");
         Ok(self.memories.add(tenant, Part { kind, addr, size: bytes }))
+    }
+
+    /// Handler memory of a context whose place somebody else chose; none where it has no bytes. It is never freed.
+    pub(crate) fn adopt_memory(&mut self, tenant: TenantId, region: Region) -> Option<MemoryId> {
+        let Region { addr, size } = region;
+        (size > 0).then(|| self.memories.add(tenant, Part { kind: Kind::Handler, addr, size }))
     }
 
     /// Gives memory back. What the host can reach of it is set to zero; no context may use it.

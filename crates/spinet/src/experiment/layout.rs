@@ -57,8 +57,23 @@ pub struct PlacedContext {
     pub host_data: Vec<u8>,
 }
 
-/// Finds handlers and memory for every context; adds the content of handler memory to the program's image.
-pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<PlacedContext>, LayoutError> {
+/// A program in its place.
+pub struct PlacedProgram<'a> {
+    /// The file.
+    pub elf: &'a Elf,
+    /// Its code.
+    pub code: Region,
+    /// Its static data.
+    pub data: Vec<Region>,
+}
+
+/// Finds handlers and memory for every context; adds the content of handler memory to the programs' image. `programs` are
+/// the first and those of the tenants.
+pub fn place(
+    checked: &Checked,
+    programs: &[PlacedProgram<'_>],
+    loaded: &mut Loaded,
+) -> Result<Vec<PlacedContext>, LayoutError> {
     let handler_memory = handler_memory(checked, loaded)?;
     let host_memory = host_memory(checked)?;
     let scratchpads = scratchpads(checked)?;
@@ -66,6 +81,7 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
     for (index, context) in checked.contexts.iter().enumerate() {
         let spec = &context.spec;
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
+        let PlacedProgram { elf, code, data: static_data } = &programs[context.tenant.map_or(0, |tenant| tenant + 1)];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
             .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
         let [header, payload, completion] = handlers.regions();
@@ -75,8 +91,8 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
         }
         let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
         let protection = Protection {
-            code: loaded.code,
-            data: loaded.static_data(),
+            code: *code,
+            data: static_data.clone(),
             watchdog_cycles: spec.watchdog_cycles.unwrap_or(checked.nic.isolation.watchdog_cycles),
             error_addr: Some(DESCRIPTORS + index as u64 * DESCRIPTOR_BYTES),
         };

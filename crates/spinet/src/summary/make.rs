@@ -124,6 +124,7 @@ impl Run {
                 copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
+            timeline: self.timeline.summary(),
             throughput: ThroughputSummary {
                 in_gbps: gbps(record.clock, stats.stored),
                 out_gbps: gbps(record.clock, stats.left),
@@ -185,8 +186,8 @@ impl Run {
                 core: hpu,
                 time_ns: ns(self.record().borrow().clock, trap.at as f64),
                 pc: format!("{:#010x}", trap.pc),
-                place: self.elf.place(trap.pc),
-                line: crate::lines::line_of(&self.elf, trap.pc),
+                place: self.elf_at(trap.pc).place(trap.pc),
+                line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
             },
         }
