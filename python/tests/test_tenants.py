@@ -7,6 +7,7 @@ host memory of the victim must be equal to the last byte; how much later its pac
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -304,3 +305,9 @@ def test_an_experiment_file_has_tenants_and_a_timeline(tmp_path: Path) -> None:
     every = [row["arrival_ps"] for row in result.packets.to_pylist()]
     assert sorted(arrivals) == sorted(time for time in every if install["done_ns"] < time / 1000 <= 20_000)
     assert spinet.run(experiment=file).digest == result.digest
+
+
+def test_the_guide_runs() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", Path("docs/guides/tenants.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 5
+    exec(compile("".join(blocks), "docs/guides/tenants.md", "exec"), {})

@@ -26,6 +26,9 @@ use wire::source::Snapped;
 /// Cycles between two looks at the clock on the wall.
 const SLICE: Cycle = 20_000;
 
+/// An event: time in ps, context, what, and its numbers by name.
+type Told<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
+
 /// A card, ready for tenants; it lives on a thread of its own.
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Machine {
@@ -296,11 +299,7 @@ impl Machine {
     }
 
     /// What happened to a tenant's contexts: time in ps, context, what, and its numbers by name.
-    fn take_events<'py>(
-        &self,
-        py: Python<'py>,
-        tenant: u64,
-    ) -> PyResult<Vec<(u64, u64, &'static str, Bound<'py, PyDict>)>> {
+    fn take_events<'py>(&self, py: Python<'py>, tenant: u64) -> PyResult<Vec<Told<'py>>> {
         let (events, clock) =
             self.with(py, move |driver| driver.take_events(TenantId(tenant)).map(|events| (events, driver.clock())))?;
         let event = |event: Event| {
