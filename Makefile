@@ -38,6 +38,12 @@ demo: $(VENV)/.native ## run real packets through C handlers and show what happe
 .PHONY: setup
 setup: $(VENV)/.native ## make .venv with the spinet command, and build the simulator
 
+.PHONY: libpspin
+libpspin: ## libpspin.so and its headers, for C programs written for PsPIN, into build
+	@$(STEP) 'cargo (build libpspin)' cargo rustc --release --locked -p capi --lib --crate-type cdylib
+	crates/capi/make/install target/release/libcapi.so build
+	echo 'build/lib/libpspin.so, build/include; docs/guides/from-pspin.md says how to use them'
+
 ##@ Check
 
 .PHONY: test
@@ -101,6 +107,10 @@ bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
 	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
 	echo 'docs/machines/pspin.md is up to date'
+
+.PHONY: reproduce
+reproduce: $(VENV)/.native ## every published figure and table, measured anew; writes docs/experiments
+	@python docs/reproduce.py
 
 .PHONY: bench-micro
 bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import click
-from spinet import _core
+from spinet import _core, plots, reproduce
 from spinet.cli import cli
+from spinet.reproduce import report as reports
+from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
@@ -24,6 +28,7 @@ def pages() -> dict[Path, str]:
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
         Path("README.md"): _readme(),
+        **_experiments(),
     }
 
 
@@ -61,6 +66,43 @@ def _readme() -> str:
     return re.sub(r"(?<=```text\n).*?(?=```)", lambda _: report + "\n", text, count=1, flags=re.DOTALL)
 
 
+def _experiments() -> dict[Path, str]:
+    """A page and figures for each paper, from the results that `make reproduce` has measured."""
+    found = {}
+    names = reproduce.find()
+    for paper in dict.fromkeys(name.partition("/")[0] for name in names):
+        home = Path("docs/experiments") / paper
+        made = []
+        for name in (name for name in names if name.partition("/")[0] == paper):
+            experiment = reproduce.load(name)
+            data = ROOT / home / f"{experiment.slug}.csv"
+            if not data.is_file():
+                continue  # measured by nobody yet
+            report = reports.make(results.read_csv(data, experiment))
+            with tempfile.TemporaryDirectory() as scratch:
+                plots.save(experiment.plot(report.results), Path(scratch) / "figure", png=False)
+                found[home / f"{experiment.slug}.svg"] = (Path(scratch) / "figure.svg").read_text()
+            made.append(report)
+        if made:
+            found[home.with_suffix(".md")] = _paper(paper, made)
+    return found
+
+
+def _paper(paper: str, made: list[reports.Report]) -> str:
+    title, _, about = (importlib.import_module(f"experiments.{paper}").__doc__ or "").partition("\n\n")
+    lines = ["| | | |", "|---|---|---|"]
+    for report in made:
+        item = report.results.experiment
+        anchor = re.sub(r"[^a-z0-9 -]", "", item.title.lower()).replace(" ", "-")
+        lines.append(f"| `{item.name}` | [{item.title}](#{anchor}) | {reports.counted([report])} |")
+    head = f"# {title.rstrip('.')}\n\n{about.strip()}\n\n{reports.counted(made)}. `make reproduce` measures anew.\n"
+    sections = []
+    for report in made:
+        slug = report.results.experiment.slug
+        sections.append(reports.markdown(report, image=f"{paper}/{slug}.svg", data=f"{paper}/{slug}.csv"))
+    return "\n".join([_NOTE, head, "\n".join(lines) + "\n", *sections])
+
+
 def _packet_table() -> str:
     lines = [
         _NOTE,
@@ -84,6 +126,7 @@ def main() -> None:
     for path, text in pages().items():
         target = ROOT / path
         if not target.is_file() or target.read_text() != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
             print(f"  wrote {path}")
 

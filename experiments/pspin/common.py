@@ -12,24 +12,26 @@ if TYPE_CHECKING:
     from spinet import Result
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "sdk" / "examples"
 PAPER = "Di Girolamo et al., ISCA 2021"
 MEASURED = "spinet: preset pspin unless it says otherwise, handlers compiled with zig cc for rv32imac."
 
 
-def steady_gbps(result: Result, *, bytes_each: int, skip: float = 0.3) -> float:
-    """Throughput by the rate of completions, without the first ones, in which instruction caches are cold.
+def steady_gbps(result: Result, *, bytes_each: int, first: float = 0.3, last: float = 1.0) -> float:
+    """Throughput by the rate at which packets are done, or their payload handlers where others run besides.
 
     Parameters
     ----------
     bytes_each
         What a packet counts.
-    skip
-        Part of the packets that is left out at the start.
+    first, last
+        Part of the packets to begin and end with: instruction caches are cold at first, and completion handlers run
+        at last.
     """
     assert result.complete, result.summary["ended"]["text"]
-    done = np.sort(result.columns["done_ps"])
-    first = int(len(done) * skip)
-    return float(bytes_each * 8 * (len(done) - 1 - first) / (done[-1] - done[first]) * 1000)
+    done = np.sort(result.columns["task_done_ps" if last < 1 else "done_ps"])
+    a, b = int(len(done) * first), int((len(done) - 1) * last)
+    return float(bytes_each * 8 * (b - a) / (done[b] - done[a]) * 1000)
 
 
 def in_flight(starts: np.ndarray, ends: np.ndarray, *, after: int) -> tuple[float, int]:

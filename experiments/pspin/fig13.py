@@ -5,7 +5,7 @@ Lines: the bytes that are in PsPIN at a line rate if each packet stays for a tim
 packets come at the line's rate, every bit of it packet, on a card whose clusters are scaled with the rate (4 at 400
 Gbit/s), to handlers of 10, 50, 90 and 115 % of the critical time, cores · packet size / line rate. The buffer is what
 was in packet memory, averaged over time. 800 Gbit/s is more than the 512 bit a cycle of the data path, so it is a
-formula here, as it is in the paper.
+formula here, as it is in the paper. The times of the six handlers are those of Figure 12, at 1 KiB.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import spinet
+from experiments.pspin import fig12, handlers
 from experiments.pspin.common import HERE, MEASURED, PAPER, in_flight, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
@@ -45,7 +46,8 @@ def points() -> list[Point]:
         for size in SIZES
         for share in SHARES
     ]
-    return [*measured, Point(name="3 us at 800", settings={"size": 0, "line": FORMULA_LINE, "share": 0}, quick=True)]
+    example = Point(name="3 us at 800", settings={"size": 0, "line": FORMULA_LINE, "share": 0}, quick=True)
+    return [*measured, example, *(Point(name=name, settings={"handler": name}) for name in handlers.HANDLERS)]
 
 
 def critical_ns(size: int) -> float:
@@ -58,8 +60,10 @@ def buffer_kib(line: int, stay_ns: float) -> float:
     return line * stay_ns / 8 / 1024
 
 
-def measure(*, size: int, line: int, share: int) -> dict[str, float]:
-    """Time that packets stay, the buffer they take, and throughput."""
+def measure(*, size: int = 0, line: int = 0, share: int = 0, handler: str = "") -> dict[str, float]:
+    """Time that packets stay, the buffer they take, and throughput; or the time of one of the six handlers."""
+    if handler:
+        return {"time of the handler": fig12.measure(handler=handler, threads=0)["median"]}
     if line == FORMULA_LINE:
         return {"time in PsPIN": 3000, "buffer": buffer_kib(line, 3000), "throughput": line}
     result = spinet.run(
@@ -80,7 +84,7 @@ def measure(*, size: int, line: int, share: int) -> dict[str, float]:
 
 def claims(results: Results) -> Iterator[Claim]:
     """Little's law, and the critical time."""
-    kept = [row for row in results.rows if 0 < float(row.point.settings["share"]) < 100]
+    kept = [row for row in results.rows if 0 < float(row.point.settings.get("share", 0)) < 100]
     errors = [
         row.measured["buffer"] / buffer_kib(int(row.point.settings["line"]), row.measured["time in PsPIN"]) - 1
         for row in kept
@@ -121,7 +125,13 @@ def plot(results: Results) -> Figure:
         label = f"{line} Gbit/s, critical: {', '.join(str(size) for size in SIZES)} B"
         curves.append(plots.Curve(label=label, x=x, y=y, kind="published", look=look))
     curves.append(plots.Curve(label="paper: 3 µs at 800 Gbit/s", x=[3000], y=[300], kind="published", look=5))
+    handler_times = [results.value(name, "time of the handler") for name in handlers.HANDLERS]
     panel = plots.Panel(
+        marks=[
+            (min(handler_times), "fastest of six handlers"),
+            (float(np.exp(np.mean(np.log(handler_times)))), "geometric mean"),
+            (max(handler_times), "slowest"),
+        ],
         x_label="time in PsPIN, or handler time (ns)",
         y_label="packet buffer (KiB)",
         curves=curves,

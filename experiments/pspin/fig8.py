@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import spinet
-from experiments.pspin.common import HERE, MEASURED, PAPER, in_flight, steady_gbps
+from experiments.pspin.common import EXAMPLES, MEASURED, PAPER, in_flight, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -49,8 +49,8 @@ def points() -> list[Point]:
 def measure(*, size: int, more: int, instructions: int) -> dict[str, float]:
     """Throughput, and HPUs at the same time."""
     result = spinet.run(
-        program=HERE / "handlers" / "instructions.c",
-        defines={"N": instructions},
+        program=EXAMPLES / "empty.c",
+        defines={"INSTRUCTIONS": instructions},
         traffic=f"udp:size={size + more},count={COUNT}",
         pacing="asap",
     )
@@ -116,7 +116,7 @@ def plot(results: Results) -> Figure:
             ),
             plots.Panel(
                 x_label="instructions of a handler", y_label="HPUs in use at once", curves=right, x_base=2,
-                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "center right"},
+                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "lower right"},
             ),
         ],
         title=TITLE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import spinet
-from experiments.pspin.common import HERE, MEASURED, PAPER, steady_gbps
+from experiments.pspin.common import EXAMPLES, HERE, MEASURED, PAPER, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -24,6 +24,7 @@ TITLE = "Moving data out"
 SOURCE = f"{PAPER}, Fig. 9, IV-B2"
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
+HANDLERS = {"network": HERE / "handlers" / "swap.c", "host": EXAMPLES / "copy_to_host.c"}
 COUNT = 4000
 MORE = 16  # commands under way at a unit, to show what the RTL's 7 cost
 
@@ -50,12 +51,12 @@ def points() -> list[Point]:
 
 def measure(*, size: int, memory: str, target: str, commands: int) -> dict[str, float]:
     """Throughput, and instructions of the handler; `commands` under way at a unit, or the card's own number."""
-    defines = {name: 1 for name, wanted in (("FROM_L2", memory == "L2"), ("TO_HOST", target == "host")) if wanted}
     result = spinet.run(
-        program=HERE / "handlers" / "outbound.c",
-        defines=defines,
+        program=HANDLERS[target],
+        defines={"FROM_L2": 1} if memory == "L2" else {},
         traffic=f"udp:size={size},count={COUNT}",
         pacing="asap",
+        nic="pspin-paper",
         set=[f"commands.in_flight_per_unit={commands}"] if commands else [],
     )
     out = result.summary["output"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import MEASURED, PAPER
+from experiments.pspin.common import EXAMPLES, MEASURED, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -46,7 +46,7 @@ def points() -> list[Point]:
 def measure(*, size: int, nic: str) -> dict[str, float]:
     """Nanoseconds of each stage, for the last packet of ten."""
     traffic = f"udp:size={size},count=10,rate=1Mpps"
-    result = spinet.run(program="sdk/examples/empty.c", traffic=traffic, nic=nic)
+    result = spinet.run(program=EXAMPLES / "empty.c", traffic=traffic, nic=nic)
     times = {name: int(column[-1]) for name, column in result.columns.items() if name.endswith("_ps")}
     stages = {stage: (times[last] - times[first]) / 1000 for stage, (first, last) in STAGES.items()}
     return {**stages, "total": sum(stages.values())}

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use spinet::elf::Elf;
-use spinet::exec::{Host, Limits, Machine};
+use spinet::exec::{Host, Isa, Limits, Machine};
 use spinet::{lines, nics, program};
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let _ = program::find_handlers(&elf, &params, None, [None; 3]);
     let _ = (elf.place(elf.entry), lines::line_of(&elf, elf.entry));
-    if let Ok(mut machine) = Machine::new(elf, Host::LinuxUser) {
+    if let Ok(mut machine) = Machine::new(elf, Isa::Rv32imacXpulpv2, Host::LinuxUser) {
         let outcome = machine.run(Limits { instructions: 1000, cycles: 100_000 });
         assert!(outcome.instructions <= 1000);
         let _ = machine.signature();

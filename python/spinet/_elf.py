@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+_SHT_PROGBITS = 1
 _SHT_SYMTAB = 2
 _SHF_ALLOC = 2
 _STT_NOTYPE = 0
@@ -51,6 +52,19 @@ def read(path: Path) -> Elf:
         for symbol in _symbols(data, at=header[4], size=header[5], names_at=headers[header[6]][4])
     ]
     return Elf(sections=sections, ends=ends, symbols=tuple(symbols))
+
+
+def content(path: Path) -> list[tuple[int, bytes]]:
+    """Address and bytes of each section that is loaded and has content, in the order of the file."""
+    data = path.read_bytes()
+    (table_at,) = struct.unpack_from("<I", data, 32)
+    entry_size, count = struct.unpack_from("<HH", data, 46)
+    headers = [struct.unpack_from("<10I", data, table_at + i * entry_size) for i in range(count)]
+    return [
+        (address, data[at : at + size])
+        for _name, kind, flags, address, at, size, *_rest in headers
+        if kind == _SHT_PROGBITS and flags & _SHF_ALLOC
+    ]
 
 
 def _symbols(data: bytes, *, at: int, size: int, names_at: int) -> list[Symbol]:

@@ -138,6 +138,7 @@ def run(
     nic: str | None = None,
     set: Sequence[str] = (),
     seed: int | None = None,
+    faults: str | None = None,
     pacing: str | None = None,
     count: int | None = None,
     limit: str | None = None,
@@ -171,6 +172,8 @@ def run(
         Changes of the card's parameters, such as ``"cluster.n_cores=4"``.
     seed
         Decides everything random.
+    faults
+        What the network does to packets on their way, such as ``"loss=0.01,duplicate=0.001,reorder=0.02:8"``.
     pacing
         When packets arrive: ``"times"`` of the capture, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
     count
@@ -208,8 +211,8 @@ def run(
         match=match,
         message=message,
         handler=handler,
-        handler_memory=_kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
-        overrides=overrides(nic=nic, set=set, seed=seed, pacing=pacing, count=count, limit=limit),
+        handler_memory=kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        overrides=overrides(nic=nic, set=set, seed=seed, faults=faults, pacing=pacing, count=count, limit=limit),
     )
     build = experiments.compiled(prepared, cc=cc, defines=defines)
     tenants = experiments.compiled_tenants(prepared, first=build, cc=cc, defines=defines)
@@ -221,6 +224,7 @@ def overrides(
     nic: str | None,
     set: Sequence[str],
     seed: int | None,
+    faults: str | None = None,
     pacing: str | None,
     count: int | None,
     limit: str | None,
@@ -230,6 +234,7 @@ def overrides(
         "nic.preset": nic,
         "nic.set": list(set) or None,
         "seed": seed,
+        "faults": faults,
         "limit": limit,
         "traffic.pacing": pacing,
         "traffic.count": count,
@@ -278,7 +283,7 @@ def prepare(
     )
 
 
-def _kept(content: bytes) -> Path:
+def kept(content: bytes) -> Path:
     """A file with this content, which later runs of the same experiment find again."""
     folder = toolchain.cache_dir() / "memory"
     path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"

@@ -42,6 +42,11 @@ class Capabilities:
     n_cores: int  # of a cluster
     n_message_queues: int
     max_copy_bytes: int  # of a packet, to L1
+    reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
+    in_order: bool  # it delivers them in the order in which they were sent
+    isolated: bool  # handlers reach nothing of other tenants, by themselves or by transfers and commands
+    reports_errors: bool  # errors of handlers are written to the descriptors of their contexts
+    watchdog_cycles: int  # that a handler may run where its context says nothing; 0 is for ever
     program_memory: MemoryLeft
     handler_memory: MemoryLeft
     scratchpad_memory: MemoryLeft  # in each cluster

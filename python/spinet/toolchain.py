@@ -29,6 +29,7 @@ from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
 
 __all__ = [
+    "SUFFIXES",
     "Build",
     "BuildError",
     "CompileError",

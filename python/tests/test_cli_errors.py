@@ -73,6 +73,7 @@ spinet run missing.toml
 spinet run syntax.toml
 spinet run unknown_key.toml
 spinet run no_context.toml
+spinet run one_table.toml
 spinet run bad_match.toml
 spinet run overlap.toml
 spinet run wrong_type.toml

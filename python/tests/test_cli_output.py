@@ -60,7 +60,7 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     ]
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
-    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin", "pspin-rtl"]
+    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin", "pspin-paper", "pspin-rtl"]
 
 
 def test_doctor_finds_everything_that_tests_need(capfd: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[st
     [
         ("spinet ma", ["match"]),
         ("spinet run --lim", ["--limit"]),
-        ("spinet nic show p", ["pspin", "pspin-rtl"]),
+        ("spinet nic show p", ["pspin", "pspin-paper", "pspin-rtl"]),
         ("spinet completion z", ["zsh"]),
     ],
 )
@@ -121,3 +121,23 @@ def test_times_are_in_the_unit_that_suits_them(nanoseconds: float, text: str) ->
 
 def test_a_bar_shows_what_is_not_nothing() -> None:
     assert [run_report.bar(fraction) for fraction in (0.0, 0.0001, 0.5, 1.0)] == ["", "▏", "█" * 16, "█" * 32]
+
+
+def test_a_limit_at_which_nothing_is_under_way_is_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "sdk/examples/empty.c", "--traffic", "udp:size=64,count=1000,rate=1Mpps", "--limit", "10 us"]
+    assert spinet.cli.main(run) == 0
+    said = capfd.readouterr()
+    assert said.out.startswith("empty.c on pspin: the limit of 10 us is reached; no packet is unfinished, ")
+    assert said.err == ""
+
+
+def test_a_program_for_a_card_is_sent_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = str(tmp_path / "empty.elf")
+    assert spinet.cli.main(["build", "sdk/examples/empty.c", "-o", program]) == 0
+    capfd.readouterr()
+    assert spinet.cli.main(["exec", program]) == 1
+    said = capfd.readouterr()
+    assert said.out.startswith(
+        "stopped: store access fault of 0x1b204008 at _start+0x8, and nothing there to handle it"
+    )
+    assert said.err == f"hint: this is a program for a card: spinet run {program} --traffic ...\n"

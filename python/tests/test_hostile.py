@@ -36,7 +36,7 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 stalled in sleep_for_ever_deed, own line, waits for ever
 endless_loop                   limit in endless_loop_deed, own line, runs
-take_a_lock_twice              limit in take_a_lock_twice_deed, pspin.h, waits for memory outside its cluster
+take_a_lock_twice              limit in take_a_lock_twice_deed, spin_amo.h, waits for memory outside its cluster
 stack_overflow                 limit in deeper, own line, waits for memory outside its cluster
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               done, 1 copies refused
@@ -62,7 +62,7 @@ store_to_null                  trap: store access fault, 0x00000000, in store_to
 load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from_nowhere_deed, own line
 store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
 store_to_other_context         trap: store access fault, 0x1c200000, in store_to_other_context_deed, own line
-misaligned_atomic              trap: store address misaligned, 0x10404401, in misaligned_atomic_deed, pspin.h
+misaligned_atomic              trap: store address misaligned, 0x10404401, in misaligned_atomic_deed, spin_amo.h
 jump_to_null                   trap: instruction access fault, 0x00000000, in 0x00000000, no line
 jump_outside                   trap: instruction access fault, 0x1d100000, in 0x1d100000, no line
 jump_into_packet               trap: instruction access fault, 0x10404400, in 0x10404400, no line
@@ -73,22 +73,22 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 trap: ran longer than its watchdog allows, 0x00000000, in sleep_for_ever_deed, own line
 endless_loop                   trap: ran longer than its watchdog allows, 0x00000000, in endless_loop_deed, own line
-take_a_lock_twice              trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, pspin.h
+take_a_lock_twice           trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, spin_amo.h
 stack_overflow                 trap: store access fault, 0x1040001c, in deeper, own line
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, libaxidma.h
 dma_to_nowhere                 trap: load access fault, 0x1b204418, in dma_to_nowhere_deed, libaxidma.h
 dma_over_the_end_of_memory     trap: load access fault, 0x1b204418, in dma_over_the_end_of_memory_deed, libaxidma.h
 dma_of_4_gib                   trap: load access fault, 0x1b204418, in dma_of_4_gib_deed, libaxidma.h
-send_from_nowhere              trap: load access fault, 0x1b205080, in send_from_nowhere_deed, spin_cmd.h
+send_from_nowhere              trap: load access fault, 0x1b205080, in send_from_nowhere_deed, spin_issue.h
 send_nothing                   done, 1 commands refused
-send_4_gib                     trap: load access fault, 0x1b205080, in send_4_gib_deed, spin_cmd.h
+send_4_gib                     trap: load access fault, 0x1b205080, in send_4_gib_deed, spin_issue.h
 send_a_jumbo                   done, 1 commands refused
-copy_to_host_from_nowhere      trap: load access fault, 0x1b205080, in copy_to_host_from_nowhere_deed, spin_cmd.h
+copy_to_host_from_nowhere      trap: load access fault, 0x1b205080, in copy_to_host_from_nowhere_deed, spin_issue.h
 copy_nothing_to_host           done, 1 commands refused
-copy_4_gib_to_host             trap: load access fault, 0x1b205080, in copy_4_gib_to_host_deed, spin_cmd.h
-copy_outside_host_memory       trap: load access fault, 0x1b205080, in copy_outside_host_memory_deed, spin_cmd.h
-write_outside_host_memory      trap: load access fault, 0x1b205080, in write_outside_host_memory_deed, spin_cmd.h
+copy_4_gib_to_host             trap: load access fault, 0x1b205080, in copy_4_gib_to_host_deed, spin_issue.h
+copy_outside_host_memory       trap: load access fault, 0x1b205080, in copy_outside_host_memory_deed, spin_issue.h
+write_outside_host_memory      trap: load access fault, 0x1b205080, in write_outside_host_memory_deed, spin_issue.h
 wait_for_what_was_never_asked  done
 unknown_command                done, 1 commands refused
 flood_of_commands              done
@@ -233,7 +233,7 @@ def test_a_message_without_end_is_said_to_be_open(program: Path, capture: Path) 
     result = spinet.run(program=program, handler="flood_of_commands", traffic=capture, message="all count 1000")
     assert result.complete
     assert result.summary["ended"]["open_messages"] == 1
-    assert "1 messages have not ended" in result.summary["ended"]["text"]
+    assert "1 message has not ended" in result.summary["ended"]["text"]
 
 
 def test_another_context_is_out_of_reach(program: Path, capture: Path, tmp_path: Path) -> None:

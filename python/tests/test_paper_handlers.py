@@ -17,7 +17,7 @@ from test_examples import in_memory
 
 HOST = 0x1000_0000_0000_0000
 UDP = "udp && ipv4.header_words == 5"
-BUILDS = [{}, {"UNROLLED": ""}]
+BUILDS = [{}, {"UNROLLED": ""}, {"SPIN_XPULP": ""}]
 
 
 def run(handler: str, traffic: str, **more: object) -> spinet.Result:
@@ -118,6 +118,21 @@ def test_histogram_looks_at_ten_bits_whatever_comes(defines: dict[str, str]) -> 
     bins = Counter(value % 1024 for packet in packets_of(traffic) for value in words(packet))
     result = run("histogram", traffic, message="all last", pacing="asap", defines=defines)
     assert host_words(result, 1024) == [bins[value] for value in range(1024)]
+
+
+@pytest.mark.parametrize(("clusters", "cores"), [(1, 8), (2, 8), (3, 4), (8, 8), (16, 16)])
+def test_results_are_merged_from_all_clusters_there_are(clusters: int, cores: int) -> None:
+    traffic, shape = "udp:size=700,count=300,payload=ints", [f"n_clusters={clusters}", f"cluster.n_cores={cores}"]
+    packets = [words(packet) for packet in packets_of(traffic)]
+    bins = Counter(value % 1024 for packet in packets for value in packet)
+    sums = [sum(column) % 2**32 for column in zip(*packets, strict=True)]
+    more = {"message": "all count 150", "pacing": "asap", "set": shape}
+    assert host_words(run("histogram", traffic, defines={"MESSAGES": 2}, **more), 1024) == [
+        bins[v] for v in range(1024)
+    ]
+    more["message"] = "all last"
+    assert host_words(run("reduce", traffic, **more), 512) == sums + [0] * (512 - len(sums))
+    assert host_words(run("aggregate", traffic, **more), 1) == [sum(sums) % 2**32]
 
 
 # filtering
@@ -286,7 +301,7 @@ def test_strided_ddt_stays_in_its_host_memory(tmp_path: Path) -> None:
     experiment.write_text(
         f'program = "{Path("sdk/examples/strided_ddt.c").absolute()}"\n'
         'traffic = "udp:size=1072,count=20,payload=segment"\n'
-        '[[context]]\nmessage = "all last"\nhandler_memory = { data = "layout.bin" }\nhost_memory = { size = 4096 }\n'
+        '[[context]]\nmessage = "all last"\nhandler_memory = "layout.bin"\nhost_memory = { size = 4096 }\n'
     )
     result = spinet.run(experiment=experiment)
     assert result.complete
@@ -338,6 +353,39 @@ def test_empty_executes_so_many_instructions_of_a_cycle() -> None:
         assert warm(instructions)[0] == cycles + instructions - 1, "in turns, a cycle less"
 
 
+# packets of PsPIN's own drivers
+
+
+def pspin_packet(payload: bytes, *, source: int = 1, destination: int = 2, ports: tuple[int, int] = (3, 4)) -> bytes:
+    """IP and UDP from byte 0, all numbers in the order of the cores (packets.h)."""
+    ip = struct.pack("<BBHHHBBHII", 0x54, 0, 28 + len(payload), 0, 0, 64, 17, 0, source, destination)
+    return ip + struct.pack("<HHHH", *ports, 8 + len(payload), 0) + payload
+
+
+def test_handlers_take_packets_of_pspin_drivers(tmp_path: Path) -> None:
+    defines = {"SPIN_PSPIN_PACKETS": ""}
+    vectors = [[n * 1000 + element for element in range(100 + n)] for n in range(20)]
+    packets = [pspin_packet(struct.pack(f"<{len(vector)}I", *vector)) for vector in vectors]
+    capture = str(frames.write(tmp_path / "vectors.pcap", packets))
+    sums = [sum(vector[element] for vector in vectors if element < len(vector)) for element in range(119)]
+    result = run("reduce", capture, message="all last", pacing="asap", defines=defines)
+    assert host_words(result, 119) == sums
+    result = run("aggregate", capture, message="all last", pacing="asap", defines=defines)
+    assert host_words(result, 1) == [sum(sums) % 2**32]
+
+    put, get = pspin_packet(struct.pack("<III", 1, 77, 123)), pspin_packet(struct.pack("<III", 0, 77, 0), ports=(5, 6))
+    capture = str(frames.write(tmp_path / "requests.pcap", [put, get]))
+    result = run("kvstore", capture, defines=defines)
+    answer = pspin_packet(struct.pack("<III", 0, 77, 123), source=2, destination=1, ports=(6, 5))
+    assert [packet.data for packet in result.sent] == [answer]
+
+    segments = [pspin_packet(struct.pack("<I", at) + bytes([at // 64]) * 64) for at in (64, 0, 192, 128)]
+    capture = str(frames.write(tmp_path / "segments.pcap", segments))
+    layout = workloads.layout(64, 100)
+    result = run("strided_ddt", capture, message="all last", handler_memory=layout, defines=defines)
+    assert result.host_memory(HOST, 400) == b"".join(bytes([n]) * 64 + bytes(36) for n in range(4))
+
+
 # how fast
 
 
@@ -346,10 +394,13 @@ def test_empty_executes_so_many_instructions_of_a_cycle() -> None:
     [
         ("reduce", "ints", {}, 8.2),
         ("reduce", "ints", {"UNROLLED": ""}, 4.5),
+        ("reduce", "ints", {"SPIN_XPULP": ""}, 3.4),
         ("aggregate", "ints", {}, 6.3),
         ("aggregate", "ints", {"UNROLLED": ""}, 3.1),
+        ("aggregate", "ints", {"SPIN_XPULP": ""}, 2.3),
         ("histogram", "ints:1024", {}, 10.4),
         ("histogram", "ints:1024", {"UNROLLED": ""}, 6.7),
+        ("histogram", "ints:1024", {"SPIN_XPULP": ""}, 4.5),
     ],
 )
 def test_handlers_take_the_cycles_a_word_that_they_say(

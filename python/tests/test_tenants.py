@@ -162,14 +162,14 @@ def test_the_victim_alone_does_its_work(alone: Seen) -> None:
 # What is shared, and for how long an attack can keep the victim from it, in cycles.
 #
 # fetch   A cluster that meets code for the first time fetches it line by line, 8 cycles each, in turn with the others.
-# core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error to the host,
-#         feedback, below 200. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all of a cluster.
+# core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error over PCIe (150
+#         cycles there, 150 back), feedback, below 400. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all of a cluster.
 # units   HPUs take turns at a command unit, which has accepted 7 commands before. A victim waits for its HPU's turn,
 #         and before that until the 4 commands of a handler that was stopped there have had theirs: 5 rounds.
 # copies  Cores and packet copies take turns at a cluster's DMA engine, which has accepted 12 transfers before. The
 #         18 packets that each cluster gets here are copied one after the other.
 FETCH = 100
-HELD = WATCHDOG + 200
+HELD = WATCHDOG + 400
 PACKET_BEATS, PAGE_BEATS = 1024 // 64, 4096 // 64
 UNITS = 5 * (N_HPUS + 7)
 COPIES = (N + 24) // N_CLUSTERS * (N_CORES + 1) + 12

@@ -32,6 +32,7 @@ EXPERIMENTS = {
         '[[context]]\nhandler = "a"\nmatch = "udp"\nhandler_memory = { addr = 0x1C300000, size = 4096 }\n'
         '[[context]]\nhandler = "b"\nhandler_memory = { addr = 0x1C300800, size = 4096 }\n'
     ),
+    "one_table.toml": 'program = "good.c"\ntraffic = "udp:count=4"\n[context]\n',
     "wrong_type.toml": 'program = 5\ntraffic = "udp:count=4"\n[[context]]\n',
 }
 

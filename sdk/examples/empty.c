@@ -3,10 +3,12 @@
  * The least a handler can do: nothing. The packet is received, handed to a core, and released.
  *
  * What remains is the cost of the machine itself, so this is the baseline for every other handler. With
- * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to ask how long handlers may be at a given rate of packets.
+ * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to ask how long handlers may be at a given rate of
+ * packets.
  *
- * Additions take 2 bytes each, one behind the other, so that no branch costs anything. More than 1024 would soon fill the
- * instruction cache of 4 KiB: they are done in turns, each of 1024 cycles with its branch, which makes all of them a cycle shorter.
+ * Additions take 2 bytes each, one behind the other, so that no branch costs anything. More than 1024 would soon fill
+ * the instruction cache of 4 KiB: they are done in turns, each of 1024 cycles with its branch, which makes all of them
+ * a cycle shorter.
  */
 #include <handler.h>
 

@@ -2,13 +2,15 @@
 /*
  * Filtering and rewriting: packets of known senders go to the host with another port, all others go no further.
  *
- * The rules are a hash table of 65,536 entries in L2 handler memory, which the host fills before (spinet.workloads.rules). The key
- * is the sender's IPv4 address; its place follows from a hash over 8 bytes, both addresses of the packet. Who is not
- * there is looked for in the next entries, until one is free (or 64 were seen).
+ * The rules are a hash table of 65,536 entries in L2 handler memory, which the host fills before
+ * (spinet.workloads.rules). The key is the sender's IPv4 address; its place follows from a hash over 8 bytes, both
+ * addresses of the packet. Who is not there is looked for in the next entries, until one is free (or 64 were seen).
  *
- * Memory: 8 byte loads from the packet in L1; one load of about 21 cycles from L2 for each entry seen, and one for the port.
+ * Memory: 8 byte loads from the packet in L1; one load of about 21 cycles from L2 for each entry seen, and one for the
+ * port.
  * Handler memory: 512 KiB. Host memory: mirrors the ring of packet memory, as copy_to_host.c does.
- * Cost: 170 cycles for a packet that passes, 108 for one that does not, if the first entry decides; half of that is the hash.
+ * Cost: 170 cycles for a packet that passes, 108 for one that does not, if the first entry decides; half of that is the
+ * hash.
  *
  * Run it with --match 'udp && ipv4.header_words == 5' --handler-memory RULES, for example
  * --traffic 'udp:size=1024,count=512,flows=512,senders=512'.

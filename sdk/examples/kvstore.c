@@ -2,20 +2,21 @@
 /*
  * A cache for a key-value store: reads of keys that it holds are answered by the NIC, all else goes to the host.
  *
- * 500 entries in 125 sets of 4 ways in L2 handler memory. A key can only be in the set `key % 125`, and whoever has to make room
- * chooses among its four. Updates and inserts write into the cache and go to the host as well; a read that finds nothing, a scan
- * and everything unknown go to the host alone.
+ * 500 entries in 125 sets of 4 ways in L2 handler memory. A key can only be in the set `key % 125`, and whoever has to
+ * make room chooses among its four. Updates and inserts write into the cache and go to the host as well; a read that
+ * finds nothing, a scan and everything unknown go to the host alone.
  *
- * A word of L2 costs a core about 21 cycles, and the memory serves no more than four cores' words at a time, but DMA moves a
- * row of 64 bytes at once. So a set is a row: a handler takes a copy of all of it, which is one moment's state, and a writer puts
- * the whole row back. All 32 cores work on the cache at once, and a workload of few hot keys sends them to the same row. Readers take
- * no lock. A writer does when it knows already what to write; the version, which counts writes and whose lowest bit is the
- * lock, tells whether the row is still the one that it has seen.
+ * A word of L2 costs a core about 21 cycles, and the memory serves no more than four cores' words at a time, but DMA
+ * moves a row of 64 bytes at once. So a set is a row: a handler takes a copy of all of it, which is one moment's state,
+ * and a writer puts the whole row back. All 32 cores work on the cache at once, and a workload of few hot keys sends
+ * them to the same row. Readers take no lock. A writer does when it knows already what to write; the version, which
+ * counts writes and whose lowest bit is the lock, tells whether the row is still the one that it has seen.
  *
- * A request (spin_data.h says where) is an operation, a key and a value of 32 bits each. The answer is the request with the value
- * filled in, sent back. Key 2^32 - 1 is never cached.
+ * A request (spin_data.h says where) is an operation, a key and a value of 32 bits each. The answer is the request with
+ * the value filled in, sent back. Key 2^32 - 1 is never cached.
  *
- * Memory: a DMA of 64 bytes from L2 to L1; for a write an atomic on L2 of about 27 cycles and a DMA back. Scratchpad: 64 bytes a core.
+ * Memory: a DMA of 64 bytes from L2 to L1; for a write an atomic on L2 of about 27 cycles and a DMA back. Scratchpad:
+ * 64 bytes a core.
  * Handler memory: 8000 bytes, zeros before the first packet.
  * Cost: 154 cycles for a read that hits, 126 for one that misses, 190 for a write.
  *
@@ -64,7 +65,7 @@ static void copy_row(row_t row)
     spin_dma_wait(copied);
 }
 
-/* The state of one moment. The card moves the row at once; where handlers run natively, nobody must have written meanwhile. */
+/* The state of one moment. The card moves the row at once; natively, nobody must have written meanwhile. */
 static void take_copy(row_t row)
 {
     copy_row(row);

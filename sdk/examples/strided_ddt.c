@@ -2,16 +2,19 @@
 /*
  * Strided datatype: a message that arrives in one piece is laid out in host memory in blocks with gaps between them.
  *
- * This is what MPI calls a vector: blocks of `block` bytes, `stride` bytes from the beginning of one to that of the next. A
- * vector may itself be repeated: after every `blocks` of them the next one begins `plane` bytes behind the beginning of the last
- * plane, as the faces of a three-dimensional array lie in memory. The layout stands in L2 handler memory, where the
- * receiver put it (spinet.workloads.layout). Packets may come in any order: each says where in the message its bytes belong.
+ * This is what MPI calls a vector: blocks of `block` bytes, `stride` bytes from the beginning of one to that of the
+ * next. A vector may itself be repeated: after every `blocks` of them the next one begins `plane` bytes behind the
+ * beginning of the last plane, as the faces of a three-dimensional array lie in memory. The layout stands in L2 handler
+ * memory, where the receiver put it (spinet.workloads.layout). Packets may come in any order: each says where in the
+ * message its bytes belong.
  *
- * Memory: the layout comes from L2 by DMA; the data is moved by DMA, a command for each block or part of one. Scratchpad: 16 bytes a core.
+ * Memory: the layout comes from L2 by DMA; the data is moved by DMA, a command for each block or part of one.
+ * Scratchpad: 16 bytes a core.
  * Handler memory: 16 bytes; a block of 0 bytes means no gaps at all. Host memory: the whole layout.
  * Cost: 110 cycles, and 35 for each block.
  *
- * Run it with --handler-memory LAYOUT --message 'all last' --traffic 'udp:size=1072,count=1024,payload=segment', for 1 MiB.
+ * Run it with --handler-memory LAYOUT --message 'all last' --traffic 'udp:size=1072,count=1024,payload=segment', for 1
+ * MiB.
  */
 #include <handler.h>
 #include <spin_data.h>

@@ -2,15 +2,15 @@
 /*
  * What a UDP packet carries, found at once: for handlers whose context matched the packet already.
  *
- * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 75 cycles. A context that
- * matches `ipv4.header_words == 5 && udp` has its data at a known place, and finding it takes about 15. For any other packet
- * the data is something else, but never beyond the packet.
+ * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 75 cycles. A context
+ * that matches `ipv4.header_words == 5 && udp` has its data at a known place, and finding it takes about 15. For any
+ * other packet the data is something else, but never beyond the packet.
  *
  * 32-bit numbers should stand at a multiple of 4, or each costs an access more. Ethernet's 14 bytes are 2 too many, so
  * these messages begin with 2 bytes that mean nothing (docs/reference/traffic.md, payloads).
  *
- * Compile with -DSPIN_PSPIN_PACKETS for the packets of PsPIN's own drivers (packets.h), which begin with IP, in the byte order of
- * the cores, and need no such bytes.
+ * Compile with -DSPIN_PSPIN_PACKETS for the packets of PsPIN's own drivers (packets.h), which begin with IP, in the
+ * byte order of the cores, and need no such bytes.
  */
 #ifndef SPIN_DATA_H
 #define SPIN_DATA_H
@@ -27,7 +27,7 @@
 #define SPIN_DATA_OFFSET 44u
 #endif
 
-/* IP and UDP, for packets of at least SPIN_DATA_OFFSET bytes. Lengths and ports of PsPIN's packets are in the cores' order. */
+/* IP and UDP, for packets of at least SPIN_DATA_OFFSET bytes. PsPIN's packets have numbers in the cores' order. */
 static inline spin_ipv4_t *spin_data_ip(const task_t *task)
 {
     return (spin_ipv4_t *)((uint8_t *)task->pkt_mem + SPIN_IP_OFFSET);
@@ -51,7 +51,7 @@ static inline spin_pkt_t spin_data(const task_t *task)
     return spin_pkt(packet + SPIN_DATA_OFFSET, end > SPIN_DATA_OFFSET ? end - SPIN_DATA_OFFSET : 0);
 }
 
-/* Send the packet back to where it came from: addresses and ports exchanged, whose sums stay what they are. About 30 cycles. */
+/* Exchange addresses and ports, which changes no checksum, so that the packet goes back. About 30 cycles. */
 static inline void spin_data_turn_round(const task_t *task)
 {
 #ifndef SPIN_PSPIN_PACKETS
@@ -62,8 +62,8 @@ static inline void spin_data_turn_round(const task_t *task)
 }
 
 /*
- * Copy the packet as it is in L1 to host memory, to where it lies in the ring of L2 packet memory (see copy_to_host.c), if
- * the context's host memory reaches so far. A command; it runs on by itself.
+ * Copy the packet as it is in L1 to host memory, to where it lies in the ring of L2 packet memory (see copy_to_host.c),
+ * if the context's host memory reaches so far. A command; it runs on by itself.
  */
 static inline void spin_data_to_host(const task_t *task)
 {

@@ -69,7 +69,14 @@
 #define TRACING_DUMMY_INSTR ((void)0)
 #endif
 
-/* What was written before this line is in memory before what follows, as far as the compiler is concerned. */
+/*
+ * What was written before this line is in memory before what follows. On the card that is the compiler's business alone: a core
+ * waits for each access. Other processors (sdk/native) have to be told.
+ */
+#ifdef SPIN_NATIVE
+#define SPIN_COMPILER_BARRIER() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#else
 #define SPIN_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+#endif
 
 #endif

@@ -40,6 +40,12 @@ impl RoundRobinTree {
         self.pointer = from.trailing_zeros() as u8 & 63;
     }
 
+    /// The only requester was granted.
+    #[inline]
+    pub fn grant_alone(&mut self, port: u32) {
+        self.pointer = port as u8 & 63;
+    }
+
     /// The winner among `requests`, granted at once.
     #[inline]
     pub fn take(&mut self, requests: u64) -> Option<u32> {

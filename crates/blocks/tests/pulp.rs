@@ -4,6 +4,7 @@
 use blocks::cpu::{AccessKind, Core, Lines, Profile, Program, Stop};
 use expect_test::{Expect, expect};
 use isa::riscv::{Isa, decode, disassemble, register_name};
+use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 use testkit::text::assemble;
@@ -17,6 +18,10 @@ struct Cached;
 impl Lines for Cached {
     fn present(&self, _addr: u32) -> bool {
         true
+    }
+
+    fn all(&self) -> &[u8] {
+        &[1; 1024]
     }
 }
 
@@ -537,6 +542,18 @@ fn multiplication_clipping_and_vectors_take_a_cycle() {
 }
 
 #[test]
+fn misa_says_that_there_are_extensions() {
+    check(
+        "csrrs a2, misa, zero\n ebreak",
+        expect![[r#"
+        100 csrrs a2, misa, zero             0
+        104 ebreak                           1
+        a0=400 a1=500 a2=40901105
+    "#]],
+    );
+}
+
+#[test]
 fn a_core_without_pulps_instructions_traps() {
     let code = assemble(BASE, "addi a0, zero, 1\n p.ff1 a1, a0\n");
     let mut memory = vec![0; 0x200];
@@ -546,4 +563,46 @@ fn a_core_without_pulps_instructions_traps() {
     assert_eq!(core.run(&program, &Cached, 100), Stop::Trap);
     let trap = core.last_trap();
     assert_eq!((trap.cause, trap.pc, trap.value), (2, BASE + 4, 0x1005_05b3));
+}
+
+/// Instructions that a body may be filled with; none changes what the loops count.
+const FILLERS: [&str; 8] = [
+    "addi t2, t2, 1",
+    "c.addi t2, 1",
+    "p.lw t3, 4(a0!)",
+    "add t4, t3, t2",
+    "p.sw t4, 4(a1!)",
+    "mulh t4, t3, t2",
+    "p.mac t4, t3, t2",
+    "c.nop",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Loops in loops, of any bodies of two instructions or more, run as often as their counts say; a core that is watched
+    /// takes the same time.
+    #[test]
+    fn nested_loops_run_as_often_as_they_say(
+        counts in (0u32..4, 0u32..4),
+        fillers in proptest::collection::vec(0..FILLERS.len(), 3..9),
+        lead in 0..6usize,
+    ) {
+        let fill = |from: &[usize]| from.iter().map(|&i| format!("{}\n", FILLERS[i])).collect::<String>();
+        let (inner, outer) = fillers.split_at(fillers.len() / 2);
+        let text = format!(
+            "{}lp.setupi x1, {}, outer\n addi a2, a2, 1\n lp.setupi x0, {}, inner\n addi a3, a3, 1\n {}inner:\n \
+             addi a4, a4, 1\n {}outer:\n addi a5, a5, 1\n ebreak",
+            "c.nop\n".repeat(lead), counts.0, counts.1, fill(inner), fill(outer)
+        );
+        let times = |n: u32| n.max(1);
+        let (mut plain, mut watched) = (Machine::new(&text), Machine::new(&text));
+        watched.core.log_instructions(Box::new(|_| {}));
+        plain.run();
+        watched.run();
+        let (n, m) = (times(counts.0), times(counts.0) * times(counts.1));
+        prop_assert_eq!([12, 13, 14, 15].map(|r| plain.core.x(r)), [n, m, m, n], "{}", text);
+        prop_assert_eq!(plain.ends_with(), watched.ends_with(), "{}", text);
+        prop_assert_eq!((plain.core.time(), plain.core.instructions()), (watched.core.time(), watched.core.instructions()), "{}", text);
+    }
 }

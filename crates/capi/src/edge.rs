@@ -5,8 +5,10 @@
 use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
 use crate::library;
+use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::delivery::Delivery;
+use pspin::events::HANDLER_TRAP;
 use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
@@ -257,8 +259,90 @@ impl HostMemory for Port {
     }
 }
 
+impl Sink for Port {
+    /// A handler that ends by an exception is worth a line, as in the hardware simulation of PsPIN.
+    fn event(&mut self, event: &Event<'_>) {
+        if std::ptr::eq(event.kind, &HANDLER_TRAP) {
+            let [hpu, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
+            let n_cores = u64::from(self.nic.cluster.n_cores);
+            let (time, cluster, core) = (event.at.ps(), hpu / n_cores, hpu % n_cores);
+            print(&format!("[{time}][synt]: HPU ({cluster} {core}) HANDLER ERROR: {cause}\n"));
+        }
+    }
+}
+
 impl Console for Port {
     fn line(&mut self, _at: Cycle, cluster: u32, core: u32, text: &str) {
         print(&format!("[{cluster},{core}] {text}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn packet(msgid: u16, eom: bool) -> Packet {
+        Packet { ec: SpinEc::default(), msgid, eom, bytes: vec![0], l1_size: 1, wait_cycles: 0, user: 0 }
+    }
+
+    #[test]
+    fn calls_come_by_cycle_then_in_the_order_of_pspins_models() {
+        let mut edge = Edge::default();
+        let nobody = UserPtr::new(std::ptr::null_mut());
+        edge.tell(11, Call::HostWrite(0, vec![1]));
+        edge.tell(10, Call::MstWrite(nobody));
+        edge.tell(10, Call::HostWrite(8, vec![2]));
+        edge.tell(10, Call::HostWrite(4, vec![3]));
+        edge.tell(10, Call::PktOut(vec![4]));
+        edge.tell(9, Call::MstWrite(nobody));
+        edge.tell(10, Call::Feedback([5, 6, 7, 8]));
+        let mut said = String::new();
+        for cycle in [8, 10, 11] {
+            while let Some((call, _)) = edge.begin_call(cycle) {
+                said += &format!("{cycle}: {call:?}\n");
+                edge.end_call();
+            }
+        }
+        expect![[r#"
+            10: MstWrite(UserPtr(0))
+            10: Feedback([5, 6, 7, 8])
+            10: PktOut([4])
+            10: HostWrite(8, [2])
+            10: HostWrite(4, [3])
+            10: MstWrite(UserPtr(0))
+            11: HostWrite(0, [1])
+        "#]]
+        .assert_eq(&said);
+    }
+
+    #[test]
+    fn a_packet_that_a_callback_adds_goes_in_a_cycle_later() {
+        let mut edge = Edge::default();
+        edge.add(packet(1, true), 256);
+        edge.tell(40, Call::PktOut(Vec::new()));
+        assert!(edge.begin_call(40).is_some());
+        edge.add(packet(2, true), 256);
+        edge.end_call();
+        edge.add(packet(3, true), 256);
+        let earliest: Vec<_> = edge.packets.iter().map(|(earliest, packet)| (*earliest, packet.msgid)).collect();
+        assert_eq!(earliest, [(0, 1), (41, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn a_run_is_done_when_all_messages_are() {
+        let mut edge = Edge::default();
+        assert!(!edge.is_done());
+        edge.end();
+        edge.has_new = false;
+        assert!(edge.is_done());
+        edge.add(packet(7, false), 256);
+        edge.packets.clear();
+        edge.has_new = false;
+        assert!(!edge.is_done(), "message 7 is open");
+        assert_eq!(edge.complaint(), "all packets are done, but messages wait for their last packet (eom): 7");
+        // Another message of the same queue ends it, as in the hardware.
+        edge.add(packet(7 + 256, true), 256);
+        assert!(!edge.is_done(), "a packet waits");
     }
 }

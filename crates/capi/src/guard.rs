@@ -38,3 +38,30 @@ pub fn status(name: &str, body: impl FnOnce() -> Result<(), Error>) -> c_int {
 pub fn complain(name: &str, error: impl Display) {
     eprintln!("error: {name}: {error}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// In a process of its own, which it ends.
+    #[test]
+    fn a_mistake_of_ours_ends_the_process() {
+        const CHILD: &str = "SPINET_TEST_OF_A_MISTAKE";
+        if std::env::var_os(CHILD).is_some() {
+            status("spin_mistake", || panic!("two and two is five"));
+        }
+        let test = "guard::tests::a_mistake_of_ours_ends_the_process";
+        let mut child = Command::new(std::env::current_exe().expect("the path of this test"));
+        let said = child.args(["--exact", test, "--nocapture"]).env(CHILD, "1").output().expect("a child");
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(OUR_BUG), "{stderr}");
+        assert!(stderr.contains("two and two is five") && stderr.contains("please report it"), "{stderr}");
+    }
+
+    #[test]
+    fn what_the_program_did_wrong_is_a_return_value() {
+        assert_eq!(status("spin_error", || Err(Error::NoSimulation)), ERROR);
+        assert_eq!(status("spin_fine", || Ok(())), SUCCESS);
+    }
+}

@@ -1,7 +1,7 @@
-//! What the NIC's memories hold before the first cycle, from an ELF file or from a folder of memory images.
+//! What the NIC's memories hold before the first cycle, from an ELF file, S-records, or a folder of memory images.
 
 use crate::Error;
-use crate::slm;
+use crate::{slm, srec};
 use pspin::{Image, PspinParams, map};
 use spinet::elf::Elf;
 use spinet::program;
@@ -14,12 +14,42 @@ const PROGRAM: &str = "prog_mem_stim.slm";
 /// Handler memory in one piece, from which the images of the cuts are made.
 const HANDLER: &str = "l2_hnd_stim.slm";
 
-/// Reads the program at `path`, which is an ELF file or a folder of memory images.
+/// Reads the program at `path`.
 pub fn read(path: &Path, params: &PspinParams) -> Result<Image, Error> {
     if path.is_dir() {
         return from_folder(path, params);
     }
-    Ok(program::load(&Elf::open(path)?, params)?.image)
+    let elf = Elf::open(path);
+    match std::fs::read_to_string(path) {
+        Ok(text) if srec::is_srec(text.as_bytes()) => from_records(path, &text, params),
+        _ => Ok(program::load(&elf?, params)?.image),
+    }
+}
+
+/// What lies in neither program memory nor handler memory has no image in PsPIN either.
+fn from_records(path: &Path, text: &str, params: &PspinParams) -> Result<Image, Error> {
+    let file = path.display().to_string();
+    let records = srec::read(text).map_err(|(line, problem)| Error::Text { file, line, problem })?;
+    let mut image = Image::default();
+    for (addr, bytes) in records {
+        let within = |base: u32, size: u32| {
+            let end = u64::from(addr) + bytes.len() as u64;
+            addr >= base && end <= u64::from(base) + u64::from(size)
+        };
+        if within(map::PROGRAM_BASE, params.l2.program_bytes) {
+            put(&mut image.program, addr - map::PROGRAM_BASE, &bytes);
+        } else if within(map::L2_HANDLER_BASE, params.l2.handler_bytes) {
+            image.handler_memory.push((addr, bytes));
+        }
+    }
+    Ok(image)
+}
+
+/// Puts bytes of program memory into their place.
+fn put(program: &mut Vec<u8>, at: u32, bytes: &[u8]) {
+    let (at, end) = (at as usize, at as usize + bytes.len());
+    program.resize(program.len().max(end), 0);
+    program[at..end].copy_from_slice(bytes);
 }
 
 /// Whether the program can be read from there.
@@ -34,9 +64,7 @@ fn from_folder(folder: &Path, params: &PspinParams) -> Result<Image, Error> {
     let mut image = Image::default();
     let program = Memory { base: 0, bytes: params.l2.program_bytes.into() };
     for (addr, bytes) in program.read(folder, PROGRAM, |word, width| word * width)? {
-        let end = addr as usize + bytes.len();
-        image.program.resize(image.program.len().max(end), 0);
-        image.program[addr as usize..end].copy_from_slice(&bytes);
+        put(&mut image.program, addr, &bytes);
     }
     let handler = Memory { base: map::L2_HANDLER_BASE, bytes: params.l2.handler_bytes.into() };
     // In one piece it is the same bytes, and says by itself where they lie.
@@ -125,7 +153,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        check(&[], expect!["FOLDER: it has neither prog_mem_stim.slm nor is it an ELF file; spinet build makes both"]);
+        check(
+            &[],
+            expect![
+                "FOLDER: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both"
+            ],
+        );
         check(
             &[("prog_mem_stim.slm", "@00001000 0011223344556677")],
             expect!["the end of an image is FOLDER/prog_mem_stim.slm: word 0x1000, must be within 32768 bytes"],

@@ -18,6 +18,7 @@ mod packet_trace;
 mod program;
 mod simulation;
 mod slm;
+mod srec;
 mod stats;
 
 use pspin::PspinError;
@@ -47,7 +48,9 @@ enum Error {
     NoProgram,
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
-    #[error("{file}: it has neither prog_mem_stim.slm nor is it an ELF file; spinet build makes both")]
+    #[error(
+        "{file}: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both"
+    )]
     NotAProgram { file: String },
     #[error("{file}: line {line}: {problem}")]
     Text { file: String, line: usize, problem: String },

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::conf::PspinConf;
 use crate::edge::{Access, Edge, Packet};
 use crate::image;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, State};
 use pspin::{PspinParams, map};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -78,15 +78,12 @@ pub fn load(program: &Path) -> Result<(), Error> {
 
 /// Runs until all packets are done.
 pub fn run() -> Result<(), Error> {
-    lend(|simulation| {
-        while !simulation.tick()? {}
-        Ok(())
-    })
+    lend(Simulation::run)
 }
 
 /// Runs for a cycle. Returns whether all packets are done.
 pub fn tick() -> Result<bool, Error> {
-    lend(Simulation::tick)
+    lend(|simulation| Ok(simulation.tick() == State::Done))
 }
 
 /// Ends the simulation. Returns its statistics.

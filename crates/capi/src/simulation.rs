@@ -21,6 +21,17 @@ enum Asker {
     Read(UserPtr, UserPtr),
 }
 
+/// How things stand after a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Something is under way.
+    Busy,
+    /// All packets are done, and there will be no more.
+    Done,
+    /// Nothing can happen any more unless the C program does something.
+    Stuck,
+}
+
 /// A NIC that a C program runs.
 pub struct Simulation {
     nic: Pspin,
@@ -45,24 +56,38 @@ impl Simulation {
             completions: Box::new(port()),
             egress: Box::new(port()),
             host: Box::new(port()),
+            page_tables: Rc::default(),
             events: Box::new(Deaf),
             console: Rc::new(RefCell::new(port())),
         };
-        let nic = Pspin::new(params, image, boundary, SEED)?;
+        let mut nic = Pspin::new(params, image, boundary, SEED)?;
+        nic.listen(Box::new(port()));
         Ok(Simulation { nic, clock, at: 0, askers: BTreeMap::new(), n_accesses: 0, bytes_written: 0, bytes_read: 0 })
     }
 
-    /// Lives through the next cycle. Returns whether all packets are done.
-    pub fn tick(&mut self) -> Result<bool, Error> {
+    /// Lives through the next cycle.
+    pub fn tick(&mut self) -> State {
         self.begin();
         let outcome = self.nic.run_until(self.at);
         self.end();
         let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
-        let is_done = is_done && self.askers.is_empty();
-        if outcome == Outcome::Quiet && is_quiet && !is_done && self.askers.is_empty() {
-            return Err(self.stuck());
+        match (is_done, outcome == Outcome::Quiet && is_quiet) {
+            _ if !self.askers.is_empty() => State::Busy,
+            (true, _) => State::Done,
+            (false, true) => State::Stuck,
+            (false, false) => State::Busy,
         }
-        Ok(is_done)
+    }
+
+    /// Runs until all packets are done.
+    pub fn run(&mut self) -> Result<(), Error> {
+        loop {
+            match self.tick() {
+                State::Busy => {}
+                State::Done => return Ok(()),
+                State::Stuck => return Err(self.stuck()),
+            }
+        }
     }
 
     /// Lets the next cycle begin with what the program asked for.

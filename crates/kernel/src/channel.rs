@@ -190,6 +190,14 @@ impl<T> Rx<T> {
         self.0.first.get() <= now
     }
 
+    /// Whether any port of the receiving component has changed since this was asked last: an item has come, or room for
+    /// one that waits to be sent. A component that has left nothing lying at its ports need not look at them otherwise.
+    #[inline]
+    pub fn take_mail(&self) -> bool {
+        let receiver = self.0.receiver();
+        receiver.domain.take_mail(receiver.index)
+    }
+
     /// A look at the item that [`Rx::take`] would give.
     #[inline]
     pub fn peek(&self) -> Option<Ref<'_, T>> {

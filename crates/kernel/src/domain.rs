@@ -13,6 +13,8 @@ pub(crate) struct Domain {
     /// Components that want the edge after `now`, by their own word; most edges know no others.
     busy: RefCell<Vec<u32>>,
     sleepers: RefCell<Vec<Sleeper>>,
+    /// Components at whose ports something changed since they last asked.
+    mail: RefCell<Vec<bool>>,
 }
 
 /// What the kernel remembers of a component between its ticks.
@@ -55,11 +57,13 @@ impl Domain {
             wheel: RefCell::new(Wheel::new()),
             busy: RefCell::default(),
             sleepers: RefCell::default(),
+            mail: RefCell::default(),
         }
     }
 
     /// Makes place for this many components.
     pub fn expect(&self, n: usize) {
+        *self.mail.borrow_mut() = vec![false; n];
         *self.sleepers.borrow_mut() = vec![Sleeper { ticked: NEVER, woken: NEVER, timer: NEVER, far: NEVER }; n];
     }
 
@@ -77,6 +81,12 @@ impl Domain {
             self.sleepers.borrow_mut()[(entry >> 1) as usize].put_off(&mut wheel, at, entry);
         }
         wheel.first()
+    }
+
+    /// Whether a port of the component has changed, an item having come or room, since this was asked last.
+    #[inline]
+    pub fn take_mail(&self, index: u32) -> bool {
+        std::mem::take(&mut self.mail.borrow_mut()[index as usize])
     }
 
     /// A port of the component changes at `cycle`.
@@ -136,6 +146,8 @@ impl Domain {
             let sleeper = &mut sleepers[index as usize];
             if from_timer {
                 sleeper.put_off(wheel, cycle, entry);
+            } else {
+                self.mail.borrow_mut()[index as usize] = true;
             }
             // A timer's entry is stale if the component has asked for another edge since.
             if (from_timer && sleeper.timer != cycle) || sleeper.ticked == cycle {

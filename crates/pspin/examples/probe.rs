@@ -111,6 +111,7 @@ fn main() {
         completions: Box::new(move |packet: PacketDone| sink.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| out.borrow_mut().push(departure.cycle)),
         host: Box::new(NoHost),
+        page_tables: Rc::default(),
         events: Box::new(pspin::world::Deaf),
         console: Rc::new(RefCell::new(Print)),
     };

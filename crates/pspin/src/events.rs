@@ -52,6 +52,9 @@ events! {
     COMMAND_FAULT = "command_fault" ["packet", "target", "addr"];
     /// A packet left the NIC.
     PACKET_SENT = "packet_sent" ["packet", "bytes"];
+    /// An access to host memory that is not registered for its context, or not for writing; what follows on from it is
+    /// not told again.
+    ACCESS_REFUSED = "access_refused" ["packet", "context", "addr", "write"];
     /// Bytes reached host memory.
     HOST_WRITTEN = "host_written" ["addr", "bytes"];
     /// Bytes were read from host memory.

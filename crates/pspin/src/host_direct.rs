@@ -2,8 +2,8 @@
 
 use crate::activity::after;
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{Bytes, HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite};
-use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget};
+use crate::host_link::{Bytes, HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
+use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -14,16 +14,20 @@ pub struct HostDirectPorts {
     pub commands: Rx<Command>,
     /// To the command unit; capacity 2, latency 1.
     pub responses: Tx<CommandResponse>,
+    /// Error records that are written without a command.
+    pub records: Rx<HostRecord>,
     /// To the host.
     pub host: HostPort,
 }
 
 /// A command as the unit understands it.
 struct Access {
-    id: CommandId,
+    /// Of the command; a record has none.
+    id: Option<CommandId>,
     addr: u64,
     write: bool,
     bytes: Bytes,
+    issuer: Issuer,
 }
 
 /// Executes HostDirect commands, each a single beat: word 0 and 1 host address, word 2 direction (bit 0, 1 writes) and
@@ -38,12 +42,13 @@ pub struct HostDirect {
     fifo: usize,
     commands: Rx<Command>,
     responses: Tx<CommandResponse>,
+    records: Rx<HostRecord>,
     host: HostPort,
     trace: Tracer,
     /// Accesses that wait, by direction: writes, reads.
     waiting: [VecDeque<Access>; 2],
     /// Commands at the host, by direction, oldest first.
-    at_host: [VecDeque<CommandId>; 2],
+    at_host: [VecDeque<Option<CommandId>>; 2],
     /// Ends of commands that are not told.
     ended: VecDeque<CommandId>,
     n_commands: Counter,
@@ -60,6 +65,7 @@ impl HostDirect {
             fifo: fifo as usize,
             commands: ports.commands,
             responses: ports.responses,
+            records: ports.records,
             host: ports.host,
             trace,
             waiting: Default::default(),
@@ -92,6 +98,21 @@ impl HostDirect {
         true
     }
 
+    fn take_record(&mut self) -> bool {
+        if self.waiting[WRITES].len() == self.fifo {
+            return false;
+        }
+        let Some(HostRecord { addr, record }) = self.records.take() else { return false };
+        let mut bytes = Bytes::zeros(record.words().len() * 4);
+        bytes
+            .iter_mut()
+            .zip(record.words().iter().flat_map(|word| word.to_le_bytes()))
+            .for_each(|(to, from)| *to = from);
+        let issuer = Issuer { packet: PacketId(u64::MAX), context: THE_CARD };
+        self.waiting[WRITES].push_back(Access { id: None, addr, write: true, bytes, issuer });
+        true
+    }
+
     fn send(&mut self, direction: usize) -> bool {
         if self.waiting[direction].is_empty() || self.at_host[direction].len() as u32 == HOST_BURSTS {
             return false;
@@ -100,10 +121,12 @@ impl HostDirect {
         if !room {
             return false;
         }
-        let Access { id, addr, write, bytes } = self.waiting[direction].pop_front().expect("an access waits");
+        let Access { id, addr, write, bytes, issuer } = self.waiting[direction].pop_front().expect("an access waits");
         match write {
-            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true }, HOST_ADDRESS_REGISTER),
-            false => self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32 }, HOST_ADDRESS_REGISTER),
+            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER),
+            false => {
+                self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32, issuer }, HOST_ADDRESS_REGISTER)
+            }
         }
         self.at_host[direction].push_back(id);
         true
@@ -112,11 +135,11 @@ impl HostDirect {
     fn take_answers(&mut self) -> bool {
         let written = self.host.written.take().is_some();
         if written {
-            self.ended.extend(self.at_host[WRITES].pop_front());
+            self.ended.extend(self.at_host[WRITES].pop_front().flatten());
         }
         let data = self.host.data.take();
         if data.as_ref().is_some_and(|data| data.last) {
-            self.ended.extend(self.at_host[READS].pop_front());
+            self.ended.extend(self.at_host[READS].pop_front().flatten());
         }
         written || data.is_some()
     }
@@ -148,12 +171,12 @@ fn access(command: &Command) -> Option<Access> {
     let mut bytes = Bytes::zeros(size);
     let data = command.words[3..].iter().flat_map(|word| word.to_le_bytes());
     bytes.iter_mut().zip(data).for_each(|(to, from)| *to = from);
-    Some(Access { id: command.id, addr, write: is_write(command), bytes })
+    Some(Access { id: Some(command.id), addr, write: is_write(command), bytes, issuer: command.into() })
 }
 
 impl Component for HostDirect {
     fn tick(&mut self, now: Cycle) -> Activity {
-        let mut changed = self.take_command(now);
+        let mut changed = self.take_command(now) | self.take_record();
         changed |= self.send(WRITES);
         changed |= self.send(READS);
         // Last, since what an answer frees is usable from the next cycle on.
@@ -165,6 +188,7 @@ impl Component for HostDirect {
     fn ports(&self, ports: &mut Ports) {
         ports.input("commands", &self.commands);
         ports.output("responses", &self.responses);
+        ports.input("records", &self.records);
         self.host.ports(ports);
     }
 
@@ -177,12 +201,18 @@ impl Component for HostDirect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::ErrorRecord;
     use crate::testing::{Store, TestHost, command, id, params};
     use expect_test::{Expect, expect};
     use testkit::bench;
 
     /// Commands: cycle, host address, word 2.
     fn check(script: &[(Cycle, u64, u32)], want: Expect) {
+        check_records(script, &[], want);
+    }
+
+    /// The same, and records by cycle and host address.
+    fn check_records(script: &[(Cycle, u64, u32)], records: &[(Cycle, u64)], want: Expect) {
         let log = bench(1_000, |bench| {
             let commands = script.iter().enumerate().map(|(core, &(cycle, addr, how))| {
                 let words = [addr as u32, (addr >> 32) as u32, how, 0x4433_2211, 0x8877_6655];
@@ -192,7 +222,11 @@ mod tests {
             bench.log_events();
             let commands = bench.input("commands", 8, commands.collect());
             let show = |response: &CommandResponse| response.id.core.to_string();
-            let ports = HostDirectPorts { commands, responses: bench.output("response", 2, |_| true, show), host };
+            let responses = bench.output("response", 2, |_| true, show);
+            let record = ErrorRecord { cause: 25, count: 1, ..ErrorRecord::default() };
+            let records = records.iter().map(|&(cycle, addr)| (cycle, HostRecord { addr, record })).collect();
+            let records = bench.input("records", 4, records);
+            let ports = HostDirectPorts { commands, responses, records, host };
             let trace = bench.tracer("host_direct");
             bench.add("host_direct", HostDirect::new(16, ports, trace));
             bench.log_counters();
@@ -269,6 +303,27 @@ mod tests {
                 host_direct.commands 4
                 host_direct.faults 3
             "#]],
+        );
+    }
+
+    #[test]
+    fn a_record_goes_between_commands_and_has_no_response() {
+        let write = 8 << 1 | 1;
+        check_records(
+            &[(10, 0, write), (10, 8, write)],
+            &[(10, 0x1000)],
+            expect![[r#"
+            13   event host_written addr=0x0 bytes=0x8
+            14   event host_written addr=0x1000 bytes=0x20
+            14   response 0
+            17   event host_written addr=0x8 bytes=0x8
+            18   response 1
+            pcie.write_beats 3
+            pcie.write_bytes 48
+            pcie.first_write_cycle 13
+            pcie.last_write_cycle 17
+            host_direct.commands 2
+        "#]],
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::activity::{after, sooner};
 use crate::events::COMMAND_FAULT;
-use crate::host_link::HostPort;
+use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
 use crate::protocol::{BurstReply, Command, CommandId, CommandResponse, CommandTarget};
 use kernel::trace::{Counter, Tracer};
@@ -36,6 +36,7 @@ struct Transfer {
     nic: u32,
     host: u64,
     size: u32,
+    issuer: Issuer,
     /// When its first burst may leave.
     start: Cycle,
 }
@@ -44,6 +45,7 @@ struct Transfer {
 struct Part<A> {
     addr: A,
     left: u32,
+    issuer: Issuer,
     start: Cycle,
 }
 
@@ -151,7 +153,8 @@ impl HostDma {
             self.ended.push_front((now, command.id));
             return true;
         }
-        let transfer = Transfer { id: command.id, nic, host, size, start: now + COMMAND_TO_BURST };
+        let transfer =
+            Transfer { id: command.id, nic, host, size, issuer: (&command).into(), start: now + COMMAND_TO_BURST };
         match command.writes_host() {
             true => self.to_host.start(transfer),
             false => self.from_host.start(transfer),

@@ -1,10 +1,10 @@
 //! What the NIC tells the host about its contexts: messages that end, handlers that fail, queues that are reset.
 
 use crate::activity::after;
-use crate::protocol::{PacketId, Stage};
+use crate::protocol::{Context, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE};
 use crate::world::HostEvents;
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
 /// Something that the host wants to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,8 +69,17 @@ pub struct HandlerError {
 pub struct Notice {
     /// Its [`crate::protocol::Context::id`].
     pub context: u32,
+    /// Where its descriptor takes the event, if it does.
+    pub error_addr: Option<u64>,
     /// The event.
     pub event: HostEvent,
+}
+
+impl Context {
+    /// An event of this context.
+    pub fn notice(&self, event: HostEvent) -> Notice {
+        Notice { context: self.id, error_addr: self.protection.error_addr, event }
+    }
 }
 
 /// Notices that may be on their way from a part that has `per_cycle` of them a cycle at most.
@@ -81,28 +90,54 @@ pub const fn notice_room(per_cycle: usize) -> usize {
 
 /// Hands the notices of all parts to the host, in the order of time, those of one cycle in the order of `inputs`.
 ///
-/// Ports:  `notices[i]` in; all that is there is taken in every cycle, so that no part ever waits.
-/// Timing: a notice seen in cycle t is with the host in t.
+/// A message that is given up also shows in its context's descriptor in host memory, by way of the HostDirect unit: as an
+/// [`ErrorRecord`] with the cause, the message, and in place of the address how many packets were dropped. A record whose
+/// way is taken by the ones before is lost and counted: the descriptor holds one.
+///
+/// Ports:  `notices[i]` in; all that is there is taken in every cycle, so that no part ever waits. `records` out.
+/// Timing: a notice seen in cycle t is with the host in t; its record goes the way of a HostDirect command from then on.
+/// Source: Di Girolamo et al., ISCA 2021, III-B3: the event is signaled through the execution context descriptor.
 pub struct HostEventUnit {
     inputs: Vec<Rx<Notice>>,
+    records: Tx<HostRecord>,
     host: Box<dyn HostEvents>,
     n_events: Counter,
+    n_records: u32,
+    n_lost: Counter,
 }
 
 impl HostEventUnit {
     /// A unit that tells `host` what comes from `inputs`.
-    pub fn new(inputs: Vec<Rx<Notice>>, host: Box<dyn HostEvents>) -> Self {
-        HostEventUnit { inputs, host, n_events: Counter::default() }
+    pub fn new(inputs: Vec<Rx<Notice>>, records: Tx<HostRecord>, host: Box<dyn HostEvents>) -> Self {
+        let (n_events, n_lost) = (Counter::default(), Counter::default());
+        HostEventUnit { inputs, records, host, n_events, n_records: 0, n_lost }
+    }
+
+    fn write_record(&mut self, notice: &Notice) {
+        let (cause, msgid, dropped) = match notice.event {
+            HostEvent::MessageTimeout { msgid, dropped } => (TIMEOUT_CAUSE, msgid, dropped),
+            HostEvent::MessageKilled { msgid, dropped } => (KILLED_CAUSE, msgid, dropped),
+            _ => return,
+        };
+        let Some(addr) = notice.error_addr else { return };
+        if !self.records.has_room() {
+            return self.n_lost.add(1);
+        }
+        self.n_records = self.n_records.wrapping_add(1).max(1);
+        let (msgid, count) = (u32::from(msgid), self.n_records);
+        let record = ErrorRecord { cause, address: dropped, msgid, hpu: NO_HPU, count, ..ErrorRecord::default() };
+        self.records.send(HostRecord { addr, record });
     }
 }
 
 impl Component for HostEventUnit {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut changed = false;
-        for input in &self.inputs {
-            while let Some(Notice { context, event }) = input.take() {
-                self.host.event(now, context, &event);
+        for i in 0..self.inputs.len() {
+            while let Some(notice) = self.inputs[i].take() {
+                self.host.event(now, notice.context, &notice.event);
                 self.n_events.add(1);
+                self.write_record(&notice);
                 changed = true;
             }
         }
@@ -111,9 +146,12 @@ impl Component for HostEventUnit {
 
     fn ports(&self, ports: &mut Ports) {
         ports.inputs("notices", &self.inputs);
+        ports.output("records", &self.records);
     }
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("told", self.n_events.total());
+        counters.add("records", self.n_records.into());
+        counters.add("lost_records", self.n_lost.total());
     }
 }

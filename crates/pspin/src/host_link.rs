@@ -1,6 +1,6 @@
 //! What the NIC and the host's memory say to each other, beat by beat (512 bit), and the two ends of that.
 
-use crate::protocol::BEAT_BYTES;
+use crate::protocol::{BEAT_BYTES, Command, PacketId};
 use kernel::{Ports, Rx, Tx};
 
 /// Write bursts of one initiator under way to the host, and read bursts (PsPIN RTL a49fec8, `host_mst_mux.sv`: identity
@@ -26,6 +26,13 @@ impl Bytes {
         assert!(len <= BEAT_BYTES as usize, "a beat has 64 bytes");
         Bytes { len: len as u8, data: [0; BEAT_BYTES as usize] }
     }
+
+    /// Those from `start` up to `end`.
+    pub fn part(&self, start: usize, end: usize) -> Self {
+        let mut part = Bytes::zeros(end - start);
+        part.copy_from_slice(&self[start..end]);
+        part
+    }
 }
 
 impl std::ops::Deref for Bytes {
@@ -41,6 +48,21 @@ impl std::ops::DerefMut for Bytes {
     }
 }
 
+/// Whose access it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issuer {
+    /// The packet whose handler issued the command.
+    pub packet: PacketId,
+    /// [`crate::protocol::Context::id`] of its context.
+    pub context: u32,
+}
+
+impl From<&Command> for Issuer {
+    fn from(command: &Command) -> Self {
+        Issuer { packet: command.packet, context: command.context }
+    }
+}
+
 /// One beat of a write burst.
 #[derive(Clone, Debug)]
 pub struct HostWrite {
@@ -50,6 +72,8 @@ pub struct HostWrite {
     pub bytes: Bytes,
     /// The last beat of its burst.
     pub last: bool,
+    /// Whose it is.
+    pub issuer: Issuer,
 }
 
 /// The response to a write burst.
@@ -63,6 +87,8 @@ pub struct HostRead {
     pub addr: u64,
     /// Bytes; at least one.
     pub size: u32,
+    /// Whose it is.
+    pub issuer: Issuer,
 }
 
 /// One beat of the answer to a read burst.

@@ -5,7 +5,7 @@ use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request};
+use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -258,7 +258,8 @@ impl Inbound {
     fn kill_message(&mut self, arriving: &Arrival) {
         let msgid = arriving.msgid;
         if !self.is_killed(arriving) {
-            self.end_message(Kill { msgid, context: arriving.context.id });
+            let Context { id, protection, .. } = &*arriving.context;
+            self.end_message(Kill { msgid, context: *id, error_addr: protection.error_addr });
             self.killed.insert(msgid);
         }
         if arriving.eom {

@@ -196,8 +196,7 @@ impl MpqEngine {
             _ => false,
         };
         let done = HostEvent::MessageDone { msgid: queue.msgid };
-        let notice =
-            queue.context.as_ref().filter(|_| ended).map(|context| Notice { context: context.id, event: done });
+        let notice = queue.context.as_ref().filter(|_| ended).map(|context| context.notice(done));
         if ended {
             self.start_message(q);
         }

@@ -8,12 +8,13 @@ use crate::host_events::{HostEventUnit, notice_room};
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
 use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
+use crate::iommu::SharedPageTables;
 use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
-use crate::params::{ParamError, PspinParams};
-use crate::pcie::Pcie;
+use crate::params::{NetworkParams, ParamError, PspinParams};
+use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
@@ -48,6 +49,8 @@ pub struct Boundary {
     pub egress: Box<dyn Egress>,
     /// The host's memory.
     pub host: Box<dyn HostMemory>,
+    /// What contexts may access of it, if the card translates addresses.
+    pub page_tables: SharedPageTables,
     /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
     pub events: Box<dyn HostEvents>,
     /// Where programs print.
@@ -81,6 +84,7 @@ pub struct Pspin {
     system: System,
     clock: ClockId,
     freq: Freq,
+    network: NetworkParams,
     clusters: Vec<Rc<RefCell<Cluster>>>,
     clock_gating: bool,
     host_port: Rc<RefCell<HostSlave>>,
@@ -90,6 +94,9 @@ pub struct Pspin {
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
+
+/// Records of messages that are given up on their way to the HostDirect unit; more are lost.
+const ERROR_RECORDS: usize = 16;
 
 /// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
 const CLUSTER_NOTICES: usize = 4;
@@ -125,7 +132,9 @@ impl Pspin {
         let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
         let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
         let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
-        notices.insert(0, scheduler_rx);
+        let (record_tx, records) = b.channel("error_records", ERROR_RECORDS, 1);
+        let (pcie_notices, pcie_rx) = b.channel("pcie_notices", notice_room(2), 1);
+        notices.splice(0..0, [scheduler_rx, pcie_rx]);
 
         // Commands and their ends.
         let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
@@ -190,12 +199,12 @@ impl Pspin {
         let trace = b.tracer("nic.outbound", clock);
         b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
 
-        b.add("nic.host_events", clock, HostEventUnit::new(notices, boundary.events));
+        b.add("nic.host_events", clock, HostEventUnit::new(notices, record_tx, boundary.events));
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (host, host_direct_target) = host_channels(&mut b, "host_direct");
         let (commands, responses) = host_direct_end;
-        let ports = HostDirectPorts { commands, responses, host };
+        let ports = HostDirectPorts { commands, responses, records, host };
         let trace = b.tracer("nic.host_direct", clock);
         b.add("nic.host_direct", clock, HostDirect::new(params.commands.host_direct_fifo, ports, trace));
         let (host, host_dma_target) = host_channels(&mut b, "host_dma");
@@ -203,9 +212,10 @@ impl Pspin {
         let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host };
         let trace = b.tracer("nic.host_dma", clock);
         b.add("nic.host_dma", clock, HostDma::new(params.commands.host_dma_fifo, ports, trace));
-        let targets = vec![host_direct_target, host_dma_target];
-        let trace = b.tracer("nic.pcie", clock);
-        b.add("nic.pcie", clock, Pcie::new(params.pcie.clone(), targets, boundary.host, trace));
+        let ports = PciePorts { initiators: vec![host_direct_target, host_dma_target], notices: pcie_notices };
+        let (tables, trace) = (boundary.page_tables, b.tracer("nic.pcie", clock));
+        let (mhz, memory) = (params.clock_mhz, boundary.host);
+        b.add("nic.pcie", clock, Pcie::new(mhz, &params.pcie, &params.iommu, tables, ports, memory, trace));
 
         let clock_gating = params.cluster.clock_gating;
         let (accesses, access_rx) = b.inlet("host_accesses", clock);
@@ -213,9 +223,19 @@ impl Pspin {
         let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
         b.add("nic.host_port", clock, host_port.clone());
 
-        let system = b.build()?;
-        let reached = 0;
-        Ok(Pspin { system, clock, freq, clusters, clock_gating, host_port, accesses, more_packets, kills, reached })
+        Ok(Pspin {
+            system: b.build()?,
+            clock,
+            freq,
+            network: params.network,
+            clusters,
+            clock_gating,
+            host_port,
+            accesses,
+            more_packets,
+            kills,
+            reached: 0,
+        })
     }
 
     /// Runs up to and including this cycle, or until nothing more can happen.
@@ -254,8 +274,8 @@ impl Pspin {
     /// The host ends a message of a context, at `earliest` or in the first cycle that has not been lived through: its packets
     /// are dropped but for those whose handlers run. The source gives no packet of it any more. The host hears of it as a
     /// [`crate::host_events::HostEvent::MessageKilled`].
-    pub fn kill_message(&mut self, earliest: Cycle, msgid: u16, context: u32) {
-        self.kills.send_at(earliest.max(self.reached + 1), Kill { msgid, context });
+    pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
+        self.kills.send_at(earliest.max(self.reached + 1), kill);
     }
 
     /// Accesses of the host that have ended since the last call, in order of time.
@@ -266,6 +286,11 @@ impl Pspin {
     /// The last cycle in which something happened.
     pub fn now(&self) -> Cycle {
         self.system.now(self.clock)
+    }
+
+    /// What the network promises to handlers.
+    pub fn network(&self) -> NetworkParams {
+        self.network
     }
 
     /// All counters, by path.

@@ -2,6 +2,7 @@
 //!
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
+use crate::delivery::Delivery;
 use serde::{Deserialize, Serialize};
 
 /// Everything that can be chosen about a PsPIN NIC.
@@ -26,6 +27,12 @@ pub struct PspinParams {
     pub outbound: OutboundParams,
     /// Host memory behind PCIe.
     pub pcie: PcieParams,
+    /// Translation of host addresses.
+    pub iommu: IommuParams,
+    /// What contexts ask for that do not say otherwise.
+    pub delivery: Delivery,
+    /// What the network promises.
+    pub network: NetworkParams,
 }
 
 /// One cluster.
@@ -154,18 +161,94 @@ pub struct OutboundParams {
     pub cycles_per_beat: u32,
 }
 
+/// How bytes get to host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PcieModel {
+    /// Beats of 64 bytes with a latency and gaps: the RTL's functional model.
+    Ideal,
+    /// The same at the rate of the link's lanes: the paper's data sink.
+    FixedRate,
+    /// Transaction layer packets on the link's lanes.
+    Tlp,
+}
+
 /// PCIe and host memory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PcieParams {
-    /// Cycles from a beat's acceptance until it is in host memory, or its data are back.
+    /// Which of the models; it decides which of the numbers below matter.
+    pub model: PcieModel,
+    /// Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
     pub latency_cycles: u32,
-    /// Cycles from one write beat to the next beyond the first.
+    /// Ideal: cycles from one write beat to the next beyond the first.
     pub write_gap_cycles: u32,
-    /// Cycles from one read beat to the next beyond the first.
+    /// Ideal: cycles from one read beat to the next beyond the first.
     pub read_gap_cycles: u32,
     /// Beats that each of the five AXI channels buffers.
     pub buffer_beats: u32,
+    /// The lanes, and packets on them.
+    pub link: LinkParams,
+}
+
+/// The serial link to the host; each direction has lanes of its own.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkParams {
+    /// Lanes: 1, 2, 4, 8 or 16.
+    pub lanes: u32,
+    /// Transfers of a lane, a bit each, in millions a second.
+    pub lane_mtps: u32,
+    /// Data bits of a block of the line code.
+    pub code_bits: u32,
+    /// Bits on the line for such a block.
+    pub code_line_bits: u32,
+    /// Packets: cycles from the last bit on the line to the other side having the packet.
+    pub latency_cycles: u32,
+    /// Packets: cycles from a read request being at the host to its data.
+    pub host_read_cycles: u32,
+    /// Packets: bytes of the header of a write or a read request.
+    pub header_bytes: u32,
+    /// Packets: bytes of the header of a completion.
+    pub completion_header_bytes: u32,
+    /// Packets: bytes around each packet.
+    pub framing_bytes: u32,
+    /// Packets: most bytes of data in a write.
+    pub max_payload_bytes: u32,
+    /// Packets: most bytes that a read asks for.
+    pub max_read_request_bytes: u32,
+    /// Packets: completions end at multiples of this.
+    pub read_completion_boundary_bytes: u32,
+    /// Packets: reads under way.
+    pub read_tags: u32,
+}
+
+/// Translation of the host addresses in commands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IommuParams {
+    /// Commands carry virtual addresses of registered memory; else physical ones, and all memory is theirs.
+    pub enabled: bool,
+    /// Pages in the translation cache.
+    pub entries: u32,
+    /// Pages of a set of it.
+    pub ways: u32,
+    /// Cycles until a cached translation is known; one translation a cycle.
+    pub hit_cycles: u32,
+    /// Cycles that a miss takes for each table on the way: four to a page of 4 KiB, three to one of 2 MiB.
+    pub level_cycles: u32,
+    /// Misses under way at once.
+    pub walks: u32,
+}
+
+/// What the network promises to handlers; the application asks its driver for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkParams {
+    /// All packets of a message arrive, and none twice: handlers need not be idempotent.
+    pub reliable: bool,
+    /// Packets of a message arrive in the order in which they were sent.
+    pub in_order: bool,
 }
 
 /// A parameter that cannot be, alone or beside another.
@@ -241,9 +324,60 @@ impl PspinParams {
         within("pcie.latency_cycles", self.pcie.latency_cycles, 1, 1_000_000)?;
         within("pcie.write_gap_cycles", self.pcie.write_gap_cycles, 0, 1_000_000)?;
         within("pcie.read_gap_cycles", self.pcie.read_gap_cycles, 0, 1_000_000)?;
-        within("pcie.buffer_beats", self.pcie.buffer_beats, 1, 65_536)
+        within("pcie.buffer_beats", self.pcie.buffer_beats, 1, 65_536)?;
+        self.pcie.validate_link()?;
+        let iommu = &self.iommu;
+        within("iommu.ways", iommu.ways, 1, 1024)?;
+        within("iommu.entries", iommu.entries, iommu.ways, 1 << 20)?;
+        if !iommu.entries.is_multiple_of(iommu.ways) {
+            return refuse("iommu.entries", iommu.entries, format!("a multiple of iommu.ways, {}", iommu.ways));
+        }
+        within("iommu.hit_cycles", iommu.hit_cycles, 0, 1000)?;
+        within("iommu.level_cycles", iommu.level_cycles, 0, 1_000_000)?;
+        within("iommu.walks", iommu.walks, 1, 1024)?;
+        self.delivery.validate()
     }
 }
+
+impl PcieParams {
+    fn validate_link(&self) -> Result<(), ParamError> {
+        let link = &self.link;
+        one_of("pcie.link.lanes", link.lanes, &[1, 2, 4, 8, 16])?;
+        within("pcie.link.lane_mtps", link.lane_mtps, 1, 1_000_000)?;
+        within("pcie.link.code_bits", link.code_bits, 1, 1024)?;
+        within("pcie.link.code_line_bits", link.code_line_bits, link.code_bits, 2048)?;
+        within("pcie.link.latency_cycles", link.latency_cycles, 0, 1_000_000)?;
+        within("pcie.link.host_read_cycles", link.host_read_cycles, 0, 1_000_000)?;
+        within("pcie.link.header_bytes", link.header_bytes, 0, 64)?;
+        within("pcie.link.completion_header_bytes", link.completion_header_bytes, 0, 64)?;
+        within("pcie.link.framing_bytes", link.framing_bytes, 0, 64)?;
+        power_of_two("pcie.link.max_payload_bytes", link.max_payload_bytes, 64, 4096)?;
+        power_of_two("pcie.link.max_read_request_bytes", link.max_read_request_bytes, 64, 4096)?;
+        let boundary = link.read_completion_boundary_bytes;
+        power_of_two("pcie.link.read_completion_boundary_bytes", boundary, 64, link.max_payload_bytes)?;
+        within("pcie.link.read_tags", link.read_tags, 1, 65_536)?;
+        match self.model {
+            // A packet leaves when all its beats are here.
+            PcieModel::Tlp => within("pcie.buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536),
+            PcieModel::Ideal | PcieModel::FixedRate => Ok(()),
+        }
+    }
+}
+
+impl Delivery {
+    /// Refuses what cannot work, and says what can.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        within("delivery.ecn_threshold_percent", self.ecn_threshold_percent, 0, 100)?;
+        within("delivery.early_packets", self.early_packets, 1, 65_536)?;
+        match self.timeout_cycles <= MOST_TIMEOUT_CYCLES {
+            true => Ok(()),
+            false => refuse("delivery.timeout_cycles", self.timeout_cycles, format!("0 to {MOST_TIMEOUT_CYCLES}")),
+        }
+    }
+}
+
+/// Most cycles for which a message may be waited: five hours at 1 GHz, as long as runs are.
+const MOST_TIMEOUT_CYCLES: u64 = 18_000_000_000_000;
 
 fn refuse(key: &'static str, found: impl ToString, allowed: String) -> Result<(), ParamError> {
     Err(ParamError { key, found: found.to_string(), allowed })

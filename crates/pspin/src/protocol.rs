@@ -10,6 +10,11 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId(pub u64);
 
+/// No context has this [`Context::id`]: commands outside of any task have it.
+pub const NO_CONTEXT: u32 = u32::MAX;
+/// No context has this [`Context::id`]: what the card writes to the host by itself has it, and its addresses are physical.
+pub const THE_CARD: u32 = u32::MAX - 1;
+
 /// A range of a memory of the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Region {
@@ -85,6 +90,12 @@ pub struct ErrorRecord {
 ///
 /// assumed: the first of the codes that the privileged specification leaves to implementations.
 pub const WATCHDOG_CAUSE: u32 = 24;
+/// Cause in the record of a message that stopped arriving, and of one that was killed: the next of those codes.
+pub const TIMEOUT_CAUSE: u32 = 25;
+/// See [`TIMEOUT_CAUSE`].
+pub const KILLED_CAUSE: u32 = 26;
+/// Position in records that no HPU made.
+pub const NO_HPU: u32 = u32::MAX;
 
 impl ErrorRecord {
     /// The words as they lie in memory.
@@ -127,6 +138,17 @@ pub struct Kill {
     pub msgid: u16,
     /// Its context.
     pub context: u32,
+    /// [`Protection::error_addr`] of that.
+    pub error_addr: Option<u64>,
+}
+
+/// An error record on its way to the host that no handler's driver sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostRecord {
+    /// Physical address in host memory.
+    pub addr: u64,
+    /// What is written there.
+    pub record: ErrorRecord,
 }
 
 /// What the inbound engine asks of the message queues, in order.
@@ -228,6 +250,8 @@ pub const COMMAND_WORDS: usize = 11;
 pub struct Command {
     /// Packet whose handler issued it; for observers.
     pub packet: PacketId,
+    /// [`Context::id`] of the packet's context: whose host memory is meant. Not in the RTL.
+    pub context: u32,
     /// Issuer.
     pub id: CommandId,
     /// Executing unit.

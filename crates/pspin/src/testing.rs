@@ -1,9 +1,10 @@
 //! What tests of several components share.
 
+use crate::host_events::Notice;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::nhi::NhiPort;
 use crate::params::{PcieParams, PspinParams};
-use crate::pcie::Pcie;
+use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{
     Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
 };
@@ -127,7 +128,7 @@ impl Component for TestMemory {
 pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
     let mut all = [0; COMMAND_WORDS];
     all[..words.len()].copy_from_slice(words);
-    Command { packet: PacketId(u64::from(id.core)), id, target, generate_event: false, words: all }
+    Command { packet: PacketId(u64::from(id.core)), context: 0, id, target, generate_event: false, words: all }
 }
 
 /// The first command of a core of cluster 0.
@@ -148,7 +149,11 @@ impl TestHost {
         let (from_data, data) = bench.channel("host data", 2, 1);
         let target = HostTarget { writes: to_writes, written: from_written, reads: to_reads, data: from_data };
         let trace = bench.tracer("pcie");
-        bench.add("pcie", Pcie::new(params, vec![target], Box::new(TestHost(store)), trace));
+        let notices = bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event));
+        let ports = PciePorts { initiators: vec![target], notices };
+        let iommu = crate::testing::params().iommu;
+        let memory = Box::new(TestHost(store));
+        bench.add("pcie", Pcie::new(1000, &params, &iommu, Rc::default(), ports, memory, trace));
         HostPort { writes, written, reads, data }
     }
 }

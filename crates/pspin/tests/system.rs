@@ -5,6 +5,7 @@ mod rig;
 use expect_test::expect;
 use kernel::{Mode, Outcome};
 use proptest::prelude::*;
+use pspin::host_events::HostEvent;
 use rig::{Load, Seen, packet, run};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -105,6 +106,22 @@ fn a_trap_is_counted_and_its_packet_is_done() {
     assert_eq!((seen.named("handler_trap").count(), seen.counter(".traps")), (20, 20));
     // A load fault, at the address that was read.
     assert!(seen.named("handler_trap").all(|(.., values)| values[3] == 5 && values[5] == 0x1d00_0000));
+}
+
+#[test]
+fn the_host_hears_of_messages_and_errors_in_the_order_of_time() {
+    let seen = run(Load { messages: 2, ..Load::new("trap", 20, 64, 5) });
+    assert!(seen.told.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{:?}", seen.told);
+    let errors =
+        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::HandlerError(error) if error.cause == 5));
+    assert_eq!((errors.count(), seen.told.len()), (20, 22));
+    let ends: Vec<u64> = seen.named("task_done").map(|told| told.0).collect();
+    let done: Vec<&(u64, HostEvent)> =
+        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::MessageDone { .. })).collect();
+    // The queue knows of the last feedback a cycle after it left the cluster, and the host a cycle after that.
+    assert_eq!(done.last().expect("messages").0, ends.iter().max().expect("tasks") + 2);
+    let identities: Vec<&HostEvent> = done.iter().map(|(_, event)| event).collect();
+    assert_eq!(identities, [&HostEvent::MessageDone { msgid: 0 }, &HostEvent::MessageDone { msgid: 2 }]);
 }
 
 proptest! {

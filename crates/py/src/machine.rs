@@ -20,6 +20,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use wire::faults::Faults;
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 
@@ -262,7 +263,7 @@ impl Machine {
             let traffic = Traffic::read(&mut source, Snapped::default(), seed, &base_dir);
             let traffic = traffic.map_err(|error| error.to_string())?;
             let start = Some(driver.now() + 1);
-            let stream = Stream::open(&traffic, pacing, count.unwrap_or(u64::MAX), start);
+            let stream = Stream::open(&traffic, pacing, count.unwrap_or(u64::MAX), (Faults::NONE, seed), start);
             driver.add_traffic(stream.map_err(|error| error.to_string())?);
             Ok::<_, String>(())
         })

@@ -6,6 +6,7 @@
 
 use crate::elf::{Elf, ElfError};
 use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
+use crate::summary::cause_name;
 use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
 pub use isa::riscv::Isa;
 use isa::riscv::{Amo, cause};
@@ -107,12 +108,18 @@ mod linux {
     pub const EFAULT: u32 = 14;
 }
 
-struct AlwaysThere;
+/// Fetch lines that are always there: as many as the longest part of the program has.
+struct AlwaysThere(Vec<u8>);
 
 impl Lines for AlwaysThere {
     #[inline]
     fn present(&self, _addr: u32) -> bool {
         true
+    }
+
+    #[inline]
+    fn all(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -123,12 +130,15 @@ pub struct Machine {
     memory: Vec<Range>,
     /// Memory that is not there, to run into.
     nothing: Program,
+    lines: AlwaysThere,
     tohost: Option<u32>,
     host: Host,
     output: Vec<u8>,
     /// Word that `lr.w` reserved.
     reserved: Option<u32>,
     symbols: Elf,
+    /// What ended the run, if a trap did.
+    trap: Option<TrapInfo>,
 }
 
 struct Range {
@@ -163,12 +173,25 @@ impl Machine {
         }
         let tohost = elf.symbol("tohost").map(|symbol| symbol.addr);
         let nothing = Program::new(isa, 0, &[]);
-        Ok(Machine { core, memory, nothing, tohost, host, output: Vec::new(), reserved: None, symbols: elf })
+        let longest = memory.iter().map(|range| range.size).max().unwrap_or(0);
+        let lines = AlwaysThere(vec![1; (longest / 16 + 2) as usize]);
+        Ok(Machine {
+            core,
+            memory,
+            nothing,
+            lines,
+            tohost,
+            host,
+            output: Vec::new(),
+            reserved: None,
+            symbols: elf,
+            trap: None,
+        })
     }
 
     /// Runs to the end or to a limit.
     pub fn run(&mut self, limits: Limits) -> Outcome {
-        let mut traps_in_place = 0;
+        let (mut traps_in_place, mut trap_before) = (0, None);
         let mut waited: Option<(u32, u64)> = None;
         loop {
             let (done, now) = (self.core.instructions(), self.core.time());
@@ -181,7 +204,7 @@ impl Machine {
             let horizon = now.saturating_add(most).min(limits.cycles);
             let at = self.memory.iter().position(|range| range.holds(self.core.pc(), 2));
             let program = at.map_or(&self.nothing, |at| &self.memory[at].program);
-            let stop = self.core.run(program, &AlwaysThere, horizon);
+            let stop = self.core.run(program, &self.lines, horizon);
             let stop = match stop {
                 Stop::Access => {
                     let access = *self.core.access();
@@ -218,8 +241,13 @@ impl Machine {
                     let trap = self.core.last_trap();
                     // A handler that is not there traps where it would begin, for ever.
                     let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
-                    traps_in_place = if is_stuck { traps_in_place + 1 } else { 0 };
+                    if is_stuck {
+                        traps_in_place += 1;
+                    } else {
+                        (traps_in_place, trap_before) = (0, Some(trap));
+                    }
                     if traps_in_place == 2 {
+                        self.trap = trap_before;
                         return self.outcome(Verdict::Stopped, None, None);
                     }
                 }
@@ -276,6 +304,7 @@ impl Machine {
         let is_call = matches!(trap.cause, cause::ECALL_USER | cause::ECALL_MACHINE);
         if !is_call {
             self.core.resume(trap.pc);
+            self.trap = Some(trap);
             return Some(self.outcome(Verdict::Stopped, None, None));
         }
         let (number, a0, a1, a2) = (self.core.x(17), self.core.x(10), self.core.x(11), self.core.x(12));
@@ -345,6 +374,18 @@ impl Machine {
         Ok(bytes.chunks(4).map(word).collect())
     }
 
+    /// A trap that nothing handles, in words.
+    fn trap_text(&self, trap: TrapInfo) -> String {
+        let TrapInfo { cause, pc, value, .. } = trap;
+        let at = self.symbols.place(pc);
+        let what = match cause {
+            cause::LOAD_FAULT | cause::STORE_FAULT => format!(" of {value:#010x}"),
+            cause::ILLEGAL_INSTRUCTION if value != 0 => format!(" {value:#x}"),
+            _ => String::new(),
+        };
+        format!("{}{what} at {at}, and nothing there to handle it", cause_name(cause))
+    }
+
     fn outcome(&self, verdict: Verdict, test: Option<u32>, exit_code: Option<u32>) -> Outcome {
         let (instructions, cycles, pc) = (self.core.instructions(), self.core.time(), self.core.pc());
         let place = self.symbols.place(pc);
@@ -352,7 +393,10 @@ impl Machine {
             (Verdict::Fail, Some(test), _) => format!("fail: test {test}"),
             (Verdict::Exit, _, Some(code)) => format!("exit: {code}"),
             (Verdict::Limit, ..) => format!("limit: still runs, at {place}"),
-            (Verdict::Stopped, ..) => format!("stopped: nothing more can happen, at {place}"),
+            (Verdict::Stopped, ..) => match self.trap {
+                Some(trap) => format!("stopped: {}", self.trap_text(trap)),
+                None => format!("stopped: nothing more can happen, at {place}"),
+            },
             _ => "pass".into(),
         };
         let has_nobody_to_tell = self.host == Host::Bare && self.tohost.is_none() && verdict != Verdict::Exit;

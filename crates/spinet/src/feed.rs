@@ -2,7 +2,7 @@
 //!
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
-use crate::experiment::{Checked, CheckedContext};
+use crate::experiment::{Checked, CheckedContext, Experiment};
 use crate::message_ids::MessageIds;
 use crate::packets::Row;
 use crate::record::SharedRecord;
@@ -13,6 +13,7 @@ use pspin::world::{Arrival, PacketSource};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::capture::CaptureCounts;
+use wire::faults::FaultCounts;
 use wire::layers::Layers;
 use wire::message::{Classifier, FlowIndex};
 use wire::pacing::PacingCounts;
@@ -37,6 +38,8 @@ pub struct FeedReport {
     pub capture: Option<(CaptureCounts, Option<String>)>,
     /// What was done to times.
     pub pacing: PacingCounts,
+    /// What the network did to packets.
+    pub faults: FaultCounts,
 }
 
 /// How far a feed is.
@@ -163,7 +166,7 @@ impl Feed {
         }));
         let xfer_size = copy_bytes.unwrap_or(size).min(size);
         let (gap, eom) = (self.gap, verdict.is_last);
-        Some(Arrival { earliest: arrival, gap, bytes, msgid, som: None, eom, xfer_size, context, user })
+        Some(Arrival { earliest: arrival, gap, bytes, msgid, som: verdict.is_header, eom, xfer_size, context, user })
     }
 
     /// What the traffic was like, which is that of the first stream.
@@ -218,5 +221,6 @@ pub fn first_context(contexts: &[CheckedContext], packet: &[u8], layers: &Layers
 /// The traffic of an experiment, from when the NIC is ready.
 pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
     let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
-    Stream::open(&checked.traffic, checked.pacing, count, None)
+    let Experiment { faults, seed, .. } = &checked.experiment;
+    Stream::open(&checked.traffic, checked.pacing, count, (faults.0, *seed), None)
 }

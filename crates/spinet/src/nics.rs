@@ -19,6 +19,7 @@ pub struct Preset {
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "pspin", text: include_str!("../../../presets/pspin.toml") },
+    Preset { name: "pspin-paper", text: include_str!("../../../presets/pspin-paper.toml") },
     Preset { name: "pspin-rtl", text: include_str!("../../../presets/pspin-rtl.toml") },
 ];
 
@@ -161,4 +162,20 @@ fn paths(table: &Table, prefix: &str) -> Vec<String> {
         _ => vec![format!("{prefix}{key}")],
     };
     table.iter().flat_map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pspin::params::PcieModel;
+
+    #[test]
+    fn the_machine_of_the_papers_evaluation_differs_in_its_host_alone() {
+        let of = |name| load(name, &[], Path::new("")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut paper = of("pspin-paper");
+        assert_eq!((paper.pcie.model, paper.iommu.enabled), (PcieModel::FixedRate, false));
+        paper.pcie.model = PcieModel::Tlp;
+        paper.iommu.enabled = true;
+        assert_eq!(paper, of("pspin"));
+    }
 }

@@ -9,7 +9,8 @@ use crate::table::Table;
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;
-use pspin::world::{Completions, Console, Departure, Egress, HostMemory, PacketDone};
+use pspin::host_events::HostEvent;
+use pspin::world::{Completions, Console, Departure, Egress, HostEvents, HostMemory, PacketDone};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -205,6 +206,8 @@ impl Record {
             self.stats.host_writes.add(event.values[1]);
             // The bytes came with the write, in the same call of the same component.
             self.digest.add(Stream::Host, &[at()], b"");
+        } else if std::ptr::eq(event.kind, &ev::PACKET_MARKED) {
+            self.stats.marked += 1;
         } else if std::ptr::eq(event.kind, &ev::HOST_READ) {
             self.stats.host_reads.add(event.values[1]);
         } else if std::ptr::eq(event.kind, &ev::CLUSTER_ACTIVE) {
@@ -264,6 +267,21 @@ impl HostMemory for Scribe {
         let record = &mut *self.0.borrow_mut();
         record.host.write(addr, data);
         record.digest.add(Stream::Host, &[addr], data);
+    }
+}
+
+impl HostEvents for Scribe {
+    fn event(&mut self, at: Cycle, context: u32, event: &HostEvent) {
+        let record = &mut *self.0.borrow_mut();
+        record.stats.events.add(event);
+        // Ends of messages and handlers that fail show in other streams.
+        let numbers = match *event {
+            HostEvent::MessageDone { .. } | HostEvent::HandlerError(_) => return,
+            HostEvent::MessageTimeout { msgid, dropped } => [1, u64::from(msgid), u64::from(dropped)],
+            HostEvent::MessageKilled { msgid, dropped } => [2, u64::from(msgid), u64::from(dropped)],
+            HostEvent::TranslationFault { addr, write, .. } => [3, addr, u64::from(write)],
+        };
+        record.digest.add(Stream::Event, &[at, u64::from(context), numbers[0], numbers[1], numbers[2]], b"");
     }
 }
 

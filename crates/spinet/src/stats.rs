@@ -4,6 +4,7 @@ use crate::histogram::Histogram;
 use crate::packets::{Fate, N_STAGES, Row, SPLIT, Trap};
 use kernel::Cycle;
 use pspin::delivery::DropReason;
+use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 
 /// Packets and their bytes.
@@ -122,6 +123,35 @@ pub struct TrapPlace {
     pub hpu: u32,
 }
 
+/// What the host was told, by kind.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub struct EventStats {
+    /// Messages all of whose handlers have ended.
+    pub message_done: u64,
+    /// Handlers that were ended.
+    pub handler_error: u64,
+    /// Messages that stopped arriving.
+    pub message_timeout: u64,
+    /// Messages that were ended because packet memory was full.
+    pub message_killed: u64,
+    /// Accesses to host memory that is not registered.
+    pub translation_fault: u64,
+}
+
+impl EventStats {
+    /// Counts an event.
+    pub fn add(&mut self, event: &HostEvent) {
+        let count = match event {
+            HostEvent::MessageDone { .. } => &mut self.message_done,
+            HostEvent::HandlerError(_) => &mut self.handler_error,
+            HostEvent::MessageTimeout { .. } => &mut self.message_timeout,
+            HostEvent::MessageKilled { .. } => &mut self.message_killed,
+            HostEvent::TranslationFault { .. } => &mut self.translation_fault,
+        };
+        *count += 1;
+    }
+}
+
 /// Everything that is summed.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -137,6 +167,10 @@ pub struct Stats {
     pub sent: u64,
     /// Refused packets by reason.
     pub dropped: [u64; DropReason::NAMES.len()],
+    /// Packets that were marked as having met congestion.
+    pub marked: u64,
+    /// What the host was told.
+    pub events: EventStats,
     /// Writes to host memory.
     pub host_writes: Traffic,
     /// Reads from it.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::rc::Rc;
 use wire::capture::{CaptureLimits, CaptureReader};
+use wire::faults::{Faults, FaultySource};
 use wire::pacing::Pacing;
 use wire::source::{CaptureSource, Frame, Source, SourceError};
 use wire::traffic::Generator;
@@ -28,9 +29,23 @@ impl Read for Counted {
 }
 
 enum Packets {
-    Capture(Box<CaptureSource<Counted>>),
-    Generator(Box<Generator>),
+    Sent(Box<FaultySource<Sent>>),
     Made(VecDeque<(Time, Box<[u8]>)>),
+}
+
+/// What was sent, before the network does anything to it.
+enum Sent {
+    Capture(CaptureSource<Counted>),
+    Generator(Generator),
+}
+
+impl Source for Sent {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+        match self {
+            Sent::Capture(source) => source.next(),
+            Sent::Generator(source) => source.next(),
+        }
+    }
 }
 
 /// A packet that has not arrived yet.
@@ -58,10 +73,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The first `count` packets of some traffic, from `start` on.
-    pub fn open(traffic: &Traffic, pacing: Pacing, count: u64, start: Option<Cycle>) -> Result<Self, FeedError> {
+    /// The first `count` packets of some traffic, from `start` on, of what a network with these faults, drawn from a seed,
+    /// lets arrive.
+    pub fn open(
+        traffic: &Traffic,
+        pacing: Pacing,
+        count: u64,
+        (faults, seed): (Faults, u64),
+        start: Option<Cycle>,
+    ) -> Result<Self, FeedError> {
         let file_read = Rc::<Cell<u64>>::default();
-        let (packets, file_len) = match traffic {
+        let (sent, file_len) = match traffic {
             Traffic::Capture(path, snapped) => {
                 let name = path.display().to_string();
                 let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
@@ -69,11 +91,11 @@ impl Stream {
                 let len = file.metadata().map_or(0, |metadata| metadata.len());
                 let counted = Counted { file, read: file_read.clone() };
                 let reader = CaptureReader::new(counted, name.clone(), CaptureLimits::default());
-                let source = CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped);
-                (Packets::Capture(Box::new(source)), len)
+                (Sent::Capture(CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped)), len)
             }
-            Traffic::Generator(spec) => (Packets::Generator(Box::new(Generator::new((**spec).clone(), pacing)?)), 0),
+            Traffic::Generator(spec) => (Sent::Generator(Generator::new((**spec).clone(), pacing)?), 0),
         };
+        let packets = Packets::Sent(Box::new(FaultySource::new(sent, faults, seed)));
         Ok(Stream { packets, start, left: count, n_made: 0, coming: None, file_read, file_len })
     }
 
@@ -104,17 +126,10 @@ impl Stream {
         if self.left == 0 {
             return Ok(None);
         }
-        let read = |source: &mut dyn Source| -> Result<Option<Coming>, SourceError> {
-            let coming = |frame: Frame<'_>| Coming {
-                index: frame.index,
-                arrival_fs: frame.arrival_fs,
-                bytes: frame.bytes.into(),
-            };
-            Ok(source.next()?.map(coming))
-        };
+        let coming =
+            |frame: Frame<'_>| Coming { index: frame.index, arrival_fs: frame.arrival_fs, bytes: frame.bytes.into() };
         let next = match &mut self.packets {
-            Packets::Capture(source) => read(&mut **source)?,
-            Packets::Generator(source) => read(&mut **source)?,
+            Packets::Sent(source) => source.next()?.map(coming),
             Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| {
                 self.n_made += 1;
                 Coming { index: self.n_made - 1, arrival_fs: time.fs(), bytes }
@@ -136,13 +151,15 @@ impl Stream {
 
     /// What it leaves for the report.
     pub fn report(&self) -> FeedReport {
-        match &self.packets {
-            Packets::Capture(source) => FeedReport {
+        let Packets::Sent(sent) = &self.packets else { return FeedReport::default() };
+        let faults = *sent.counts();
+        match sent.source() {
+            Sent::Capture(source) => FeedReport {
                 capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
                 pacing: *source.pacing_counts(),
+                faults,
             },
-            Packets::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts() },
-            Packets::Made(_) => FeedReport::default(),
+            Sent::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts(), faults },
         }
     }
 }

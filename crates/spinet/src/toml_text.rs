@@ -29,7 +29,12 @@ pub enum Format {
 /// Reads `text`, which came from `file`.
 pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Result<T, TextFileError> {
     match format {
-        Format::Toml => toml::from_str(text).map_err(|e| at(text, file, e.span(), &teach(e.message()))),
+        Format::Toml => toml::from_str(text).map_err(|e| {
+            let header = e.span().and_then(|span| text.get(span)).filter(|header| header.starts_with('['));
+            let message =
+                teach(e.message()).replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]")));
+            at(text, file, e.span(), &message)
+        }),
         Format::Json => serde_json::from_str(text).map_err(|e| {
             let message = e.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
@@ -71,6 +76,30 @@ fn teach(message: &str) -> String {
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     match quoted.next().filter(|_| is_unknown).and_then(|found| nearest(found, quoted)) {
         Some(near) => format!("{message}; did you mean `{near}`?"),
-        None => message.into(),
+        None => said_plainly(message),
     }
+}
+
+/// What serde says about types, in the words of files: `invalid type: map, expected a sequence`.
+fn said_plainly(message: &str) -> String {
+    let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    else {
+        return message.into();
+    };
+    let word = |text: &str| match text {
+        "map" => "a table".to_owned(),
+        "sequence" | "a sequence" => "a list".into(),
+        "a map" | "struct" => "a table".into(),
+        "a string" => "a text".into(),
+        _ => match text.split_once(' ') {
+            Some(("string", value)) => format!("the text {value}"),
+            Some(("integer" | "floating", value)) => format!("the number {}", value.trim_start_matches("point ")),
+            Some(("boolean", value)) => value.into(),
+            Some(("struct", _)) => "a table".into(),
+            _ => text.into(),
+        },
+    };
+    let hint = if found == "map" && expected == "a sequence" { "; a list of tables is written [[name]]" } else { "" };
+    format!("found {}, must be {}{hint}", word(found), word(expected))
 }

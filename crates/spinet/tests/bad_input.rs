@@ -55,7 +55,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
               trafic = 'udp'
               ^^^^^^"#]],
     );
@@ -73,9 +73,9 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 7\ntraffic = 'udp'\n[[context]]",
         expect![[r#"
-        t.toml: line 1: invalid type: integer `7`, expected a path or a list of paths
-          program = 7
-                    ^"#]],
+            t.toml: line 1: found the number `7`, must be a path or a list of paths
+              program = 7
+                        ^"#]],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nseed = -1\n[[context]]",
@@ -95,10 +95,49 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
         ],
     );
+    for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
+        let want = match faults.len() {
+            17 => expect![[r#"
+                t.toml: line 3: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  faults = 'loss=2'
+                           ^^^^^^^^"#]],
+            10 => expect![[r#"
+                t.toml: line 3: found the number `3`, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                  faults = 3
+                           ^"#]],
+            _ => expect![[r#"
+                t.toml: line 3: fault `late=3`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  [faults]
+                  ^^^^^^^^"#]],
+        };
+        check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{faults}\n[[context]]"), want);
+    }
     check_as(r#"{"program": "nic.elf""#, Format::Json, expect!["t.toml: EOF while parsing an object"]);
+}
+
+#[test]
+fn deliveries() {
+    check_context(
+        "delivery = { early_packets = 0 }",
+        expect!["t.toml: line 4: context[0].delivery: delivery.early_packets is 0, must be 1 to 65536"],
+    );
+    check_context(
+        "delivery = { when_full = 'burn' }",
+        expect![[r#"
+        t.toml: line 4: unknown variant `burn`, expected one of `stall`, `drop`, `mark_ecn`, `kill_message`
+          delivery = { when_full = 'burn' }
+                                   ^^^^^^"#]],
+    );
+    check_context(
+        "message = 'by flow from tcpp until udp'",
+        expect![[r#"
+        t.toml: line 4: context[0].message: unknown name `tcpp`, did you mean `tcp`?
+          by flow from tcpp until udp
+                       ^^^^"#]],
+    );
 }
 
 #[test]
@@ -106,7 +145,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(
@@ -214,17 +253,28 @@ fn contexts() {
     );
     check_context(
         "",
-        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop"],
+        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph"
+            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { data = 'none.bin' }",
         expect!["t.toml: line 5: context[0].handler_memory: none.bin: No such file or directory (os error 2)"],
+    );
+    check_context(
+        "handler = 'echo'\nhandler_memory = 'none.bin'",
+        expect!["t.toml: line 5: context[0].handler_memory: none.bin: No such file or directory (os error 2)"],
+    );
+    check_context(
+        "handler = 'echo'\nhandler_memory = 7",
+        expect![[r#"
+            t.toml: line 5: found the number `7`, must be a text or a table
+              handler_memory = 7
+                               ^"#]],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { size = 4, data = 'nic.elf' }",
@@ -411,7 +461,7 @@ fn tenants_and_what_is_done_to_them() {
     check_lines(
         &format!("{context}[[tenant]]\nname = 't'\nprogram = 'nic.elf'\n"),
         expect![
-            "nic.elf: in program memory it takes 0x1d000080 to 0x1d000303, of which 0x1d000080 is taken; link it at 0x1d000340, where 31936 bytes are free"
+            "nic.elf: in program memory it takes 0x1d000080 to 0x1d000433, of which 0x1d000080 is taken; link it at 0x1d000440, where 31680 bytes are free"
         ],
     );
     check_lines(

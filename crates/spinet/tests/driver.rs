@@ -177,8 +177,8 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         all there is: error: handler memory: 4194304 bytes are asked for, the largest free part has 4194176
         the rest: memory 3
         one more byte: error: handler memory: 1 bytes are asked for, the largest free part has 0
-        code where code is: error: tenant.elf: in program memory it takes 0x1d001100 to 0x1d001303, of which 0x1d001100 is taken; link it at 0x1d001240, where 28096 bytes are free
-        code over the runtime: error: tenant.elf: in program memory it takes 0x1d000000 to 0x1d000203, of which 0x1d000080 is taken; link it at 0x1d001240, where 28096 bytes are free
+        code where code is: error: tenant.elf: in program memory it takes 0x1d001100 to 0x1d001433, of which 0x1d001100 is taken; link it at 0x1d001340, where 27840 bytes are free
+        code over the runtime: error: tenant.elf: in program memory it takes 0x1d000000 to 0x1d000333, of which 0x1d000080 is taken; link it at 0x1d001340, where 27840 bytes are free
         no such handler: error: tenant.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
         no such expression: error: match: unknown name `udp.port`
           udp.port == 1

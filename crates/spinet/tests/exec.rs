@@ -127,10 +127,10 @@ fn memory_that_is_not_there_traps() {
     check(
         &[lw(A0, 0)],
         expect![[r#"
-        stopped: nothing more can happen, at 0x00000000; 0 instructions, 16 cycles
-        01234567
-        89abcdef
-    "#]],
+            stopped: load access fault of 0x00000000 at _start, and nothing there to handle it; 0 instructions, 16 cycles
+            01234567
+            89abcdef
+        "#]],
     );
     let handler = CODE + 16;
     let to_handler = [
@@ -217,4 +217,19 @@ fn what_cannot_be_run_is_refused() {
         .assert_eq(&of(&[(CODE, &[0])], &[("begin_signature", 8), ("end_signature", 4)]));
     let far: Vec<support::Text> = (0..64).map(|i| (CODE + (i << 22), &[0u32][..])).collect();
     expect!["x.elf: its segments take 67371008 bytes of memory, must be at most 67108864"].assert_eq(&of(&far, &[]));
+}
+
+#[test]
+fn pulps_programs_run_where_the_core_is_pulps() {
+    let code = [data(), li(A0, 0x7f), asm("p.bclr", A0, A0, 0, 5 << 5 | 1), sw(A0, 0), asm("jal", 0, 0, 0, 0)];
+    let mut file = support::elf(CODE, &[(CODE, &code), (DATA, &[0, 0])], &[("_start", CODE), ("tohost", DATA)]);
+    // Whatever a compiler writes into the header's flags: compressed code, floating point, and bits that are PULP's.
+    file[36..40].copy_from_slice(&0xff00_0007u32.to_le_bytes());
+    let run = |isa| {
+        let elf = Elf::parse("x.elf".into(), file.clone()).unwrap();
+        Machine::new(elf, isa, Host::Bare).unwrap().run(Limits { instructions: 100, cycles: 1000 }).text
+    };
+    // 0x7f without bits 6 to 1 is 1.
+    assert_eq!(run(Isa::Rv32imacXpulpv2), "pass; 4 instructions, 4 cycles");
+    assert!(run(Isa::Rv32imac).starts_with("stopped: "), "{}", run(Isa::Rv32imac));
 }

@@ -118,6 +118,41 @@ fn behind_a_bar(path: &Path) -> String {
 }
 
 #[test]
+fn accumulators_and_post_increments_are_told() {
+    const CODE: u32 = 0x8000_0000;
+    let code = [
+        asm("auipc", 11, 0, 0, 0x1000),
+        asm("addi", 12, 0, 0, 7),
+        0x0045_a50b, // p.lw x10, 4(x11!)
+        0x00c5_a22b, // p.sw x12, 4(x11!)
+        0x20c5_f783, // p.lw x15, x12(x11)
+        0x42c5_06b3, // p.mac x13, x10, x12
+        0x0066_2463, // p.beqimm x12, 6
+        0x0040_507b, // lp.setupi x0, 4
+    ];
+    let file = support::elf(CODE, &[(CODE, &code), (CODE + 0x1000, &[3; 4])], &[]);
+    let elf = Elf::parse("x.elf".into(), file).unwrap();
+    let mut machine = Machine::new(elf, Isa::Rv32imacXpulpv2, Host::Bare).unwrap();
+    let path = support::folder("trace_pulp").join("x.log");
+    let trace = machine.trace(&path).unwrap();
+    machine.run(Limits { instructions: 8, cycles: 10_000 });
+    trace.flush().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    expect![[r#"
+        80000004 00700613 addi             x12, x0, 7          x12=00000007
+        80000008 0045a50b p.lw             x10, 4(x11!)        x10=00000003 x11=80001004 x11:80001000  PA:80001000
+        8000000c 00c5a22b p.sw             x12, 4(x11!)        x11=80001008 x12:00000007 x11:80001004  PA:80001004
+        80000010 20c5f783 lw               x15, x12(x11)       x15=00000000 x12:00000007 x11:80001008  PA:8000100f
+        80000014 42c506b3 p.mac            x13, x10, x12       x13=00000015 x13:00000000 x10:00000003 x12:00000007
+        80000018 00662463 p.beqimm         x12, 8              x12:00000007
+        8000001c 0040507b lp.setupi        0x0, 0x4, 0x0      
+    "#]]
+    .assert_eq(&text.lines().skip(2).map(|line| line[38..].to_owned() + "\n").collect::<String>());
+    let mut reader = Reader::new("x.log".into(), text.as_bytes());
+    assert_eq!(std::iter::from_fn(|| reader.read().unwrap()).count(), 8);
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_told() {
     let folder = support::folder_with_program("trace_nowhere");
     let checked = Checked::read(EXPERIMENT, "t.toml", &folder, Format::Toml).unwrap();

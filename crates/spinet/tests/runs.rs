@@ -173,6 +173,131 @@ handler = "echo"
     assert_eq!(summary.contexts[0].messages_without_queue, 2);
 }
 
+/// What a handler that counts packets tells the host, and the summary.
+fn tally(test: &str, lines: &str) -> (u32, Summary) {
+    let experiment = format!(
+        "program = 'nic.elf'\ntraffic = 'udp:size=64,count=400,rate=100G'\n{lines}\n[[context]]\nmessage = 'all last'\nhandler = 'tally'\n"
+    );
+    let mut run = build(test, &experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    let mut count = [0; 4];
+    run.host_memory(0x1000_0000_0000_0000, &mut count);
+    (u32::from_le_bytes(count), summary)
+}
+
+#[test]
+fn a_handler_that_counts_needs_a_reliable_network() {
+    let (count, summary) = tally("tally", "");
+    assert_eq!((count, summary.network.reliable, summary.network.in_order), (400, true, true));
+    // Not idempotent: it counts what comes twice twice, and what is lost not at all.
+    let (count, summary) = tally("tally", "faults = 'loss=0.05,duplicate=0.1,reorder=0.1:8'");
+    let network = &summary.network;
+    let wire::faults::FaultCounts { lost, duplicated, reordered } = network.faults;
+    assert!(lost > 0 && duplicated > 0 && reordered > 0, "{network:?}");
+    assert_eq!((network.reliable, network.in_order), (false, false));
+    assert_eq!(u64::from(count), 400 - lost + duplicated);
+    assert_eq!(summary.packets.packets_in, 400 - lost + duplicated);
+    // Each fault by its own draws: the same packets are lost without the others.
+    let (_, alone) = tally("tally", "[faults]\nloss = 0.05");
+    assert_eq!(alone.network.faults.lost, lost);
+    // Another seed, other packets.
+    let (_, other) = tally("tally", "seed = 2\nfaults = 'loss=0.05'");
+    assert_ne!(other.digest, alone.digest);
+}
+
+#[test]
+fn faults_change_no_other_draws_and_no_way_to_run_changes_them() {
+    let faulty = MIX.replace(
+        "[[context]]\nmatch = \"udp.src_port in",
+        "[faults]\nloss = 0.1\nduplicate = 0.1\nreorder = '0.1:5'\n[[context]]\nmatch = \"udp.src_port in",
+    );
+    assert_ne!(faulty, MIX);
+    let digests = [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless].map(|mode| {
+        let mut run = build("faulty", &faulty);
+        run.set_mode(mode);
+        finish(&mut run, Duration::from_secs(60)).digest
+    });
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+}
+
+#[test]
+fn a_message_that_lost_a_packet_is_given_up() {
+    let experiment = r#"
+program = "nic.elf"
+traffic = "udp:size=64,count=50,rate=100G"
+faults = "loss=0.1"
+[[context]]
+message = "all count 50"
+handler = "tally"
+delivery = { timeout_cycles = 5000 }
+"#;
+    let mut run = build("given_up", experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.ended.reason, summary.ended.unfinished_packets), ("complete", 0));
+    // The descriptor: cause, packets that waited, message, no HPU, the first such record.
+    let mut words = [0; 32];
+    run.host_memory(0x0fff_ffff_ffff_0000, &mut words);
+    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|at| words[4 * i + at]));
+    assert_eq!([0, 1, 4, 6, 7].map(word), [25, 0, 0, u32::MAX, 1]);
+    assert_eq!((summary.events.message_timeout, summary.events.message_done), (1, 0));
+    let tally: Vec<_> = summary.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
+    assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);
+}
+
+#[test]
+fn payloads_that_overtake_their_header_wait_for_it() {
+    // The payload counts through each of the 16 flows, from 0 in its first packet.
+    let experiment = |delivery: &str| {
+        format!(
+            "program = 'nic.elf'\ntraffic = 'udp:size=64,count=320,flows=16,payload=counter'\n\
+             faults = 'reorder=0.5:100'\n[[context]]\nmessage = 'by udp.src_port from bytes[42:4] == 0 last'\n\
+             handler = 'store'\n{delivery}\n"
+        )
+    };
+    let buffered = summary("overtake", &experiment(""));
+    assert_eq!((buffered.packets.done, buffered.packets.dropped), (320, 0));
+    let runs: Vec<_> = buffered.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
+    assert_eq!(runs[..2], [("header", 16), ("payload", 320)]);
+    let dropped = summary("overtake", &experiment("delivery = { early_payload = 'drop' }"));
+    let n = dropped.packets.dropped_by_reason["before_header"];
+    assert!(n > 0);
+    assert_eq!(dropped.packets.done + n, 320);
+}
+
+#[test]
+fn host_memory_that_is_not_registered_is_out_of_reach() {
+    let experiment = "program = 'nic.elf'\ntraffic = 'udp:size=100,count=3'\n[[context]]\nhandler = 'store'\n";
+    let out_of_reach = format!("{experiment}host_memory = {{ size = 0 }}\n");
+    let mut run = build("iommu", &out_of_reach);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.ended.reason, summary.packets.done), ("complete", 3));
+    // The packet and the eight bytes of each message.
+    assert_eq!((summary.events.translation_fault, summary.output.host_writes), (6, 0));
+    let mut data = [0; 100];
+    run.host_memory(0x1000_0000_0000_0000, &mut data);
+    assert_eq!(data, [0; 100]);
+    // The RTL's host takes what comes.
+    let rtl = out_of_reach.replace("traffic", "nic = 'pspin-rtl'\ntraffic");
+    let summary = self::summary("iommu", &rtl);
+    assert_eq!((summary.events.translation_fault, summary.output.host_write_bytes), (0, 3 * 108));
+}
+
+#[test]
+fn a_full_packet_memory_drops_where_the_context_asks_for_it() {
+    let experiment = r#"
+program = "nic.elf"
+nic = { set = { "l2.packet_bytes" = 4096 } }
+traffic = "udp:size=1000,count=200,rate=400G"
+[[context]]
+handler = "echo"
+delivery = { when_full = "drop" }
+"#;
+    let packets = summary("full", experiment).packets;
+    assert!(packets.dropped > 0);
+    assert_eq!(packets.dropped_by_reason["packet_memory_full"], packets.dropped);
+    assert_eq!(packets.done + packets.dropped, 200);
+}
+
 #[test]
 fn sources_must_be_compiled_first() {
     let folder = support::folder("sources");

@@ -41,6 +41,7 @@ pub mod checksum;
 pub mod ecn;
 pub mod eth;
 pub mod expr;
+pub mod faults;
 pub mod format;
 pub mod icmp;
 pub mod icmpv6;

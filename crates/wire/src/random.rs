@@ -23,6 +23,13 @@ impl Random {
         Self { state: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
+    /// The stream called `name` of `seed`.
+    pub fn named(seed: u64, name: &str) -> Self {
+        // FNV-1a makes a number of the name.
+        let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Self::new(seed, name.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
+    }
+
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;

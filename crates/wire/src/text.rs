@@ -39,7 +39,9 @@ impl<P: fmt::Display> fmt::Display for TextError<P> {
         let shown: String = line[first..last].iter().map(|&c| if c.is_control() { ' ' } else { c }).collect();
         let (left, right) = (if first > 0 { "..." } else { "" }, if last < line.len() { "..." } else { "" });
         let carets = "^".repeat(width.min((last + 1).saturating_sub(column).max(1)));
-        write!(f, "{}", self.problem)?;
+        // A problem may quote what was found, which is no place for a new line either.
+        let problem: String = self.problem.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        f.write_str(&problem)?;
         if self.text.trim().is_empty() {
             return Ok(()); // There is nothing to point at.
         }

@@ -16,6 +16,7 @@ from spinet.cli import errors
 _COMMANDS = {
     "run": "Run handlers on a card and say what came of every packet.",
     "build": "Compile handlers into a program for a card.",
+    "native": "Run handlers on this machine's processor, for comparison.",
     "nic": "List the cards, or show all parameters of one.",
     "match": "Try a match expression on a capture.",
     "reproduce": "Measure published figures and tables anew.",

@@ -20,6 +20,12 @@ from spinet.cli import parameters
     type=click.Path(path_type=Path),
     help="Where the program goes. Default: the cache.",
 )
+@click.option(
+    "--slm",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Also write memory images for libpspin and PsPIN's hardware simulation there.",
+)
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
@@ -32,6 +38,7 @@ from spinet.cli import parameters
 def command(
     sources: tuple[Path, ...],
     output: Path | None,
+    slm: Path | None,
     cc: str | None,
     level: str,
     defines: tuple[str, ...],
@@ -46,16 +53,21 @@ def command(
     Examples:
       spinet build ping_pong.c
       spinet build filter.c tables.c -o filter.elf
+      spinet build ping_pong.c -o build/pingpong --slm build/slm_files
       spinet build ping_pong.c --cc riscv64-unknown-elf-gcc -O 2
     """
-    from spinet import toolchain
+    from spinet import _slm, toolchain
     from spinet._core import UsageError
 
     if output is not None and not output.absolute().parent.is_dir():
         raise UsageError(f"cannot write {output}: there is no folder {output.parent}")
+    if slm is not None and not slm.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {slm}: there is no folder {slm.parent}")
     build = toolchain.build(
         sources, defines=parameters.macros(defines), cc=cc, out=output, opt=f"-O{level}", flags=flags
     )
+    if slm is not None:
+        _slm.write(build.elf, slm)
     if build.messages:
         click.echo(build.messages.rstrip("\n"), err=True)
     if as_json:

@@ -64,5 +64,16 @@ def command(
     if found["verdict"] == "limit":
         errors.complain(f"the program did not end; it is at {found['pc']:#010x}")
         return errors.UNFINISHED
+    if found["verdict"] == "stopped" and _is_for_a_card(program):
+        click.echo(f"hint: this is a program for a card: spinet run {program} --traffic ...", err=True)
     passed = found["verdict"] == "pass" or (found["verdict"] == "exit" and found["exit_code"] == 0)
     return 0 if passed else 1
+
+
+def _is_for_a_card(program: str) -> bool:
+    from spinet import _core
+
+    try:
+        return bool(json.loads(_core.elf_info(program))["handlers"])
+    except _core.InputError:
+        return False

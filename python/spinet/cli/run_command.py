@@ -48,6 +48,13 @@ from spinet.cli import errors, parameters
 )
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
 @click.option("--limit", metavar="TIME", help="End the run after so much simulated time, such as '10 ms'.")
+@click.option(
+    "--fault",
+    "faults",
+    metavar="KIND=CHANCE",
+    multiple=True,
+    help="What the network does to packets: loss=0.01, duplicate=0.001, reorder=0.02:8 (late, by up to 8).",
+)
 @click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
 @click.option(
     "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
@@ -71,6 +78,7 @@ def command(
     pace: str | None,
     count: int | None,
     limit: str | None,
+    faults: tuple[str, ...],
     seed: int | None,
     output: Path | None,
     force: bool,
@@ -123,7 +131,9 @@ def command(
         message=message,
         handler=handler,
         handler_memory=handler_memory,
-        overrides=api.overrides(nic=nic, set=sets, seed=seed, pacing=pace, count=count, limit=limit),
+        overrides=api.overrides(
+            nic=nic, set=sets, seed=seed, faults=",".join(faults) or None, pacing=pace, count=count, limit=limit
+        ),
     )
     with contextlib.ExitStack() as stack:
         # First of all: an output folder that cannot be is told before minutes are spent.
@@ -166,7 +176,8 @@ def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, 
 
 def _exit_code(summary: dict[str, Any]) -> int:
     ended = summary["ended"]
-    if ended["reason"] == "complete":
+    # A limit at which nothing was under way is what was asked for.
+    if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
     # The text tells of one core; several are listed.
     where = [

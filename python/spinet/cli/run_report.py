@@ -85,6 +85,10 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     if output["host_reads"]:
         rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
     yield _table("Packets", "count", "bytes", rows=rows)
+    network = summary["network"]
+    done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
+    if done:
+        yield f"The network, on the way: {', '.join(done)}"
     dropped = [(f"dropped: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n]
     fates = [
         ("sent", _count(packets["sent"])),
@@ -92,6 +96,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
         ("consumed", _count(packets["consumed"])),
         *([("trapped", _count(packets["trapped"]))] if packets["trapped"] else []),
         *([("unfinished", _count(packets["unfinished"]))] if packets["unfinished"] else []),
+        *([("marked as congested", _count(packets["marked"]))] if packets["marked"] else []),
         *(dropped or [("dropped", "0")]),
     ]
     yield _table("What came of the matched", "packets", rows=fates)
@@ -172,6 +177,13 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
         )
 
 
+_EVENTS = {
+    "message_timeout": "no packet for longer than the context waits",
+    "message_killed": "no room in packet memory",
+    "translation_fault": "host memory that is not registered",
+}
+
+
 def _faults(summary: Mapping[str, Any]) -> Blocks:
     rows = []
     for trap in summary["traps"]:
@@ -186,6 +198,10 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
         rows.append(
             ("copy by a cluster's DMA engine", "an address that nothing answers at", _count(output["copy_faults"]))
         )
+    events = summary["events"]
+    for what, text in _EVENTS.items():
+        if events[what]:
+            rows.append((_words(what), text, _count(events[what])))
     if rows:
         yield _table("Fault", "first at", "count", rows=rows, left=2)
 

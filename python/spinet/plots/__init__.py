@@ -14,12 +14,27 @@ from typing import TYPE_CHECKING
 
 from spinet._core import UsageError
 from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
+from spinet.plots.boxes import BoxPanel, Spread, boxes
 from spinet.plots.curves import Curve, Panel, curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BarPanel", "Curve", "Group", "Panel", "Stack", "bars", "curves", "require", "save", "stacks"]
+__all__ = [
+    "BarPanel",
+    "BoxPanel",
+    "Curve",
+    "Group",
+    "Panel",
+    "Spread",
+    "Stack",
+    "bars",
+    "boxes",
+    "curves",
+    "require",
+    "save",
+    "stacks",
+]
 
 _DPI = 160
 
@@ -33,14 +48,15 @@ def require() -> None:
         With what to install.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError("figures need matplotlib, which is not there", hint="pip install 'spinet[plot]'")
+        raise UsageError("figures need matplotlib, which is not there", hint="pip install 'spinet[plot]', or --no-plot")
 
 
-def save(figure: Figure, base: Path) -> None:
+def save(figure: Figure, base: Path, *, png: bool = True) -> None:
     """Write a figure as `base`.svg and `base`.png; equal figures give equal files."""
     import matplotlib as mpl
 
     # Text stays text: small files, and readers can search it.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
         figure.savefig(base.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-        figure.savefig(base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})
+        if png:
+            figure.savefig(base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})

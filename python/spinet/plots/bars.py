@@ -96,9 +96,17 @@ def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes) -> Non
     axes.set_xlim(right=max(left) * 1.12)
 
 
-def bars(panels: Sequence[BarPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
+def bars(
+    panels: Sequence[BarPanel],
+    *,
+    title: str,
+    caption: str,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] = style.PANEL_INCHES,
+) -> Figure:
     """Draw panels of standing bars."""
-    figure, axes = style.sheet(len(panels), title=title, caption=caption, columns=columns)
+    n = len(panels)
+    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=panel_inches)
     for panel, place in zip(panels, axes, strict=True):
         draw(panel, place)
     return figure
@@ -137,4 +145,5 @@ def draw(panel: BarPanel, axes: Axes) -> None:
     axes.margins(y=0.18)
     axes.set_ylabel(panel.y_label)
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
-    style.legend(axes)
+    if len(names) > 1:
+        style.legend(axes)

@@ -51,8 +51,10 @@ class Panel:
         Base of a logarithmic axis; 0 for a linear one.
     levels
         Horizontal lines with a word, such as the line rate.
-    y_max
-        Upper end of the vertical axis; chosen if 0.
+    marks
+        Vertical lines with a word.
+    y_min, y_max
+        Ends of the vertical axis; chosen if 0.
     legend
         Where it is, in matplotlib's words; `None` for none.
     """
@@ -64,7 +66,9 @@ class Panel:
     x_base: int = 0
     y_base: int = 0
     levels: Sequence[tuple[float, str]] = ()
+    marks: Sequence[tuple[float, str]] = ()
     x_ticks: Sequence[float] = ()
+    y_min: float = 0
     y_max: float = 0
     legend: dict[str, Any] | None = field(default_factory=dict)
 
@@ -106,6 +110,12 @@ def draw(panel: Panel, axes: Axes) -> None:
         axes.annotate(
             word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
             fontsize=7.3, color="#666666",
+        )  # fmt: skip
+    for value, word in panel.marks:
+        axes.axvline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+        axes.annotate(
+            word, (value, 0), xycoords=("data", "axes fraction"), xytext=(2.5, 4), textcoords="offset points",
+            fontsize=7.3, color="#666666", rotation=90, va="bottom",
         )  # fmt: skip
     for curve in panel.curves:
         _draw_curve(curve, axes)
@@ -156,5 +166,7 @@ def _scale(panel: Panel, axes: Axes) -> None:
     if panel.x_ticks:
         axes.set_xticks(list(panel.x_ticks))
         axes.xaxis.set_minor_locator(NullLocator())
+    if panel.y_min:
+        axes.set_ylim(bottom=panel.y_min)
     if panel.y_max:
         axes.set_ylim(top=panel.y_max)

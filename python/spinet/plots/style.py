@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1.5)), (0, (8, 2)), (0, (2, 3)), "-")
-HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
+# Lines only: dots and circles make an SVG ten times as large.
+HATCHES = ("", "///", "\\\\\\", "xx", "|||", "---", "++", "//")
 INK = "#222222"
 FAINT = "#8a8a8a"
 PANEL_INCHES = (4.6, 3.5)
@@ -53,7 +54,7 @@ def sheet(
     width, height = panel_inches[0] * columns, panel_inches[1] * rows
     lines = textwrap.wrap(caption, int(width * 17))
     below, above = 0.15 * len(lines) + 0.1, 0.42
-    with rc_context({"font.family": "DejaVu Sans"}):
+    with rc_context({"font.family": "sans-serif"}):
         figure = Figure(figsize=(width, height + below + above), facecolor="white")
         bottom, top = below / (height + below + above), above / (height + below + above)
         layout = ConstrainedLayoutEngine(rect=(0, bottom, 1, 1 - bottom - top), w_pad=0.08, h_pad=0.08)

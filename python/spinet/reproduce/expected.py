@@ -12,7 +12,7 @@ from spinet._core import UsageError
 COLUMNS = ("point", "quantity", "unit", "relation", "value", "tolerance", "reference", "source", "miss")
 RELATIONS = ("=", ">=", "<=")
 
-HIT, MISS, KNOWN, STALE, OPEN = "hit", "miss", "known miss", "hits now", "not measured"
+HIT, MISS, KNOWN, STALE, OPEN = "hit", "miss", "known miss", "hits now", "not judged"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Verdict:
     Attributes
     ----------
     status
-        ``hit``, ``miss``, ``known miss``, ``hits now`` (though listed as a miss), ``not measured``.
+        ``hit``, ``miss``, ``known miss``, ``hits now`` (though listed as a miss), ``not judged``.
     """
 
     status: str
@@ -82,7 +82,7 @@ class Verdict:
 
 
 def judge(*, agrees: bool | None, miss: str) -> Verdict:
-    """From whether a value agrees (`None` if it was not measured) and the reason given for a miss."""
+    """From whether a value agrees (`None` if nobody can tell) and the reason given for a miss."""
     if agrees is None:
         return Verdict(status=OPEN)
     if agrees:

@@ -39,11 +39,14 @@ class Point:
         What the experiment's `measure` is called with.
     quick
         Takes less than a second or two: the gate measures it, so that the experiment cannot rot.
+    on_host
+        Measures the machine that spinet runs on: it is measured alone, after all others, and never kept.
     """
 
     name: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
     quick: bool = False
+    on_host: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class Claim:
     text
         The statement, with where it stands.
     holds
-        Whether it does.
+        Whether it does; `None` for what is worth knowing and cannot be judged, such as a comparison with this machine.
     found
         What was found, in numbers.
     miss
@@ -63,7 +66,7 @@ class Claim:
     """
 
     text: str
-    holds: bool
+    holds: bool | None
     found: str
     miss: str = ""
 

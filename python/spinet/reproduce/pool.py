@@ -7,14 +7,17 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
 from spinet import _core, toolchain
+from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
-from spinet.reproduce.experiment import Experiment, Point, load
+from spinet._core import InputError
+from spinet.reproduce.experiment import Experiment, ExperimentError, Point, load
 
 Measured = dict[str, dict[str, dict[str, float]]]
 """Quantities, by experiment and point."""
@@ -51,16 +54,19 @@ def measure(
     waiting: list[tuple[Experiment, Point, Path]] = []
     for experiment, point in work:
         place = _place(experiment, point)
-        known = None if fresh else _look_up(place)
+        known = None if fresh or point.on_host else _look_up(place)
         if known is None:
             waiting.append((experiment, point, place))
         else:
             found[experiment.name][point.name] = known
             tell(experiment.name, point, True)
-    for experiment, point, place, values in _all(waiting, jobs or os.cpu_count() or 1):
-        found[experiment.name][point.name] = values
-        _keep(place, values)
-        tell(experiment.name, point, False)
+    for on_host, n in ((False, jobs or os.cpu_count() or 1), (True, 1)):
+        mine = [item for item in waiting if item[1].on_host == on_host]
+        for experiment, point, place, values in _all(mine, n):
+            found[experiment.name][point.name] = values
+            if not on_host:
+                _keep(place, values)
+            tell(experiment.name, point, False)
     return found
 
 
@@ -69,13 +75,13 @@ def _all(
 ) -> Iterable[tuple[Experiment, Point, Path, dict[str, float]]]:
     if jobs == 1 or len(work) <= 1:
         for experiment, point, place in work:
-            yield experiment, point, place, _plain(experiment.measure(**point.settings))
+            yield experiment, point, place, _measure_here(experiment, point)
         return
     # Fresh processes: what this one has loaded, threads included, does not go along.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context) as pool:
+    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context, initializer=_leave_ctrl_c) as pool:
         running: dict[Future[dict[str, float]], tuple[Experiment, Point, Path]] = {
-            pool.submit(_measure_one, experiment.name, dict(point.settings)): (experiment, point, place)
+            pool.submit(_measure_there, experiment.name, point): (experiment, point, place)
             for experiment, point, place in work
         }
         try:
@@ -88,9 +94,23 @@ def _all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _measure_one(name: str, settings: dict[str, int | float | str | bool]) -> dict[str, float]:
-    """In a process of the pool."""
-    return _plain(load(name).measure(**settings))
+def _leave_ctrl_c() -> None:
+    """The process that the user talks to hears it, and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _measure_there(name: str, point: Point) -> dict[str, float]:
+    """In a process of the pool, which loads the experiment for itself."""
+    return _measure_here(load(name), point)
+
+
+def _measure_here(experiment: Experiment, point: Point) -> dict[str, float]:
+    try:
+        return _plain(experiment.measure(**point.settings))
+    except (InputError, BuildError) as error:
+        # As one that survives the way back from another process.
+        hint = getattr(error, "hint", "")
+        raise ExperimentError(f"{experiment.name}, point `{point.name}`: {error}", hint=hint) from None
 
 
 def _plain(values: Mapping[str, float]) -> dict[str, float]:

@@ -20,6 +20,7 @@ MARKS = {
     expected.STALE: "! hits now",
     expected.OPEN: "·",
 }
+_MOST_ROWS = 12  # that a page shows without being asked
 _SIGNS = {"=": "", ">=": "≥ ", "<=": "≤ "}
 
 
@@ -43,9 +44,11 @@ class Judged:
 
     @property
     def difference(self) -> str:
-        """In percent, or in the unit where the tolerance is."""
+        """In percent, or in the unit where the tolerance is; none where a bound holds."""
         if self.measured is None:
             return "-"
+        if self.row.relation != "=" and self.row.agrees(self.measured):
+            return ""
         difference = round(self.measured - self.row.value, 9)
         if self.row.tolerance.endswith("%") and self.row.value:
             return f"{difference / self.row.value:+.1%}".replace("%", " %")
@@ -92,7 +95,7 @@ def counted(reports: Sequence[Report]) -> str:
     """All verdicts in one line."""
     total: Counter[str] = sum((report.counts for report in reports), Counter())
     words = [(expected.HIT, "hit"), (expected.MISS, "missed"), (expected.STALE, "hit, though listed as a miss")]
-    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not measured")]
+    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not judged")]
     return ", ".join(f"{total[status]} {word}" for status, word in words if total[status]) or "nothing to judge"
 
 
@@ -106,13 +109,16 @@ def markdown(report: Report, *, heading: str = "##", image: str = "", data: str 
     if image:
         parts.append(f"![{experiment.title}]({image})" + (f"\n\n[Data]({data})" if data else ""))
     if report.values:
-        lines = ["| point | quantity | expected | spinet | difference | |", "|---|---|---|---|---|---|"]
-        for value in report.values:
-            row = value.row
-            wanted = f"{value.wanted} ({row.reference}, {row.source})"
-            mark = _marked(value.verdict, row.miss, reasons)
-            lines.append(f"| {row.point} | {row.quantity} | {wanted} | {value.found} | {value.difference} | {mark} |")
-        parts.append("\n".join(lines))
+        misses = [value for value in report.values if value.verdict.status != expected.HIT]
+        if len(report.values) <= _MOST_ROWS:
+            parts.append(_table(report.values, reasons))
+        else:
+            if misses:
+                parts.append(_table(misses, reasons))
+            n = len(report.values)
+            summary = f"All {n} points: {n - len(misses)} hit"
+            whole = _table(report.values, reasons)
+            parts.append(f"<details><summary>{summary}</summary>\n\n{whole}\n\n</details>")
     if report.claims:
         lines = ["| statement | found | |", "|---|---|---|"]
         lines += [f"| {c.text} | {c.found} | {_marked(verdict, c.miss, reasons)} |" for c, verdict in report.claims]
@@ -120,6 +126,16 @@ def markdown(report: Report, *, heading: str = "##", image: str = "", data: str 
     if reasons:
         parts.append("\n".join(f"{n}. {reason}" for n, reason in enumerate(reasons, 1)))
     return "\n\n".join(parts) + "\n"
+
+
+def _table(values: Sequence[Judged], reasons: list[str]) -> str:
+    lines = ["| point | quantity | expected | spinet | difference | |", "|---|---|---|---|---|---|"]
+    for value in values:
+        row = value.row
+        wanted = f"{value.wanted} ({row.reference}, {row.source})"
+        mark = _marked(value.verdict, row.miss, reasons)
+        lines.append(f"| {row.point} | {row.quantity} | {wanted} | {value.found} | {value.difference} | {mark} |")
+    return "\n".join(lines)
 
 
 def _marked(verdict: Verdict, reason: str, reasons: list[str]) -> str:

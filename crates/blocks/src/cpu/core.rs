@@ -3,7 +3,7 @@
 use super::csr::{Csrs, Privilege, Profile};
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Program, SINK, Window};
+use super::program::{Program, SINK, Stretch, Window};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
@@ -85,6 +85,9 @@ pub enum Stop {
 pub trait Lines {
     /// Whether the line of 16 bytes at `addr` is there.
     fn present(&self, addr: u32) -> bool;
+
+    /// For each line of the program, in order: not 0 if it is there. Lines may be left out at the end.
+    fn all(&self) -> &[u8];
 }
 
 /// No line is current.
@@ -124,7 +127,7 @@ pub struct Core {
     /// Code that it may run in user mode.
     pub(super) user_code: [Window; 2],
     /// The part of the program that it runs now and may run.
-    pub(super) window: Window,
+    pub(super) stretch: Stretch,
     pub(super) csrs: Csrs,
     pub(super) attention: Attention,
     pub(super) fetch: FetchAfterLoop,
@@ -160,7 +163,7 @@ impl Core {
             log: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             user_code: [Window::ALL; 2],
-            window: Window::default(),
+            stretch: Stretch::default(),
             csrs: Csrs::new(profile, hart_id, boot),
             attention: Attention::None,
             fetch: FetchAfterLoop::default(),
@@ -222,7 +225,8 @@ impl Core {
     #[inline]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         if self.attention == Attention::None {
-            self.run_loop::<L, PLAIN>(program, lines, horizon)
+            let stop = self.run_ahead(program, lines, horizon);
+            stop.unwrap_or_else(|| self.run_loop::<L, PLAIN>(program, lines, horizon))
         } else {
             self.run_attentively(program, lines, horizon)
         }
@@ -240,7 +244,7 @@ impl Core {
     /// Lets user mode run code of these windows alone from now on; elsewhere fetch is an exception.
     pub fn set_user_code(&mut self, windows: [Window; 2]) {
         self.user_code = windows;
-        self.window = Window::default();
+        self.stretch = Stretch::default();
     }
 
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
@@ -295,7 +299,7 @@ impl Core {
     /// Leaves the trap that was just taken and continues at `pc`, as if a trap handler had run in no time.
     pub fn resume(&mut self, pc: u32) {
         self.csrs.leave_trap().expect("a trap was taken to machine mode");
-        self.window = Window::default();
+        self.stretch = Stretch::default();
         self.pc = pc;
         self.line = NO_LINE;
     }
@@ -307,7 +311,7 @@ impl Core {
             self.log_trap(cause == cause::ILLEGAL_INSTRUCTION);
         }
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
-        self.window = Window::default();
+        self.stretch = Stretch::default();
         self.line = NO_LINE;
         self.last_rd = SINK;
         self.time += timing::TRAP;

@@ -28,6 +28,8 @@ const MSTATUS_MPP: u32 = 3 << 11;
 const MSTATUS_MPRV: u32 = 1 << 17;
 /// RV32 with A, C, I, M and user mode.
 const MISA: u32 = 1 << 30 | 1 << 20 | 1 << 12 | 1 << 8 | 1 << 2 | 1;
+/// Set besides where there are extensions that are not the standard's. RI5CY, `riscv_cs_registers.sv`.
+const MISA_X: u32 = 1 << 23;
 const INHIBIT_CYCLE: u32 = 1;
 const INHIBIT_INSTRET: u32 = 1 << 2;
 const INHIBIT_EVENT: u32 = 1 << 3;
@@ -169,7 +171,13 @@ impl Csrs {
             csr::INSTRET if standard => instret as u32,
             csr::INSTRETH if standard => (instret >> 32) as u32,
             csr::MSTATUS => self.mstatus,
-            csr::MISA => MISA,
+            csr::MISA => {
+                if standard {
+                    MISA
+                } else {
+                    MISA | MISA_X
+                }
+            }
             csr::MIE => self.mie,
             csr::MTVEC => self.mtvec,
             csr::MCOUNTEREN if standard => self.mcounteren,

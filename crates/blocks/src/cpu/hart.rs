@@ -1,7 +1,7 @@
 //! What instructions do to a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
-use super::program::{SINK, Window};
+use super::program::{SINK, Stretch};
 use super::timing;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
 
@@ -86,7 +86,7 @@ impl Hart for Core {
                 let target = if what == System::Mret { self.csrs.leave_trap() } else { Some(self.csrs.user_return()) };
                 let Some(target) = target else { return self.illegal_here() };
                 self.next = target;
-                self.window = Window::default();
+                self.stretch = Stretch::default();
                 self.line = NO_LINE;
                 Pending::Done { cycles: timing::TRAP_RETURN, stop: Stop::Yield }
             }

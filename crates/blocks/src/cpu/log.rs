@@ -13,6 +13,8 @@ pub struct Named {
     pub rs1: u32,
     /// Of the second source.
     pub rs2: u32,
+    /// Of the third source.
+    pub rs3: u32,
 }
 
 /// An instruction that a core has done.
@@ -54,7 +56,7 @@ impl Core {
 
     fn named(&self, inst: &Inst) -> Named {
         let value = |r: u8| self.regs[usize::from(r)];
-        Named { rd: value(inst.rd), rs1: value(inst.rs1), rs2: value(inst.rs2) }
+        Named { rd: value(inst.rd), rs1: value(inst.rs1), rs2: value(inst.rs2), rs3: value(inst.rs3) }
     }
 
     /// An instruction leaves decode.

@@ -197,19 +197,19 @@ impl Core {
         let Some(id) = ending else { return };
         if self.jumped {
             // A branch is decided when the instruction at the start is already being decoded, which counts.
-            if slot.kind == Kind::Branch {
+            if slot.kind() == Kind::Branch {
                 loops.count_down(id);
             }
             return;
         }
-        let traps = slot.kind == Kind::Special && matches!(self.pending, Pending::Trap { .. });
+        let traps = slot.kind() == Kind::Special && matches!(self.pending, Pending::Trap { .. });
         if traps || self.next != pc.wrapping_add(2 * u32::from(slot.halves)) {
             return;
         }
         let start = loops.go_back(id, pc);
         // Fetch goes back without loss, unless it has just been directed to this very instruction.
-        let has_landed = self.fetch.landed == self.instructions && slot.place != Place::Straddles;
-        let straddles = program.slot(start).is_some_and(|start| start.place == Place::Straddles);
+        let has_landed = self.fetch.landed == self.instructions && slot.place() != Place::Straddles;
+        let straddles = program.slot(start).is_some_and(|start| start.place() == Place::Straddles);
         let lost =
             u64::from(has_landed) * timing::LOOP_END_AT_TARGET + u64::from(straddles) * timing::STRADDLING_TARGET;
         self.fetch = FetchAfterLoop {

@@ -1,5 +1,6 @@
 //! In-order cores: timing around the instructions of `isa`.
 
+mod ahead;
 mod core;
 mod csr;
 mod hart;

@@ -30,15 +30,41 @@ pub enum Kind {
 pub struct Slot {
     /// What it does.
     pub inst: Inst,
-    /// What the core must do around it.
-    pub kind: Kind,
-    /// Where it stands in its fetch line.
-    pub place: Place,
+    /// Its [`Kind`] and, from bit 4 on, its [`Place`]: a slot has 16 bytes.
+    what: u8,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
     /// Half words to the next instruction in memory.
     pub halves: u8,
+    /// Instructions that follow one another from this one on, a cycle each, none of which asks for memory or jumps: to the
+    /// end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
+    pub run: u8,
 }
+
+const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
+
+impl Slot {
+    /// Added to a run that needs the next line.
+    pub const CROSSES: u8 = 0x80;
+
+    /// What the core must do around it.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        KINDS[usize::from(self.what & 7)]
+    }
+
+    /// Where it stands in its fetch line.
+    #[inline]
+    pub fn place(&self) -> Place {
+        PLACES[usize::from(self.what >> 4 & 3)]
+    }
+}
+
+/// By [`Kind`].
+const KINDS: [Kind; 8] =
+    [Kind::Alu, Kind::MulHigh, Kind::Memory, Kind::Branch, Kind::Jump, Kind::JumpReg, Kind::Div, Kind::Special];
+/// By [`Place`].
+const PLACES: [Place; 4] = [Place::Within, Place::End, Place::Straddles, Place::Straddles];
 
 /// How much a core must look around an instruction, ordered so that one comparison finds what needs no look before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,6 +119,25 @@ impl Window {
     }
 }
 
+/// Slots that follow one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stretch {
+    /// Position of the first.
+    pub first: usize,
+    /// How many.
+    pub n: usize,
+    /// The line behind them, counted from the program's first.
+    pub end_line: usize,
+}
+
+impl Stretch {
+    /// Whether the slot at a position is among them.
+    #[inline]
+    pub fn holds(self, at: usize) -> bool {
+        at.wrapping_sub(self.first) < self.n
+    }
+}
+
 /// A range of memory as instructions, one slot for each half word.
 #[derive(Clone)]
 pub struct Program {
@@ -109,7 +154,9 @@ impl Program {
     pub fn new(isa: Isa, base: u32, bytes: &[u8]) -> Self {
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
         let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
-        Program { isa, base, bytes: bytes.to_vec(), slots, reads }
+        let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads };
+        program.count_runs(0, program.slots.len());
+        program
     }
 
     /// Whether the instruction at `pc` reads register `r`.
@@ -124,26 +171,64 @@ impl Program {
         self.slots.get(self.position(pc))
     }
 
-    /// The slots of a window, one for each half word from its base on; those that are within the program.
+    /// All slots, one for each half word from the base on.
     #[inline]
-    pub fn slots(&self, window: Window) -> &[Slot] {
-        let first = self.position(window.base).min(self.slots.len());
-        let n = (window.bytes / 2) as usize;
-        &self.slots[first..first + n.min(self.slots.len() - first)]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
     }
 
-    /// The part of a window that is within the program; its base is even.
-    pub fn within(&self, window: Window) -> Window {
-        let (start, end) = (u64::from(self.base), u64::from(self.base) + self.bytes.len() as u64);
-        let from = u64::from(window.base).clamp(start, end);
-        let to = (u64::from(window.base) + u64::from(window.bytes)).clamp(from, end);
-        Window { base: from as u32 & !1, bytes: (to - from) as u32 }
+    /// Half words from the beginning of its fetch line to the first slot.
+    #[inline]
+    pub fn skew(&self) -> usize {
+        (self.base % timing::LINE_BYTES / 2) as usize
+    }
+
+    /// Positions of the slots in a window, by whole fetch lines: fetch asks for lines, so protection cannot be finer.
+    pub fn stretch(&self, window: Window) -> Stretch {
+        let line = u64::from(timing::LINE_BYTES);
+        let (start, end) = (u64::from(self.base), u64::from(self.base) + 2 * self.slots.len() as u64);
+        let from = (u64::from(window.base) / line * line).clamp(start, end);
+        let to = (u64::from(window.base) + u64::from(window.bytes)).next_multiple_of(line).clamp(from, end);
+        if window.bytes == 0 {
+            return Stretch::default();
+        }
+        let end_line = (to.next_multiple_of(line) - start / line * line) / line;
+        Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize, end_line: end_line as usize }
+    }
+
+    /// Counts runs anew, for slots `first..end`.
+    fn count_runs(&mut self, first: usize, end: usize) {
+        for index in (first..end.min(self.slots.len())).rev() {
+            let Slot { pace, halves, .. } = self.slots[index];
+            let behind = index + usize::from(halves);
+            self.slots[index].run = match (pace, self.slots.get(behind)) {
+                (Pace::Straight, Some(next)) => next.run + 1,
+                (Pace::LineEnd, Some(_)) => self.straight_from(behind) + 1 + Slot::CROSSES,
+                // The last half word may begin an instruction whose end is not there.
+                _ => 0,
+            };
+        }
+    }
+
+    /// How many instructions of [`Pace::Straight`] follow one another from a position on.
+    fn straight_from(&self, mut at: usize) -> u8 {
+        let mut n = 0;
+        while let Some(Slot { pace: Pace::Straight, halves, .. }) = self.slots.get(at) {
+            (at, n) = (at + usize::from(*halves), n + 1);
+        }
+        n
     }
 
     /// Position among the slots of the one at `pc`.
     #[inline]
     pub fn position(&self, pc: u32) -> usize {
         (pc.wrapping_sub(self.base) >> 1) as usize
+    }
+
+    /// Address of the slot at a position.
+    #[inline]
+    pub fn address(&self, position: usize) -> u32 {
+        self.base.wrapping_add(position as u32 * 2)
     }
 
     /// Whether an instruction of the program stands at `addr`.
@@ -155,13 +240,15 @@ impl Program {
     pub fn write(&mut self, addr: u32, data: &[u8]) {
         let start = addr.wrapping_sub(self.base) as usize;
         self.bytes[start..start + data.len()].copy_from_slice(data);
-        // An instruction may begin one half word before the first byte.
-        let first = (start / 2).saturating_sub(1);
+        // An instruction may begin one half word before the first byte, and what it takes to run the one before that may
+        // depend on it.
+        let first = (start / 2).saturating_sub(3);
         let end = (start + data.len()).div_ceil(2).min(self.slots.len());
         for index in first..end {
             self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
             self.reads[index] = self.slots[index].inst.reads();
         }
+        self.count_runs(first.saturating_sub(timing::LINE_BYTES as usize), end);
     }
 
     /// Bytes up to the last that is not 0.
@@ -219,7 +306,8 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
     if inst.rd == 0 {
         inst.rd = SINK;
     }
-    Slot { inst, kind, place, pace, halves: inst.bytes() / 2 }
+    let what = kind as u8 | (place as u8) << 4;
+    Slot { inst, what, pace, halves: inst.bytes() / 2, run: 0 }
 }
 
 #[cfg(test)]
@@ -230,10 +318,10 @@ mod tests {
     fn a_write_decodes_anew_what_it_touches() {
         let nop = 0x0000_0013u32.to_le_bytes();
         let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(4));
-        assert_eq!(program.slot(0x104).map(|slot| slot.kind), Some(Kind::Alu));
+        assert_eq!(program.slot(0x104).map(|slot| slot.kind()), Some(Kind::Alu));
         program.write(0x106, &0x0000u16.to_le_bytes()); // Upper half of the second nop: `addi x0, x0, 0` still.
         program.write(0x104, &0x0063u16.to_le_bytes()); // Its lower half: now `beq x0, x0, 0`.
-        assert_eq!(program.slot(0x104).map(|slot| slot.kind), Some(Kind::Branch));
+        assert_eq!(program.slot(0x104).map(|slot| slot.kind()), Some(Kind::Branch));
         assert!(program.slot(0x110).is_none() && program.slot(0xfe).is_none());
     }
 }

@@ -2,8 +2,8 @@
 
 use super::core::{Core, Lines, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
-use super::loops::{PLAIN, WATCH};
-use super::program::{Kind, Pace, Place, Program, SINK, Slot, Window};
+use super::loops::{LOOPS, PLAIN, WATCH};
+use super::program::{Kind, Place, Program, SINK, Window};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use isa::riscv::{Op, cause, execute};
@@ -20,7 +20,7 @@ impl Core {
                 return stop;
             }
             let pc = self.pc;
-            if !self.window.holds(pc) && !self.enter_window(program) {
+            if !self.stretch.holds(program.position(pc)) && !self.enter_window(program) {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             }
             if pc >> 4 != self.line {
@@ -30,8 +30,8 @@ impl Core {
                 self.line = pc >> 4;
                 self.ahead = NO_LINE;
             }
-            if MODE != WATCH
-                && let Some(stop) = self.run_ahead::<L, MODE>(program, lines, horizon)
+            if MODE == LOOPS
+                && let Some(stop) = self.run_ahead_in_loops(program, lines, horizon)
             {
                 return stop;
             }
@@ -41,10 +41,10 @@ impl Core {
             };
             let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
             // Where a loop goes back, the next line is not asked for.
-            if slot.place != Place::Within && !(ending.is_some() && slot.place == Place::End) {
+            if slot.place() != Place::Within && !(ending.is_some() && slot.place() == Place::End) {
                 let next = (pc & !15).wrapping_add(16);
                 let here = lines.present(next);
-                match slot.place {
+                match slot.place() {
                     Place::Straddles if here => (self.line, self.ahead) = (next >> 4, NO_LINE),
                     Place::Straddles => return Stop::Fetch(next),
                     _ if !here && self.ahead != next >> 4 => {
@@ -56,8 +56,8 @@ impl Core {
             }
             let inst = &slot.inst;
             let mut cycles = timing::PLAIN;
-            if slot.kind >= Kind::JumpReg {
-                match slot.kind {
+            if slot.kind() >= Kind::JumpReg {
+                match slot.kind() {
                     Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
                     Kind::Div => {
                         cycles = timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem));
@@ -73,7 +73,7 @@ impl Core {
             if MODE != PLAIN {
                 self.end_loop(program, slot, pc, ending);
             }
-            match slot.kind {
+            match slot.kind() {
                 Kind::Alu | Kind::Div => {}
                 Kind::MulHigh => cycles = timing::MUL_HIGH,
                 Kind::Memory => {
@@ -84,7 +84,7 @@ impl Core {
                 }
                 Kind::Branch | Kind::Jump | Kind::JumpReg => {
                     if MODE == WATCH {
-                        self.count_jump(slot.kind);
+                        self.count_jump(slot.kind());
                     }
                     if self.jumped {
                         self.jumped = false;
@@ -92,8 +92,8 @@ impl Core {
                             self.fetch.landed = self.instructions + 1;
                         }
                         self.line = NO_LINE;
-                        cycles = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        if program.slot(self.next).is_some_and(|target| target.place == Place::Straddles) {
+                        cycles = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        if program.slot(self.next).is_some_and(|target| target.place() == Place::Straddles) {
                             cycles += timing::STRADDLING_TARGET;
                         }
                         if self.ahead != NO_LINE {
@@ -122,8 +122,13 @@ impl Core {
                 self.count(EVENT_COMPRESSED, u64::from(slot.halves == 1));
             }
             // A jump leaves its link register time enough.
-            let jumps = matches!(slot.kind, Kind::Jump | Kind::JumpReg);
+            let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
             self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
+            if MODE == PLAIN
+                && let Some(stop) = self.run_ahead(program, lines, horizon)
+            {
+                return stop;
+            }
         }
         Stop::Yield
     }
@@ -136,89 +141,9 @@ impl Core {
             Privilege::User => self.user_code,
         };
         let window = allowed.into_iter().find(|window| window.holds(self.pc));
-        self.window = program.within(window.unwrap_or_default());
+        self.stretch = program.stretch(window.unwrap_or_default());
         // Where no program is, that is said when the line is there.
         window.is_some() || program.slot(self.pc).is_none()
-    }
-
-    /// Runs what needs little looking around: arithmetic, jumps between lines that are there, and up to the first access
-    /// to memory or end of a hardware loop. Comes back with [`Stop::Access`], or with nothing and an instruction left for
-    /// the caller.
-    #[inline(always)]
-    pub(super) fn run_ahead<L: Lines, const MODE: u8>(
-        &mut self,
-        program: &Program,
-        lines: &L,
-        horizon: Cycle,
-    ) -> Option<Stop> {
-        // Whatever comes next, its time must be within the horizon when it starts.
-        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
-        let Window { base, .. } = self.window;
-        let ends = if MODE == PLAIN { [usize::MAX; 2] } else { self.csrs.loops.ends(base, self.time)? };
-        let slots = program.slots(self.window);
-        let mut at = (self.pc.wrapping_sub(base) >> 1) as usize;
-        let address = |at: usize| base.wrapping_add(2 * at as u32);
-        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
-        let mut stop = None;
-        while n < left {
-            let Some(slot) = slots.get(at) else { break };
-            if MODE != PLAIN && (at == ends[0] || at == ends[1]) {
-                break;
-            }
-            if slot.pace > Pace::Memory && !self.may_run(slot, address(at), lines) {
-                break;
-            }
-            execute(self, &slot.inst);
-            if slot.pace == Pace::Straight {
-                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
-                continue;
-            }
-            match slot.pace {
-                Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = address(at + usize::from(slot.halves));
-                    stop = Some(Stop::Access);
-                    break;
-                }
-                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
-                    self.jumped = false;
-                    if MODE != PLAIN {
-                        self.fetch.landed = self.instructions + n + 1;
-                    }
-                    (at, last_rd) = ((self.next.wrapping_sub(base) >> 1) as usize, SINK);
-                    let taken = if slot.kind == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    beyond += taken - timing::PLAIN;
-                    left = left.saturating_sub(taken - timing::PLAIN);
-                }
-                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
-            }
-            n += 1;
-        }
-        self.pc = address(at);
-        self.line = self.pc >> 4;
-        self.last_rd = last_rd;
-        self.time += n * timing::PLAIN + beyond;
-        self.instructions += n;
-        stop
-    }
-
-    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
-    #[inline(always)]
-    pub(super) fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
-        match slot.pace {
-            Pace::LineEnd | Pace::MemoryLineEnd => {
-                let there = lines.present((pc & !15).wrapping_add(16));
-                if there {
-                    self.ahead = NO_LINE;
-                }
-                there
-            }
-            Pace::Jump | Pace::JumpLineEnd => {
-                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
-                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
-                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
-            }
-            Pace::Straight | Pace::Memory | Pace::Careful => false,
-        }
     }
 
     #[inline(always)]

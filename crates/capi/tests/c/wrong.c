@@ -60,6 +60,10 @@ int main(int argc, char **argv)
     CHECK(pspinsim_packet_add(&ec, 77, &byte, 1, 1, 1, 0, 0));
     CHECK(pspinsim_packet_add(&ec, 78, &byte, 1, 1, 1, 0, 0));
     TELL(pspinsim_run());
+
+    /* Cycle by cycle, the program may still do something about it. */
+    TELL(pspinsim_run_tick(&done));
+    printf("done: %d\n", done);
     CHECK(pspinsim_fini());
     return 0;
 }

@@ -78,6 +78,12 @@ impl Bench {
 }
 
 impl Ran {
+    /// All of it as text, without the statistics.
+    pub fn told(&self) -> String {
+        let (before, _) = self.stdout.split_once("\n###### Statistics ######\n").unwrap_or((&self.stdout, ""));
+        Ran { stdout: before.into(), stderr: self.stderr.clone(), code: self.code }.text()
+    }
+
     /// All of it as text.
     pub fn text(&self) -> String {
         let code = self.code.map_or("none".into(), |code| code.to_string());

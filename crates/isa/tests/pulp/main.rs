@@ -1,6 +1,7 @@
 //! PULP's instructions against an oracle that reads their names, and words that PULP's own tools made.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+mod header;
 mod oracle;
 mod words;
 

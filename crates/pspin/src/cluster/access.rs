@@ -84,8 +84,7 @@ impl Cluster {
         let raw = match (crosses, self.cores[i].first_part) {
             (true, None) => {
                 self.cores[i].first_part = Some(word >> shift);
-                self.cores[i].wait = Wait::Access;
-                return self.ready.add(i, now, granted + 1);
+                return self.ask(i, now, granted + 1);
             }
             (true, Some(low)) => low | word << (32 - shift),
             (false, _) if matches!(access.kind, AccessKind::Amo(_)) => word,
@@ -97,6 +96,7 @@ impl Cluster {
 
     /// An access of core `i` that is not to the own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
+        self.is_calm = false;
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;

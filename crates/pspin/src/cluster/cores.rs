@@ -6,7 +6,7 @@ use super::guard::Guard;
 use super::hpu::Hpu;
 use super::l1::OUTSIDE_PORT;
 use crate::events::HANDLER_TRAP;
-use crate::host_events::{HandlerError, HostEvent, Notice};
+use crate::host_events::{HandlerError, HostEvent};
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{LineReply, LineRequest, PeRequest};
@@ -122,21 +122,22 @@ impl HpuCore {
     }
 }
 
-/// Cycles ahead for which a core can be due: a run ahead ([`super::MOST_RUN_AHEAD`]) and the longest instruction behind it, a
+/// Stands for the bank of a core that asks for none.
+pub(super) const NO_BANK: u8 = u8::MAX;
+
+/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction behind it, a
 /// division.
 const AHEAD: u64 = 64;
 
 /// Which cores are due in which of the coming cycles.
 pub(super) struct Ready {
     due: [u16; AHEAD as usize],
-    /// Bit `c % AHEAD` is set where cores are due in cycle `c`.
-    occupied: u64,
 }
 
 impl Ready {
     /// All cores are due in cycle 0.
     pub fn new(n_cores: u32) -> Self {
-        let mut ready = Ready { due: [0; AHEAD as usize], occupied: 0 };
+        let mut ready = Ready { due: [0; AHEAD as usize] };
         (0..n_cores).for_each(|core| ready.add(core as usize, 0, 0));
         ready
     }
@@ -145,12 +146,10 @@ impl Ready {
     pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
         assert!(at - now < AHEAD, "a core is due too far ahead");
         self.due[(at % AHEAD) as usize] |= 1 << core;
-        self.occupied |= 1 << (at % AHEAD);
     }
 
     #[inline]
     fn take(&mut self, now: Cycle) -> u32 {
-        self.occupied &= !(1 << (now % AHEAD));
         u32::from(std::mem::take(&mut self.due[(now % AHEAD) as usize]))
     }
 
@@ -163,8 +162,7 @@ impl Ready {
     /// The next cycle in which a core is due.
     #[inline]
     pub fn next(&self, now: Cycle) -> Option<Cycle> {
-        let turned = self.occupied.rotate_right(((now + 1) % AHEAD) as u32);
-        (turned != 0).then(|| now + 1 + u64::from(turned.trailing_zeros()))
+        (now + 1..=now + AHEAD).find(|at| self.due[(at % AHEAD) as usize] != 0)
     }
 }
 
@@ -174,28 +172,19 @@ impl Cluster {
         let mut due = self.ready.take(now);
         // Who asks for L1, and for which bank.
         let mut asking = 0u64;
-        let mut banks = [0u8; OUTSIDE_PORT as usize + 1];
         let (mut seen, mut contested) = (0u64, 0u64);
         while due != 0 {
             let i = due.trailing_zeros() as usize;
             due &= due - 1;
+            let bank = self.banks[i];
+            if bank != NO_BANK {
+                contested |= seen & 1 << bank;
+                seen |= 1 << bank;
+                asking |= 1 << i;
+                continue;
+            }
             match self.cores[i].wait {
-                Wait::Access => {
-                    let addr = self.next_address(i);
-                    if self.is_own_l1(addr) {
-                        if !self.cores[i].may_touch_l1() {
-                            self.refuse(i, now);
-                            continue;
-                        }
-                        let bank = self.l1.bank(addr);
-                        banks[i] = bank as u8;
-                        contested |= seen & 1 << bank;
-                        seen |= 1 << bank;
-                        asking |= 1 << i;
-                    } else {
-                        self.access_elsewhere(i, addr, now);
-                    }
-                }
+                Wait::Access => self.access(i, now),
                 Wait::Fetch(addr) => self.fetch(i, addr, now),
                 Wait::Prefetch(addr) => {
                     self.ask_for_line(addr, PREFETCH);
@@ -208,7 +197,7 @@ impl Cluster {
         self.take_remote(now);
         if let Some(remote) = &self.remote {
             let bank = self.l1.bank(remote.request.addr);
-            banks[OUTSIDE_PORT as usize] = bank as u8;
+            self.banks[OUTSIDE_PORT as usize] = bank as u8;
             contested |= seen & 1 << bank;
             seen |= 1 << bank;
             asking |= 1 << OUTSIDE_PORT;
@@ -218,20 +207,38 @@ impl Cluster {
             while asking != 0 {
                 let port = asking.trailing_zeros();
                 asking &= asking - 1;
-                self.l1.grant_alone(u32::from(banks[port as usize]), port);
+                self.l1.grant_alone(self.banks[port as usize].into(), port);
                 self.grant(port, now);
             }
         } else {
-            self.share_banks(asking, &banks, blocked, now);
+            self.share_banks(asking, blocked, now);
         }
     }
 
+    /// Core `i` asks for memory, and not for a bank of the own L1 that it may have.
+    fn access(&mut self, i: usize, now: Cycle) {
+        let addr = self.next_address(i);
+        if self.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
+    }
+
+    /// Core `i` asks for memory from cycle `at` on.
+    #[inline(always)]
+    pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
+        self.cores[i].wait = Wait::Access;
+        let addr = self.next_address(i);
+        if self.is_own_l1(addr) && self.cores[i].may_touch_l1() {
+            self.banks[i] = self.l1.bank(addr) as u8;
+        }
+        self.ready.add(i, now, at);
+    }
+
     /// Some of the requests want the same bank, or one that is taken.
-    fn share_banks(&mut self, mut asking: u64, banks: &[u8], blocked: u64, now: Cycle) {
+    fn share_banks(&mut self, mut asking: u64, blocked: u64, now: Cycle) {
         while asking != 0 {
             let first = asking.trailing_zeros() as usize;
-            let bank = banks[first];
-            let same = (first..banks.len()).filter(|&port| asking >> port & 1 != 0 && banks[port] == bank);
+            let bank = self.banks[first];
+            let is_same = |&port: &usize| asking >> port & 1 != 0 && self.banks[port] == bank;
+            let same = (first..self.banks.len()).filter(is_same);
             let same = same.fold(0, |set, port| set | 1u64 << port);
             asking &= !same;
             let mut losers = same;
@@ -253,14 +260,15 @@ impl Cluster {
     }
 
     /// A narrow request gets its bank.
-    #[inline]
+    #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
         self.totals.l1_accesses.add(1);
         if port == OUTSIDE_PORT {
             return self.grant_remote(now);
         }
         let i = port as usize;
-        let HpuCore { core, first_part, wait, deadline, .. } = &mut self.cores[i];
+        self.banks[i] = NO_BANK;
+        let HpuCore { core, first_part, deadline, .. } = &mut self.cores[i];
         let &Access { addr, value, kind, .. } = core.access();
         let (shift, bytes) = (addr % 4 * 8, kind.bytes());
         // Almost every access is within a word, and almost every core runs on to its next access.
@@ -278,8 +286,8 @@ impl Cluster {
         core.complete(&self.program, now, raw);
         match core.run(&self.program, &self.icache, (now + self.run_ahead).min(*deadline)) {
             Stop::Access => {
-                *wait = Wait::Access;
-                self.ready.add(i, now, core.time() + 1);
+                let at = core.time() + 1;
+                self.ask(i, now, at);
             }
             stop => self.stopped(i, stop, now),
         }
@@ -317,7 +325,7 @@ impl Cluster {
             let hpu_core = &mut self.cores[i];
             let time = hpu_core.core.time();
             let (wait, at) = match stop {
-                Stop::Access => (Wait::Access, time + 1),
+                Stop::Access => return self.ask(i, now, (time + 1).max(now + 1)),
                 Stop::Yield if time >= hpu_core.deadline => (Wait::Killed, time),
                 Stop::Yield | Stop::FenceI => (Wait::Run, time),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
@@ -384,6 +392,7 @@ impl Cluster {
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
+        self.is_calm = false;
         self.totals.traps.add(1);
         let trap = self.cores[i].core.last_trap();
         let at = self.cores[i].core.time();
@@ -410,7 +419,7 @@ impl Cluster {
                 cluster: self.id as u8,
                 core: i as u8,
             };
-            let notice = Notice { context: held.task.context.id, event: HostEvent::HandlerError(error) };
+            let notice = held.task.context.notice(HostEvent::HandlerError(error));
             // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
             match self.ports.notices.room() {
                 0 => self.totals.untold.add(1),

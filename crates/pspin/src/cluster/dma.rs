@@ -55,8 +55,7 @@ enum Place {
 // `hw/deps/axi/src/dma`, registers counted along the path; sums agree with RTL measurements.
 /// Burst reshaper, emitters, to the request on the engine's own crossbar.
 const TO_READ: u64 = 3;
-/// From one accepted transfer to the next: the arbiter before the engine hands one over each cycle. The RTL measurement of
-/// 16 handlers that contend for one word would want 2, those of loads and of throughput want 1: see the machine's page.
+/// From one accepted transfer to the next: the arbiter before the engine hands one over each cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 /// A read request on the crossbar until L1 is accessed.
 const READ_TO_L1: u64 = 1;
@@ -66,9 +65,8 @@ const L1_TO_ENGINE: u64 = 2;
 const ENGINE_TO_L1: u64 = 2;
 /// From a beat at the engine until the write leaves for L2.
 const ENGINE_TO_L2: u64 = 1;
-/// From the last beat written to L1 until the transfer is done. One more than the registers counted: RTL measurements of
-/// an empty handler (33 cycles at 64 bytes, 63 at 1024) have one cycle more between request and handler than the sum.
-const L1_WRITTEN_TO_DONE: u64 = 3;
+/// From the last beat written to L1 until the transfer is done.
+const L1_WRITTEN_TO_DONE: u64 = 2;
 /// From the response of L2 until the transfer is done.
 const L2_WRITTEN_TO_DONE: u64 = 1;
 

@@ -16,8 +16,8 @@ pub const LINE_BYTES: u32 = 16;
 pub struct Icache {
     params: IcacheParams,
     base: u32,
-    /// A bit for each line of program memory that is there.
-    present: Vec<u64>,
+    /// For each line of program memory, 1 if it is there.
+    present: Vec<u8>,
     /// For each set, the lines it holds, way by way.
     sets: Vec<Vec<Option<u32>>>,
     lfsr: u8,
@@ -32,7 +32,7 @@ impl Icache {
         Icache {
             params: params.clone(),
             base,
-            present: vec![0; n_lines.div_ceil(64) as usize],
+            present: vec![0; n_lines as usize],
             sets: vec![vec![None; params.ways as usize]; n_sets as usize],
             lfsr: 1,
             coming: Vec::new(),
@@ -49,7 +49,7 @@ impl Icache {
         let last = (addr + size - 1).wrapping_sub(self.base) / LINE_BYTES;
         let gone = |line: u32| (first..=last).contains(&line);
         self.sets.iter_mut().flatten().filter(|way| way.is_some_and(gone)).for_each(|way| *way = None);
-        (first..=last).for_each(|line| self.present[line as usize / 64] &= !(1 << (line % 64)));
+        self.present[first as usize..=last as usize].fill(0);
     }
 
     /// Forgets all lines.
@@ -86,14 +86,14 @@ impl Icache {
             usize::from(self.lfsr) % n_ways
         });
         if let Some(old) = self.sets[set][way].replace(line) {
-            self.present[old as usize / 64] &= !(1 << (old % 64));
+            self.present[old as usize] = 0;
         }
-        self.present[line as usize / 64] |= 1 << (line % 64);
+        self.present[line as usize] = 1;
     }
 
     fn index(&self, addr: u32) -> Option<u32> {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
-        ((line as usize) < self.present.len() * 64).then_some(line)
+        ((line as usize) < self.present.len()).then_some(line)
     }
 }
 
@@ -102,7 +102,12 @@ impl Lines for Icache {
     fn present(&self, addr: u32) -> bool {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
         // Beyond program memory a fetch faults at once; no line is waited for.
-        self.present.get(line as usize / 64).is_none_or(|lines| lines >> (line % 64) & 1 != 0)
+        self.present.get(line as usize).is_none_or(|&there| there != 0)
+    }
+
+    #[inline]
+    fn all(&self) -> &[u8] {
+        &self.present
     }
 }
 

@@ -93,7 +93,7 @@ impl L1 {
     /// Marks a bank as granted to one port alone.
     #[inline]
     pub fn grant_alone(&mut self, bank: u32, port: u32) {
-        self.arbiters[bank as usize].grant(1 << port);
+        self.arbiters[bank as usize].grant_alone(port);
     }
 
     /// Which of the ports in the set gets the bank.

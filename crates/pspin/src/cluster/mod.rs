@@ -27,13 +27,13 @@ use crate::protocol::{
 use crate::world::Console;
 use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
-use cores::{HpuCore, Ready};
+use cores::{HpuCore, NO_BANK, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use l1::{L1, WidePort};
+use l1::{L1, OUTSIDE_PORT, WidePort};
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -120,6 +120,8 @@ pub struct Cluster {
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
+    /// For each core and the outside port, the bank of the own L1 that it asks for.
+    banks: [u8; OUTSIDE_PORT as usize + 1],
     l1: L1,
     icache: Icache,
     event_unit: EventUnit,
@@ -144,6 +146,8 @@ pub struct Cluster {
     public_dma: access::DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
+    /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
+    is_calm: bool,
     misaligned_amo_traps: bool,
     /// The next cycle in which a watchdog may run out.
     alarm: Cycle,
@@ -178,6 +182,7 @@ impl Cluster {
             remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
+            banks: [NO_BANK; OUTSIDE_PORT as usize + 1],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
@@ -197,6 +202,7 @@ impl Cluster {
             public_dma: access::DmaRegisters::default(),
             console,
             is_active: false,
+            is_calm: false,
             misaligned_amo_traps: params.isolation.misaligned_amo_traps,
             alarm: Cycle::MAX,
             totals: Totals::default(),
@@ -340,11 +346,23 @@ impl Cluster {
         }
     }
 
-    /// When to tick next.
-    fn next(&self, now: Cycle) -> Activity {
-        if self.ready.is_due_next(now) {
-            return Activity::Busy;
+    /// Everything that comes before the cores' turn.
+    fn prepare_cores(&mut self, now: Cycle) {
+        self.take_responses(now);
+        self.take_code(now);
+        self.take_lines(now);
+        self.take_pe_replies(now);
+        self.take_bursts(now);
+        self.assign_task(now);
+        self.run_dma(now);
+        self.accept_task(now);
+        if self.alarm <= now {
+            self.watch_deadlines(now);
         }
+    }
+
+    /// When to tick next.
+    fn next(&mut self, now: Cycle) -> Activity {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
@@ -353,7 +371,14 @@ impl Cluster {
             || self.pe.1.is_due(now)
             || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
-        if soon {
+        self.is_calm = !soon
+            && self.is_active
+            && self.leaving == 0
+            && self.dma.is_quiet()
+            && self.copies.is_empty()
+            && !self.ports.tasks.is_due(now)
+            && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
+        if soon || self.ready.is_due_next(now) {
             return Activity::Busy;
         }
         let mut next = self.ready.next(now).unwrap_or(Cycle::MAX);
@@ -372,18 +397,17 @@ impl Cluster {
 
 impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.take_responses(now);
-        self.take_code(now);
-        self.take_lines(now);
-        self.take_pe_replies(now);
-        self.take_bursts(now);
-        self.assign_task(now);
-        self.run_dma(now);
-        self.accept_task(now);
-        if self.alarm <= now {
-            self.watch_deadlines(now);
+        self.is_calm &= !self.ports.tasks.take_mail() && now < self.alarm;
+        if self.is_calm {
+            // All steps but this one would find nothing to do, and those behind it too if the cores leave it calm.
+            self.run_cores(now);
+            if self.is_calm && self.ready.is_due_next(now) {
+                return Activity::Busy;
+            }
+        } else {
+            self.prepare_cores(now);
+            self.run_cores(now);
         }
-        self.run_cores(now);
         self.send_pe_request(now);
         self.send_command();
         self.send_feedback(now);

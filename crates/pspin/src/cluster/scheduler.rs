@@ -12,9 +12,12 @@ use std::collections::VecDeque;
 
 /// State of the scheduler.
 ///
-/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room; a task whose copy finished in
-///          cycle c is assigned in c + 1; one of each a cycle.
-/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
+/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room; its copy is asked for in the next
+///          cycle, in which no other task is accepted, or at once if another copy was asked for in the cycle before. A task
+///          whose copy finished in cycle c is assigned in c + 1; one of each a cycle.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`. It raises the request for a copy only when
+///          the DMA engine is ready, and the arbiter before that (`rr_arb_tree.sv`) is ready for it only when it is asked:
+///          it waits a cycle (`WaitDMA`) and asks in any case. In the cycle after, both signals still stand.
 pub struct Scheduler {
     packet_buffer: u32,
     depth: usize,
@@ -23,6 +26,8 @@ pub struct Scheduler {
     fifo: VecDeque<HpuTask>,
     /// The youngest accepted task waits for the DMA engine to take its copy.
     waits_for_dma: bool,
+    /// The last cycle in which the DMA engine took a copy.
+    asked: Option<Cycle>,
     /// Copies finished whose tasks are not assigned.
     copied: u32,
 }
@@ -35,6 +40,7 @@ impl Scheduler {
             rings: PacketRings::new(&params.cluster),
             fifo: VecDeque::new(),
             waits_for_dma: false,
+            asked: None,
             copied: 0,
         }
     }
@@ -98,17 +104,22 @@ impl Cluster {
 
     /// Takes a task for whose packet there is room, and asks for the copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
+        let mut may_ask = self.scheduler.waits_for_dma;
         if self.may_accept(now) {
+            may_ask = self.scheduler.asked.is_some_and(|asked| asked + 1 == now);
             let task = self.ports.tasks.take().expect("just seen");
             let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
             self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
             self.scheduler.waits_for_dma = task.pkt_size > 0;
             self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
         }
-        if self.scheduler.waits_for_dma {
+        if self.scheduler.waits_for_dma && may_ask {
             let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
             let id = self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
-            self.scheduler.waits_for_dma = id.is_none();
+            if id.is_some() {
+                self.scheduler.waits_for_dma = false;
+                self.scheduler.asked = Some(now);
+            }
         }
     }
 }

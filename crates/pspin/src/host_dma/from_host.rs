@@ -37,9 +37,9 @@ impl FromHost {
     }
 
     pub fn start(&mut self, transfer: Transfer) {
-        let Transfer { id, nic, host, size, start } = transfer;
-        self.reads.push_back(Part { addr: host, left: size, start });
-        self.writes.push_back(Part { addr: nic, left: size, start });
+        let Transfer { id, nic, host, size, issuer, start } = transfer;
+        self.reads.push_back(Part { addr: host, left: size, issuer, start });
+        self.writes.push_back(Part { addr: nic, left: size, issuer, start });
         self.open.push_back((id, beats(nic, size)));
     }
 
@@ -53,7 +53,7 @@ impl FromHost {
             return Activity::Idle;
         }
         let size = part.left.min(PAGE_BYTES - (part.addr % u64::from(PAGE_BYTES)) as u32);
-        host.reads.send_late(HostRead { addr: part.addr, size }, HOST_ADDRESS_REGISTER);
+        host.reads.send_late(HostRead { addr: part.addr, size, issuer: part.issuer }, HOST_ADDRESS_REGISTER);
         self.at_host += 1;
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;

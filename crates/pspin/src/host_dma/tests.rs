@@ -48,7 +48,7 @@ proptest! {
         copies in prop::collection::vec((0u64..40, 0u32..10_000, 0u32..10_000, 1u32..10_000, 0u32..2, any::<bool>()), 1..6),
         latency_cycles in 1u32..20, write_gap_cycles in 0u32..4, read_gap_cycles in 0u32..4, buffer_beats in 1u32..8,
     ) {
-        let pcie = PcieParams { latency_cycles, write_gap_cycles, read_gap_cycles, buffer_beats };
+        let pcie = PcieParams { latency_cycles, write_gap_cycles, read_gap_cycles, buffer_beats, ..params().pcie };
         // Each copy has 32 KiB of its own at either end.
         let copy = |(i, (wait, host, nic, size, direction, l1)): (u64, (u64, u32, u32, u32, u32, bool))| {
             let nic_base = if l1 { 0x1000_0000 } else { 0x1c40_0000 };

@@ -45,10 +45,10 @@ impl ToHost {
     }
 
     pub fn start(&mut self, transfer: Transfer) {
-        let Transfer { id, nic, host, size, start } = transfer;
+        let Transfer { id, nic, host, size, issuer, start } = transfer;
         let bursts = 1 + (size - to_page_end(host, size)).div_ceil(PAGE_BYTES);
-        self.reads.push_back(Part { addr: nic, left: size, start });
-        self.writes.push_back(Part { addr: host, left: size, start });
+        self.reads.push_back(Part { addr: nic, left: size, issuer, start });
+        self.writes.push_back(Part { addr: host, left: size, issuer, start });
         self.open.push_back((id, bursts));
     }
 
@@ -99,7 +99,7 @@ impl ToHost {
         let mut bytes = Bytes::zeros(size as usize);
         take(&mut self.chunks, &mut bytes);
         let last = to_page_end(part.addr, part.left) == size;
-        self.beats.push_back((now + DATA_TO_BEAT, HostWrite { addr: part.addr, bytes, last }));
+        self.beats.push_back((now + DATA_TO_BEAT, HostWrite { addr: part.addr, bytes, last, issuer: part.issuer }));
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;
         if part.left == 0 {

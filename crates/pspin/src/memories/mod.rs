@@ -75,9 +75,9 @@ mod extra {
 }
 
 /// Cycles for which a single access to handler memory keeps a place in the filter for atomic operations, which has
-/// [`crate::params::L2Params::atomics_depth`] for reads and as many for writes. assumed: 11, by which handlers that load
-/// one word eight times, 8 at a time, take as long as measured on the RTL (180 to 208 cycles); writes as reads.
-const FILTER_PLACE: u64 = 11;
+/// [`crate::params::L2Params::atomics_depth`] for reads and as many for writes. assumed: 10, by which handlers that load
+/// one word eight times, 9 at a time, take as long as measured on the RTL (180 to 208 cycles); writes as reads.
+const FILTER_PLACE: u64 = 10;
 /// Cycles for which an atomic operation keeps handler memory to itself. assumed: a locked read and a locked write.
 const AMO_INTERVAL: u64 = 6;
 /// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:

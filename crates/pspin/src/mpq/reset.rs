@@ -20,15 +20,15 @@ impl MpqEngine {
     pub fn give_up_stale(&mut self, now: Cycle) -> Option<Notice> {
         let (q, _) = self.oldest().filter(|&(_, cycle)| cycle <= now)?;
         let queue = &self.queues[q];
-        let (msgid, context) = (queue.msgid, queue.context.as_ref().map_or(0, |context| context.id));
+        let (msgid, context) = (queue.msgid, queue.context.clone()?);
         self.timeouts.add(1);
         let dropped = self.reset(q, DropReason::MessageTimeout);
-        Some(Notice { context, event: HostEvent::MessageTimeout { msgid, dropped } })
+        Some(context.notice(HostEvent::MessageTimeout { msgid, dropped }))
     }
 
     /// Ends a message that packet memory has no room for. Returns what the host is to be told.
     pub fn kill(&mut self, kill: Kill) -> Notice {
-        let Kill { msgid, context } = kill;
+        let Kill { msgid, context, error_addr } = kill;
         let q = self.queue_of(msgid);
         self.kills.add(1);
         let queue = &mut self.queues[q];
@@ -41,7 +41,7 @@ impl MpqEngine {
             self.cells.doom(&mut queue.packets, DropReason::MessageKilled, goes)
         };
         self.update(q);
-        Notice { context, event: HostEvent::MessageKilled { msgid, dropped } }
+        Notice { context, error_addr, event: HostEvent::MessageKilled { msgid, dropped } }
     }
 
     /// Drops the packets of the message that is being received on queue `q`; tasks under way end by themselves. Returns

@@ -80,7 +80,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     let request = |(packet, word): (usize, &str)| match word.split_once(":kill") {
         Some((cycle, msgid)) => {
             let msgid = msgid.parse().expect("a message is a number");
-            (cycle.parse().expect("a cycle"), Request::Kill(Kill { msgid, context: 0 }))
+            (cycle.parse().expect("a cycle"), Request::Kill(Kill { msgid, context: 0, error_addr: None }))
         }
         None => {
             let (cycle, her) = her(packet, word, &context);

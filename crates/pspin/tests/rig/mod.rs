@@ -7,6 +7,8 @@ use blocks::cpu::Retired;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
+use pspin::host_events::HostEvent;
+use pspin::iommu::{PageTables, whole_pages};
 use pspin::protocol::{Context, Region};
 use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
 use pspin::{Boundary, Image, Pspin, PspinParams};
@@ -27,12 +29,16 @@ pub struct Load {
     pub messages: u64,
     /// Where the context's host memory begins.
     pub host: u64,
+    /// The way to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
+    /// 16 MiB are registered.
+    pub is_paper_host: bool,
     pub mode: Mode,
 }
 
 impl Load {
     pub fn new(program: &'static str, packets: u64, bytes: usize, gap: u64) -> Self {
-        Load { program, packets, bytes, gap, messages: 1, host: 0x1000_0000_0000_0000, mode: Mode::Normal }
+        let host = 0x1000_0000_0000_0000;
+        Load { program, packets, bytes, gap, messages: 1, host, is_paper_host: false, mode: Mode::Normal }
     }
 }
 
@@ -44,6 +50,8 @@ pub struct Seen {
     pub outcome: Outcome,
     pub done: Vec<PacketDone>,
     pub sent: Vec<Departure>,
+    /// What the host was told, and when.
+    pub told: Vec<(u64, HostEvent)>,
     pub host: BTreeMap<u64, u8>,
     pub events: Vec<Told>,
     pub counters: Vec<(String, u64)>,
@@ -69,7 +77,8 @@ impl Seen {
 
     /// Everything as text, to compare runs by.
     pub fn digest(&self) -> String {
-        format!("{:?}\n{:?}\n{:?}\n{:?}\n{:?}", self.done, self.sent, self.host, self.sorted_events(), self.counters)
+        let (done, sent, host, told) = (&self.done, &self.sent, &self.host, &self.told);
+        format!("{done:?}\n{sent:?}\n{host:?}\n{told:?}\n{:?}\n{:?}", self.sorted_events(), self.counters)
     }
 
     /// Events of one cycle come in the order in which components are ticked, which means nothing.
@@ -178,16 +187,25 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         context: context.clone(),
         user: i,
     });
-    let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut tables = PageTables::default();
+    if load.is_paper_host {
+        let paper: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).expect("a preset");
+        (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
+        let (addr, bytes) = whole_pages(load.host, 16 << 20);
+        tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
+    }
     let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
     let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
-    let (done_here, sent_here) = (done.clone(), sent.clone());
+    let told = Shared::<Vec<(u64, HostEvent)>>::default();
+    let (done_here, sent_here, told_here) = (done.clone(), sent.clone(), told.clone());
     let boundary = Boundary {
         source: Box::new(source),
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
-        events: Box::new(pspin::world::Deaf),
+        page_tables: Rc::new(RefCell::new(tables)),
+        events: Box::new(move |at: u64, _context: u32, event: &HostEvent| told_here.borrow_mut().push((at, *event))),
         console: Rc::new(RefCell::new(Silent)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
@@ -205,6 +223,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         outcome,
         done: Rc::into_inner(done).expect(take).into_inner(),
         sent: Rc::into_inner(sent).expect(take).into_inner(),
+        told: Rc::into_inner(told).expect(take).into_inner(),
         host: Rc::into_inner(host).expect(take).into_inner(),
         events: Rc::into_inner(events).expect(take).into_inner(),
         counters,

@@ -6,6 +6,7 @@ use super::{ContextId, Driver, DriverError, HostId, MemoryId, OPERATOR, ProgramI
 use crate::experiment::DESCRIPTOR_BYTES;
 use crate::program;
 use pspin::delivery::Delivery;
+use pspin::iommu::whole_pages;
 use pspin::protocol::{Context, ErrorRecord, Protection, Region};
 use std::rc::Rc;
 
@@ -26,8 +27,8 @@ pub struct ContextSpec {
     pub host: Option<HostId>,
     /// Copies at most so many bytes of each packet to L1; all if not given.
     pub copy_bytes: Option<u32>,
-    /// What becomes of packets when something is in their way.
-    pub delivery: Delivery,
+    /// What becomes of packets when something is in their way; what the card says if not given.
+    pub delivery: Option<Delivery>,
     /// Cycles that a handler may run, 0 for ever; what the card's parameters say if not given.
     pub watchdog_cycles: Option<u32>,
 }
@@ -106,7 +107,7 @@ impl Driver {
             payload,
             completion,
             scratchpads: vec![scratchpad; self.params.n_clusters as usize],
-            delivery: spec.delivery,
+            delivery: spec.delivery.unwrap_or(self.params.delivery),
             protection,
         };
         let id = self.keep(tenant, spec, context);
@@ -120,6 +121,11 @@ impl Driver {
         context.id = id.0 as u32;
         let idx = self.record.borrow_mut().stats.add_context();
         assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
+        if context.host_mem_size > 0 {
+            let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
+            let registered = self.page_tables.borrow_mut().register(context.id, addr, addr, bytes, true);
+            registered.expect("a context is new, and whole pages are registered");
+        }
         let built = Built {
             program: spec.program,
             memories: [spec.handler_memory, spec.scratchpad],
@@ -147,6 +153,11 @@ impl Driver {
         }
         self.check_idle(tenant, context)?;
         let built = self.contexts.remove(tenant, context)?;
+        let Context { id, host_mem_addr, host_mem_size, .. } = *built.context;
+        if host_mem_size > 0 {
+            let (addr, bytes) = whole_pages(host_mem_addr, host_mem_size.into());
+            self.page_tables.borrow_mut().unregister(id, addr, bytes).expect("it was registered");
+        }
         if let Some(descriptor) = built.descriptor {
             self.descriptors.give_back(descriptor);
         }

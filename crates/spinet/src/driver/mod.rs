@@ -37,6 +37,9 @@ use handles::Registry;
 use heap::Heap;
 use kernel::{Clock, Cycle, Freq, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
+use pspin::iommu::SharedPageTables;
+use pspin::params::Regions;
+use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -102,6 +105,16 @@ pub struct Capabilities {
     pub n_message_queues: u32,
     /// Most bytes of a packet that can be copied to L1.
     pub max_copy_bytes: u32,
+    /// The network delivers all packets, and none twice: handlers need not be idempotent.
+    pub reliable: bool,
+    /// It delivers them in the order in which they were sent.
+    pub in_order: bool,
+    /// Handlers reach nothing of other tenants, by themselves or by their transfers and commands.
+    pub isolated: bool,
+    /// Errors of handlers are written to the descriptors of their contexts.
+    pub reports_errors: bool,
+    /// Cycles that a handler may run where its context says nothing; 0 is for ever.
+    pub watchdog_cycles: u32,
     /// Program memory.
     pub program_memory: MemoryLeft,
     /// L2 handler memory.
@@ -145,6 +158,8 @@ pub struct Driver {
     scratchpad_memory: Heap,
     /// Where in host memory descriptors of contexts lie, into which the card writes errors.
     descriptors: Heap,
+    /// Which host memory the card may reach for which context.
+    page_tables: SharedPageTables,
     /// First byte of host memory that nobody had.
     next_host: u64,
     tenants: Registry<TenantId, Tenant>,
@@ -167,15 +182,19 @@ impl Driver {
         record: SharedRecord,
         seed: u64,
     ) -> Result<Self, PspinError> {
-        let told = Told::default();
-        let tell = told.clone();
+        let (told, page_tables) = (Told::default(), SharedPageTables::default());
+        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
         let boundary = Boundary {
             source: Box::new(crate::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
-            events: Box::new(move |at, context, event: &HostEvent| tell.borrow_mut().push((at, context, *event))),
+            page_tables: page_tables.clone(),
+            events: Box::new(move |at, context, event: &HostEvent| {
+                scribe.event(at, context, event);
+                tell.borrow_mut().push((at, context, *event));
+            }),
         };
         let mut nic = Pspin::new(params, image, boundary, seed)?;
         nic.listen(Box::new(Scribe(record.clone())));
@@ -192,6 +211,7 @@ impl Driver {
             handler_memory: Heap::new(map::L2_HANDLER_BASE.into(), params.l2.handler_bytes.into(), ALIGN),
             scratchpad_memory: Heap::new(0, scratchpad_bytes.into(), ALIGN),
             descriptors: Heap::new(DESCRIPTORS, HOST_BASE - DESCRIPTORS, DESCRIPTOR_BYTES),
+            page_tables,
             next_host: HOST_BASE,
             tenants: Registry::default(),
             memories: Registry::default(),
@@ -265,11 +285,17 @@ impl Driver {
             let (at, largest) = heap.largest();
             MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest, at }
         };
+        let isolation = &self.params.isolation;
         Capabilities {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
             max_copy_bytes: self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings,
+            reliable: self.nic.network().reliable,
+            in_order: self.nic.network().in_order,
+            isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
+            reports_errors: isolation.report_errors,
+            watchdog_cycles: isolation.watchdog_cycles,
             program_memory: left(&self.program_memory),
             handler_memory: left(&self.handler_memory),
             scratchpad_memory: left(&self.scratchpad_memory),

@@ -2,6 +2,7 @@
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
 use crate::rules::Rule;
+use pspin::protocol::Kill;
 use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
 
@@ -96,8 +97,10 @@ impl Driver {
             Remaining::End => feed.rules.end(rule.0),
             Remaining::Kill => {
                 feed.rules.remove(rule.0);
+                let built = self.contexts.get(tenant, context)?;
+                let (context, error_addr) = (context.0 as u32, built.context.protection.error_addr);
                 for msgid in feed.ids.abandon(rule.0) {
-                    self.nic.kill_message(self.at + 1, msgid, context.0 as u32);
+                    self.nic.kill_message(self.at + 1, Kill { msgid, context, error_addr });
                     feed.ids.release(msgid);
                 }
             }

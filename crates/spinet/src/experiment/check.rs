@@ -4,7 +4,8 @@ use super::text::OneOrMany;
 use super::{ContextSpec, Experiment};
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, TextFileError};
-use pspin::PspinParams;
+use pspin::delivery::Delivery;
+use pspin::{ParamError, PspinParams};
 use std::io;
 use std::path::{Path, PathBuf};
 use wire::capture::{CaptureError, CaptureReader};
@@ -40,6 +41,8 @@ pub enum ExperimentError {
 pub enum Problem {
     #[error(transparent)]
     Nic(#[from] NicError),
+    #[error(transparent)]
+    Param(#[from] ParamError),
     #[error(transparent)]
     Match(#[from] ExprError),
     #[error(transparent)]
@@ -138,6 +141,8 @@ pub struct CheckedContext {
     pub matcher: Option<Matcher>,
     /// What its messages are.
     pub message: MessageSpec,
+    /// What becomes of packets that something is in the way of.
+    pub delivery: Delivery,
     /// Position of its tenant among the experiment's; the first program's if there is none.
     pub tenant: Option<usize>,
 }
@@ -180,6 +185,11 @@ impl Checked {
         let key = if experiment.nic.set.is_empty() { vec!["nic"] } else { vec!["nic", "set"] };
         let nic = nic.map_err(|problem| fail(&key, problem.into()))?;
 
+        // A network that loses packets is not reliable, whatever the card's says.
+        let mut nic = nic;
+        nic.network.reliable &= experiment.faults.0.is_reliable();
+        nic.network.in_order &= experiment.faults.0.is_in_order();
+
         check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
         check_tenants(&mut experiment, &base_dir)?;
 
@@ -213,11 +223,14 @@ impl Checked {
                     readable(data).map_err(|problem| fail(&path(key), problem))?;
                 }
             }
+            let delivery = spec.delivery.over(nic.delivery);
+            delivery.validate().map_err(|problem| fail(&path("delivery"), problem.into()))?;
             let tenant = spec.tenant.as_ref().map(|name| {
                 let position = experiment.tenant.iter().position(|tenant| tenant.name == *name);
                 position.ok_or_else(|| fail(&path("tenant"), Problem::NoTenant { found: name.clone() }))
             });
-            contexts.push(CheckedContext { index, spec: spec.clone(), matcher, message, tenant: tenant.transpose()? });
+            let (spec, tenant) = (spec.clone(), tenant.transpose()?);
+            contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
         let mut checked = Checked { experiment, nic, traffic, pacing, contexts };
         checked.check_last()?;

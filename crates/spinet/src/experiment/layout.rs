@@ -105,8 +105,8 @@ pub fn place(
             payload,
             completion,
             scratchpads: vec![scratchpads[index]; checked.nic.n_clusters as usize],
+            delivery: context.delivery,
             protection,
-            delivery: pspin::delivery::Delivery::default(),
         };
         // Reports call it as its user does, or by its handlers where that is clear, or by number.
         let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));

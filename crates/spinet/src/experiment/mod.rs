@@ -10,8 +10,9 @@ mod text;
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
 pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedContext, PlacedProgram, place};
-pub use text::{Settings, Span};
+pub use text::{FaultSpec, Settings, Span};
 
+use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use serde::{Deserialize, Serialize};
 use text::{OneOrMany, text_or_table};
 use wire::source::Snapped;
@@ -28,6 +29,9 @@ pub struct Experiment {
     /// The packets.
     #[serde(deserialize_with = "text_or_table")]
     pub traffic: TrafficSource,
+    /// What the network does to the packets on their way.
+    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
+    pub faults: FaultSpec,
     /// Tenants besides the one whose program boots the NIC, each with a program of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantSpec>,
@@ -126,11 +130,11 @@ pub struct ContextSpec {
     /// Symbol of the completion handler instead; empty for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<String>,
-    /// L2 handler memory.
-    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    /// L2 handler memory; a text is its `data`.
+    #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
     pub handler_memory: MemorySpec,
-    /// Host memory.
-    #[serde(default, skip_serializing_if = "MemorySpec::is_default")]
+    /// Host memory; a text is its `data`.
+    #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
     pub host_memory: MemorySpec,
     /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,6 +145,47 @@ pub struct ContextSpec {
     /// Cycles that one of its handlers may run; 0 for ever; the NIC's `isolation.watchdog_cycles` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_cycles: Option<u32>,
+    /// What becomes of packets that something is in the way of.
+    #[serde(default, skip_serializing_if = "DeliverySpec::is_default")]
+    pub delivery: DeliverySpec,
+}
+
+/// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliverySpec {
+    /// A packet finds no room in packet memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_full: Option<WhenFull>,
+    /// Marks from this occupancy of packet memory on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_percent: Option<u32>,
+    /// A packet comes before the first of its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_payload: Option<EarlyPayload>,
+    /// So many of them wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_packets: Option<u32>,
+    /// A message is given up when it has not come for longer; 0 waits for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_cycles: Option<u64>,
+}
+
+impl DeliverySpec {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it comes to over what the NIC's parameters say.
+    fn over(&self, preset: Delivery) -> Delivery {
+        Delivery {
+            when_full: self.when_full.unwrap_or(preset.when_full),
+            ecn_threshold_percent: self.ecn_threshold_percent.unwrap_or(preset.ecn_threshold_percent),
+            early_payload: self.early_payload.unwrap_or(preset.early_payload),
+            early_packets: self.early_packets.unwrap_or(preset.early_packets),
+            timeout_cycles: self.timeout_cycles.unwrap_or(preset.timeout_cycles),
+        }
+    }
 }
 
 /// A memory of a context; what is not given is chosen.
@@ -161,6 +206,12 @@ pub struct MemorySpec {
 impl MemorySpec {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl From<String> for MemorySpec {
+    fn from(data: String) -> Self {
+        MemorySpec { data: Some(data), ..Self::default() }
     }
 }
 

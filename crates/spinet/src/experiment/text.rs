@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 use toml::Value;
+use wire::faults::Faults;
 
 /// One text or a list of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +112,47 @@ impl<'de> Deserialize<'de> for Settings {
 impl Serialize for Settings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// Faults of the network: a text such as `loss=0.01,reorder=0.02:8`, or a table of the same with numbers or texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultSpec(pub Faults);
+
+impl FaultSpec {
+    /// There are none.
+    pub fn is_none(&self) -> bool {
+        self.0 == Faults::NONE
+    }
+}
+
+impl<'de> Deserialize<'de> for FaultSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = FaultSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<FaultSpec, E> {
+                text.parse().map(FaultSpec).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FaultSpec, A::Error> {
+                let mut parts = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    parts.push(format!("{name}={value}"));
+                }
+                self.visit_str(&parts.join(","))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl Serialize for FaultSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Instructions as the RTL's tracer spells them: registers by number, distances of jumps instead of targets.
 
 use blocks::cpu::SINK;
+use isa::riscv::format::P_LOAD_REG;
 use isa::riscv::{Class, Inst, Op, decode, disassemble, register_name, rows};
 
 /// The 32-bit word of an instruction; of a compressed one, that of the instruction it stands for.
@@ -28,6 +29,8 @@ pub fn spelled(word: u32) -> String {
         Class::Jump => format!("x{rd}, {imm}"),
         Class::JumpReg => format!("x{rd}, x{rs1}, {imm}"),
         Class::Branch if row.format.syntax == "rs1, rs2, target" => format!("x{rs1}, x{rs2}, {imm}"),
+        Class::Branch => format!("x{rs1}, {imm}"),
+        Class::Loop => hardware_loop(word),
         Class::Csr if row.format.syntax.ends_with("zimm") => {
             format!("x{rd}, 0x{:08x}, 0x{:03x}", inst.zimm(), inst.csr())
         }
@@ -36,7 +39,21 @@ pub fn spelled(word: u32) -> String {
         Class::Amo => format!("x{rd}, x{rs2}, (x{rs1})"),
         _ => numbered(disassemble(inst, 0).split_once(' ').map_or("", |(_, operands)| operands)),
     };
-    format!("{:<16} {operands}", row.name)
+    // The tracer names loads from the sum of two registers as it names the others.
+    let name = if row.format == P_LOAD_REG { row.name.trim_start_matches("p.") } else { row.name };
+    format!("{name:<16} {operands}")
+}
+
+/// The operands of an instruction for hardware loops: the loop by its field, addresses as they are encoded.
+fn hardware_loop(word: u32) -> String {
+    let (number, rs1, imm) = (word >> 7 & 31, word >> 15 & 31, word >> 20);
+    match word >> 12 & 7 {
+        2 => format!("0x{number}, x{rs1}"),
+        3 => format!("x{number}, 0x{imm:x}"),
+        4 => format!("0x{number}, x{rs1}, 0x{imm:x}"),
+        5 => format!("0x{number}, 0x{imm:x}, 0x{rs1:x}"),
+        _ => format!("0x{number}, 0x{imm:x}"),
+    }
 }
 
 /// Operands with numbers instead of names of registers.

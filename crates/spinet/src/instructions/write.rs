@@ -4,6 +4,7 @@ use super::choose::{Choice, ChoiceError};
 use super::spelling::{base_word, spelled};
 use blocks::cpu::{InstructionLog, Retired, SINK};
 use isa::riscv::Class;
+use isa::riscv::format::{NONE, Register};
 use kernel::{Clock, Cycle};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -41,13 +42,27 @@ pub fn push_line(text: &mut String, ps: u64, retired: &Retired) {
             let _ = write!(text, " {}x{r}{sign}{value:08x}", if r < 10 { " " } else { "" });
         }
     };
+    let format = inst.row().map_or(NONE, |row| row.format);
     if !trapped {
         register(inst.rd, '=', after.rd);
+        // An access with post-increment.
+        if format.syntax.ends_with("(rs1!)") {
+            register(inst.rs1, '=', after.rs1);
+        }
     }
-    let (rs1, rs2) = ((inst.rs1, before.rs1), (inst.rs2, before.rs2));
-    let (first, second) = if inst.class() == Class::Store { (rs2, rs1) } else { (rs1, rs2) };
-    register(first.0, ':', first.1);
-    register(second.0, ':', second.1);
+    let source = |field: Register, r: u8, value: u32| match field {
+        Register::Absent | Register::Number(..) => (0, 0),
+        Register::Fixed(_) | Register::At(_) | Register::Short(_) => (r, value),
+    };
+    let rs1 = source(format.rs1, inst.rs1, before.rs1);
+    let rs2 = source(format.rs2, inst.rs2, before.rs2);
+    let rs3 = source(format.rs3, inst.rs3, before.rs3);
+    let read = match inst.class() {
+        Class::Store => [rs2, rs3, rs1],
+        Class::Load => [rs2, rs1, rs3],
+        _ => [rs3, rs1, rs2],
+    };
+    read.into_iter().for_each(|(r, value)| register(r, ':', value));
     if let Some(addr) = addr {
         let _ = write!(text, "  PA:{addr:08x}");
     }

@@ -80,6 +80,7 @@ fn packets(record: &Record) -> PacketSummary {
         unfinished: fate(Fate::Unfinished) + record.window.n_open,
         dropped: fate(Fate::Dropped),
         dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
+        marked: stats.marked,
     }
 }
 
@@ -106,6 +107,7 @@ impl Run {
         let record = self.record().borrow();
         let stats = &record.stats;
         let feed = self.driver.feed.borrow().report();
+        let faults = feed.as_ref().map(|feed| feed.faults).unwrap_or_default();
         let counters: BTreeMap<String, u64> = self.driver.nic.counters().into_iter().collect();
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -142,6 +144,12 @@ impl Run {
             console_lines_lost: record.lines_lost,
             pacing: feed.as_ref().map(|feed| feed.pacing).unwrap_or_default(),
             capture: feed.and_then(|feed| feed.capture).map(|(counts, stop)| CaptureSummary { counts, stop }),
+            network: NetworkSummary {
+                reliable: self.driver.nic.network().reliable,
+                in_order: self.driver.nic.network().in_order,
+                faults,
+            },
+            events: stats.events,
             time: TimeSummary {
                 simulated_ns: ns(record.clock, self.cycles() as f64),
                 cycles: self.cycles(),
@@ -276,13 +284,22 @@ impl Run {
             let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
             format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
         });
-        let messages = if open > 0 { format!("; {open} messages have not ended") } else { String::new() };
+        let messages = match open {
+            0 => String::new(),
+            1 => "; 1 message has not ended".into(),
+            _ => format!("; {open} messages have not ended"),
+        };
+        let packets = match unfinished {
+            0 => "no packet is unfinished".to_owned(),
+            1 => "1 packet is unfinished".into(),
+            _ => format!("{unfinished} packets are unfinished"),
+        };
         match self.ended {
             None => "the run goes on".into(),
             Some(Ended::Complete) => format!("all packets are done{messages}"),
             Some(Ended::Limit) => {
                 let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
-                format!("the limit of {limit} is reached; {unfinished} packets are unfinished{place}{messages}")
+                format!("the limit of {limit} is reached; {packets}{place}{messages}")
             }
             Some(Ended::Stalled) => {
                 let limit = experiment.stall_limit;
@@ -290,7 +307,7 @@ impl Run {
                     true => "nothing can come of them any more".into(),
                     false => format!("nothing has come of them for {limit}"),
                 };
-                format!("{unfinished} packets are unfinished and {what}{place}{messages}")
+                format!("{packets} and {what}{place}{messages}")
             }
             Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
         }

@@ -7,9 +7,11 @@ mod make;
 pub use make::cause_name;
 
 use crate::experiment::Experiment;
+use crate::stats::EventStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::capture::CaptureCounts;
+use wire::faults::FaultCounts;
 use wire::pacing::PacingCounts;
 
 /// The whole summary.
@@ -33,10 +35,22 @@ pub struct Summary {
     pub console_lines_lost: u64,
     pub capture: Option<CaptureSummary>,
     pub pacing: PacingCounts,
+    pub network: NetworkSummary,
+    pub events: EventStats,
     pub time: TimeSummary,
     pub counters: BTreeMap<String, u64>,
     pub experiment: Experiment,
     pub wall: WallSummary,
+}
+
+/// What the network promised, and what it did.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+pub struct NetworkSummary {
+    pub reliable: bool,
+    pub in_order: bool,
+    #[serde(flatten)]
+    pub faults: FaultCounts,
 }
 
 /// How it ended.
@@ -92,6 +106,7 @@ pub struct PacketSummary {
     pub unfinished: u64,
     pub dropped: u64,
     pub dropped_by_reason: BTreeMap<&'static str, u64>,
+    pub marked: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]

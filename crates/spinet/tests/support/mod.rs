@@ -96,6 +96,7 @@ fn ret() -> u32 {
 /// | `echo_ph` | sends the packet back |
 /// | `store_hh`, `store_ph`, `store_th` | nothing; copies the packet to host memory; writes 8 bytes behind it |
 /// | `loop_ph` | never ends |
+/// | `tally_ph`, `tally_th` | counts a packet in handler memory; writes the count to the first 4 bytes of host memory |
 pub fn nic_program() -> Vec<u8> {
     program(Some(boot()), 0x1d00_0100)
 }
@@ -158,16 +159,47 @@ fn program(boot: Option<[u32; 5]>, addr: u32) -> Vec<u8> {
         load(A0, 0x80),
         ret(),
     ];
-    let [store_hh, store_ph, store_th, endless] = [0x80, 0x100, 0x180, 0x200].map(|offset| addr + offset);
+    let count = [
+        load(A2, 0x08), // Handler memory.
+        asm("addi", A3, 0, 0, 1),
+        asm("amoadd.w", 0, A2, A3, 0),
+        ret(),
+    ];
+    let tell = [
+        load(A2, 0x08),
+        asm("lw", A4, A2, 0, 0),
+        load(A2, 0x3c),
+        load(A3, 0x38),
+        store(A2, 0x90),
+        store(A3, 0x94),
+        asm("addi", A2, 0, 0, 4 << 1 | 1),
+        store(A2, 0x98),
+        store(A4, 0x9c),
+        asm("addi", A4, 0, 0, 4),
+        store(A4, 0x8c),
+        load(A0, 0x80),
+        ret(),
+    ];
+    let [store_hh, store_ph, store_th, endless, tally_ph, tally_th] =
+        [0x80, 0x100, 0x180, 0x200, 0x280, 0x300].map(|offset| addr + offset);
     let (nothing, for_ever) = ([ret()], [asm("jal", 0, 0, 0, 0)]);
-    let mut parts: Vec<Text> =
-        vec![(addr, &echo), (store_hh, &nothing), (store_ph, &to_host), (store_th, &host_direct), (endless, &for_ever)];
+    let mut parts: Vec<Text> = vec![
+        (addr, &echo),
+        (store_hh, &nothing),
+        (store_ph, &to_host),
+        (store_th, &host_direct),
+        (endless, &for_ever),
+        (tally_ph, &count),
+        (tally_th, &tell),
+    ];
     let mut symbols = vec![
         ("echo_ph", addr),
         ("store_hh", store_hh),
         ("store_ph", store_ph),
         ("store_th", store_th),
         ("loop_ph", endless),
+        ("tally_ph", tally_ph),
+        ("tally_th", tally_th),
     ];
     if let Some(boot) = &boot {
         parts.insert(0, (0x1d00_0080, boot));

@@ -5,7 +5,6 @@
 use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Isa, Operands, cause, csr};
 use kernel::Stream;
-use std::cell::RefCell;
 use testkit::assembler::{Assembler, i, u};
 use testkit::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
 
@@ -19,6 +18,7 @@ pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String>
     let mut machine = Machine::new(programs);
     while machine.core.instructions() < n_steps {
         let time = machine.core.time();
+        machine.lines.draw();
         match machine.core.run(&machine.program, &machine.lines, time + 1000) {
             Stop::Yield | Stop::FenceI | Stop::Prefetch(_) => {}
             Stop::Fetch(_) | Stop::Abandon(_) => machine.core.fetched(time + 1),
@@ -43,12 +43,31 @@ struct Machine {
     output: Vec<u8>,
 }
 
-/// A cache from which a line is missing now and then.
-struct Unreliable(RefCell<Stream>);
+/// A cache from which one line in eight is missing, each time another.
+struct Unreliable {
+    there: Vec<u8>,
+    draws: Stream,
+}
+
+impl Unreliable {
+    fn draw(&mut self) {
+        for eight in self.there.chunks_mut(8) {
+            eight.fill(1);
+            let missing = self.draws.below(8) as usize;
+            if let Some(line) = eight.get_mut(missing) {
+                *line = 0;
+            }
+        }
+    }
+}
 
 impl Lines for Unreliable {
-    fn present(&self, _addr: u32) -> bool {
-        self.0.borrow_mut().below(8) != 0
+    fn present(&self, addr: u32) -> bool {
+        self.there.get(addr as usize / 16).is_none_or(|&there| there != 0)
+    }
+
+    fn all(&self) -> &[u8] {
+        &self.there
     }
 }
 
@@ -62,7 +81,7 @@ impl Machine {
         Machine {
             core: Core::new(Profile::Standard, 0, BOOT),
             program: Program::new(Isa::Rv32imac, 0, &memory),
-            lines: Unreliable(RefCell::new(Stream::new(0, "lines"))),
+            lines: Unreliable { there: vec![1; memory.len() / 16 + 1], draws: Stream::new(0, "lines") },
             memory,
             reserved: None,
             output: Vec::new(),
@@ -94,7 +113,7 @@ impl Machine {
             AccessKind::Amo(amo) => amo.apply(old, access.value),
         };
         bytes.copy_from_slice(&new.to_le_bytes()[..n]);
-        let delay = 1 + self.lines.0.borrow_mut().below(4);
+        let delay = 1 + self.lines.draws.below(4);
         self.core.complete(&self.program, self.core.time() + delay, answer);
         Ok(())
     }

@@ -368,6 +368,18 @@ fn exprs() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn a_line_break_anywhere_leaves_an_error_of_three_lines() {
+    let text = r#"(bytes[0:2] == "\x02\x00")"#;
+    for at in 0..text.len() {
+        let mut broken = text.to_string();
+        broken.replace_range(at..=at, "\n");
+        if let Err(error) = Matcher::parse(&broken) {
+            assert_eq!(error.to_string().lines().count(), 3, "{at}: {error}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn canonical_text_means_the_same(text in exprs()) {

@@ -13,10 +13,12 @@ pub struct Verdict {
     pub position: u64,
     /// It is the last of the message.
     pub is_last: bool,
+    /// Whether it is the first of the message, if the definition says which packet is.
+    pub is_header: Option<bool>,
 }
 
 impl Verdict {
-    /// It is the first of the message.
+    /// It is the first of the message to come.
     pub fn is_first(&self) -> bool {
         self.position == 0
     }
@@ -64,7 +66,7 @@ impl FlowIndex {
 
     /// Counts a packet that the classifier will be asked about.
     pub fn add(&mut self, packet: &[u8], layers: &Layers) {
-        let MessageSpec::Group { key, end: End::Last } = &self.spec else { return };
+        let MessageSpec::Group { key, end: End::Last, .. } = &self.spec else { return };
         if !key.write(packet, layers, &mut self.key) {
             return;
         }
@@ -113,11 +115,12 @@ impl Classifier {
     /// The message of the next packet, whose layers are `layers`.
     pub fn classify(&mut self, packet: &[u8], layers: &Layers) -> Verdict {
         self.counts.packets += 1;
-        let MessageSpec::Group { key, end } = &self.spec else { return self.single() };
+        let MessageSpec::Group { key, first, end } = &self.spec else { return self.single() };
         if !key.write(packet, layers, &mut self.key) {
             self.counts.keyless += 1;
             return self.single();
         }
+        let is_header = first.as_ref().map(|first| first.matches_layers(packet, layers));
         let known = self.open.get_mut(self.key.as_slice());
         let OpenMessage { message, packets: position } =
             known.as_deref().copied().unwrap_or(OpenMessage { message: self.counts.messages, packets: 0 });
@@ -142,7 +145,7 @@ impl Classifier {
         }
         self.counts.messages += u64::from(position == 0);
         self.counts.ended += u64::from(is_last);
-        Verdict { message, position, is_last }
+        Verdict { message, position, is_last, is_header }
     }
 
     /// Whether the next packet, whose layers are `layers`, belongs to a message that has begun.
@@ -161,7 +164,7 @@ impl Classifier {
         let message = self.counts.messages;
         self.counts.messages += 1;
         self.counts.ended += 1;
-        Verdict { message, position: 0, is_last: true }
+        Verdict { message, position: 0, is_last: true, is_header: None }
     }
 
     /// What was seen so far.

@@ -5,12 +5,16 @@
 //! by 5-tuple until tcp.flags.fin || tcp.flags.rst   a flow, until a packet matches
 //! by ipv4.src, ipv4.dst count 16                    16 packets with the same fields
 //! by flow last                                      a flow, until its last packet in the capture
+//! by flow from tcp.flags.syn until tcp.flags.fin    the same, its first packet known even if another comes before it
 //! all count 1000                                    packets as they come
 //! ```
 //!
 //! `5-tuple` and `flow` are the same: addresses, protocol and ports, one direction. What has no end stated ends
 //! with `last`. `last` needs to know how many packets each flow has: a first pass over the traffic counts them,
 //! in memory that grows with flows, not packets (see [`FlowIndex`]).
+//!
+//! Without `from` the first packet to come is the first of the message. With it, packets that do not match are known not to
+//! be: a card can let them wait for the one that does. They are of the message all the same, in the order in which they come.
 //!
 //! A packet that has none of the fields is a message of its own; a field it lacks beside others it has counts as
 //! a value like any other. Later IP fragments have no ports, so `5-tuple` takes them for a flow of their own.
@@ -38,6 +42,8 @@ pub enum MessageSpec {
     Group {
         /// What packets of a message have in common.
         key: Key,
+        /// What its first packet is, if not the first to come.
+        first: Option<Box<Matcher>>,
         /// What its last packet is.
         end: End,
     },
@@ -105,7 +111,7 @@ impl MessageSpec {
             words.next();
         }
         let start = words.peek().map_or(text.len(), |(at, _)| *at);
-        let end = words.find(|(_, word)| matches!(*word, "count" | "until" | "last"));
+        let mut end = words.find(|(_, word)| matches!(*word, "from" | "count" | "until" | "last"));
         let key_end = end.map_or(text.len(), |(at, _)| at);
         let key_text = text[start.min(key_end)..key_end].trim_end();
         match (key_text, end) {
@@ -118,7 +124,14 @@ impl MessageSpec {
             _ => {}
         }
         let key = parse_key(text, start, key_text)?;
-        let Some((at, word)) = end else { return Ok(Self::Group { key, end: End::Last }) };
+        let mut first = None;
+        if let Some((at, "from")) = end {
+            end = words.find(|(_, word)| matches!(*word, "count" | "until" | "last"));
+            let from = at + "from".len()..end.map_or(text.len(), |(at, _)| at);
+            let matcher = Matcher::parse(&text[from.clone()]).map_err(|error| error.within(text, from.start))?;
+            first = Some(Box::new(matcher));
+        }
+        let Some((at, word)) = end else { return Ok(Self::Group { key, first, end: End::Last }) };
         let rest_at = at + word.len();
         let rest = text[rest_at..].trim();
         let rest_at = rest_at + (text[rest_at..].len() - text[rest_at..].trim_start().len());
@@ -134,7 +147,7 @@ impl MessageSpec {
                 return fail(rest_at, rest.len(), MessageProblem::Unexpected { found, allowed });
             }
         };
-        Ok(Self::Group { key, end })
+        Ok(Self::Group { key, first, end })
     }
 
     /// A [`FlowIndex`] must have seen the traffic before it can be classified.
@@ -165,7 +178,8 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
         match parse_field(name) {
             Ok((field, len)) if len == name.len() => fields.push(field),
             Ok((_, len)) => {
-                let (found, allowed) = (name[len..].trim().into(), "`,`, `count`, `until` or `last` after a field");
+                let (found, allowed) =
+                    (name[len..].trim().into(), "`,`, `from`, `count`, `until` or `last` after a field");
                 return fail(name_at + len..span.end, MessageProblem::Unexpected { found, allowed });
             }
             Err(error) => {
@@ -187,7 +201,7 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
 
 impl fmt::Display for MessageSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Group { key, end } = self else { return f.write_str("each") };
+        let Self::Group { key, first, end } = self else { return f.write_str("each") };
         match key {
             Key::FiveTuple => f.write_str("by 5-tuple")?,
             Key::All => f.write_str("all")?,
@@ -195,6 +209,9 @@ impl fmt::Display for MessageSpec {
                 let names: Vec<String> = fields.iter().map(Field::to_string).collect();
                 write!(f, "by {}", names.join(", "))?;
             }
+        }
+        if let Some(first) = first {
+            write!(f, " from {first}")?;
         }
         match end {
             End::Count(count) => write!(f, " count {count}"),

@@ -74,6 +74,19 @@ fn every_key_and_every_end() {
 }
 
 #[test]
+fn a_definition_may_say_which_packet_is_the_first() {
+    let traffic = packets("aAa");
+    let headers = |spec: &str| {
+        let mut classifier = classifier(spec, &traffic);
+        let verdicts = traffic.iter().map(|packet| classifier.classify(packet, &Layers::parse(packet)));
+        verdicts.map(|verdict| (verdict.is_first(), verdict.is_header)).collect::<Vec<_>>()
+    };
+    assert_eq!(headers("by flow last"), [(true, None), (false, None), (false, None)]);
+    let late = [(true, Some(false)), (false, Some(true)), (false, Some(false))];
+    assert_eq!(headers("by flow from tcp.flags.fin last"), late);
+}
+
+#[test]
 fn packets_the_index_has_not_seen_are_counted_and_stay_open() {
     let mut classifier = classifier("by flow last", &packets("a"));
     for packet in packets("ab") {
@@ -91,6 +104,9 @@ fn canonical_text() {
         ("by flow", "by 5-tuple last"),
         (" by  ipv4.src ,bytes[0:2]  count 7 ", "by ipv4.src, bytes[0:2] count 7"),
         ("all until udp and true", "all until udp && true"),
+        ("flow from tcp.flags.syn", "by 5-tuple from tcp.flags.syn last"),
+        ("by flow from tcp.flags.syn and true count 3", "by 5-tuple from tcp.flags.syn && true count 3"),
+        ("all from udp until tcp", "all from udp until tcp"),
     ] {
         let spec = MessageSpec::parse(text).unwrap();
         assert_eq!(spec.to_string(), want);
@@ -140,9 +156,9 @@ fn errors_point_into_the_text() {
     check(
         "by ipv4.src udp.dst_port",
         expect![[r#"
-        found `udp.dst_port`, must be `,`, `count`, `until` or `last` after a field
-          by ipv4.src udp.dst_port
-                     ^^^^^^^^^^^^^"#]],
+            found `udp.dst_port`, must be `,`, `from`, `count`, `until` or `last` after a field
+              by ipv4.src udp.dst_port
+                         ^^^^^^^^^^^^^"#]],
     );
     check(
         "by ipv4.src,, last",

@@ -1,7 +1,7 @@
 //! The command front end of an HPU driver.
 
 use super::Answer;
-use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, PacketId};
+use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, PacketId, THE_CARD};
 use kernel::Cycle;
 
 // Register offsets. Source: PsPIN RTL a49fec8, `sw/runtime/include/hwsched.h`.
@@ -82,8 +82,8 @@ impl Commands {
         (0..self.n_commands).find(|id| self.under_way >> id & 1 == 0)
     }
 
-    /// The command that an issue would send now, for a handler of `packet`.
-    pub fn prepared(&self, packet: PacketId) -> Command {
+    /// The command that an issue would send now, for a handler of this packet and context.
+    pub fn prepared(&self, (packet, context): (PacketId, u32)) -> Command {
         let target = match self.info >> 1 & 3 {
             0 => CommandTarget::HostDma,
             1 => CommandTarget::NicSend,
@@ -92,7 +92,8 @@ impl Commands {
         let local = self.free_id().unwrap_or_default() as u8;
         let mut words = [0; COMMAND_WORDS];
         words[..VISIBLE_WORDS].copy_from_slice(&self.words);
-        Command { packet, id: CommandId { local, ..self.id }, target, generate_event: self.info & 1 != 0, words }
+        let id = CommandId { local, ..self.id };
+        Command { packet, context, id, target, generate_event: self.info & 1 != 0, words }
     }
 
     /// Puts a command under way that was just prepared.
@@ -112,7 +113,8 @@ impl Commands {
         words[..3].copy_from_slice(&[addr as u32, (addr >> 32) as u32, 32 << 1 | 1]);
         words[3..].copy_from_slice(&record);
         let id = CommandId { local: REPORT, ..self.id };
-        let command = Command { packet, id, target: CommandTarget::HostDirect, generate_event: true, words };
+        let (context, target) = (THE_CARD, CommandTarget::HostDirect);
+        let command = Command { packet, context, id, target, generate_event: true, words };
         self.issue(&command);
         Some(command)
     }

@@ -3,7 +3,7 @@
 mod commands;
 
 use crate::map;
-use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, PacketId, Stage, Task};
+use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, NO_CONTEXT, PacketId, Stage, Task};
 use commands::Commands;
 use kernel::Cycle;
 
@@ -333,7 +333,9 @@ impl Hpu {
 
     /// The command that the core's next issue would send.
     pub fn prepared(&self) -> Command {
-        self.commands.prepared(self.task.as_ref().map_or(PacketId(u64::MAX), |held| held.task.packet))
+        let nobody = (PacketId(u64::MAX), NO_CONTEXT);
+        let issuer = self.task.as_ref().map_or(nobody, |held| (held.task.packet, held.task.context.id));
+        self.commands.prepared(issuer)
     }
 
     /// A command is done; which packet's handler issued it, and for which unit.

@@ -1,0 +1,178 @@
+//! Running ahead: what needs little looking around, up to the first access to memory.
+//!
+//! This is where a simulation spends its time, so a run of instructions that follow one another a cycle each, in a fetch
+//! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
+
+use super::core::{Core, Lines, NO_LINE, Stop};
+use super::program::{Kind, Pace, Program, SINK, Slot};
+use super::timing;
+use isa::riscv::execute;
+use kernel::Cycle;
+
+impl Core {
+    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory. Comes back with
+    /// [`Stop::Access`], or with nothing and an instruction left for the caller.
+    #[inline(never)]
+    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+        // Whatever comes next, its time must be within the horizon when it starts.
+        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        if self.ahead != NO_LINE {
+            return None;
+        }
+        let stretch = self.stretch;
+        let slots = program.slots();
+        let Some(there) = lines.all().get(..stretch.end_line) else { return None };
+        let skew = program.skew();
+        let line = |at: usize| (at + skew) / (timing::LINE_BYTES as usize / 2);
+        let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
+
+        let mut at = program.position(self.pc);
+        if !stretch.holds(at) || !is_there(line(at)) {
+            return None;
+        }
+        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let mut stop = None;
+        while n < left {
+            let Some(slot) = slots.get(at) else { break };
+            let run = if slot.run < Slot::CROSSES {
+                slot.run
+            } else if is_there(line(at) + 1) {
+                slot.run - Slot::CROSSES
+            } else {
+                break;
+            };
+            if run > 0 {
+                let to_run = u64::from(run).min(left - n);
+                n += to_run;
+                let mut last = at;
+                for _ in 0..to_run {
+                    let slot = &slots[at];
+                    execute(self, &slot.inst);
+                    last = at;
+                    at += usize::from(slot.halves);
+                }
+                last_rd = slots[last].inst.rd;
+                continue;
+            }
+            let next = at + usize::from(slot.halves);
+            match slot.pace {
+                Pace::Memory => {
+                    execute(self, &slot.inst);
+                    self.next = program.address(next);
+                    stop = Some(Stop::Access);
+                    break;
+                }
+                Pace::MemoryLineEnd => {
+                    if is_there(line(at) + 1) {
+                        execute(self, &slot.inst);
+                        self.next = program.address(next);
+                        stop = Some(Stop::Access);
+                    }
+                    break;
+                }
+                Pace::Jump | Pace::JumpLineEnd => {
+                    let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
+                    if !stretch.holds(target)
+                        || !is_there(line(target))
+                        || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
+                    {
+                        break;
+                    }
+                    (self.pc, self.next) = (program.address(at), program.address(next));
+                    execute(self, &slot.inst);
+                    (at, last_rd) = (next, slot.inst.rd);
+                    if self.jumped {
+                        self.jumped = false;
+                        (at, last_rd) = (target, SINK);
+                        let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        beyond += taken - timing::PLAIN;
+                        left = left.saturating_sub(taken - timing::PLAIN);
+                    }
+                }
+                // The first two are in runs.
+                Pace::Straight | Pace::LineEnd | Pace::Careful => break,
+            }
+            n += 1;
+        }
+        self.pc = program.address(at);
+        self.line = self.pc >> 4;
+        self.last_rd = last_rd;
+        self.time += n * timing::PLAIN + beyond;
+        self.instructions += n;
+        stop
+    }
+
+    /// The same while hardware loops are active: every instruction is compared with their ends.
+    #[inline(never)]
+    pub(super) fn run_ahead_in_loops<L: Lines>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        horizon: Cycle,
+    ) -> Option<Stop> {
+        // Whatever comes next, its time must be within the horizon when it starts.
+        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        let ends = self.csrs.loops.ends(program.address(0), self.time)?;
+        let (slots, stretch) = (program.slots(), self.stretch);
+        let mut at = program.position(self.pc);
+        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let mut stop = None;
+        while n < left {
+            let Some(slot) = slots.get(at).filter(|_| stretch.holds(at)) else { break };
+            if at == ends[0] || at == ends[1] {
+                break;
+            }
+            if slot.pace > Pace::Memory && !self.may_run(slot, program.address(at), lines) {
+                break;
+            }
+            execute(self, &slot.inst);
+            if slot.pace == Pace::Straight {
+                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
+                continue;
+            }
+            match slot.pace {
+                Pace::Memory | Pace::MemoryLineEnd => {
+                    self.next = program.address(at + usize::from(slot.halves));
+                    stop = Some(Stop::Access);
+                    break;
+                }
+                Pace::Jump | Pace::JumpLineEnd if self.jumped => {
+                    self.jumped = false;
+                    self.fetch.landed = self.instructions + n + 1;
+                    (at, last_rd) = (program.position(self.next), SINK);
+                    let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    beyond += taken - timing::PLAIN;
+                    left = left.saturating_sub(taken - timing::PLAIN);
+                }
+                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
+            }
+            n += 1;
+        }
+        self.pc = program.address(at);
+        self.line = self.pc >> 4;
+        self.last_rd = last_rd;
+        self.time += n * timing::PLAIN + beyond;
+        self.instructions += n;
+        stop
+    }
+
+    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
+    #[inline(always)]
+    fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
+        match slot.pace {
+            Pace::LineEnd | Pace::MemoryLineEnd => {
+                let there = lines.present((pc & !15).wrapping_add(16));
+                if there {
+                    self.ahead = NO_LINE;
+                }
+                there
+            }
+            Pace::Jump | Pace::JumpLineEnd => {
+                let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
+                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
+                target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
+            }
+            Pace::Straight | Pace::Memory | Pace::Careful => false,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The generic driver, as the drivers of PsPIN's examples use it.
+
+mod support;
+
+use expect_test::expect;
+use support::Bench;
+
+/// Handlers of this crate's tests.
+const HANDLERS: &[u8] = include_bytes!("elf/host.elf");
+
+/// A bench with the generic driver and handlers where it looks for them.
+fn generic() -> Bench {
+    let bench = Bench::new();
+    bench.write("build/handlers", HANDLERS);
+    bench.compile("generic");
+    bench
+}
+
+#[test]
+fn the_generic_driver_makes_packets() {
+    let ran = generic().run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[]);
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Using default packet generator
+        fill message 0, packet 0, 64 bytes
+        fill message 0, packet 2, 64 bytes
+        fill message 2, packet 2, 64 bytes
+        fill message 2, packet 4, 64 bytes
+        Write to NIC memory completed (user_ptr: (nil))
+        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765e7a0f
+        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afed4a4f
+        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765eee6e
+        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621482c
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afedbeae
+        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb0186c
+        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621bc8b
+        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb08ccb
+        [0,1] message 0 of 64 bytes is done
+        [2,0] message 2 of 64 bytes is done
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        exit code 0
+    "#]]
+    .assert_eq(&ran.told());
+}
+
+#[test]
+fn the_generic_driver_replays_traces() {
+    let bench = generic();
+    bench.write(
+        "a.trace",
+        "2 5 96\n10.0.0.1 x 64 0 1 0\n10.0.0.1 x 0 900 1 0\n10.0.0.1 x 96 0 1 1\n10.0.0.2 x 64 0 2 0\n10.0.0.2 x 64 0 2 1\n",
+    );
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Packet trace path: a.trace
+        10.0.0.1 x 64 0 1 0
+        fill message 1, packet 0, 64 bytes
+        10.0.0.1 x 96 0 1 1
+        fill message 1, packet 0, 96 bytes
+        10.0.0.2 x 64 0 2 0
+        10.0.0.2 x 64 0 2 1
+        Write to NIC memory completed (user_ptr: (nil))
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab44b550
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
+        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab459e0e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes, 77686174..., sum 367eec1e
+        [1,0] message 1 of 96 bytes is done
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("generic", &["-t", "a.trace"], &[]).told());
+    bench.write("b.trace", "2 1 96\n10.0.0.3 x 64 0 1 0\n");
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=1d0001d0; th_size=4096;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.1
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000290; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=10.0.0.2
+        [GDRIVER]: Packet trace path: b.trace
+        10.0.0.3 x 64 0 1 0
+        gdriver_run failed
+        stderr: error: gdriver_run: b.trace: no context takes packets from 10.0.0.3
+        exit code 1
+    "#]]
+    .assert_eq(&bench.run("generic", &["-t", "b.trace"], &[]).told());
+}
+
+#[test]
+fn the_generic_drivers_command_line_is_gengetopts() {
+    let bench = generic();
+    expect![[r#"
+        Generic simulation driver 1.0
+
+        Usage: [OPTION]...
+
+          -h, --help               Print help and exit
+          -V, --version            Print version and exit
+          -m, --num-messages=INT   Messages of each execution context  (default=`1')
+          -p, --num-packets=INT    Packets of each message  (default=`32')
+          -s, --packet-size=INT    Bytes of a packet  (default=`1024')
+          -d, --packet-delay=INT   Cycles (ns) from a packet to the next  (default=`20')
+          -l, --message-delay=INT  Cycles (ns) from a message to the next  (default=`40')
+          -t, --trace-file=STRING  Packets come from this trace  (default=`NULL': none)
+        exit code 0
+    "#]]
+    .assert_eq(&bench.run("generic", &["--help"], &[]).text());
+    expect![[r#"
+        -1 contexts
+        stderr: error: gdriver_init: there is no option --packets; --help lists them
+        exit code 1
+    "#]]
+    .assert_eq(&bench.run("generic", &["--packets", "3"], &[]).text());
+}

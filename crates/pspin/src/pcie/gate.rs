@@ -1,0 +1,243 @@
+//! The card's side of the IOMMU: accesses wait at the link until it is known where they go.
+
+use crate::activity::sooner;
+use crate::events::ACCESS_REFUSED;
+use crate::host_events::{HostEvent, Notice};
+use crate::host_link::{HostRead, HostTarget, HostWrite, Issuer};
+use crate::iommu::{Lookup, SMALL_PAGE, TranslationCache};
+use kernel::trace::Tracer;
+use kernel::{Activity, CounterList, Cycle, Ports, Tx};
+use std::collections::VecDeque;
+
+/// A write beat as the link takes it.
+pub struct Write {
+    /// Position of the initiator.
+    pub from: usize,
+    /// First byte in host memory.
+    pub beat: HostWrite,
+    /// It goes nowhere, and its burst is answered all the same.
+    pub refused: bool,
+}
+
+/// A read burst as the link takes it.
+pub struct Read {
+    /// Position of the initiator.
+    pub from: usize,
+    /// What is left of it.
+    pub burst: HostRead,
+    /// Its last beat is the last of the initiator's burst.
+    pub last: bool,
+    /// Zeros are the answer.
+    pub refused: bool,
+}
+
+/// Something whose way is known from a cycle on.
+struct Staged<T> {
+    at: Cycle,
+    what: T,
+}
+
+/// The beats and bursts of one initiator, in order.
+#[derive(Default)]
+struct Stage {
+    writes: VecDeque<Staged<Write>>,
+    reads: VecDeque<Staged<Read>>,
+    /// Where the write burst that is coming goes: when that is known, and the physical page.
+    writing: Option<(Cycle, Option<u64>)>,
+    /// What reaches into the next page goes by itself.
+    rest_of_write: Option<HostWrite>,
+    rest_of_read: Option<HostRead>,
+    /// Where the last refused access of each direction ended: what follows it is no news.
+    told: [Option<(Issuer, u64)>; 2],
+}
+
+/// Initiators' accesses, translated if there is a cache for that.
+///
+/// Timing: without a cache an access is there when its channel shows it. With one, beats and bursts are taken one a cycle
+///         from each channel, and follow each other in order once their translations are known; a miss of one
+///         initiator holds up nobody else.
+pub struct Gate {
+    cache: Option<TranslationCache>,
+    initiators: Vec<HostTarget>,
+    stages: Vec<Stage>,
+    /// Accesses of each direction that a stage holds.
+    room: usize,
+    notices: Tx<Notice>,
+    trace: Tracer,
+}
+
+impl Gate {
+    pub fn new(
+        cache: Option<TranslationCache>,
+        hit_cycles: u32,
+        initiators: Vec<HostTarget>,
+        notices: Tx<Notice>,
+        trace: Tracer,
+    ) -> Self {
+        let stages = initiators.iter().map(|_| Stage::default()).collect();
+        Gate { cache, initiators, stages, room: hit_cycles as usize + 2, notices, trace }
+    }
+
+    pub fn initiators(&self) -> &[HostTarget] {
+        &self.initiators
+    }
+
+    /// Takes what has come and asks where it goes.
+    pub fn tick(&mut self, now: Cycle) -> Activity {
+        let Some(cache) = &mut self.cache else { return Activity::Idle };
+        let mut activity = Activity::Idle;
+        for (from, (port, stage)) in self.initiators.iter().zip(&mut self.stages).enumerate() {
+            activity = sooner(activity, stage.take_write(now, from, port, cache, self.room));
+            activity = sooner(activity, stage.take_read(now, from, port, cache, self.room));
+            let write = stage.writes.front().map(|staged| staged.at);
+            let read = stage.reads.front().map(|staged| staged.at);
+            for at in write.into_iter().chain(read).filter(|&at| at > now) {
+                activity = sooner(activity, Activity::Until(at));
+            }
+        }
+        activity
+    }
+
+    /// Whether initiator `i` has a write beat for the link.
+    pub fn has_write(&self, i: usize, now: Cycle) -> bool {
+        match self.cache {
+            None => self.initiators[i].writes.has_item(),
+            Some(_) => self.stages[i].writes.front().is_some_and(|staged| staged.at <= now),
+        }
+    }
+
+    /// Whether initiator `i` has a read burst for the link.
+    pub fn has_read(&self, i: usize, now: Cycle) -> bool {
+        match self.cache {
+            None => self.initiators[i].reads.has_item(),
+            Some(_) => self.stages[i].reads.front().is_some_and(|staged| staged.at <= now),
+        }
+    }
+
+    /// Takes the write beat that initiator `i` has.
+    pub fn take_write(&mut self, i: usize, now: Cycle) -> Option<Write> {
+        if self.cache.is_none() {
+            let beat = self.initiators[i].writes.take()?;
+            return Some(Write { from: i, beat, refused: false });
+        }
+        let write = self.stages[i].writes.pop_front()?.what;
+        if write.refused {
+            let (addr, size) = (write.beat.addr, write.beat.bytes.len() as u32);
+            self.refuse(i, now, write.beat.issuer, addr, size, true);
+        }
+        Some(write)
+    }
+
+    /// Takes the read burst that initiator `i` has.
+    pub fn take_read(&mut self, i: usize, now: Cycle) -> Option<Read> {
+        if self.cache.is_none() {
+            let burst = self.initiators[i].reads.take()?;
+            return Some(Read { from: i, burst, last: true, refused: false });
+        }
+        let read = self.stages[i].reads.pop_front()?.what;
+        if read.refused {
+            self.refuse(i, now, read.burst.issuer, read.burst.addr, read.burst.size, false);
+        }
+        Some(read)
+    }
+
+    /// An access goes nowhere. The host is told of the first of those that follow each other.
+    fn refuse(&mut self, i: usize, now: Cycle, issuer: Issuer, addr: u64, size: u32, write: bool) {
+        let end = addr.wrapping_add(u64::from(size));
+        let told = self.stages[i].told[usize::from(write)].replace((issuer, end));
+        if told == Some((issuer, addr)) {
+            return;
+        }
+        let Issuer { packet, context } = issuer;
+        self.trace.emit(&ACCESS_REFUSED, now, &[packet.0, u64::from(context), addr, u64::from(write)]);
+        self.notices.send(Notice {
+            context,
+            error_addr: None,
+            event: HostEvent::TranslationFault { packet, addr, write },
+        });
+    }
+
+    pub fn ports(&self, ports: &mut Ports) {
+        for (i, initiator) in self.initiators.iter().enumerate() {
+            ports.input(&format!("writes[{i}]"), &initiator.writes);
+            ports.output(&format!("written[{i}]"), &initiator.written);
+            ports.input(&format!("reads[{i}]"), &initiator.reads);
+            ports.output(&format!("data[{i}]"), &initiator.data);
+        }
+        ports.output("notices", &self.notices);
+    }
+
+    pub fn counters(&self, counters: &mut CounterList) {
+        if let Some(cache) = &self.cache {
+            cache.counters(counters);
+        }
+    }
+}
+
+/// Bytes from `addr` to the end of its page, at most `size`.
+fn in_page(addr: u64, size: u32) -> u32 {
+    u64::from(size).min(SMALL_PAGE - addr % SMALL_PAGE) as u32
+}
+
+impl Stage {
+    fn take_write(
+        &mut self,
+        now: Cycle,
+        from: usize,
+        port: &HostTarget,
+        cache: &mut TranslationCache,
+        room: usize,
+    ) -> Activity {
+        let shown = |beat: &HostWrite| (beat.addr, beat.bytes.len(), beat.issuer);
+        let next = self.rest_of_write.as_ref().map(shown).or_else(|| port.writes.peek().map(|beat| shown(&beat)));
+        let Some((addr, size, issuer)) = next.filter(|_| self.writes.len() < room) else { return Activity::Idle };
+        let lookup = match self.writing {
+            Some((at, page)) => Lookup::At(at.max(now), page.map(|page| page + addr % SMALL_PAGE)),
+            None => cache.look_up(now, issuer.context, addr, true),
+        };
+        let (at, physical) = match lookup {
+            Lookup::Busy(at) => return Activity::Until(at),
+            Lookup::At(at, physical) => (at, physical),
+        };
+        let mut beat = self.rest_of_write.take().or_else(|| port.writes.take()).expect("a beat waits");
+        let fits = in_page(addr, size as u32) as usize;
+        if fits < size {
+            let (bytes, addr) = (beat.bytes.part(fits, size), addr + fits as u64);
+            self.rest_of_write = Some(HostWrite { addr, bytes, last: beat.last, issuer });
+            beat = HostWrite { addr: beat.addr, bytes: beat.bytes.part(0, fits), last: false, issuer };
+            self.writing = None;
+        } else {
+            self.writing = (!beat.last).then_some((at, physical.map(|physical| physical - addr % SMALL_PAGE)));
+        }
+        beat.addr = physical.unwrap_or(addr);
+        self.writes.push_back(Staged { at, what: Write { from, beat, refused: physical.is_none() } });
+        Activity::Busy
+    }
+
+    fn take_read(
+        &mut self,
+        now: Cycle,
+        from: usize,
+        port: &HostTarget,
+        cache: &mut TranslationCache,
+        room: usize,
+    ) -> Activity {
+        let next = self.rest_of_read.or_else(|| port.reads.peek().map(|burst| *burst));
+        let Some(HostRead { addr, size, issuer }) = next.filter(|_| self.reads.len() < room) else {
+            return Activity::Idle;
+        };
+        let (at, physical) = match cache.look_up(now, issuer.context, addr, false) {
+            Lookup::Busy(at) => return Activity::Until(at),
+            Lookup::At(at, physical) => (at, physical),
+        };
+        if self.rest_of_read.take().is_none() {
+            port.reads.take();
+        }
+        let fits = in_page(addr, size);
+        self.rest_of_read = (fits < size).then(|| HostRead { addr: addr + u64::from(fits), size: size - fits, issuer });
+        let burst = HostRead { addr: physical.unwrap_or(addr), size: fits, issuer };
+        let read = Read { from, burst, last: fits == size, refused: physical.is_none() };
+        self.reads.push_back(Staged { at, what: read });
+        Activity::Busy
+    }
+}

@@ -1,0 +1,414 @@
+//! What an unreliable network does to packets on their way: it loses them, sends them twice, changes their order.
+//!
+//! ```text
+//! loss=0.01                      one packet in a hundred, by chance
+//! duplicate=1/1000               one in a thousand comes twice, one copy right behind the other
+//! reorder=0.02:8                 one in fifty comes late, behind 1 to 8 of those that follow
+//! loss=0.01,reorder=0.02:8       each by its own chance
+//! ```
+
+use crate::random::Random;
+use crate::source::{Frame, Source, SourceError};
+use crate::units::parse_ratio;
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+
+/// How likely something is: `numerator` in `denominator`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chance {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl Chance {
+    /// It never happens.
+    pub const NEVER: Self = Self { numerator: 0, denominator: 1 };
+
+    /// A number from 0 to 1 such as `0.01` or `1/3`.
+    fn parse(text: &str) -> Option<Self> {
+        if !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0' | b'.')) && text.contains('0') {
+            return Some(Self::NEVER);
+        }
+        let (numerator, denominator) = parse_ratio(text)?;
+        (numerator <= denominator).then_some(Self { numerator, denominator })
+    }
+
+    fn happens(self, random: &mut Random) -> bool {
+        random.below(self.denominator) < self.numerator
+    }
+}
+
+impl fmt::Display for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.numerator {
+            0 => f.write_str("0"),
+            _ => write!(f, "{}/{}", self.numerator, self.denominator),
+        }
+    }
+}
+
+/// Most packets behind which one may come late: so many are held back at most.
+pub const MAX_DISTANCE: u32 = 4096;
+
+/// How likely each fault is for a packet. As text and in files: see [`crate::faults`]; the empty text is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Faults {
+    /// It is lost.
+    pub loss: Chance,
+    /// It comes twice.
+    pub duplicate: Chance,
+    /// It comes late.
+    pub reorder: Chance,
+    /// By so many packets at most, from 1 to [`MAX_DISTANCE`].
+    pub distance: u32,
+}
+
+impl Faults {
+    /// A network that does nothing to packets.
+    pub const NONE: Self = Self { loss: Chance::NEVER, duplicate: Chance::NEVER, reorder: Chance::NEVER, distance: 1 };
+
+    /// All packets arrive, and none twice.
+    pub fn is_reliable(&self) -> bool {
+        self.loss == Chance::NEVER && self.duplicate == Chance::NEVER
+    }
+
+    /// Packets arrive in the order in which they were sent.
+    pub fn is_in_order(&self) -> bool {
+        self.reorder == Chance::NEVER
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// The text is no list of faults.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "fault `{found}`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance \
+     from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to {MAX_DISTANCE}"
+)]
+pub struct NotFaults {
+    found: String,
+}
+
+impl FromStr for Faults {
+    type Err = NotFaults;
+
+    fn from_str(text: &str) -> Result<Self, NotFaults> {
+        let mut faults = Self::NONE;
+        let mut seen = Vec::new();
+        for part in text.split(',').map(str::trim).filter(|_| !text.trim().is_empty()) {
+            let refuse = || NotFaults { found: part.into() };
+            let (name, value) = part.split_once('=').ok_or_else(refuse)?;
+            let (name, value) = (name.trim(), value.trim());
+            if seen.contains(&name) {
+                return Err(refuse());
+            }
+            seen.push(name);
+            match name {
+                "loss" => faults.loss = Chance::parse(value).ok_or_else(refuse)?,
+                "duplicate" => faults.duplicate = Chance::parse(value).ok_or_else(refuse)?,
+                "reorder" => {
+                    let (chance, distance) = value.split_once(':').ok_or_else(refuse)?;
+                    faults.reorder = Chance::parse(chance.trim()).ok_or_else(refuse)?;
+                    let distance: Option<u32> = distance.trim().parse().ok();
+                    faults.distance = distance.filter(|n| (1..=MAX_DISTANCE).contains(n)).ok_or_else(refuse)?;
+                }
+                _ => return Err(refuse()),
+            }
+        }
+        Ok(faults)
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        for (name, chance) in [("loss", self.loss), ("duplicate", self.duplicate)] {
+            if chance != Chance::NEVER {
+                parts.push(format!("{name}={chance}"));
+            }
+        }
+        if self.reorder != Chance::NEVER {
+            parts.push(format!("reorder={}:{}", self.reorder, self.distance));
+        }
+        f.write_str(&parts.join(","))
+    }
+}
+
+impl TryFrom<String> for Faults {
+    type Error = NotFaults;
+    fn try_from(text: String) -> Result<Self, NotFaults> {
+        text.parse()
+    }
+}
+
+impl From<Faults> for String {
+    fn from(faults: Faults) -> Self {
+        faults.to_string()
+    }
+}
+
+/// What a [`FaultySource`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FaultCounts {
+    /// Packets lost.
+    pub lost: u64,
+    /// Packets that came twice.
+    pub duplicated: u64,
+    /// Packets that came late.
+    pub reordered: u64,
+}
+
+/// A packet that is kept.
+#[derive(Clone, Debug)]
+struct Kept {
+    index: u64,
+    arrival_fs: u64,
+    bytes: Box<[u8]>,
+    original_len: u32,
+}
+
+/// The packets of a source after a network has had them.
+///
+/// Each kind of fault draws from a stream of its own, once for every packet of the source, so that one kind's chance does
+/// not change what another does. A copy arrives with its packet, and a late packet with the one behind which it comes; at
+/// the end of the source, late ones come behind the last. Numbers of packets stay those of the source.
+pub struct FaultySource<S> {
+    source: S,
+    faults: Faults,
+    loss: Random,
+    duplicate: Random,
+    reorder: Random,
+    /// Late packets, and how many have to come before each.
+    late: Vec<(u32, Kept)>,
+    /// Packets that come next.
+    ready: VecDeque<Kept>,
+    current: Option<Kept>,
+    last_arrival_fs: u64,
+    counts: FaultCounts,
+}
+
+impl<S> FaultySource<S> {
+    /// The packets of `source` after `faults`, which `seed` decides.
+    pub fn new(source: S, faults: Faults, seed: u64) -> Self {
+        FaultySource {
+            source,
+            faults,
+            loss: Random::named(seed, "faults.loss"),
+            duplicate: Random::named(seed, "faults.duplicate"),
+            reorder: Random::named(seed, "faults.reorder"),
+            late: Vec::new(),
+            ready: VecDeque::new(),
+            current: None,
+            last_arrival_fs: 0,
+            counts: FaultCounts::default(),
+        }
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> &FaultCounts {
+        &self.counts
+    }
+
+    /// Where the packets come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// A packet of the source: it is lost, comes, comes twice or is late; what waited for it comes behind it.
+    fn pass(&mut self, kept: Kept) {
+        let is_lost = self.faults.loss.happens(&mut self.loss);
+        let is_double = self.faults.duplicate.happens(&mut self.duplicate);
+        let is_late = self.faults.reorder.happens(&mut self.reorder);
+        let distance = 1 + self.reorder.below(u64::from(self.faults.distance)) as u32;
+        if is_lost {
+            self.counts.lost += 1;
+            return;
+        }
+        self.counts.duplicated += u64::from(is_double);
+        self.counts.reordered += u64::from(is_late);
+        self.last_arrival_fs = self.last_arrival_fs.max(kept.arrival_fs);
+        for (left, _) in &mut self.late {
+            *left -= 1;
+        }
+        let copy = is_double.then(|| kept.clone());
+        match is_late {
+            true => self.late.push((distance, kept)),
+            false => self.come(kept),
+        }
+        if let Some(copy) = copy {
+            self.come(copy);
+        }
+        while let Some(at) = self.late.iter().position(|&(left, _)| left == 0) {
+            let (_, kept) = self.late.remove(at);
+            self.come(kept);
+        }
+    }
+
+    fn come(&mut self, kept: Kept) {
+        self.ready.push_back(Kept { arrival_fs: self.last_arrival_fs, ..kept });
+    }
+}
+
+impl<S: Source> Source for FaultySource<S> {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+        if self.faults == Faults::NONE {
+            return self.source.next();
+        }
+        while self.ready.is_empty() {
+            match self.source.next()? {
+                Some(Frame { index, arrival_fs, bytes, original_len }) => {
+                    let kept = Kept { index, arrival_fs, bytes: bytes.into(), original_len };
+                    self.pass(kept);
+                }
+                None if self.late.is_empty() => return Ok(None),
+                None => {
+                    let late = std::mem::take(&mut self.late);
+                    late.into_iter().for_each(|(_, kept)| self.come(kept));
+                }
+            }
+        }
+        self.current = self.ready.pop_front();
+        Ok(self.current.as_ref().map(|kept| Frame {
+            index: kept.index,
+            arrival_fs: kept.arrival_fs,
+            bytes: &kept.bytes,
+            original_len: kept.original_len,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    /// So many packets, one in a nanosecond.
+    struct Count(u64, u64);
+
+    impl Source for Count {
+        fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+            let index = self.0;
+            self.0 += 1;
+            let frame = Frame { index, arrival_fs: index * 1_000_000, bytes: &[1, 2, 3], original_len: 3 };
+            Ok((index < self.1).then_some(frame))
+        }
+    }
+
+    fn run(faults: &str, seed: u64, n: u64) -> (Vec<(u64, u64)>, FaultCounts) {
+        let mut source = FaultySource::new(Count(0, n), faults.parse().unwrap(), seed);
+        let mut packets = Vec::new();
+        while let Some(frame) = source.next().unwrap() {
+            assert_eq!((frame.bytes, frame.original_len), (&[1, 2, 3][..], 3));
+            packets.push((frame.index, frame.arrival_fs / 1_000_000));
+        }
+        (packets, *source.counts())
+    }
+
+    /// Packets as `number@time`, the time only where it is not the number.
+    fn check(faults: &str, want: Expect) {
+        let (packets, counts) = run(faults, 3, 20);
+        let show = |&(index, at): &(u64, u64)| if index == at { index.to_string() } else { format!("{index}@{at}") };
+        let text: Vec<String> = packets.iter().map(show).collect();
+        let FaultCounts { lost, duplicated, reordered } = counts;
+        want.assert_eq(&format!("{}\nlost {lost}, duplicated {duplicated}, reordered {reordered}\n", text.join(" ")));
+    }
+
+    #[test]
+    fn each_fault_is_seen_and_does_not_disturb_the_others() {
+        check(
+            "",
+            expect![[r#"
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
+            lost 0, duplicated 0, reordered 0
+        "#]],
+        );
+        check(
+            "loss=0.2",
+            expect![[r#"
+            0 1 2 3 4 5 6 7 8 11 12 13 14 18 19
+            lost 5, duplicated 0, reordered 0
+        "#]],
+        );
+        check(
+            "duplicate=0.2",
+            expect![[r#"
+            0 0 1 2 3 3 4 4 5 5 6 7 7 8 8 9 10 11 12 12 13 14 15 16 17 18 19
+            lost 0, duplicated 7, reordered 0
+        "#]],
+        );
+        check(
+            "reorder=0.2:4",
+            expect![[r#"
+            0 1 2 3 4 5 6 7 8 9 10 13 11@13 14 12@14 15 18 16@18 19 17@19
+            lost 0, duplicated 0, reordered 4
+        "#]],
+        );
+        check(
+            "loss=0.2,duplicate=0.2,reorder=0.2:4",
+            expect![[r#"
+            0 0 1 2 3 3 4 4 5 5 6 7 7 8 8 12 13 11@13 14 12@14 18 19
+            lost 5, duplicated 7, reordered 2
+        "#]],
+        );
+        check(
+            "reorder=1:3",
+            expect![[r#"
+            0@2 1@2 3@4 2@5 4@7 5@7 6@7 7@9 8@9 9@10 10@11 11@13 12@14 13@15 14@16 15@16 16@18 17@19 18@19 19
+            lost 0, duplicated 0, reordered 20
+        "#]],
+        );
+    }
+
+    #[test]
+    fn chances_are_kept() {
+        let (packets, counts) = run("loss=0.01,duplicate=1/1000,reorder=0.02:8", 1, 100_000);
+        assert!((900..1100).contains(&counts.lost), "{counts:?}");
+        assert!((70..130).contains(&counts.duplicated), "{counts:?}");
+        assert!((1800..2200).contains(&counts.reordered), "{counts:?}");
+        assert_eq!(packets.len() as u64, 100_000 - counts.lost + counts.duplicated);
+    }
+
+    #[test]
+    fn text_both_ways_and_errors() {
+        for text in ["", "loss=1/100", "loss=1/2,duplicate=1/1000,reorder=1/50:8"] {
+            assert_eq!(text.parse::<Faults>().unwrap().to_string(), text);
+        }
+        assert_eq!("loss=0.01, reorder=0.0:8".parse::<Faults>().unwrap().to_string(), "loss=1/100");
+        for text in
+            ["loss", "loss=2", "loss=-1", "loss=", "reorder=0.1", "reorder=0.1:0", "late=1", "loss=0,loss=1", ","]
+        {
+            let error = text.parse::<Faults>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("fault `{}`, must be", text.rsplit(',').next().unwrap())), "{error}");
+        }
+    }
+
+    proptest! {
+        /// Packets are lost only as counted, and a late one comes behind no more than its distance; times never run back.
+        #[test]
+        fn packets_are_accounted_for(seed in any::<u64>(), n in 0u64..300, loss in 0u32..3, double in 0u32..3, late in 0u32..=4, distance in 1u32..9) {
+            let text = format!("loss={loss}/4,duplicate={double}/4,reorder={late}/4:{distance}")
+                .replace("loss=0/4", "loss=0").replace("duplicate=0/4", "duplicate=0").replace("reorder=0/4", "reorder=0");
+            let (packets, counts) = run(&text, seed, n);
+            prop_assert_eq!(packets.len() as u64, n - counts.lost + counts.duplicated);
+            prop_assert!(packets.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{:?}", packets);
+            prop_assert!(packets.iter().all(|&(index, at)| at >= index));
+            let distinct: std::collections::BTreeSet<u64> = packets.iter().map(|&(index, _)| index).collect();
+            prop_assert_eq!(distinct.len() as u64, n - counts.lost);
+            if loss == 0 {
+                // Late by no more packets than the distance, copies of them apart.
+                for &(index, at) in &packets {
+                    prop_assert!(at <= index + u64::from(distance), "{index} at {at}");
+                }
+            }
+            prop_assert_eq!(run(&text, seed, n).0, packets);
+        }
+    }
+}

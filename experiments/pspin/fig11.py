@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 11: throughput of a core, PsPIN against a processor.
+
+Packets of 1 KiB over the median time of a payload handler (Figure 12's), alone on the left, and per area on the right:
+for PsPIN `spinet nic show --area` over 32. The paper's bars of ault and zynq are known by their ratios to PsPIN; they
+stand here as that, applied to PsPIN as measured. This machine is the one that measured, with four threads: its area is
+not known to spinet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import spinet
+from experiments.pspin import fig12, handlers
+from experiments.pspin.common import MEASURED, PAPER
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Throughput of a core"
+SOURCE = f"{PAPER}, Fig. 11, IV-C2"
+
+# Throughput of a core of PsPIN over that of the better of ault and zynq. Source: IV-C2; the last three as "up to".
+RATIOS = {
+    "histogram": 1.3,
+    "kvstore": 1.9,
+    "reduce": 5.3,
+    "aggregate": 1 / 1.8,
+    "filtering": 1 / 40,
+    "strided_ddt": 1 / 36,
+}
+ELEMENT_MM2 = {"ault": 35.956, "zynq": 1.752}  # scaled to 22 nm. Source: Table IV
+
+
+def points() -> list[Point]:
+    """Handlers, on the card and here."""
+    return [
+        Point(
+            name=f"{handler}, {where}",
+            settings={"handler": handler, "threads": threads},
+            quick=handler == "filtering" and not threads,
+            on_host=threads > 0,
+        )
+        for handler in handlers.HANDLERS
+        for where, threads in (("PsPIN", 0), ("this machine", 4))
+    ]
+
+
+def measure(*, handler: str, threads: int) -> dict[str, float]:
+    """Gbit/s of a core, and of a mm² of PsPIN."""
+    time = fig12.measure(handler=handler, threads=threads)["median"]
+    found = {"throughput": fig12.SIZE * 8 / max(time, 1)}
+    if not threads:
+        found["throughput per area"] = found["throughput"] / (spinet.nic_cost()[0].area_mm2 / 32)
+    return found
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """PsPIN against this machine, beside the paper's ratio."""
+    for handler, ratio in RATIOS.items():
+        own, other = (results.value(f"{handler}, {where}", "throughput") for where in ("PsPIN", "this machine"))
+        yield Claim(
+            text=f"{handler}: {ratio:.2g} times a core of the better of ault and zynq (IV-C2); here of this machine",
+            holds=None,
+            found=f"{own / other:.2g} times",
+        )
+    areas = [row.measured["throughput per area"] for row in results.select(threads=0)]
+    yield Claim(
+        text="Per area PsPIN does 2.6 to 10.7 times what zynq does and 1.5 to 248 times what ault does (IV-C2)",
+        holds=None,
+        found=f"{min(areas):.0f} to {max(areas):.0f} Gbit/s a mm² of PsPIN",
+    )
+
+
+def plot(results: Results) -> Figure:
+    """Per core on the left, per area on the right."""
+    left, right = [], []
+    for handler, ratio in RATIOS.items():
+        own = results.value(f"{handler}, PsPIN", "throughput")
+        values = {
+            "PsPIN": own,
+            "better of ault and zynq, by the paper's ratio": own / ratio,
+            "this machine": results.value(f"{handler}, this machine", "throughput"),
+        }
+        left.append(plots.Group(label=handler, values=values))
+        right.append(
+            plots.Group(label=handler, values={"PsPIN": results.value(f"{handler}, PsPIN", "throughput per area")})
+        )
+    published = ("better of ault and zynq, by the paper's ratio",)
+    return plots.bars(
+        [
+            plots.BarPanel(y_label="Gbit/s a core", groups=left, published=published, log=True),
+            plots.BarPanel(y_label="Gbit/s a mm² of PsPIN", groups=right, log=True),
+        ],
+        title=TITLE,
+        caption=f"Paper: {SOURCE}. {MEASURED}",
+        panel_inches=(6.4, 3.6),
+    )

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 12: handlers on PsPIN and on a processor.
+
+Packets of 1 KiB. On PsPIN: all 32 cores at work, the handlers that work on every word with PULP's instructions. On
+this machine: the same sources compiled by its C compiler, one and four threads over packets that lie in memory
+(`spinet native`), which is the paper's set-up for ault and zynq. A look at the clock is subtracted. Misses on PsPIN are
+accesses to L2 or to another cluster's L1. Instructions and misses here come from hardware counters, where the system
+has them.
+
+What this machine is differs from reader to reader: its numbers are shown and not judged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.pspin import handlers
+from experiments.pspin.common import MEASURED, PAPER
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Handlers on PsPIN and on this machine"
+SOURCE = f"{PAPER}, Fig. 12, IV-C2"
+
+SIZE = 1024
+WHERE = {"PsPIN": 0, "this machine, 1 thread": 1, "this machine, 4 threads": 4}
+
+
+def points() -> list[Point]:
+    """Handlers, on the card and here."""
+    return [
+        Point(
+            name=f"{handler}, {where}",
+            settings={"handler": handler, "threads": threads},
+            quick=handler == "filtering",
+            on_host=threads > 0,
+        )
+        for handler in handlers.HANDLERS
+        for where, threads in WHERE.items()
+    ]
+
+
+def measure(*, handler: str, threads: int) -> dict[str, float]:
+    """Time of a payload handler, its instructions, and what it missed; a quantity that nobody counts is left out."""
+    if threads:
+        return _here(handler, threads)
+    how = "extensions" if handlers.HANDLERS[handler].per_word else "plain"
+    result = handlers.run(handler, size=SIZE, how=how)
+    columns = result.columns
+    cycles, instructions = columns["cycles"], columns["instructions"]
+    misses = result.summary["counters"]["nic.memories.pe_accesses"] / len(cycles)
+    rate = float(instructions.sum()) / float(cycles.sum()) * 1000
+    return {**_spread(cycles), "instructions": float(np.median(instructions)), "MIPS": rate, "misses": misses}
+
+
+def _here(handler: str, threads: int) -> dict[str, float]:
+    result = handlers.run_here(handler, size=SIZE, threads=threads)
+    times = result.ns["payload"]
+    found = _spread(np.maximum(times[times >= 0] - result.clock_ns, 0))
+    n = int((times >= 0).sum())
+
+    def counted(name: str) -> float:
+        values = [worker.events.get(name) for worker in result.threads]
+        return math.nan if None in values or not values else float(sum(value or 0 for value in values))
+
+    instructions, ns = counted("instructions"), sum(worker.ns for worker in result.threads)
+    more = {
+        "instructions": instructions / n,
+        "MIPS": instructions / ns * 1000,
+        "misses": counted("l1_misses") / n,
+    }
+    return {**found, **{name: value for name, value in more.items() if not math.isnan(value)}}
+
+
+def _spread(times: np.ndarray) -> dict[str, float]:
+    """Quartiles, and whiskers at one and a half times their distance, as in the paper."""
+    q1, median, q3 = (float(value) for value in np.percentile(times, (25, 50, 75)))
+    reach = 1.5 * (q3 - q1)
+    inside = times[(times >= q1 - reach) & (times <= q3 + reach)]
+    return {"low": float(inside.min()), "q1": q1, "median": median, "q3": q3, "high": float(inside.max())}
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """PsPIN against this machine, and what the paper says of itself."""
+    for handler in handlers.HANDLERS:
+        own = results.value(f"{handler}, PsPIN", "median")
+        here = results.value(f"{handler}, this machine, 1 thread", "median")
+        more = "over 30 times" if handler == "filtering" else "at most twice"
+        yield Claim(
+            text=f"{handler}: PsPIN takes {more} the time of the better of ault and zynq (IV-C2); here of this machine",
+            holds=None,
+            found=f"{own:.0f} ns, {own / max(here, 1):.1f} times",
+        )
+    counted = any("instructions" in row.measured for row in results.rows if row.point.on_host)
+    yield Claim(
+        text="Hardware counters of this machine: instructions, MIPS, misses",
+        holds=None,
+        found="in the data" if counted else "the system offers none (perf_event_open), so times are all there is",
+    )
+    rates = [row.measured["MIPS"] for row in results.select(threads=0)]
+    yield Claim(
+        text="A core of PsPIN executes at most an instruction a cycle: 1000 MIPS",
+        holds=all(rate <= 1000 for rate in rates),
+        found=f"{min(rates):.0f} to {max(rates):.0f}",
+    )
+
+
+def plot(results: Results) -> Figure:
+    """A panel for each handler."""
+    panels = []
+    for handler in handlers.HANDLERS:
+        spreads = {
+            where: plots.Spread(
+                **{name: results.value(f"{handler}, {where}", name) for name in ("low", "q1", "median", "q3", "high")}
+            )
+            for where in WHERE
+        }
+        names = dict(zip(WHERE, ("PsPIN", "1 thread", "4 threads"), strict=True))
+        boxes = {names[where]: spread for where, spread in spreads.items()}
+        panels.append(plots.BoxPanel(title=handler, y_label="payload handler (ns)", boxes=boxes))
+    caption = (
+        "Box: quartiles; whiskers: 1.5 times their distance. This machine is the one that measured: its numbers differ "
+        f"from reader to reader. {MEASURED}"
+    )
+    return plots.boxes(panels, title=TITLE, caption=caption, columns=3)

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers on the processor of this machine: the same sources, packets and results as on the card, without the card.
+
+The handlers are compiled by the system's C compiler against `sdk/native` and run by worker threads over packets that
+lie in memory already, as the PsPIN paper compares its cores with others (section IV-C2). Times are this machine's, and
+differ from run to run; results do not, as far as handlers do not depend on the order of packets.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spinet import _offered, api, toolchain
+from spinet._build_errors import CompileError, CompilerNotFound
+from spinet._core import UsageError
+from spinet.experiment import Experiment
+
+MAX_THREADS = 32  # as many as the card has cores: handlers use their number
+_SOURCES = ("native.c", "card.c", "events.c")
+_STAGES = ("header", "payload", "completion")
+_NEVER = 0xFFFF_FFFF
+_NO_MESSAGE = 0xFFFF_FFFF
+
+# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv. A message's queue and home cluster are its identity modulo their numbers.
+_QUEUES, _CLUSTERS = 256, 4
+_L1_BYTES, _SCRATCHPAD_OFFSET = 0x10_0000, 0x1_4400
+_HANDLER_MEMORY, _HANDLER_MEMORY_BYTES = 0x1C30_0000, 0x10_0000
+_HOST_MEMORY, _HOST_MEMORY_BYTES = 0x1000_0000_0000_0000, 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """What a thread took for all its packets, without looks at the clock in between.
+
+    Attributes
+    ----------
+    ns
+        From its first packet to its last.
+    events
+        Counted in user mode: ``instructions``, ``cycles``, ``l1_loads``, ``l1_misses``, ``llc_misses``; None for those
+        that this machine does not count.
+    why_not
+        Why events are missing; empty if none is.
+    """
+
+    ns: int
+    events: Mapping[str, int | None]
+    why_not: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeResult:
+    """What came of handlers that ran here.
+
+    Attributes
+    ----------
+    sent
+        Packets that they sent, in the order of the packets that they answer.
+    ns
+        For each stage what its handler took for each packet, in ns, with the cost of a look at the clock; arrays of
+        shape ``(n_packets,)``, -1 where it did not run.
+    clock_ns
+        What a look at the clock costs.
+    threads
+        One for each worker.
+    command_faults
+        Commands with addresses outside the context's host memory.
+    console
+        What handlers printed.
+    compiler
+        What the compiler says about itself.
+    """
+
+    sent: tuple[bytes, ...]
+    ns: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]]
+    clock_ns: int
+    threads: tuple[Worker, ...]
+    command_faults: int
+    console: str
+    compiler: str
+    _host: bytes = field(repr=False)
+    _host_base: int = field(repr=False)
+
+    def host_memory(self, addr: int, size: int) -> bytes:
+        """`size` bytes of host memory from `addr` on; zeros where nothing was written."""
+        first = addr - self._host_base
+        written = self._host[max(first, 0) : max(first + size, 0)]
+        return (bytes(min(max(-first, 0), size)) + written).ljust(size, b"\0")
+
+
+def run(
+    *,
+    program: str | Path | Sequence[str | Path] | None = None,
+    traffic: str | Path | None = None,
+    experiment: str | Path | None = None,
+    match: str | None = None,
+    message: str | None = None,
+    handler: str | None = None,
+    handler_memory: str | Path | bytes | None = None,
+    seed: int | None = None,
+    count: int | None = None,
+    threads: int = 1,
+    cc: str = "cc",
+    flags: Sequence[str] = ("-O3", "-march=native"),
+    defines: Mapping[str, str | int] | None = None,
+) -> NativeResult:
+    """Run handlers on this machine.
+
+    Parameters
+    ----------
+    program, traffic, experiment, match, message, handler, handler_memory, seed, count, defines
+        As in `spinet.run`; the program is C sources. An experiment has one context.
+    threads
+        Worker threads, 1 to 32. Packets go to them in turn.
+    cc
+        A C compiler for this machine.
+    flags
+        How it optimises.
+
+    Raises
+    ------
+    InputError
+        If anything about the experiment is wrong, or a handler crashed.
+    BuildError
+        If the handlers do not compile here.
+
+    Examples
+    --------
+    >>> from spinet import native
+    >>> result = native.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4", threads=2)
+    >>> len(result.sent), result.ns["payload"].shape, len(result.threads)
+    (4, (4,), 2)
+    """
+    if not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads is {threads}, must be 1 to {MAX_THREADS}")
+    prepared = api.prepare(
+        program=[program] if isinstance(program, str | Path) else program,
+        traffic=traffic,
+        experiment_file=experiment,
+        match=match,
+        message=message,
+        handler=handler,
+        handler_memory=api.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        overrides=api.overrides(nic=None, set=(), seed=seed, pacing=None, count=count, limit=None),
+    )
+    with tempfile.TemporaryDirectory(prefix="spinet-native-") as folder:
+        workshop = Path(folder)
+        setting = _Setting.of(prepared, defines)
+        compiler = _compile(prepared, setting, workshop / "program", cc=cc, flags=flags, defines=defines or {})
+        packets = [p for p in _offered.of(prepared) if p.context is not None and p.msgid is not None]
+        (workshop / "input").write_bytes(_input(setting, packets))
+        console = _execute(prepared, workshop, threads)
+        return _result(setting, workshop, console=console, compiler=compiler)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """The one context of an experiment."""
+
+    symbols: Mapping[str, str]
+    handler_memory: tuple[int, int, bytes]  # address, bytes, content
+    host_memory: tuple[int, int]
+    scratchpad_bytes: int
+    copy_bytes: int
+
+    @staticmethod
+    def of(prepared: Experiment, defines: Mapping[str, str | int] | None) -> _Setting:
+        contexts = prepared.values["context"]
+        if len(contexts) != 1:
+            raise UsageError(f"the experiment has {len(contexts)} contexts, native runs take one")
+        context = contexts[0]
+        memory, host = context.get("handler_memory", {}), context.get("host_memory", {})
+        if host.get("data"):
+            raise UsageError("context[0].host_memory: native runs begin with zeros in host memory")
+        address, size = memory.get("addr", _HANDLER_MEMORY), memory.get("size", _HANDLER_MEMORY_BYTES)
+        content = Path(memory["data"]).read_bytes() if memory.get("data") else b""
+        if len(content) > size:
+            raise UsageError(f"{memory['data']} has more than the {size} bytes of its handler memory")
+        if not 0x1C00_0000 <= address <= address + size <= 0x1C40_0000:
+            raise UsageError(f"context[0].handler_memory is at {address:#x}, must be within L2 handler memory")
+        room = _L1_BYTES - _SCRATCHPAD_OFFSET
+        return _Setting(
+            symbols=_symbols(prepared, context, defines),
+            handler_memory=(address, size, content),
+            host_memory=(host.get("addr", _HOST_MEMORY), host.get("size", _HOST_MEMORY_BYTES)),
+            scratchpad_bytes=min(context.get("scratchpad_bytes", room), room),
+            copy_bytes=context.get("copy_bytes", 0xFFFF_FFFF),
+        )
+
+
+def _symbols(
+    prepared: Experiment, context: Mapping[str, Any], defines: Mapping[str, str | int] | None
+) -> dict[str, str]:
+    """Names of the functions of each stage, found as for the card: in the program that its compiler makes."""
+    built = toolchain.build(prepared.programs(), defines=defines)
+    name = built.entry(name=context.get("handler")).name
+    named = zip(_STAGES, toolchain.SUFFIXES, strict=True)
+    return {stage: context.get(stage, f"{name}{suffix}") or "spin_no_handler" for stage, suffix in named}
+
+
+def _compile(
+    prepared: Experiment,
+    setting: _Setting,
+    target: Path,
+    *,
+    cc: str,
+    flags: Sequence[str],
+    defines: Mapping[str, str | int],
+) -> str:
+    """Make the program; return what the compiler says about itself."""
+    command = shutil.which(cc)
+    if command is None:
+        raise CompilerNotFound(
+            f"no compiler {cc!r} in the search path", hint="install gcc or clang, or name one with --cc"
+        )
+    sdk = toolchain.sdk_dir()
+    macros = [f"-D{name}" if value == "" else f"-D{name}={value}" for name, value in defines.items()]
+    own = [f"-DSPIN_{stage.upper()}={symbol}" for stage, symbol in setting.symbols.items()]
+    # Headers of this system come first: handlers get its printf. What is not there is the SDK's.
+    include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include")]
+    sources = [*(str(sdk / "native" / name) for name in _SOURCES), *map(str, prepared.programs())]
+    warnings = ["-Wall", "-Wno-unused", "-Wno-packed-not-aligned"]
+    done = subprocess.run(
+        [
+            command,
+            *flags,
+            "-g",
+            "-pthread",
+            *warnings,
+            "-DSPIN_NATIVE",
+            *own,
+            *macros,
+            *include,
+            *sources,
+            "-o",
+            str(target),
+        ],
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode != 0:
+        raise CompileError(f"{prepared.program_name()} does not compile for this machine", stderr=done.stderr)
+    version = subprocess.run([command, "--version"], capture_output=True, text=True, errors="replace").stdout
+    return version.splitlines()[0] if version else cc
+
+
+def _input(setting: _Setting, packets: Sequence[_offered.OfferedPacket]) -> bytes:
+    """The file that the program reads; sdk/native/card.c says how it is laid out."""
+    address, size, content = setting.handler_memory
+    content = content.ljust(-(-len(content) // 4) * 4, b"\0")[:size]
+    numbers: dict[int, int] = {}
+    counts: list[int] = []
+    ends: list[bool] = []
+    flows: list[tuple[int, int]] = []
+    latest: dict[int, int] = {}
+    after: list[int] = []
+    rows = bytearray()
+    for packet in packets:
+        assert packet.msgid is not None
+        if packet.message not in numbers:
+            number = numbers[packet.message] = len(counts)
+            flow = packet.msgid % _QUEUES
+            flows.append((flow, packet.msgid % _CLUSTERS))
+            after.append(latest.get(flow, _NO_MESSAGE))
+            latest[flow] = number
+            counts.append(0)
+            ends.append(False)
+        number = numbers[packet.message]
+        counts[number] += 1
+        ends[number] |= packet.is_last
+        rows += struct.pack("<III", number, len(packet.data), min(len(packet.data), setting.copy_bytes))
+    head = struct.pack(
+        "<8sQIIIIIIIIII",
+        b"spinet\0\1",
+        *setting.host_memory,
+        _L1_BYTES,
+        _SCRATCHPAD_OFFSET,
+        setting.scratchpad_bytes,
+        address,
+        size,
+        len(content),
+        len(counts),
+        len(packets),
+        0,
+    )
+    messages = zip(flows, counts, ends, after, strict=True)
+    table = b"".join(struct.pack("<IIIII", *flow, n, end, before) for flow, n, end, before in messages)
+    return head + content + table + bytes(rows) + b"".join(packet.data for packet in packets)
+
+
+def _execute(prepared: Experiment, workshop: Path, threads: int) -> str:
+    command = [str(workshop / "program"), str(workshop / "input"), str(workshop), str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode < 0:
+        raise UsageError(
+            f"{prepared.program_name()} crashed on this machine: signal {-done.returncode}",
+            hint="a handler reached memory that is not there, as it would trap on the card",
+        )
+    if done.returncode != 0:
+        raise UsageError(f"{prepared.program_name()} does not run on this machine: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _result(setting: _Setting, workshop: Path, *, console: str, compiler: str) -> NativeResult:
+    summary = json.loads((workshop / "summary.json").read_text())
+    times = {}
+    for stage in _STAGES:
+        ns = np.fromfile(workshop / f"{stage}.ns", dtype="<u4").astype(np.int64)
+        ns[ns == _NEVER] = -1
+        times[stage] = ns
+    workers = [
+        Worker(
+            ns=worker.pop("ns"),
+            why_not=worker.pop("why_not") or "",
+            events=worker,
+        )
+        for worker in summary["threads"]
+    ]
+    return NativeResult(
+        sent=_sent((workshop / "sent.bin").read_bytes()),
+        ns=times,
+        clock_ns=summary["clock_ns"],
+        threads=tuple(workers),
+        command_faults=summary["command_faults"],
+        console=console,
+        compiler=compiler,
+        _host=(workshop / "host.bin").read_bytes(),
+        _host_base=setting.host_memory[0],
+    )
+
+
+def _sent(data: bytes) -> tuple[bytes, ...]:
+    """Packets in the order of those that they answer; the file has the newest first."""
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    while at < len(data):
+        number, size = struct.unpack_from("<II", data, at)
+        found.append((number, data[at + 8 : at + 8 + size]))
+        at += 8 + size
+    found.reverse()
+    return tuple(packet for _, packet in sorted(found, key=lambda entry: entry[0]))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes: spreads, side by side. A box from the first to the third quartile, a bar at the median, whiskers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spinet.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """A distribution in five numbers."""
+
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxPanel:
+    """One pair of axes, with a box for each name."""
+
+    title: str = ""
+    y_label: str
+    boxes: Mapping[str, Spread]
+
+
+def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
+    """Draw panels of boxes; each panel has a vertical axis of its own, from zero."""
+    n = len(panels)
+    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=(3.3, 2.7))
+    for panel, place in zip(panels, axes, strict=True):
+        draw(panel, place)
+    return figure
+
+
+def draw(panel: BoxPanel, axes: Axes) -> None:
+    """Draw one panel; a box's name stands below it."""
+    for position, (_name, spread) in enumerate(panel.boxes.items()):
+        color, hatch = style.COLORS[position % len(style.COLORS)], style.HATCHES[position % len(style.HATCHES)]
+        whiskers = {"whislo": spread.low, "whishi": spread.high}
+        stats = [{**whiskers, "q1": spread.q1, "med": spread.median, "q3": spread.q3}]
+        axes.bxp(
+            stats, positions=[position], widths=0.5, showfliers=False, patch_artist=True, manage_ticks=False,
+            boxprops={"facecolor": "white", "hatch": hatch, "edgecolor": color},
+            medianprops={"color": color, "linewidth": 2.4}, whiskerprops={"color": color}, capprops={"color": color},
+        )  # fmt: skip
+        axes.annotate(
+            f"{spread.median:.0f}", (position + 0.27, spread.median), xytext=(2, 0), textcoords="offset points",
+            fontsize=7.5, va="center",
+        )  # fmt: skip
+    axes.set_xticks(range(len(panel.boxes)), list(panel.boxes))
+    axes.set_xlim(-0.5, len(panel.boxes) - 0.3)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(panel.y_label)
+    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
+    axes.grid(False, axis="x")

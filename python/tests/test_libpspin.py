@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libpspin from C: handlers that the SDK builds, drivers that the system's compiler builds, and what came of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from spinet import toolchain
+
+ROOT = Path(__file__).resolve().parents[2]
+C = ROOT / "crates" / "capi" / "tests" / "c"
+# Cycles between packets: a table of 512 KiB takes 8192 to write, and a read must come after the write before it.
+BENCHMARKS = {
+    "reduce": 20,
+    "aggregate": 20,
+    "histogram": 20,
+    "strided_ddt": 20,
+    "filtering": 10_000,
+    "kvstore": 2_000,
+    "udp_ping_pong": 20,
+    "copy_to_host": 20,
+    "empty": 20,
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make libpspin` installs, from the library that `cargo test` uses."""
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "--package", "capi"], cwd=ROOT, check=True)
+    folder = tmp_path_factory.mktemp("libpspin")
+    subprocess.run([ROOT / "crates/capi/make/install", ROOT / "target/debug/libcapi.so", folder], check=True)
+    return folder
+
+
+def compiled(source: Path, folder: Path, installed: Path) -> Path:
+    """A C driver as a PsPIN user builds it, with the warnings of C99."""
+    program = folder / source.stem
+    paths = [f"-I{installed / 'include'}", f"-L{installed / 'lib'}", f"-Wl,-rpath,{installed / 'lib'}"]
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror"]
+    command = [os.environ.get("CC", "cc"), *flags, *paths, str(source), "-lpspin", "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    known = {name: value for name, value in os.environ.items() if name not in ("PSPIN_HW", "SPINET_NIC")}
+    command = [str(program), *arguments]
+    return subprocess.run(command, cwd=folder, env=known | variables, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def paper(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The driver of the paper's handlers."""
+    return compiled(C / "paper.c", tmp_path_factory.mktemp("paper"), installed)
+
+
+@pytest.mark.parametrize("handler", BENCHMARKS)
+def test_the_papers_handlers_do_on_a_c_host_what_c_computes(handler: str, paper: Path, tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    source = ROOT / "sdk" / "examples" / f"{handler}.c"
+    toolchain.build([source], defines={"SPIN_PSPIN_PACKETS": ""}, out=tmp_path / "build" / handler)
+    ran = run(paper, handler, f"--packet-delay={BENCHMARKS[handler]}", folder=tmp_path)
+    (verdict,) = re.findall(rf"^{handler}: .*$", ran.stdout, flags=re.MULTILINE)
+    assert (ran.returncode, ran.stderr) == (0, ""), verdict
+    assert "Packets: 32; Bytes: 32768" in ran.stdout
+
+
+MAKEFILE = """\
+SPIN_APP_NAME = pingpong
+SPIN_APP_SRCS = handlers/ping_pong.c
+SPIN_CFLAGS = -O3 -g -flto
+include $(PSPIN_RT)/rules/spin-rt.mk
+driver: driver/driver.c
+\t$(CC) -std=c99 -I$(PSPIN_RT)/runtime/include/ -I$(PSPIN_HW)/verilator_model/include driver/driver.c \\
+\t\t-L$(PSPIN_HW)/verilator_model/lib/ -lpspin_debug -o sim_$(SPIN_APP_NAME)
+"""
+HANDLER = """\
+#include <handler.h>
+#include <packets.h>
+#include <spin_dma.h>
+volatile __attribute__((section(".l2_handler_data"))) uint8_t handler_mem[] = {0xde, 0xad, 0xbe, 0xef};
+__handler__ void pingpong_ph(handler_args_t *args)
+{
+    task_t *task = args->task;
+    ip_hdr_t *ip = (ip_hdr_t *)task->pkt_mem;
+    uint32_t source = ip->source_id;
+    spin_cmd_t copied, put;
+    ip->source_id = ip->dest_id;
+    ip->dest_id = source;
+    /* A pointer where an address is asked for, which PsPIN's compiler takes. */
+    spin_dma_to_host((uint64_t)task->host_mem_high << 32 | task->host_mem_low, task->l2_pkt_mem, 64, 0, &copied);
+    spin_send_packet(task->pkt_mem, ip->length, &put);
+}
+void asked_for_by_the_host_alone(void) {}
+void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **handler_mem_ptr)
+{
+    volatile handler_fn handlers[] = {NULL, pingpong_ph, NULL};
+    *hh = handlers[0], *ph = handlers[1], *th = handlers[2];
+    *handler_mem_ptr = (void *)handler_mem;
+}
+"""
+DRIVER = """\
+#include <stdio.h>
+#include "gdriver.h"
+#include "packets.h"
+#include "spin.h"
+int main(int argc, char **argv)
+{
+    int contexts;
+    spin_nic_addr_t addr = 0;
+    size_t size;
+    if (gdriver_init(argc, argv, NULL, &contexts)) return 1;
+    spin_find_handler_by_name("build/pingpong", "asked_for_by_the_host_alone", &addr, &size);
+    if (addr == 0) return 3;
+    if (gdriver_add_ectx("build/pingpong", NULL, "pingpong_ph", NULL, NULL, NULL, 0, NULL, 0)) return 2;
+    gdriver_run();
+    return gdriver_fini();
+}
+"""
+
+
+def test_a_makefile_of_pspin_builds_and_runs_unchanged(installed: Path, tmp_path: Path) -> None:
+    for name, text in {"Makefile": MAKEFILE, "handlers/ping_pong.c": HANDLER, "driver/driver.c": DRIVER}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    pspin = installed / "pspin"
+    places = {"PSPIN_HW": str(pspin / "hw"), "PSPIN_RT": str(pspin / "sw"), "SPINET": f"{sys.executable} -m spinet.cli"}
+    subprocess.run(["make", "deploy", "driver"], cwd=tmp_path, env=os.environ | places, check=True, capture_output=True)
+    program = tmp_path / "sim_pingpong"
+    libraries = {"LD_LIBRARY_PATH": str(installed / "lib")}
+    from_images = run(program, "-m", "2", folder=tmp_path, **libraries)
+    assert (from_images.returncode, from_images.stderr) == (0, "")
+    assert "Commands: 64; Packets: 64; Bytes: 65536" in from_images.stdout
+    # Without the images the program comes from the ELF file that the context names, and all is the same.
+    (tmp_path / "build" / "slm_files").rename(tmp_path / "build" / "elsewhere")
+    assert run(program, "-m", "2", folder=tmp_path, **libraries).stdout == from_images.stdout
