@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import HERE, MEASURED
+from experiments.pspin.common import HERE, MEASURED, NIC
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -37,6 +37,7 @@ def measure(*, way: int) -> dict[str, float]:
 
 def _cycles(way: int, outputs: int) -> int:
     result = spinet.run(
+        nic=NIC,
         program=HERE / "handlers" / "array_add.c",
         defines={"WAY": way, "N": outputs},
         traffic="udp:size=64,count=4,rate=10kpps",

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "sdk" / "examples"
 PAPER = "Di Girolamo et al., ISCA 2021"
-MEASURED = "spinet: preset pspin unless it says otherwise, handlers compiled with zig cc for rv32imac."
+NIC = "pspin-paper"  # the paper's machine with its simulation's host, a data sink
+MEASURED = f"spinet: preset {NIC} unless it says otherwise, handlers compiled with zig cc for rv32imac."
 
 
 def steady_gbps(result: Result, *, bytes_each: int, first: float = 0.3, last: float = 1.0) -> float:

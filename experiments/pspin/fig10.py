@@ -5,7 +5,8 @@ The handlers of `sdk/examples` on the paper's workloads (`experiments/pspin/hand
 takes them; throughput by the rate at which payload handlers end, caches warm. Three of them work on every word. The
 paper compiled with PULP's compiler, whose hardware loops and post-increment loads leave little besides the work; a
 rolled loop of rv32imac takes about twice the cycles. So there are two curves of these: plain, and with PULP's
-instructions written by hand, which stands for the paper's.
+instructions written by hand, which stands for the paper's. The others, whose data goes to the host, are shown on the
+preset with PCIe's packets and an IOMMU too (dotted), where blocks of 256 bytes pay for both.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from experiments.pspin import handlers
-from experiments.pspin.common import MEASURED, PAPER, steady_gbps
+from experiments.pspin.common import MEASURED, NIC, PAPER, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -27,6 +28,7 @@ SOURCE = f"{PAPER}, Fig. 10, IV-C1"
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 ONE_MESSAGE = "extensions, one message"
+WHOLE = "pspin"  # with PCIe's packets and an IOMMU
 FROM = 512  # bytes from which on the text makes statements
 
 
@@ -40,21 +42,24 @@ def points() -> list[Point]:
                 found += [_point(name, how, 8, size) for size in SIZES if size >= FROM]
     # What the histogram does without a completion handler for every packet or two.
     found += [_point("histogram", ONE_MESSAGE, clusters, size) for clusters in (4, 8) for size in SIZES if size >= FROM]
-    return found
+    # And the others with PCIe's packets and an IOMMU.
+    others = [name for name, handler in handlers.HANDLERS.items() if not handler.per_word]
+    return found + [_point(name, "plain", 4, size, nic=WHOLE) for name in others for size in SIZES]
 
 
-def _point(name: str, how: str, clusters: int, size: int) -> Point:
+def _point(name: str, how: str, clusters: int, size: int, *, nic: str = NIC) -> Point:
+    more = (f", {clusters} clusters" if clusters != 4 else "") + (f", preset {nic}" if nic != NIC else "")
     return Point(
-        name=f"{name}, {how}, {size} B" + (f", {clusters} clusters" if clusters != 4 else ""),
-        settings={"handler": name, "how": how, "clusters": clusters, "size": size},
-        quick=size == FROM and clusters == 4 and (how == "extensions") == handlers.HANDLERS[name].per_word,
+        name=f"{name}, {how}, {size} B{more}",
+        settings={"handler": name, "how": how, "clusters": clusters, "size": size, "nic": nic},
+        quick=not more and size == FROM and (how == "extensions") == handlers.HANDLERS[name].per_word,
     )
 
 
-def measure(*, handler: str, how: str, clusters: int, size: int) -> dict[str, float]:
+def measure(*, handler: str, how: str, clusters: int, size: int, nic: str) -> dict[str, float]:
     """Throughput, and cycles of a payload handler."""
     how, one_message = ("extensions", True) if how == ONE_MESSAGE else (how, False)
-    result = handlers.run(handler, size=size, how=how, one_message=one_message, set=[f"n_clusters={clusters}"])
+    result = handlers.run(handler, size=size, how=how, one_message=one_message, nic=nic, set=[f"n_clusters={clusters}"])
     return {
         "throughput": steady_gbps(result, bytes_each=size, last=0.95),
         "cycles": float(np.median(result.columns["cycles"])),
@@ -80,8 +85,11 @@ def plot(results: Results) -> Figure:
     right: list[plots.Curve] = []
     for name, handler in handlers.HANDLERS.items():
         if not handler.per_word:
-            x, y = results.series("size", "throughput", handler=name)
-            right.append(plots.Curve(label=name, x=x, y=y, look=len(right)))
+            x, y = results.series("size", "throughput", handler=name, nic=NIC)
+            right.append(plots.Curve(label=name, x=x, y=y, look=len(right) // 2))
+            x, y = results.series("size", "throughput", handler=name, nic=WHOLE)
+            label = "" if right[1:] else f"on preset {WHOLE}"
+            right.append(plots.Curve(label=label, x=x, y=y, kind="formula"))
             continue
         for how in ("plain", "extensions"):
             x, y = results.series("size", "throughput", handler=name, how=how, clusters=4)

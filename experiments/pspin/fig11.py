@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import spinet
 from experiments.pspin import fig12, handlers
-from experiments.pspin.common import MEASURED, PAPER
+from experiments.pspin.common import MEASURED, NIC, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -55,7 +55,7 @@ def measure(*, handler: str, threads: int) -> dict[str, float]:
     time = fig12.measure(handler=handler, threads=threads)["median"]
     found = {"throughput": fig12.SIZE * 8 / max(time, 1)}
     if not threads:
-        found["throughput per area"] = found["throughput"] / (spinet.nic_cost()[0].area_mm2 / 32)
+        found["throughput per area"] = found["throughput"] / (spinet.nic_cost(NIC)[0].area_mm2 / 32)
     return found
 
 

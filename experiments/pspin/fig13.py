@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import spinet
 from experiments.pspin import fig12, handlers
-from experiments.pspin.common import HERE, MEASURED, PAPER, in_flight, steady_gbps
+from experiments.pspin.common import HERE, MEASURED, NIC, PAPER, in_flight, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -67,6 +67,7 @@ def measure(*, size: int = 0, line: int = 0, share: int = 0, handler: str = "") 
     if line == FORMULA_LINE:
         return {"time in PsPIN": 3000, "buffer": buffer_kib(line, 3000), "throughput": line}
     result = spinet.run(
+        nic=NIC,
         program=HERE / "handlers" / "spin.c",
         defines={"CYCLES": round(critical_ns(size) * share / 100)},
         traffic=f"udp:size={size},count={COUNT},rate={line * 10**9 // (size * 8)}pps",

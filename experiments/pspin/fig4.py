@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import HERE, MEASURED, PAPER
+from experiments.pspin.common import HERE, MEASURED, NIC, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -56,6 +56,7 @@ def measure(*, memory: str, how: str, size: int) -> dict[str, float]:
 def _cycles(memory: str, how: str, size: int) -> int:
     """Cycles of the handler, for the last of some packets; the packet is as long as what is copied of it."""
     result = spinet.run(
+        nic=NIC,
         program=HERE / "handlers" / "copy.c",
         defines={"FROM": MEMORIES[memory], "BYTES": size, **({how.upper(): 1} if how != "loads" else {})},
         traffic=f"udp:size={max(64, size)},count=6,rate=10kpps",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import EXAMPLES, MEASURED, PAPER, steady_gbps
+from experiments.pspin.common import EXAMPLES, MEASURED, NIC, PAPER, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -67,6 +67,7 @@ def measure(*, what: str, size: int, line: int, duration: int) -> dict[str, floa
 def throughput(size: int, line: int, instructions: int) -> float:
     """Gbit/s of packets that come at the line's rate, every bit of which is packet."""
     result = spinet.run(
+        nic=NIC,
         program=EXAMPLES / "empty.c",
         defines={"INSTRUCTIONS": instructions},
         traffic=f"udp:size={size},count={COUNT},rate={line * 10**9 // (size * 8)}pps",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import spinet
-from experiments.pspin.common import EXAMPLES, MEASURED, PAPER, in_flight, steady_gbps
+from experiments.pspin.common import EXAMPLES, MEASURED, NIC, PAPER, in_flight, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -49,6 +49,7 @@ def points() -> list[Point]:
 def measure(*, size: int, more: int, instructions: int) -> dict[str, float]:
     """Throughput, and HPUs at the same time."""
     result = spinet.run(
+        nic=NIC,
         program=EXAMPLES / "empty.c",
         defines={"INSTRUCTIONS": instructions},
         traffic=f"udp:size={size + more},count={COUNT}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import spinet
-from experiments.pspin.common import EXAMPLES, HERE, MEASURED, PAPER, steady_gbps
+from experiments.pspin.common import EXAMPLES, HERE, MEASURED, NIC, PAPER, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -26,37 +26,48 @@ SOURCE = f"{PAPER}, Fig. 9, IV-B2"
 SIZES = (64, 128, 256, 512, 1024, 2048)
 HANDLERS = {"network": HERE / "handlers" / "swap.c", "host": EXAMPLES / "copy_to_host.c"}
 COUNT = 4000
+WHOLE = "pspin"  # with PCIe's packets and an IOMMU
 MORE = 16  # commands under way at a unit, to show what the RTL's 7 cost
 
 
 def points() -> list[Point]:
     """Sizes, where packets are read and where they go."""
-    return [
-        Point(
-            name=f"{size} B from {memory} to {target}",
-            settings={"size": size, "memory": memory, "target": target, "commands": 0},
-            quick=size in (64, 512),
-        )
-        for target in ("network", "host")
-        for memory in ("L1", "L2")
-        for size in SIZES
-    ] + [
-        Point(
-            name=f"{size} B from L2 to host, {MORE} commands",
-            settings={"size": size, "memory": "L2", "target": "host", "commands": MORE},
-        )
-        for size in SIZES[:3]
-    ]
+    return (
+        [
+            Point(
+                name=f"{size} B from {memory} to {target}",
+                settings={"size": size, "memory": memory, "target": target, "commands": 0, "nic": NIC},
+                quick=size in (64, 512),
+            )
+            for target in ("network", "host")
+            for memory in ("L1", "L2")
+            for size in SIZES
+        ]
+        + [
+            Point(
+                name=f"{size} B from L2 to host, {MORE} commands",
+                settings={"size": size, "memory": "L2", "target": "host", "commands": MORE, "nic": NIC},
+            )
+            for size in SIZES[:3]
+        ]
+        + [
+            Point(
+                name=f"{size} B from L2 to host, preset {WHOLE}",
+                settings={"size": size, "memory": "L2", "target": "host", "commands": 0, "nic": WHOLE},
+            )
+            for size in SIZES
+        ]
+    )
 
 
-def measure(*, size: int, memory: str, target: str, commands: int) -> dict[str, float]:
+def measure(*, size: int, memory: str, target: str, commands: int, nic: str) -> dict[str, float]:
     """Throughput, and instructions of the handler; `commands` under way at a unit, or the card's own number."""
     result = spinet.run(
+        nic=nic,
         program=HANDLERS[target],
         defines={"FROM_L2": 1} if memory == "L2" else {},
         traffic=f"udp:size={size},count={COUNT}",
         pacing="asap",
-        nic="pspin-paper",
         set=[f"commands.in_flight_per_unit={commands}"] if commands else [],
     )
     out = result.summary["output"]
@@ -71,7 +82,8 @@ def claims(results: Results) -> Iterator[Claim]:
     """What the text says of the two memories."""
     for target in ("network", "host"):
         l1, l2 = (
-            results.series("size", "throughput", memory=memory, target=target, commands=0)[1] for memory in ("L1", "L2")
+            results.series("size", "throughput", memory=memory, target=target, commands=0, nic=NIC)[1]
+            for memory in ("L1", "L2")
         )
         yield Claim(
             text=f"To the {target}: L2, made for wide accesses, is ahead of L1, most so for small packets (IV-B2)",
@@ -86,7 +98,7 @@ def plot(results: Results) -> Figure:
     for target in ("network", "host"):
         curves = []
         for look, memory in enumerate(("L1", "L2")):
-            x, y = results.series("size", "throughput", memory=memory, target=target, commands=0)
+            x, y = results.series("size", "throughput", memory=memory, target=target, commands=0, nic=NIC)
             curves.append(plots.Curve(label=f"from {memory}", x=x, y=y, look=look))
             value = {"L1": 200, "L2": 400}[memory]
             label = f"paper: {memory} {'hardly reaches' if memory == 'L1' else 'reaches'} {value}"
@@ -94,6 +106,8 @@ def plot(results: Results) -> Figure:
         if target == "host":
             x, y = results.series("size", "throughput", commands=MORE)
             curves.append(plots.Curve(label=f"from L2, {MORE} commands under way", x=x, y=y, look=2))
+            x, y = results.series("size", "throughput", nic=WHOLE)
+            curves.append(plots.Curve(label=f"from L2, preset {WHOLE}", x=x, y=y, look=3))
         panels.append(
             plots.Panel(
                 title=f"to the {target}",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import spinet
-from experiments.pspin.common import EXAMPLES
+from experiments.pspin.common import EXAMPLES, NIC
 from spinet import native, workloads
 
 HEADERS = 44  # bytes of a packet before its data, sdk/include/spin_data.h
@@ -124,7 +124,8 @@ def run(handler: str, *, size: int, how: str = "plain", one_message: bool = Fals
     if one_message:
         arguments["message"] = "all last"
         defines.pop("MESSAGES", None)
-    result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments, **more)
+    arguments |= {"nic": NIC, **more}
+    result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments)
     assert result.complete and not result.summary["traps"], handler
     return result
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import EXAMPLES, MEASURED, PAPER
+from experiments.pspin.common import EXAMPLES, MEASURED, NIC, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -38,7 +38,7 @@ def points() -> list[Point]:
     """Packet sizes, on the machine of the paper and on the RTL as published."""
     return [
         Point(name=f"{size} B" + suffix, settings={"size": size, "nic": nic}, quick=True)
-        for nic, suffix in (("pspin", ""), ("pspin-rtl", ", RTL preset"))
+        for nic, suffix in ((NIC, ""), ("pspin-rtl", ", RTL preset"))
         for size in SIZES
     ]
 
@@ -71,7 +71,7 @@ def plot(results: Results) -> Figure:
             stage: row.value for stage in STAGES for point, row in results.published(stage) if point.name == f"{size} B"
         }
         bars.append(plots.Stack(label=f"{size} B, paper", parts=parts, published=True))
-    for row in results.select(nic="pspin"):
+    for row in results.select(nic=NIC):
         parts = {stage: row.measured[stage] for stage in STAGES}
         bars.append(plots.Stack(label=f"{row.point.name}, spinet", parts=parts))
     return plots.stacks(

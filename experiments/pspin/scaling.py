@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import spinet
 from experiments.pspin import handlers
-from experiments.pspin.common import MEASURED, PAPER, steady_gbps
+from experiments.pspin.common import MEASURED, NIC, PAPER, steady_gbps
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -43,7 +43,7 @@ def measure(*, clusters: int, cores: int) -> dict[str, float]:
     result = handlers.run("aggregate", size=SIZE, how="extensions", set=shape)
     return {
         "throughput": steady_gbps(result, bytes_each=SIZE, last=0.95),
-        "area": spinet.nic_cost(set=shape)[0].area_mm2,
+        "area": spinet.nic_cost(NIC, set=shape)[0].area_mm2,
     }
 
 

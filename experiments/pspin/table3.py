@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import PAPER
+from experiments.pspin.common import NIC, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -44,7 +44,7 @@ def points() -> list[Point]:
 def measure(*, clusters: int) -> dict[str, float]:
     """Area in mm² and power in W of each part, all of its kind together."""
     found = {}
-    for part in spinet.nic_cost(set=[f"n_clusters={clusters}"]):
+    for part in spinet.nic_cost(NIC, set=[f"n_clusters={clusters}"]):
         name = f"cluster: {part.name}" if part.depth == 2 else part.name
         found[f"{name}, area"] = part.area_mm2
         found[f"{name}, power"] = part.power_w

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import spinet
-from experiments.pspin.common import PAPER
+from experiments.pspin.common import NIC, PAPER
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -29,7 +29,7 @@ OTHERS = {"ault": (485.0, 18, 17.978, 35.956), "zynq": (3.27, 4, 0.876, 1.752)}
 
 def points() -> list[Point]:
     """The published shape."""
-    return [Point(name="PsPIN", settings={"nic": "pspin"}, quick=True)]
+    return [Point(name="PsPIN", settings={"nic": NIC}, quick=True)]
 
 
 def measure(*, nic: str) -> dict[str, float]:

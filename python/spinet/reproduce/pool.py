@@ -79,7 +79,7 @@ def _all(
         return
     # Fresh processes: what this one has loaded, threads included, does not go along.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context, initializer=_leave_ctrl_c) as pool:
+    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context, initializer=_end_at_ctrl_c) as pool:
         running: dict[Future[dict[str, float]], tuple[Experiment, Point, Path]] = {
             pool.submit(_measure_there, experiment.name, point): (experiment, point, place)
             for experiment, point, place in work
@@ -94,9 +94,9 @@ def _all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _leave_ctrl_c() -> None:
-    """The process that the user talks to hears it, and ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _end_at_ctrl_c() -> None:
+    """At once and without a word: the process that the user talks to says what there is to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _measure_there(name: str, point: Point) -> dict[str, float]:

@@ -40,9 +40,23 @@ pub struct Access {
     pub value: u32,
     /// What to do.
     pub kind: AccessKind,
+    bytes: u8,
     pub(super) rd: u8,
     /// Address register that the access writes besides, by post-increment; [`SINK`] if none.
     pub(super) stepped: u8,
+}
+
+impl Access {
+    #[inline(always)]
+    pub(super) fn new(addr: u32, value: u32, kind: AccessKind, rd: u8) -> Self {
+        Access { addr, value, kind, bytes: kind.bytes() as u8, rd, stepped: SINK }
+    }
+
+    /// Bytes that are accessed.
+    #[inline(always)]
+    pub fn bytes(&self) -> u32 {
+        self.bytes.into()
+    }
 }
 
 /// A trap that a core took; it continues in its trap handler.
@@ -155,7 +169,7 @@ impl Core {
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
-            access: Access { addr: 0, value: 0, kind: AccessKind::Load(Load::Word), rd: 0, stepped: SINK },
+            access: Access::new(0, 0, AccessKind::Load(Load::Word), 0),
             pending: Pending::Nothing,
             instructions: 0,
             watched: 0,

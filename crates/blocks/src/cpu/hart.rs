@@ -30,17 +30,17 @@ impl Hart for Core {
 
     #[inline(always)]
     fn load(&mut self, rd: u8, addr: u32, kind: Load) {
-        self.access = Access { addr, value: 0, kind: AccessKind::Load(kind), rd, stepped: SINK };
+        self.access = Access::new(addr, 0, AccessKind::Load(kind), rd);
     }
 
     #[inline(always)]
     fn store(&mut self, addr: u32, value: u32, width: Width) {
-        self.access = Access { addr, value, kind: AccessKind::Store(width), rd: 0, stepped: SINK };
+        self.access = Access::new(addr, value, AccessKind::Store(width), 0);
     }
 
     #[inline(always)]
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
-        self.access = Access { addr, value, kind: AccessKind::Amo(amo), rd, stepped: SINK };
+        self.access = Access::new(addr, value, AccessKind::Amo(amo), rd);
     }
 
     #[inline(always)]

@@ -80,7 +80,7 @@ impl Cluster {
     pub(super) fn word_done(&mut self, i: usize, now: Cycle, granted: Cycle, word: u32) {
         let access = self.cores[i].core.access();
         let shift = access.addr % 4 * 8;
-        let crosses = access.addr % 4 + access.kind.bytes() > 4 && !matches!(access.kind, AccessKind::Amo(_));
+        let crosses = access.addr % 4 + access.bytes() > 4 && !matches!(access.kind, AccessKind::Amo(_));
         let raw = match (crosses, self.cores[i].first_part) {
             (true, None) => {
                 self.cores[i].first_part = Some(word >> shift);
@@ -128,7 +128,7 @@ impl Cluster {
                 (true, true) => guard.allows_link(addr),
                 (true, false) => guard.allows_peripherals(),
                 (false, _) => {
-                    guard.allows(addr, access.kind.bytes(), !matches!(access.kind, AccessKind::Load(_)))
+                    guard.allows(addr, access.bytes(), !matches!(access.kind, AccessKind::Load(_)))
                 }
             }
     }

@@ -112,7 +112,7 @@ impl HpuCore {
     #[inline(always)]
     fn may_touch_l1(&self) -> bool {
         let access = self.core.access();
-        self.guard.allows_l1(access.addr, access.kind.bytes()) || self.core.privilege() == Privilege::Machine
+        self.guard.allows_l1(access.addr, access.bytes()) || self.core.privilege() == Privilege::Machine
     }
 
     /// Whether it waits for an AMO whose address is no multiple of 4.
@@ -269,8 +269,9 @@ impl Cluster {
         let i = port as usize;
         self.banks[i] = NO_BANK;
         let HpuCore { core, first_part, deadline, .. } = &mut self.cores[i];
-        let &Access { addr, value, kind, .. } = core.access();
-        let (shift, bytes) = (addr % 4 * 8, kind.bytes());
+        let access = core.access();
+        let Access { addr, value, kind, .. } = *access;
+        let (shift, bytes) = (addr % 4 * 8, access.bytes());
         // Almost every access is within a word, and almost every core runs on to its next access.
         let raw = match kind {
             AccessKind::Load(_) if shift + 8 * bytes <= 32 => self.l1.load(addr) >> shift,
