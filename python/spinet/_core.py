@@ -12,6 +12,7 @@ try:
     from spinet._native import (
         InputError,
         InternalError,
+        Machine,
         Run,
         SpinetError,
         check_experiment,
@@ -25,6 +26,7 @@ try:
         nic_show,
         offered,
         packet_columns,
+        span_ps,
         version,
     )
 except ImportError as missing:
@@ -33,6 +35,7 @@ except ImportError as missing:
 __all__ = [
     "InputError",
     "InternalError",
+    "Machine",
     "Progress",
     "Run",
     "SpinetError",
@@ -48,6 +51,7 @@ __all__ = [
     "nic_show",
     "offered",
     "packet_columns",
+    "span_ps",
     "version",
 ]
 
