@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
+    from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
     from spinet.toolchain import Build, BuildError, build
@@ -25,6 +26,7 @@ __all__ = [
     "BuildError",
     "InputError",
     "InternalError",
+    "Machine",
     "Nic",
     "OfferedPacket",
     "OutputError",
@@ -46,6 +48,7 @@ _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
     "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "machine": ("Machine",),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
     "toolchain": ("Build", "BuildError", "build"),

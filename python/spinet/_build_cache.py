@@ -21,6 +21,16 @@ _KEPT = 16  # sets of headers remembered for each key
 
 
 @dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a program is linked that runs beside others: room in program memory, and in L2 handler memory."""
+
+    code: int
+    code_bytes: int
+    data: int
+    data_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What to build, from what, with which flags."""
 
@@ -28,10 +38,13 @@ class Request:
     flags: tuple[str, ...]
     sdk: Path
     cache: Path
+    place: Place | None = None  # None for a program that brings the runtime
 
     def key(self, compiler: Compiler) -> str:
         """Stands for all that decides the build, except the headers of the user."""
-        digest = hashlib.sha256(repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags)).encode())
+        digest = hashlib.sha256(
+            repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags, self.place)).encode()
+        )
         digest.update(hash_sdk(self.sdk).encode())
         for source in self.sources:
             digest.update(repr((str(source), hash_file(source))).encode())

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from spinet import _build_cache, _elf
@@ -22,7 +22,8 @@ from spinet._compiler import Compiler
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
 PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
 
-_RUNTIME = ("crt0.S", "boot.c", "string.c", "stdlib.c", "stdio.c", "putchar.c")
+_START = ("crt0.S", "boot.c")  # what a program leaves out that runs under another's runtime
+_RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
 
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
@@ -94,7 +95,7 @@ def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, wor
         home.parent.mkdir(exist_ok=True)
         with contextlib.suppress(OSError):  # another process was faster; its objects are the same
             os.rename(fresh, home)
-    return [home / f"{name}.o" for name in _RUNTIME]
+    return [home / f"{name}.o" for name in _RUNTIME if request.place is None or name not in _START]
 
 
 def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
@@ -107,7 +108,7 @@ def _compile_one(request: Request, compiler: Compiler, source: Path, target: Pat
 
 def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path) -> str:
     """Link; with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
-    script = request.sdk / "link" / "pspin.ld"
+    script = _script(request, elf)
     libraries: Sequence[str] = ("-nostdlib",)
     done = _run_linker(request, compiler, objects, elf, script, libraries)
     if done.returncode != 0 and _HELPER.search(done.stderr):
@@ -115,20 +116,39 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
         done = _run_linker(request, compiler, objects, elf, script, libraries)
     if done.returncode == 0:
         return done.stderr
-    if "prog_mem" in done.stderr:
+    if request.place is None and "prog_mem" in done.stderr:
         roomy = elf.with_suffix(".ld")
         roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
         if _run_linker(request, compiler, objects, elf, roomy, libraries).returncode == 0:
             raise _too_large(_elf.read(elf))
     names = ", ".join(source.name for source in request.sources)
+    if request.place is not None and ("prog_mem" in done.stderr or "l2_data" in done.stderr):
+        room = f"{request.place.code_bytes} bytes of program memory and {request.place.data_bytes} of handler memory"
+        raise CompileError(f"{names} does not fit: {room} are free", stderr=done.stderr)
     raise CompileError(f"{names} does not link", stderr=done.stderr)
+
+
+def _script(request: Request, elf: Path) -> Path:
+    """The linker script: the whole card's, or one for the room that there is."""
+    folder = request.sdk / "link"
+    if request.place is None:
+        return folder / "pspin.ld"
+    text = (folder / "tenant.ld").read_text()
+    for name, value in asdict(request.place).items():
+        text = text.replace(f"@{name.upper()}@", hex(value))
+    script = elf.with_suffix(".tenant.ld")
+    script.write_text(text)
+    return script
 
 
 def _run_linker(
     request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path, script: Path, libraries: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
     files = [str(path) for path in objects]
-    return _run(request, compiler, (*compiler.link_flags, "-T", str(script), *files, *libraries, "-o", str(elf)))
+    entry = () if request.place is None else ("-Wl,-e,0",)
+    return _run(
+        request, compiler, (*compiler.link_flags, *entry, "-T", str(script), *files, *libraries, "-o", str(elf))
+    )
 
 
 def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
@@ -166,7 +186,7 @@ def _headers(request: Request, workshop: Path) -> dict[str, str]:
 
 def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
-    if not handlers:
+    if not handlers and request.sources:
         names = ", ".join(source.name for source in request.sources)
         near = _functions_of(request.sources)
         raise MissingHandlers(

@@ -12,6 +12,7 @@ try:
     from spinet._native import (
         InputError,
         InternalError,
+        Machine,
         Run,
         SpinetError,
         check_experiment,
@@ -26,6 +27,7 @@ try:
         offered,
         packet_columns,
         schema,
+        span_ps,
         version,
     )
 except ImportError as missing:
@@ -34,6 +36,7 @@ except ImportError as missing:
 __all__ = [
     "InputError",
     "InternalError",
+    "Machine",
     "Progress",
     "Run",
     "SpinetError",
@@ -50,6 +53,7 @@ __all__ = [
     "offered",
     "packet_columns",
     "schema",
+    "span_ps",
     "version",
 ]
 

@@ -26,9 +26,10 @@ class Symbol:
 
 @dataclass(frozen=True, kw_only=True)
 class Elf:
-    """What an ELF file holds: bytes of each section that is loaded, and the symbols that have a place."""
+    """What an ELF file holds: bytes and end of each section that is loaded, and the symbols that have a place."""
 
     sections: dict[str, int]
+    ends: tuple[int, ...]
     symbols: tuple[Symbol, ...]
 
 
@@ -43,13 +44,14 @@ def read(path: Path) -> Elf:
     sections = {
         _text(data, names_at + header[0]): header[5] for header in headers if header[2] & _SHF_ALLOC and header[5]
     }
+    ends = tuple(header[3] + header[5] for header in headers if header[2] & _SHF_ALLOC and header[5])
     symbols = [
         symbol
         for header in headers
         if header[1] == _SHT_SYMTAB
         for symbol in _symbols(data, at=header[4], size=header[5], names_at=headers[header[6]][4])
     ]
-    return Elf(sections=sections, symbols=tuple(symbols))
+    return Elf(sections=sections, ends=ends, symbols=tuple(symbols))
 
 
 def content(path: Path) -> list[tuple[int, bytes]]:

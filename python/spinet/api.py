@@ -260,7 +260,9 @@ def run(
         handler_memory=kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=overrides(nic=nic, set=set, seed=seed, faults=faults, pacing=pacing, count=count, limit=limit),
     )
-    return collect(prepared, build=experiments.compiled(prepared, cc=cc, defines=defines))
+    build = experiments.compiled(prepared, cc=cc, defines=defines)
+    tenants = experiments.compiled_tenants(prepared, first=build, cc=cc, defines=defines)
+    return collect(prepared, build=build, tenants=tenants)
 
 
 def overrides(
@@ -339,13 +341,13 @@ def kept(content: bytes) -> Path:
     return path
 
 
-def collect(prepared: Experiment, *, build: Build | None) -> Result:
+def collect(prepared: Experiment, *, build: Build | None, tenants: Sequence[Path] = ()) -> Result:
     """Run, and keep everything in memory."""
     rows = packet_table.Collected()
     console: list[tuple[int, int, int, str]] = []
     with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
         sent = Path(scratch) / output.SENT
-        native = start(prepared, build=build, out_pcapng=sent, packets=True)
+        native = start(prepared, build=build, tenants=tenants, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
         return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
 
@@ -354,6 +356,7 @@ def stream(
     prepared: Experiment,
     *,
     build: Build | None,
+    tenants: Sequence[Path] = (),
     folder: Path | None,
     trace: InstructionTrace | None = None,
     on_progress: OnProgress | None = None,
@@ -366,7 +369,13 @@ def stream(
             out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
             stack.callback(rows.close)
         native = start(
-            prepared, build=build, out_pcapng=out_pcapng, packets=folder is not None, folder=folder, trace=trace
+            prepared,
+            build=build,
+            tenants=tenants,
+            out_pcapng=out_pcapng,
+            packets=folder is not None,
+            folder=folder,
+            trace=trace,
         )
         stack.callback(native.close)
         summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
@@ -379,6 +388,7 @@ def start(
     prepared: Experiment,
     *,
     build: Build | None,
+    tenants: Sequence[Path] = (),
     out_pcapng: Path | None,
     packets: bool,
     folder: Path | None = None,
@@ -396,6 +406,7 @@ def start(
             base_dir=prepared.base_dir,
             format="json",
             elf=str(build.elf) if build else None,
+            tenants=[str(elf) for elf in tenants],
             out_pcapng=str(out_pcapng) if out_pcapng else None,
             packets=packets,
             instructions=str(instructions) if instructions else None,

@@ -134,6 +134,22 @@ def _shape(experiment: Experiment) -> dict[str, int]:
     return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
 
 
+def compiled_tenants(
+    experiment: Experiment, *, first: toolchain.Build | None, cc: str | None, defines: Mapping[str, str | int] | None
+) -> list[Path]:
+    """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
+    elfs = [first.elf if first else experiment.programs()[0]]
+    for tenant in experiment.values.get("tenant", ()):
+        named = tenant["program"]
+        sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
+        if len(sources) == 1 and sources[0].suffix not in _SOURCES:
+            elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
+        else:
+            place = toolchain.place_after(elfs)
+            elfs.append(toolchain.build(sources, cc=cc, defines=defines, place=place).elf)
+    return elfs[1:]
+
+
 def refuse_context_keywords(path: Path, given: Mapping[str, object]) -> None:
     """Complain about keywords that an experiment file says for each of its contexts."""
     for name in _OF_A_CONTEXT:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _build_cache
-from spinet._build_cache import Request
+from spinet import _build_cache, _elf
+from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
     CompileError,
@@ -25,7 +25,7 @@ from spinet._build_errors import (
     ProgramTooLarge,
     SourceNotFound,
 )
-from spinet._compile import SUFFIXES, compile_and_link
+from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
 
 __all__ = [
@@ -36,12 +36,19 @@ __all__ = [
     "CompilerNotFound",
     "Entry",
     "MissingHandlers",
+    "Place",
     "ProgramTooLarge",
     "SourceNotFound",
     "build",
+    "build_runtime",
     "cache_dir",
+    "place_after",
     "sdk_dir",
 ]
+
+# Where linker scripts put code and static data; see link/pspin.ld.
+_CODE, _DATA, _DATA_BYTES = 0x1D000000, 0x1C000000, 3 << 20
+_ALIGN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +133,7 @@ def build(
     opt: str = "-O3",
     debug: bool = True,
     flags: Sequence[str] = (),
+    place: Place | None = None,
 ) -> Build:
     """Compile handlers and link them with the runtime.
 
@@ -147,6 +155,8 @@ def build(
         Keep line numbers and types, for profiles and debuggers.
     flags
         Further compiler flags.
+    place
+        Link without start code for this room, to run beside other programs under the runtime that is in the card.
 
     Raises
     ------
@@ -157,9 +167,30 @@ def build(
         flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *_define_flags(defines or {}), *flags),
         sdk=sdk_dir(),
         cache=(cache or cache_dir()).absolute(),
+        place=place,
     )
     if not request.sources:
         raise SourceNotFound("no source file given")
+    return _build(request, cc=cc, out=out)
+
+
+def place_after(elfs: Sequence[Path]) -> Place:
+    """The room behind programs that lie one behind the other, in the memories of PsPIN as linker scripts know them."""
+    ends = [end for elf in elfs for end in _elf.read(elf).ends]
+    code = max((end for end in ends if end > _CODE), default=_CODE)
+    data = max((end for end in ends if _DATA < end <= _DATA + _DATA_BYTES), default=_DATA)
+    code, data = -(-code // _ALIGN) * _ALIGN, -(-data // _ALIGN) * _ALIGN
+    return Place(
+        code=code, code_bytes=_CODE + PROGRAM_MEMORY_BYTES - code, data=data, data_bytes=_DATA + _DATA_BYTES - data
+    )
+
+
+def build_runtime(*, cc: str | None = None) -> Build:
+    """The runtime alone: a program without handlers, under which those of tenants run."""
+    return _build(Request(sources=(), flags=(), sdk=sdk_dir(), cache=cache_dir().absolute()), cc=cc, out=None)
+
+
+def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
     compiler = find_compiler(cc=cc, cache=request.cache)
     key = request.key(compiler)
     product = _build_cache.look_up(request, key)

@@ -34,6 +34,8 @@ pub struct InboundPorts {
     pub released: Rx<Release>,
     /// Says that the source may have packets again; from outside the simulation.
     pub more: Rx<MorePackets>,
+    /// Messages that the host ends; from outside the simulation.
+    pub kills: Rx<Kill>,
     /// To L2.
     pub nhi: NhiMaster,
 }
@@ -63,7 +65,7 @@ struct Stored {
 ///
 /// What a packet meets that finds no room is its context's choice ([`crate::delivery::Delivery`]).
 ///
-/// Ports:    `active[c]`, `released`, `more` in, `requests` out, a master on the NIC-host interconnect.
+/// Ports:    `active[c]`, `released`, `more`, `kills` in, `requests` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; Di Girolamo et al., ISCA 2021, III-A, for what
@@ -77,6 +79,7 @@ pub struct Inbound {
     requests: Tx<Request>,
     released: Rx<Release>,
     more: Rx<MorePackets>,
+    kills: Rx<Kill>,
     nhi: NhiMaster,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
@@ -135,6 +138,7 @@ impl Inbound {
             requests: ports.requests,
             released: ports.released,
             more: ports.more,
+            kills: ports.kills,
             nhi: ports.nhi,
             source,
             completions,
@@ -174,7 +178,9 @@ impl Inbound {
         if self.arriving.is_none() {
             self.arriving = self.source.next(now);
         }
-        let Some(arriving) = &self.arriving else { return Activity::Idle };
+        let Some(arriving) = &self.arriving else {
+            return self.source.next_at().map_or(Activity::Idle, |cycle| Activity::Until(cycle.max(now + 1)));
+        };
         if now < arriving.earliest {
             return Activity::Until(arriving.earliest);
         }
@@ -202,14 +208,19 @@ impl Inbound {
 
     /// Drops the packet that arrives.
     fn refuse(&mut self, now: Cycle, reason: DropReason) {
-        let arriving = self.arriving.take().expect("a packet arrives");
+        let arriving = self.drop_arriving(now, reason);
         if reason == DropReason::MessageKilled {
             self.kill_message(&arriving);
         }
+    }
+
+    fn drop_arriving(&mut self, now: Cycle, reason: DropReason) -> Arrival {
+        let arriving = self.arriving.take().expect("a packet arrives");
         self.next_at = now + arriving.gap.max(1);
         self.stats.stall_cycles.add(self.stalled_since.take().map_or(0, |since| now - since));
         self.dropped(now, PacketId(self.n_seen), reason);
         self.n_seen += 1;
+        arriving
     }
 
     fn dropped(&mut self, now: Cycle, packet: PacketId, reason: DropReason) {
@@ -248,17 +259,35 @@ impl Inbound {
         let msgid = arriving.msgid;
         if !self.is_killed(arriving) {
             let Context { id, protection, .. } = &*arriving.context;
-            self.kill = Some(Kill { msgid, context: *id, error_addr: protection.error_addr });
-            // Those whose requests are sent are the message queues' business.
-            let waiting = self.ring.iter_mut_from(self.n_requested);
-            waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == msgid)).for_each(|stored| {
-                stored.is_killed = true;
-            });
+            self.end_message(Kill { msgid, context: *id, error_addr: protection.error_addr });
             self.killed.insert(msgid);
         }
         if arriving.eom {
             self.killed.remove(&msgid);
         }
+    }
+
+    /// No request is sent any more for packets of this message that are here.
+    fn end_message(&mut self, kill: Kill) {
+        // Those whose requests are sent are the message queues' business.
+        let waiting = self.ring.iter_mut_from(self.n_requested);
+        waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == kill.msgid)).for_each(|stored| {
+            stored.is_killed = true;
+        });
+        self.kill = Some(kill);
+    }
+
+    /// Ends a message for the host, which lets no packet of it follow.
+    fn take_kill(&mut self, now: Cycle) -> bool {
+        if self.kill.is_some() {
+            return false;
+        }
+        let Some(kill) = self.kills.take() else { return false };
+        self.end_message(kill);
+        if self.arriving.as_ref().is_some_and(|arriving| arriving.msgid == kill.msgid) {
+            self.drop_arriving(now, DropReason::MessageKilled);
+        }
+        true
     }
 
     /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
@@ -381,6 +410,7 @@ impl Component for Inbound {
         let mut changed = self.take_release(now);
         changed |= self.take_replies();
         while self.more.take().is_some() {}
+        changed |= self.take_kill(now);
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_request(now);
@@ -392,6 +422,7 @@ impl Component for Inbound {
         ports.output("requests", &self.requests);
         ports.input("released", &self.released);
         ports.input("more", &self.more);
+        ports.input("kills", &self.kills);
         self.nhi.ports(ports);
     }
 

@@ -15,7 +15,7 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams};
 use crate::pcie::{Pcie, PciePorts};
-use crate::protocol::{Command, CommandResponse, Region};
+use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -90,6 +90,7 @@ pub struct Pspin {
     host_port: Rc<RefCell<HostSlave>>,
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
+    kills: Inlet<Kill>,
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
@@ -175,7 +176,8 @@ impl Pspin {
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
         let (more_packets, more) = b.inlet("more_packets", clock);
-        let ports = InboundPorts { active, requests, released, more, nhi: inbound_nhi };
+        let (kills, kill_rx) = b.inlet("kills", clock);
+        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         b.add("nic.inbound", clock, inbound);
@@ -231,6 +233,7 @@ impl Pspin {
             host_port,
             accesses,
             more_packets,
+            kills,
             reached: 0,
         })
     }
@@ -266,6 +269,13 @@ impl Pspin {
     /// through: the NIC asks it then.
     pub fn expect_packets(&mut self, earliest: Cycle) {
         self.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
+    }
+
+    /// The host ends a message of a context, at `earliest` or in the first cycle that has not been lived through: its packets
+    /// are dropped but for those whose handlers run. The source gives no packet of it any more. The host hears of it as a
+    /// [`crate::host_events::HostEvent::MessageKilled`].
+    pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
+        self.kills.send_at(earliest.max(self.reached + 1), kill);
     }
 
     /// Accesses of the host that have ended since the last call, in order of time.

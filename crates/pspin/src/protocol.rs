@@ -131,7 +131,7 @@ pub struct Her {
     pub context: Rc<Context>,
 }
 
-/// Ends a message that packet memory has no room for; no request of it follows. Not in the RTL.
+/// Ends a message that packet memory has no room for, or that the host gives up; no request of it follows. Not in the RTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kill {
     /// Identity of the message.

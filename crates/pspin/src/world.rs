@@ -37,6 +37,12 @@ pub trait PacketSource {
     /// The next packet in order of arrival, or `None` if there is none. Asked for one packet at a time, when the one
     /// before has been taken; after `None` again when [`crate::Pspin::expect_packets`] says so, or sooner.
     fn next(&mut self, now: Cycle) -> Option<Arrival>;
+
+    /// After `None`: when to ask again at the latest, if that is known. So a source may keep a packet until it arrives, and
+    /// decide then what becomes of it.
+    fn next_at(&mut self) -> Option<Cycle> {
+        None
+    }
 }
 
 impl<I: Iterator<Item = Arrival>> PacketSource for I {

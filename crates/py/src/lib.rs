@@ -2,6 +2,7 @@
 //!
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
+mod machine;
 mod run;
 mod tools;
 
@@ -35,6 +36,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("SpinetError", m.py().get_type::<SpinetError>())?;
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
+    m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;
     m.add_function(wrap_pyfunction!(tools::version, m)?)?;
@@ -47,6 +49,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::match_expression, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_capture, m)?)?;
     m.add_function(wrap_pyfunction!(tools::elf_info, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::span_ps, m)?)?;
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
     m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
     Ok(())

@@ -16,17 +16,25 @@ use std::time::Duration;
 /// Most bytes of host memory in one call.
 const MAX_HOST_BYTES: usize = 1 << 30;
 
+/// Why nothing began, as Python hears it.
+pub fn start_error(error: StartError) -> PyErr {
+    match error {
+        StartError::Run(error) => input(error),
+        StartError::Gone(error) => internal(error),
+    }
+}
+
 /// A run of an experiment; it lives on a thread of its own.
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Run {
-    worker: Worker,
+    worker: Worker<spinet::run::Run>,
 }
 
 #[pymethods]
 impl Run {
     /// Builds the system.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, tenants = Vec::new(), out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -35,6 +43,7 @@ impl Run {
         base_dir: PathBuf,
         format: &str,
         elf: Option<PathBuf>,
+        tenants: Vec<PathBuf>,
         out_pcapng: Option<String>,
         packets: bool,
         instructions: Option<PathBuf>,
@@ -46,10 +55,9 @@ impl Run {
             let checked = read_experiment(experiment, file, &base_dir, format)?;
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            Worker::start(checked, elf, Wanted { packets, out_pcapng, instructions }).map_err(|error| match error {
-                StartError::Run(error) => input(error),
-                StartError::Gone(error) => internal(error),
-            })
+            let wanted = Wanted { packets, out_pcapng, instructions };
+            Worker::start(move || spinet::run::Run::with_tenants(checked, elf.as_deref(), &tenants, &wanted))
+                .map_err(start_error)
         })?;
         Ok(Run { worker })
     }

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use spinet::diff_trace::{FolderDiff, Options};
 use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine, Verdict};
-use spinet::experiment::Checked;
+use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
 use spinet::offered::Offered;
 use spinet::toml_text::Format;
@@ -114,6 +114,13 @@ pub fn match_capture(py: Python<'_>, expr: &str, path: PathBuf, limit: usize) ->
         let matcher = Matcher::parse(expr).map_err(input)?;
         json(&matching::match_capture(&matcher, &path, limit).map_err(input)?)
     })
+}
+
+/// A span of simulated time such as `10 us`, in ps.
+#[pyfunction]
+pub fn span_ps(text: &str) -> PyResult<u64> {
+    let span = Span::parse(text);
+    span.map(|span| span.time().ps()).ok_or_else(|| input(format!("`{text}` is no time, must be such as `10 us`")))
 }
 
 /// What a program for PsPIN has, as JSON.

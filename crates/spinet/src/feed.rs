@@ -1,23 +1,24 @@
 //! From traffic to the NIC: which context a packet goes to, which message it belongs to, which identity that has.
+//!
+//! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
-use crate::experiment::{Checked, CheckedContext, PlacedContext, Traffic};
+use crate::experiment::{Checked, CheckedContext, Experiment};
+use crate::message_ids::MessageIds;
 use crate::packets::Row;
 use crate::record::SharedRecord;
-use kernel::{Clock, Cycle, Time};
-use pspin::protocol::Context;
+use crate::rules::Rules;
+use crate::streams::{Coming, Stream};
+use kernel::{Clock, Cycle};
 use pspin::world::{Arrival, PacketSource};
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::cell::RefCell;
 use std::rc::Rc;
-use wire::capture::{CaptureCounts, CaptureLimits, CaptureReader};
-use wire::faults::{FaultCounts, FaultySource};
+use wire::capture::CaptureCounts;
+use wire::faults::FaultCounts;
 use wire::layers::Layers;
 use wire::message::{Classifier, FlowIndex};
 use wire::pacing::PacingCounts;
-use wire::source::{CaptureSource, Frame, Source, SourceError};
-use wire::traffic::{Generator, TrafficError};
+use wire::source::SourceError;
+use wire::traffic::TrafficError;
 
 /// Traffic that cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -30,152 +31,8 @@ pub enum FeedError {
     Generator(#[from] TrafficError),
 }
 
-/// Identities of messages: 10 bits. Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv, C_MSGID_WIDTH.
-const N_IDS: u32 = 1024;
-
-/// Gives messages their identities in the NIC.
-///
-/// Identities are given in turn, so that messages spread over queues and home clusters. One whose queue belongs to a
-/// message that still waits for its last packet is passed over, since a queue holds one message at a time and knows
-/// packets by their queue alone. When every queue is so taken the message gets none.
-pub struct MessageIds {
-    next: u32,
-    /// For each queue, whether it belongs to a message whose last packet has not come.
-    taken: Vec<bool>,
-    /// Messages whose last packet has not come, by context and number.
-    open: HashMap<(usize, u64), Option<u16>>,
-}
-
-impl MessageIds {
-    /// Identities for a NIC of so many queues.
-    pub fn new(n_queues: u32) -> Self {
-        MessageIds { next: 0, taken: vec![false; n_queues as usize], open: HashMap::new() }
-    }
-
-    /// The identity of a message for one of its packets; `None` if no queue was free when it began.
-    pub fn of(&mut self, context: usize, message: u64, is_last: bool) -> Option<u16> {
-        let key = (context, message);
-        let id = match self.open.get(&key) {
-            Some(id) => *id,
-            None => self.take(),
-        };
-        let queue = id.map(|id| usize::from(id) % self.taken.len());
-        if is_last {
-            self.open.remove(&key);
-        } else {
-            self.open.insert(key, id);
-        }
-        if let Some(queue) = queue {
-            self.taken[queue] = !is_last;
-        }
-        id
-    }
-
-    fn take(&mut self) -> Option<u16> {
-        let n = self.taken.len() as u32;
-        let free = (0..n).map(|k| (self.next + k) % N_IDS).find(|id| !self.taken[(id % n) as usize])?;
-        self.next = (free + 1) % N_IDS;
-        Some(free as u16)
-    }
-
-    /// Messages whose last packet has not come.
-    pub fn n_open(&self) -> usize {
-        self.open.len()
-    }
-}
-
-/// A file that tells how far it was read.
-pub struct Counted {
-    file: File,
-    read: Rc<Cell<u64>>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.read.set(self.read.get() + n as u64);
-        Ok(n)
-    }
-}
-
-/// Either kind of traffic.
-pub(crate) enum Packets {
-    Capture(Box<CaptureSource<Counted>>),
-    Generator(Box<Generator>),
-}
-
-impl Packets {
-    /// The traffic as the network delivers it, and the length of its file.
-    pub(crate) fn open(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(FaultySource<Self>, u64), FeedError> {
-        let (packets, len) = Self::sent(checked, read)?;
-        let experiment = &checked.experiment;
-        Ok((FaultySource::new(packets, experiment.faults.0, experiment.seed), len))
-    }
-
-    fn sent(checked: &Checked, read: Rc<Cell<u64>>) -> Result<(Self, u64), FeedError> {
-        match &checked.traffic {
-            Traffic::Capture(path, snapped) => {
-                let name = path.display().to_string();
-                let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
-                let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
-                let len = file.metadata().map_or(0, |metadata| metadata.len());
-                let reader = CaptureReader::new(Counted { file, read }, name.clone(), CaptureLimits::default());
-                let source = CaptureSource::new(reader.map_err(SourceError::from)?, checked.pacing, *snapped);
-                Ok((Packets::Capture(Box::new(source)), len))
-            }
-            Traffic::Generator(spec) => {
-                Ok((Packets::Generator(Box::new(Generator::new((**spec).clone(), checked.pacing)?)), 0))
-            }
-        }
-    }
-}
-
-impl Source for Packets {
-    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
-        match self {
-            Packets::Capture(source) => source.next(),
-            Packets::Generator(source) => source.next(),
-        }
-    }
-}
-
-struct FeedContext {
-    checked: CheckedContext,
-    classifier: Classifier,
-    context: Rc<Context>,
-}
-
-/// The NIC's source of packets. What no context takes goes the ordinary way, which is the record's business.
-pub struct Feed {
-    packets: FaultySource<Packets>,
-    contexts: Vec<FeedContext>,
-    ids: MessageIds,
-    clock: Clock,
-    gap: u64,
-    /// Packets that may still come.
-    left: u64,
-    /// Nothing arrives after this cycle.
-    limit: Cycle,
-    /// When traffic starts: the first cycle in which the NIC can take a packet.
-    start: Option<Cycle>,
-    status: Rc<Cell<FeedStatus>>,
-    record: SharedRecord,
-}
-
-/// How far a feed is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FeedStatus {
-    /// When the packet that waits at the NIC arrives.
-    pub waiting: Option<Cycle>,
-    /// No packet comes any more.
-    pub is_over: bool,
-    /// Packets would have come after the limit.
-    pub is_cut: bool,
-    /// Messages whose last packet has not come.
-    pub open_messages: usize,
-}
-
 /// What a feed leaves for the report.
+#[derive(Default)]
 pub struct FeedReport {
     /// What was in the capture, and why reading it stopped early.
     pub capture: Option<(CaptureCounts, Option<String>)>,
@@ -185,175 +42,185 @@ pub struct FeedReport {
     pub faults: FaultCounts,
 }
 
+/// How far a feed is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FeedStatus {
+    /// When the next packet arrives.
+    pub waiting: Option<Cycle>,
+    /// No packet comes any more, unless a stream is added.
+    pub is_over: bool,
+    /// Packets would have come after the limit.
+    pub is_cut: bool,
+    /// Messages whose last packet has not come.
+    pub open_messages: usize,
+}
+
+/// The NIC's source of packets. What no rule takes goes the ordinary way, which is the record's business.
+pub struct Feed {
+    streams: Vec<Stream>,
+    /// Which packets go where.
+    pub rules: Rules,
+    /// Identities of messages.
+    pub ids: MessageIds,
+    clock: Clock,
+    /// Least number of cycles from one packet to the next that the NIC takes.
+    gap: u64,
+    /// Nothing arrives after this cycle.
+    limit: Cycle,
+    /// When traffic starts: the first cycle in which the NIC can take a packet.
+    start: Option<Cycle>,
+    status: FeedStatus,
+    record: SharedRecord,
+}
+
+/// The NIC asks it for packets; between two runs others may look at it and change it.
+pub type SharedFeed = Rc<RefCell<Feed>>;
+
 impl Feed {
-    /// The traffic of an experiment.
-    pub fn new(
-        checked: &Checked,
-        placed: &[PlacedContext],
-        limit: Cycle,
-        record: SharedRecord,
-        progress: &FeedProgress,
-    ) -> Result<Self, FeedError> {
-        let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
-        let classifiers = classifiers(checked)?;
-        let contexts = checked.contexts.iter().zip(classifiers).zip(placed);
-        let contexts = contexts.map(|((checked, classifier), placed)| FeedContext {
-            checked: checked.clone(),
-            classifier,
-            context: placed.context.clone(),
-        });
-        let contexts = contexts.collect();
-        let (packets, file_len) = Packets::open(checked, progress.read.clone())?;
-        let clock = record.borrow().clock;
-        progress.file_len.set(file_len);
-        Ok(Feed {
-            packets,
-            contexts,
-            ids: MessageIds::new(checked.nic.scheduler.n_mpqs),
-            clock,
-            gap: checked.experiment.traffic.gap_cycles,
-            left: count,
-            limit,
-            start: None,
-            status: progress.status.clone(),
-            record,
-        })
+    /// A feed without traffic and rules, for a NIC with so many message queues.
+    pub fn new(n_queues: u32, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
+        let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues));
+        let (streams, rules, status) = Default::default();
+        Feed { streams, rules, ids, clock, gap, limit, start: None, status, record }
     }
 
-    fn update(&self, change: impl FnOnce(&mut FeedStatus)) {
-        let mut status = self.status.get();
-        change(&mut status);
-        self.status.set(status);
+    /// Adds packets; those of one cycle come in the order in which their streams were added.
+    pub fn add(&mut self, stream: Stream) {
+        self.status.is_over = false;
+        self.streams.push(stream);
     }
 
-    /// The next packet for a context, having sent those before it that are for none the ordinary way.
-    fn next_matched(&mut self) -> Result<Option<Arrival>, SourceError> {
-        let mut record = self.record.borrow_mut();
-        let start = *self.start.get_or_insert_with(|| record.traffic_starts());
-        while self.left > 0 {
-            let Some(frame) = self.packets.next()? else { break };
-            let arrival = self.clock.cycle_at_or_after(Time::from_fs(frame.arrival_fs)).saturating_add(start);
-            if arrival > self.limit {
-                self.update_cut();
+    /// How far it is.
+    pub fn status(&self) -> FeedStatus {
+        FeedStatus { open_messages: self.ids.n_open(), ..self.status }
+    }
+
+    /// Bytes read of a capture, and its length.
+    pub fn file_progress(&self) -> Option<(u64, u64)> {
+        self.streams.first().and_then(Stream::file_progress)
+    }
+
+    /// The stream whose next packet is next, and when it arrives.
+    fn next_stream(&mut self) -> Result<Option<(usize, Cycle)>, SourceError> {
+        let record = &self.record;
+        let ready = *self.start.get_or_insert_with(|| record.borrow_mut().traffic_starts());
+        let mut next = None;
+        for (i, stream) in self.streams.iter_mut().enumerate() {
+            if let Some(arrival) = stream.arrival(self.clock, ready)? {
+                if arrival > self.limit {
+                    stream.cut();
+                    self.status.is_cut = true;
+                } else if next.is_none_or(|(_, first)| arrival < first) {
+                    next = Some((i, arrival));
+                }
+            }
+        }
+        self.status.waiting = next.map(|(_, arrival)| arrival);
+        self.status.is_over = next.is_none();
+        Ok(next)
+    }
+
+    /// The next packet for a context that has arrived, having sent those before it that are for none the ordinary way.
+    fn next_matched(&mut self, now: Cycle) -> Result<Option<Arrival>, SourceError> {
+        while let Some((stream, arrival)) = self.next_stream()? {
+            if arrival > now {
                 break;
             }
-            self.left -= 1;
-            record.frame_in(frame.bytes.len());
-            let layers = Layers::parse(frame.bytes);
-            let Some(index) = find(&self.contexts, |c| &c.checked, frame.bytes, &layers) else {
-                record.ordinary(frame.index, arrival, frame.bytes);
-                continue;
-            };
-            let target = &mut self.contexts[index];
-            let verdict = target.classifier.classify(frame.bytes, &layers);
-            let id = self.ids.of(index, verdict.message, verdict.is_last);
-            record.matched(index, frame.bytes.len(), &verdict, id.is_some());
-            let Some(msgid) = id else {
-                record.ordinary(frame.index, arrival, frame.bytes);
-                continue;
-            };
-            let bytes: Box<[u8]> = frame.bytes.into();
-            let size = bytes.len() as u32;
-            let user = record.window.push(Box::new(Row {
-                frame: frame.index,
-                bytes: size,
-                context: index,
-                message: verdict.message,
-                msgid,
-                is_last: verdict.is_last,
-                arrival,
-                ..Row::default()
-            }));
-            return Ok(Some(Arrival {
-                earliest: arrival,
-                gap: self.gap,
-                bytes,
-                msgid,
-                som: verdict.is_header,
-                eom: verdict.is_last,
-                xfer_size: target.checked.spec.copy_bytes.unwrap_or(size).min(size),
-                context: target.context.clone(),
-                user,
-            }));
+            let coming = self.streams[stream].take().expect("its arrival was told");
+            if let Some(arrival) = self.matched(coming, arrival) {
+                return Ok(Some(arrival));
+            }
         }
         Ok(None)
     }
 
-    fn update_cut(&self) {
-        self.update(|status| status.is_cut = true);
+    /// What the NIC gets to see of a packet, if a context takes it.
+    fn matched(&mut self, coming: Coming, arrival: Cycle) -> Option<Arrival> {
+        let Coming { index, bytes, .. } = coming;
+        let mut record = self.record.borrow_mut();
+        record.frame_in(bytes.len());
+        let layers = Layers::parse(&bytes);
+        let Some(rule) = self.rules.find(&bytes, &layers) else {
+            record.ordinary(index, arrival, &bytes);
+            return None;
+        };
+        let verdict = rule.classifier.classify(&bytes, &layers);
+        let id = self.ids.of(rule.id, verdict.message, verdict.is_last);
+        let (context_idx, context, copy_bytes) = (rule.context_idx, rule.context.clone(), rule.copy_bytes);
+        record.matched(context_idx, bytes.len(), &verdict, id.is_some());
+        self.rules.drop_ended();
+        let Some(msgid) = id else {
+            record.ordinary(index, arrival, &bytes);
+            return None;
+        };
+        let size = bytes.len() as u32;
+        let user = record.window.push(Box::new(Row {
+            frame: index,
+            bytes: size,
+            context: context_idx,
+            message: verdict.message,
+            msgid,
+            is_last: verdict.is_last,
+            arrival,
+            ..Row::default()
+        }));
+        let xfer_size = copy_bytes.unwrap_or(size).min(size);
+        let (gap, eom) = (self.gap, verdict.is_last);
+        Some(Arrival { earliest: arrival, gap, bytes, msgid, som: verdict.is_header, eom, xfer_size, context, user })
     }
 
-    fn report(&self) -> FeedReport {
-        let faults = *self.packets.counts();
-        match self.packets.source() {
-            Packets::Capture(source) => FeedReport {
-                capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
-                pacing: *source.pacing_counts(),
-                faults,
-            },
-            Packets::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts(), faults },
-        }
+    /// What the traffic was like, which is that of the first stream.
+    pub fn report(&self) -> Option<FeedReport> {
+        self.streams.first().map(Stream::report)
     }
 }
 
-/// What tells the messages of each context apart; messages that end with the last packet of a flow need a pass over all of
-/// the traffic.
-pub(crate) fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
-    let mut left = checked.experiment.traffic.count.unwrap_or(u64::MAX);
-    let mut indices: Vec<FlowIndex> =
-        checked.contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
-    if checked.contexts.iter().any(|context| context.message.needs_index()) {
-        let (mut packets, _) = Packets::open(checked, Rc::default())?;
-        while let (1.., Some(frame)) = (left, packets.next()?) {
-            left -= 1;
-            let layers = Layers::parse(frame.bytes);
-            if let Some(index) = find(&checked.contexts, |c| c, frame.bytes, &layers) {
-                indices[index].add(frame.bytes, &layers);
+/// A feed as the NIC sees it.
+pub struct Source(pub SharedFeed);
+
+impl PacketSource for Source {
+    fn next(&mut self, now: Cycle) -> Option<Arrival> {
+        let mut feed = self.0.borrow_mut();
+        feed.next_matched(now).unwrap_or_else(|error| {
+            feed.streams.clear();
+            feed.record.borrow_mut().fail(error.into());
+            None
+        })
+    }
+
+    fn next_at(&mut self) -> Option<Cycle> {
+        self.0.borrow().status.waiting
+    }
+}
+
+/// What tells the messages of each context of an experiment. Those that end with the last packet of a flow need a first pass
+/// over the traffic.
+pub fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
+    let contexts = &checked.contexts;
+    let mut indices: Vec<FlowIndex> = contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
+    if contexts.iter().any(|context| context.message.needs_index()) {
+        let mut stream = traffic(checked)?;
+        while let Some(Coming { bytes, .. }) = stream.read()? {
+            let layers = Layers::parse(&bytes);
+            if let Some(index) = first_context(contexts, &bytes, &layers) {
+                indices[index].add(&bytes, &layers);
             }
         }
     }
     Ok(indices.into_iter().map(FlowIndex::into_classifier).collect())
 }
 
-/// The first context that takes a packet.
-pub(crate) fn find<C>(
-    contexts: &[C],
-    of: impl Fn(&C) -> &CheckedContext,
-    packet: &[u8],
-    layers: &Layers,
-) -> Option<usize> {
-    contexts.iter().position(|context| match &of(context).matcher {
+/// The first context of an experiment that takes a packet.
+pub fn first_context(contexts: &[CheckedContext], packet: &[u8], layers: &Layers) -> Option<usize> {
+    contexts.iter().position(|context| match &context.matcher {
         Some(matcher) => matcher.matches_layers(packet, layers),
         None => true,
     })
 }
 
-impl PacketSource for Feed {
-    fn next(&mut self, _now: Cycle) -> Option<Arrival> {
-        let next = self.next_matched();
-        let next = next.unwrap_or_else(|error| {
-            self.record.borrow_mut().fail(error.into());
-            None
-        });
-        self.update(|status| {
-            status.waiting = next.as_ref().map(|arrival| arrival.earliest);
-            status.is_over = next.is_none();
-            status.open_messages = self.ids.n_open();
-        });
-        // The report grows with every packet; it is taken when it can change no more.
-        let report = self.report();
-        self.record.borrow_mut().feed = Some(report);
-        next
-    }
-}
-
-/// What a run sees of its feed, which the NIC owns.
-#[derive(Clone, Default)]
-pub struct FeedProgress {
-    /// How far it is.
-    pub status: Rc<Cell<FeedStatus>>,
-    /// Bytes read of the capture.
-    pub read: Rc<Cell<u64>>,
-    /// Its length; 0 if it is none.
-    pub file_len: Rc<Cell<u64>>,
+/// The traffic of an experiment, from when the NIC is ready.
+pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
+    let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
+    let Experiment { faults, seed, .. } = &checked.experiment;
+    Stream::open(&checked.traffic, checked.pacing, count, (faults.0, *seed), None)
 }

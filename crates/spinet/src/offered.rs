@@ -1,10 +1,10 @@
 //! The packets that an experiment offers its handlers, without a NIC: for references and for handlers run elsewhere.
 
-use crate::experiment::{Checked, CheckedContext};
-use crate::feed::{FeedError, MessageIds, Packets, classifiers, find};
-use std::rc::Rc;
+use crate::experiment::Checked;
+use crate::feed::{FeedError, classifiers, first_context, traffic};
+use crate::message_ids::MessageIds;
+use crate::streams::Coming;
 use wire::layers::Layers;
-use wire::source::Source;
 
 /// A packet of the traffic, and where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +34,18 @@ pub struct Target {
 ///
 /// They are held in memory all at once.
 pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
-    let mut left = checked.experiment.traffic.count.unwrap_or(u64::MAX);
     let mut classifiers = classifiers(checked)?;
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs);
-    let (mut packets, _) = Packets::open(checked, Rc::default())?;
+    let mut stream = traffic(checked)?;
     let mut all = Vec::new();
-    while let (1.., Some(frame)) = (left, packets.next()?) {
-        left -= 1;
-        let layers = Layers::parse(frame.bytes);
-        let context = find(&checked.contexts, |c: &CheckedContext| c, frame.bytes, &layers);
-        let target = context.map(|context| {
-            let verdict = classifiers[context].classify(frame.bytes, &layers);
-            let msgid = ids.of(context, verdict.message, verdict.is_last);
+    while let Some(Coming { arrival_fs, bytes, .. }) = stream.read()? {
+        let layers = Layers::parse(&bytes);
+        let target = first_context(&checked.contexts, &bytes, &layers).map(|context| {
+            let verdict = classifiers[context].classify(&bytes, &layers);
+            let msgid = ids.of(context as u64, verdict.message, verdict.is_last);
             Target { context, message: verdict.message, msgid, is_last: verdict.is_last }
         });
-        all.push(Offered { arrival_fs: frame.arrival_fs, target, bytes: frame.bytes.into() });
+        all.push(Offered { arrival_fs, target, bytes });
     }
     Ok(all)
 }

@@ -242,6 +242,11 @@ impl Window {
         self.rows.get(packet.checked_sub(self.base)? as usize)?.as_deref()
     }
 
+    /// How many packets of the context at this position are under way.
+    pub fn n_open_of(&self, context: usize) -> u64 {
+        self.rows.iter().flatten().filter(|row| row.context == context).count() as u64
+    }
+
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
         self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_deref_mut()
     }

@@ -80,18 +80,23 @@ impl Loaded {
     /// The parts of handler memory that hold its static data, in order and as few as a context may name: what lies
     /// between two parts that are nearest to each other is taken with them.
     pub fn static_data(&self) -> Vec<Region> {
-        let mut parts: Vec<(u64, u64)> = self.in_handler_memory.iter().map(|&(from, to)| (from.into(), to)).collect();
-        parts.sort_unstable();
-        parts.retain(|&(from, to)| from < to);
-        let gap = |parts: &[(u64, u64)], i: usize| parts[i + 1].0.saturating_sub(parts[i].1);
-        while let Some(i) = (0..parts.len().saturating_sub(1)).min_by_key(|&i| gap(&parts, i))
-            && (parts.len() > DATA_REGIONS || gap(&parts, i) < SAME_PART)
-        {
-            let (_, to) = parts.remove(i + 1);
-            parts[i].1 = parts[i].1.max(to);
-        }
+        let parts = join(self.in_handler_memory.iter().map(|&(from, to)| (from.into(), to)).collect(), DATA_REGIONS);
         parts.iter().map(|&(from, to)| Region { addr: from as u32, size: (to - from) as u32 }).collect()
     }
+}
+
+/// Ranges of addresses in order, those that meet or nearly do being one, and at most so many.
+pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
+    parts.sort_unstable();
+    parts.retain(|&(from, to)| from < to);
+    let gap = |parts: &[(u64, u64)], i: usize| parts[i + 1].0.saturating_sub(parts[i].1);
+    while let Some(i) = (0..parts.len().saturating_sub(1)).min_by_key(|&i| gap(&parts, i))
+        && (parts.len() > most || gap(&parts, i) < SAME_PART)
+    {
+        let (_, to) = parts.remove(i + 1);
+        parts[i].1 = parts[i].1.max(to);
+    }
+    parts
 }
 
 /// Parts closer than this are one: the linker aligns sections.
@@ -106,46 +111,80 @@ pub struct Handlers {
     pub stages: [Option<Symbol>; 3],
 }
 
-/// Puts the file's sections into the memories of this NIC.
+impl Handlers {
+    /// Code of header, payload and completion handler.
+    pub fn regions(&self) -> [Region; 3] {
+        [0, 1, 2].map(|stage| match &self.stages[stage] {
+            Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
+            None => Region::default(),
+        })
+    }
+}
+
+/// Puts the file's sections into the memories of this NIC, which it boots.
 pub fn load(elf: &Elf, params: &PspinParams) -> Result<Loaded, ProgramError> {
-    let mut image = Image::default();
-    let mut in_handler_memory = Vec::new();
-    let l1 = u64::from(params.cluster.l1_bytes);
-    for part in &elf.sections {
-        if let Some(at) = within(part, map::PROGRAM_BASE, 0x0100_0000) {
-            let (at, end) = (at as usize, at as usize + part.bytes.len());
-            if end > params.l2.program_bytes as usize {
-                let (found, allowed) = (end as u64, params.l2.program_bytes);
-                return Err(ProgramError::TooLarge { file: elf.file.clone(), found, allowed });
-            }
-            image.program.resize(image.program.len().max(end), 0);
-            image.program[at..end].copy_from_slice(&part.bytes);
-        } else if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
-            in_handler_memory.push((part.addr, part.end()));
-            image.handler_memory.push((part.addr, part.bytes.clone()));
-        } else if let Some(at) = within(part, map::L1_BASE, l1).or(within(part, L1_ALIAS, l1)) {
-            image.l1.push((at, part.bytes.clone()));
-        } else {
-            return Err(outside(elf, part, params));
-        }
-    }
-    // What is not in the file takes room all the same: .bss.
-    for part in &elf.segments {
-        let (first, last) = (u64::from(part.addr), part.end());
-        if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
-            in_handler_memory.push((part.addr, last));
-        } else if first < u64::from(map::L2_HANDLER_BASE) && last > u64::from(map::L2_HANDLER_BASE) {
-            return Err(outside(elf, part, params));
-        }
-    }
+    let mut loaded = Loaded { image: Image::default(), in_handler_memory: Vec::new(), code: Region::default() };
+    loaded.put(elf, params)?;
+    let Loaded { image, code, .. } = &mut loaded;
     let boot = (BOOT_ADDR - map::PROGRAM_BASE) as usize;
     if image.program.get(boot..boot + 2).is_none_or(|code| code == [0, 0]) {
         return Err(ProgramError::NoBoot { file: elf.file.clone() });
     }
     let is_loop = |symbol: &&Symbol| symbol.is_code && symbol.size > 0 && RUNTIME_LOOPS.contains(&&*symbol.name);
     image.runtime = elf.symbols.iter().find(is_loop).map(|symbol| Region { addr: symbol.addr, size: symbol.size });
-    let code = Region { addr: map::PROGRAM_BASE, size: image.program.len() as u32 };
-    Ok(Loaded { image, in_handler_memory, code })
+    *code = Region { addr: map::PROGRAM_BASE, size: image.program.len() as u32 };
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// Puts the sections of a tenant's program beside what is there; its code, and its static data.
+    pub fn add(&mut self, elf: &Elf, params: &PspinParams) -> Result<(Region, Vec<Region>), ProgramError> {
+        let (n_l1, n_data) = (self.image.l1.len(), self.in_handler_memory.len());
+        self.put(elf, params)?;
+        if self.image.l1.len() > n_l1 {
+            let in_l1 = |part: &&Part| part.addr < map::L2_HANDLER_BASE;
+            return Err(outside(elf, elf.sections.iter().find(in_l1).expect("a part in L1"), params));
+        }
+        let code = elf.sections.iter().filter_map(|part| within(part, map::PROGRAM_BASE, 0x0100_0000).map(|_| part));
+        let code = join(code.map(|part| (part.addr.into(), part.end())).collect(), 1);
+        let data = self.in_handler_memory[n_data..].iter().map(|&(from, to)| (from.into(), to)).collect();
+        let region = |(from, to): (u64, u64)| Region { addr: from as u32, size: (to - from) as u32 };
+        let data = join(data, DATA_REGIONS).into_iter().map(region).collect();
+        Ok((code.into_iter().map(region).next().unwrap_or_default(), data))
+    }
+
+    fn put(&mut self, elf: &Elf, params: &PspinParams) -> Result<(), ProgramError> {
+        let Loaded { image, in_handler_memory, .. } = self;
+        let l1 = u64::from(params.cluster.l1_bytes);
+        for part in &elf.sections {
+            if let Some(at) = within(part, map::PROGRAM_BASE, 0x0100_0000) {
+                let (at, end) = (at as usize, at as usize + part.bytes.len());
+                if end > params.l2.program_bytes as usize {
+                    let (found, allowed) = (end as u64, params.l2.program_bytes);
+                    return Err(ProgramError::TooLarge { file: elf.file.clone(), found, allowed });
+                }
+                image.program.resize(image.program.len().max(end), 0);
+                image.program[at..end].copy_from_slice(&part.bytes);
+            } else if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
+                in_handler_memory.push((part.addr, part.end()));
+                image.handler_memory.push((part.addr, part.bytes.clone()));
+            } else if let Some(at) = within(part, map::L1_BASE, l1).or(within(part, L1_ALIAS, l1)) {
+                image.l1.push((at, part.bytes.clone()));
+            } else {
+                return Err(outside(elf, part, params));
+            }
+        }
+        // What is not in the file takes room all the same: .bss.
+        for part in &elf.segments {
+            let (first, last) = (u64::from(part.addr), part.end());
+            if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
+                in_handler_memory.push((part.addr, last));
+            } else if first < u64::from(map::L2_HANDLER_BASE) && last > u64::from(map::L2_HANDLER_BASE) {
+                return Err(outside(elf, part, params));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn outside(elf: &Elf, part: &Part, params: &PspinParams) -> ProgramError {

@@ -1,7 +1,7 @@
 //! What a run leaves behind: the other side of the NIC's boundary.
 
 use crate::digest::{Digest, Stream};
-use crate::feed::{FeedError, FeedReport};
+use crate::feed::FeedError;
 use crate::host::Pages;
 use crate::packets::{Change, Fate, Row, Window};
 use crate::stats::Stats;
@@ -74,6 +74,15 @@ pub struct OutCapture {
     pub interface: InterfaceId,
 }
 
+/// What the card did.
+#[derive(Default)]
+pub struct Kept {
+    /// Packets that it sent: when, and the bytes.
+    pub sent: Vec<(Cycle, Box<[u8]>)>,
+    /// Packets for contexts that are finished.
+    pub packets: Vec<Row>,
+}
+
 /// Everything that a run leaves behind.
 pub struct Record {
     /// The NIC's clock.
@@ -90,12 +99,12 @@ pub struct Record {
     pub host: Pages,
     /// Packets out, if wanted.
     pub out: Option<OutCapture>,
+    /// What the card did that nobody has taken, if wanted.
+    pub kept: Option<Kept>,
     /// Console lines that nobody has taken.
     pub lines: VecDeque<Line>,
     /// Lines that were too many.
     pub lines_lost: u64,
-    /// What the traffic was like.
-    pub feed: Option<FeedReport>,
     /// What ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came in, or a task or packet ended.
@@ -119,9 +128,9 @@ impl Record {
             digest: Digest::default(),
             host: Pages::default(),
             out,
+            kept: None,
             lines: VecDeque::new(),
             lines_lost: 0,
-            feed: None,
             error: None,
             progress_at: 0,
             ready: (0, 0),
@@ -183,6 +192,9 @@ impl Record {
         if row.fate() == Fate::Dropped {
             self.digest.add(Stream::Done, &[row.frame, u64::from(row.dropped.unwrap_or(0))], b"dropped");
         }
+        if let Some(kept) = &mut self.kept {
+            kept.packets.push(row.clone());
+        }
         if let Some(table) = &mut self.table {
             table.add(row);
         }
@@ -219,6 +231,9 @@ impl Record {
         self.stats.left.add(*cycle, bytes.len() as u64);
         self.digest.add(Stream::Out, &[*cycle, u64::from(*nid), u64::from(*fid)], bytes);
         let time_ns = self.clock.edge(*cycle).ns();
+        if let Some(kept) = &mut self.kept {
+            kept.sent.push((*cycle, bytes.clone()));
+        }
         if let Some(out) = &mut self.out
             && let Err(source) = out.writer.write(out.interface, time_ns, bytes, None)
         {

@@ -1,17 +1,19 @@
 //! A run: an experiment and its program become a NIC between its traffic and its record, and time goes on in slices.
 
+use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
-use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, place};
-use crate::feed::{Feed, FeedError, FeedProgress};
+use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, PlacedProgram, Span, place};
+use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError};
-use crate::record::{Line, OutCapture, Record, RecordError, Scribe, SharedRecord};
+use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
+use crate::timeline::{Known, Timeline};
 use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
-use pspin::iommu::{PageTables, SharedPageTables, whole_pages};
-use pspin::{Boundary, Pspin, PspinError};
+use pspin::PspinError;
+use pspin::protocol::Context;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wire::capture::{Interface, PcapngWriter, WriteError};
+use wire::message::Classifier;
 
 /// A run that cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +44,15 @@ pub enum RunError {
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
+    Driver(#[from] DriverError),
+    #[error(transparent)]
     Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
+    #[error("at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
+    BeyondMemory { time: Span, context: String, end: u64, allowed: u64 },
+    #[error("{file}: {source}")]
+    Data { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
     NotCompiled,
 }
@@ -99,19 +108,17 @@ pub struct Wanted {
 /// A run of an experiment. It lives on one thread.
 pub struct Run {
     pub(crate) checked: Checked,
-    pub(crate) elf: Elf,
+    /// The program that boots the card, and those of the tenants.
+    elfs: Vec<Rc<Elf>>,
     pub(crate) placed: Vec<PlacedContext>,
-    pub(crate) nic: Pspin,
-    pub(crate) record: SharedRecord,
-    pub(crate) feed: FeedProgress,
+    pub(crate) driver: Driver,
+    pub(crate) timeline: Timeline,
     traces: CoreTraces,
     pub(crate) ended: Option<Ended>,
     /// Nothing was left that could happen when the run ended.
     pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
     pub(crate) restless: Vec<CoreSummary>,
-    /// Everything up to this cycle has been lived through.
-    at: Cycle,
     limit: Cycle,
     stall_limit: Cycle,
     slice: Cycle,
@@ -121,55 +128,62 @@ pub struct Run {
 impl Run {
     /// Builds the system. `elf` is the compiled program; without it the experiment's program must be an ELF file.
     pub fn new(checked: Checked, elf: Option<&Path>, wanted: &Wanted) -> Result<Self, RunError> {
-        let elf = match (elf, &checked.experiment.program.0[..]) {
-            (Some(path), _) => Elf::open(path)?,
-            (None, [only]) if !is_source(only) => Elf::open(Path::new(only))?,
-            _ => return Err(RunError::NotCompiled),
-        };
-        let mut loaded = program::load(&elf, &checked.nic)?;
-        let placed = place(&checked, &elf, &mut loaded)?;
+        Self::with_tenants(checked, elf, &[], wanted)
+    }
+
+    /// The same with the compiled programs of tenants, in their order; without one its program must be an ELF file.
+    pub fn with_tenants(
+        checked: Checked,
+        elf: Option<&Path>,
+        tenants: &[PathBuf],
+        wanted: &Wanted,
+    ) -> Result<Self, RunError> {
+        let mut elfs = vec![open_program(elf, &checked.experiment.program.0)?];
+        for (i, tenant) in checked.experiment.tenant.iter().enumerate() {
+            elfs.push(open_program(tenants.get(i).map(PathBuf::as_path), &tenant.program.0)?);
+        }
+        let mut loaded = program::load(&elfs[0], &checked.nic)?;
+        let mut programs = vec![PlacedProgram { elf: &elfs[0], code: loaded.code, data: loaded.static_data() }];
+        for elf in &elfs[1..] {
+            let (code, data) = loaded.add(elf, &checked.nic)?;
+            programs.push(PlacedProgram { elf, code, data });
+        }
+        let placed = place(&checked, &programs, &mut loaded)?;
         let clock = Clock::new(Freq::mhz(checked.nic.clock_mhz)?);
         let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let limit = clock.cycle_at_or_after(limit);
         let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());
 
-        let stats = Stats::new(checked.contexts.len(), checked.nic.n_clusters);
         let table = wanted.packets.then(|| Table::new(clock));
-        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, table, None)));
+        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
+        let record: SharedRecord = Rc::new(RefCell::new(record));
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
-        let feed = FeedProgress::default();
-        let source = Feed::new(&checked, &placed, limit, record.clone(), &feed)?;
-        let boundary = Boundary {
-            source: Box::new(source),
-            completions: Box::new(Scribe(record.clone())),
-            egress: Box::new(Scribe(record.clone())),
-            host: Box::new(Scribe(record.clone())),
-            page_tables: register(&placed),
-            events: Box::new(Scribe(record.clone())),
-            console: Rc::new(RefCell::new(Scribe(record.clone()))),
-        };
-        let mut nic = Pspin::new(&checked.nic, &loaded.image, boundary, checked.experiment.seed)?;
-        nic.listen(Box::new(Scribe(record.clone())));
+        let classifiers = feed::classifiers(&checked)?;
+        let gap = checked.experiment.traffic.gap_cycles;
+        let mut feed = Feed::new(checked.nic.scheduler.n_mpqs, gap, limit, record.clone());
+        feed.add(feed::traffic(&checked)?);
+        let (feed, seed) = (Rc::new(RefCell::new(feed)), checked.experiment.seed);
+        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
+        let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
+        let timeline = Timeline::new(&checked, &placed, clock, known)?;
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
         let start = |(directory, choice): &(PathBuf, Choice)| {
-            CoreTraces::start(&mut nic, &checked.nic, clock, directory, choice)
+            CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
         };
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
         Ok(Run {
             checked,
-            elf,
+            elfs,
             placed,
-            nic,
-            record,
-            feed,
+            driver,
+            timeline,
             traces,
             ended: None,
             is_quiet: false,
             restless: Vec::new(),
-            at: 0,
             limit,
             stall_limit,
             slice: FIRST_SLICE,
@@ -177,9 +191,19 @@ impl Run {
         })
     }
 
+    /// The program that an address of code belongs to.
+    pub(crate) fn elf_at(&self, pc: u32) -> &Elf {
+        let holds = |elf: &&Rc<Elf>| elf.sections.iter().any(|part| part.addr <= pc && u64::from(pc) < part.end());
+        self.elfs.iter().find(holds).unwrap_or(&self.elfs[0])
+    }
+
+    pub(crate) fn record(&self) -> &SharedRecord {
+        &self.driver.record
+    }
+
     /// Sets how the system is run; no way changes a result.
     pub fn set_mode(&mut self, mode: Mode) {
-        self.nic.set_mode(mode);
+        self.driver.set_mode(mode);
     }
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
@@ -188,12 +212,11 @@ impl Run {
         while self.ended.is_none() && begun.elapsed() < budget {
             let slice_begun = Instant::now();
             // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
-            let target = self.deadline().min(self.limit).min(self.at.saturating_add(self.slice));
-            let outcome = self.nic.run_until(target);
-            self.at = target;
-            if let Some(error) = self.record.borrow_mut().error.take() {
-                return Err(error.into());
-            }
+            let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
+            let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
+            let outcome = self.driver.run_until(target);
+            self.timeline.act(&mut self.driver)?;
+            self.driver.check()?;
             self.traces.check()?;
             self.ended = self.judge(outcome);
             self.is_quiet = outcome == Outcome::Quiet;
@@ -213,23 +236,25 @@ impl Run {
 
     /// When the run ends if nothing happens until then.
     fn deadline(&self) -> Cycle {
-        let record = self.record.borrow();
-        let arrives = self.feed.status.get().waiting.unwrap_or(0);
-        record.progress_at.max(arrives).saturating_add(self.stall_limit)
+        let record = self.record().borrow();
+        let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
+        let acts = self.timeline.next().unwrap_or(0);
+        record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let status = self.feed.status.get();
+        let status = self.driver.feed.borrow().status();
         let is_finished = is_ready && status.is_over && record.window.n_open == 0;
-        let is_stalled = outcome == Outcome::Quiet || self.at >= self.deadline();
+        let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
         let early = if is_ready { Ended::Stalled } else { Ended::NotReady };
         match () {
+            _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
             // Packets that come after the limit are not waited for.
             _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
             _ if is_stalled => Some(early),
-            _ if self.at >= self.limit => Some(Ended::Limit),
+            _ if self.driver.now() >= self.limit => Some(Ended::Limit),
             _ => None,
         }
     }
@@ -240,9 +265,9 @@ impl Run {
             self.restless = self.cores();
         }
         self.traces.flush()?;
-        let record = &mut *self.record.borrow_mut();
+        let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
         for row in record.window.drain() {
-            record.stats.still_busy(&row, self.at);
+            record.stats.still_busy(&row, at);
             record.finish(&row);
         }
         if let Some(OutCapture { file, writer, .. }) = record.out.take() {
@@ -253,15 +278,15 @@ impl Run {
 
     /// Cores that do not just wait for a packet.
     pub(crate) fn cores(&self) -> Vec<CoreSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let restless = self.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
+        let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
         let summary = |core: pspin::CoreState| CoreSummary {
             cluster: core.cluster,
             core: core.core,
             pc: format!("{:#010x}", core.pc),
-            place: self.elf.place(core.pc),
-            line: crate::lines::line_of(&self.elf, core.pc),
+            place: self.elf_at(core.pc).place(core.pc),
+            line: crate::lines::line_of(self.elf_at(core.pc), core.pc),
             waiting_for: core.waits,
             stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
             frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
@@ -271,8 +296,8 @@ impl Run {
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
-        let record = self.record.borrow();
-        let (read, len) = (self.feed.read.get(), self.feed.file_len.get());
+        let record = self.record().borrow();
+        let file = self.driver.feed.borrow().file_progress();
         let packets_in = record.stats.frames.packets;
         let generated = match &self.checked.traffic {
             crate::experiment::Traffic::Generator(spec) => Some(spec.count),
@@ -282,8 +307,7 @@ impl Run {
         let fraction = match total {
             Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
             Some(_) => Some(1.0),
-            None if len > 0 => Some((read as f64 / len as f64).min(1.0)),
-            None => None,
+            None => file.map(|(read, len)| (read as f64 / len as f64).min(1.0)),
         };
         Progress {
             is_done: self.ended.is_some(),
@@ -299,8 +323,8 @@ impl Run {
     /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
     pub fn cycles(&self) -> Cycle {
         match self.ended {
-            Some(Ended::Complete) => self.nic.now(),
-            _ => self.at.max(self.nic.now()),
+            Some(Ended::Complete) => self.driver.nic.now(),
+            _ => self.driver.now().max(self.driver.nic.now()),
         }
     }
 
@@ -310,41 +334,71 @@ impl Run {
 
     /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
     pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.record.borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+        self.driver.take_table()
     }
 
     /// Lines printed since the last call, with their times.
     pub fn take_console(&mut self) -> Vec<(Time, Line)> {
-        let record = &mut *self.record.borrow_mut();
-        let clock = record.clock;
-        record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
+        self.driver.take_console()
     }
 
     /// Bytes of host memory.
     pub fn host_memory(&self, addr: u64, data: &mut [u8]) {
-        self.record.borrow().host.read(addr, data);
+        self.record().borrow().host.read(addr, data);
     }
 
     /// Writes host memory to files in a directory that is there; returns their names.
     pub fn write_host(&self, directory: &Path) -> Result<Vec<String>, RunError> {
         let fail = |source| RunError::Create { file: directory.display().to_string(), source };
-        self.record.borrow().host.dump(directory).map_err(fail)
+        self.record().borrow().host.dump(directory).map_err(fail)
     }
 
     /// The digest so far.
     pub fn digest(&self) -> String {
-        self.record.borrow().digest.to_hex()
+        self.record().borrow().digest.to_hex()
     }
 }
 
-/// Host memory of all contexts, as their driver registers it: at the addresses that it has.
-fn register(placed: &[PlacedContext]) -> SharedPageTables {
-    let mut tables = PageTables::default();
-    for context in placed.iter().map(|placed| &placed.context).filter(|context| context.host_mem_size > 0) {
-        let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
-        tables.register(context.id, addr, addr, bytes, true).expect("each context has its memory once");
+/// A compiled program, or the only file of it.
+fn open_program(elf: Option<&Path>, sources: &[String]) -> Result<Rc<Elf>, RunError> {
+    match (elf, sources) {
+        (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),
+        (None, [only]) if !is_source(only) => Ok(Rc::new(Elf::open(Path::new(only))?)),
+        _ => Err(RunError::NotCompiled),
     }
-    Rc::new(RefCell::new(tables))
+}
+
+/// Tenants and contexts of an experiment become the driver's; those that are there from the start get their rules.
+fn install(
+    checked: &Checked,
+    elfs: &[Rc<Elf>],
+    placed: &[PlacedContext],
+    classifiers: Vec<Classifier>,
+    driver: &mut Driver,
+) -> Result<Vec<Known>, DriverError> {
+    let mut owners = vec![(driver.open("program", None)?, &elfs[0])];
+    for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
+        owners.push((driver.open(&tenant.name, tenant.scope.as_deref())?, elf));
+    }
+    let mut programs = Vec::new();
+    for (tenant, elf) in owners {
+        programs.push((tenant, driver.adopt(tenant, elf.clone())?));
+    }
+    let mut known = Vec::new();
+    for ((context, placed), classifier) in checked.contexts.iter().zip(placed).zip(classifiers) {
+        let (tenant, program) = programs[context.tenant.map_or(0, |tenant| tenant + 1)];
+        let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
+        let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
+        let priority = context.spec.priority;
+        let rule = match context.spec.installed {
+            true => Some(driver.install_classified(tenant, id, context.matcher.clone(), priority, classifier)?),
+            false => None,
+        };
+        let memory = driver.adopt_memory(tenant, placed.context.handler_mem);
+        let (matches, message) = (context.spec.matches.clone(), context.spec.message.clone());
+        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
+    }
+    Ok(known)
 }
 
 /// A program by this name is one to compile.

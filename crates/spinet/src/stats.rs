@@ -217,13 +217,15 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Sums for so many contexts and clusters.
-    pub fn new(n_contexts: usize, n_clusters: u32) -> Self {
-        Stats {
-            contexts: vec![ContextStats::default(); n_contexts],
-            busy: vec![0; n_clusters as usize],
-            ..Stats::default()
-        }
+    /// Sums for so many clusters and no context.
+    pub fn new(n_clusters: u32) -> Self {
+        Stats { busy: vec![0; n_clusters as usize], ..Stats::default() }
+    }
+
+    /// One more context; its position.
+    pub fn add_context(&mut self) -> usize {
+        self.contexts.push(ContextStats::default());
+        self.contexts.len() - 1
     }
 
     /// A packet is not finished when the run ends: its handlers have been busy until then.

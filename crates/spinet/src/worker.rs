@@ -1,14 +1,12 @@
-//! A run on a thread of its own: a NIC lives on one thread, its user may come from any.
+//! Something that lives on a thread of its own: a NIC lives on one thread, its user may come from any.
 
-use crate::experiment::Checked;
-use crate::run::{Run, RunError, Wanted};
-use std::path::PathBuf;
+use crate::run::RunError;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Something to do with the run.
-type Job = Box<dyn FnOnce(&mut Run) + Send>;
+/// Something to do with what lives there.
+type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 
 /// The thread that owns the run is gone: it panicked, which is a bug of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +16,7 @@ pub struct WorkerGone {
     pub what: String,
 }
 
-/// Why a run cannot begin.
+/// Why it cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The experiment.
@@ -29,25 +27,25 @@ pub enum StartError {
     Gone(#[from] WorkerGone),
 }
 
-/// A run that lives on a thread of its own, until this is dropped.
-pub struct Worker {
-    jobs: Mutex<Option<Sender<Job>>>,
+/// A run, or a driver, that lives on a thread of its own until this is dropped.
+pub struct Worker<T> {
+    jobs: Mutex<Option<Sender<Job<T>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Stack of the thread, in bytes.
 const STACK_BYTES: usize = 16 << 20;
 
-impl Worker {
-    /// Builds a run on a new thread.
-    pub fn start(checked: Checked, elf: Option<PathBuf>, wanted: Wanted) -> Result<Self, StartError> {
-        let (jobs, inbox) = channel::<Job>();
+impl<T: 'static> Worker<T> {
+    /// Builds it on a new thread.
+    pub fn start(build: impl FnOnce() -> Result<T, RunError> + Send + 'static) -> Result<Self, StartError> {
+        let (jobs, inbox) = channel::<Job<T>>();
         let (tell, hear) = channel();
-        let body = move || match Run::new(checked, elf.as_deref(), &wanted) {
-            Ok(run) => {
+        let body = move || match build() {
+            Ok(thing) => {
                 // Nobody hears it if the starter is gone; then the inbox is closed too.
                 let _ = tell.send(Ok(()));
-                serve(run, &inbox);
+                serve(thing, &inbox);
             }
             Err(error) => drop(tell.send(Err(error))),
         };
@@ -61,10 +59,10 @@ impl Worker {
         }
     }
 
-    /// Does something with the run and waits for what comes of it.
-    pub fn call<T: Send + 'static>(&self, what: impl FnOnce(&mut Run) -> T + Send + 'static) -> Result<T, WorkerGone> {
+    /// Does something with it and waits for what comes of that.
+    pub fn call<R: Send + 'static>(&self, what: impl FnOnce(&mut T) -> R + Send + 'static) -> Result<R, WorkerGone> {
         let (tell, hear) = channel();
-        let job: Job = Box::new(move |run| drop(tell.send(what(run))));
+        let job: Job<T> = Box::new(move |thing| drop(tell.send(what(thing))));
         let sent = match &*lock(&self.jobs) {
             Some(jobs) => jobs.send(job).is_ok(),
             None => false,
@@ -72,15 +70,6 @@ impl Worker {
         match sent.then(|| hear.recv()) {
             Some(Ok(value)) => Ok(value),
             _ => Err(self.gone()),
-        }
-    }
-
-    /// Ends the thread; what is asked after that fails.
-    pub fn stop(&self) {
-        lock(&self.jobs).take();
-        if let Some(thread) = lock(&self.thread).take() {
-            // Whoever called into a panic has heard of it.
-            let _ = thread.join();
         }
     }
 
@@ -99,15 +88,26 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl<T> Worker<T> {
+    /// Ends the thread; what is asked after that fails.
+    pub fn stop(&self) {
+        lock(&self.jobs).take();
+        if let Some(thread) = lock(&self.thread).take() {
+            // Whoever called into a panic has heard of it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-fn serve(mut run: Run, inbox: &Receiver<Job>) {
+fn serve<T>(mut thing: T, inbox: &Receiver<Job<T>>) {
     while let Ok(job) = inbox.recv() {
-        job(&mut run);
+        job(&mut thing);
     }
 }
 

@@ -55,7 +55,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
               trafic = 'udp'
               ^^^^^^"#]],
     );
@@ -95,7 +95,7 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `context`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
         ],
     );
     for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
@@ -105,7 +105,7 @@ fn texts_that_are_no_experiment() {
                   faults = 'loss=2'
                            ^^^^^^^^"#]],
             10 => expect![[r#"
-                t.toml: line 3: invalid type: integer `3`, expected a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                t.toml: line 3: found the number `3`, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
                   faults = 3
                            ^"#]],
             _ => expect![[r#"
@@ -272,9 +272,9 @@ fn contexts() {
     check_context(
         "handler = 'echo'\nhandler_memory = 7",
         expect![[r#"
-        t.toml: line 5: invalid type: integer `7`, expected a text or a table
-          handler_memory = 7
-                           ^"#]],
+            t.toml: line 5: found the number `7`, must be a text or a table
+              handler_memory = 7
+                               ^"#]],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { size = 4, data = 'nic.elf' }",
@@ -437,4 +437,77 @@ proptest! {
         }
         let _ = toml_text::span_of(&text, &["context", "0", "match"]);
     }
+}
+
+#[test]
+fn tenants_and_what_is_done_to_them() {
+    let check_lines = |lines: &str, want: Expect| {
+        check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{lines}"), want);
+    };
+    let context = "[[context]]\nname = 'a'\nhandler = 'echo'\n";
+    check_lines(
+        "[[context]]\ntenant = 'x'\n",
+        expect!["t.toml: line 4: context[0].tenant: there is no tenant `x`, must be the `name` of a [[tenant]]"],
+    );
+    check_lines(
+        &format!("{context}[[tenant]]\nname = 't'\nprogram = 'none.c'\n"),
+        expect!["t.toml: line 8: tenant[0].program: none.c: No such file or directory (os error 2)"],
+    );
+    check_lines(
+        &format!("{context}[[tenant]]\nname = 't'\nprogram = 'nic.elf'\n[[tenant]]\nname = 't'\nprogram = 'nic.elf'\n"),
+        expect!["t.toml: line 10: tenant[1].name: `t` is the name of two tenants, each must have its own"],
+    );
+    // Linked for memory that the first program has.
+    check_lines(
+        &format!("{context}[[tenant]]\nname = 't'\nprogram = 'nic.elf'\n"),
+        expect![
+            "nic.elf: in program memory it takes 0x1d000080 to 0x1d000433, of which 0x1d000080 is taken; link it at 0x1d000440, where 31680 bytes are free"
+        ],
+    );
+    check_lines(
+        &format!("{context}[[tenant]]\nname = 't'\nprogram = 'nic.elf'\nscope = 'udp.port'\n"),
+        expect![[r#"
+        t.toml: line 9: tenant[0].scope: unknown name `udp.port`
+          udp.port
+          ^^^^^^^^"#]],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\n"),
+        expect![
+            "t.toml: line 6: at[0]: nothing is to be done, must have one or more of `install`, `remove`, `write`, `read`"
+        ],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'b', messages = 'end' }}\n"),
+        expect!["t.toml: line 8: at[0].remove: there is no context `b`, must be the `name` of a [[context]]"],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'a', messages = 'stop' }}\n"),
+        expect![[r#"
+            t.toml: line 8: unknown variant `stop`, expected `end` or `kill`
+              remove = { context = 'a', messages = 'stop' }
+                                                   ^^^^^^"#]],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\ninstall = {{ context = 'a' }}\n"),
+        expect!["t.toml: line 8: at[0].install: the rule of `a` is installed already"],
+    );
+    check_lines(
+        &format!("{context}installed = false\n[[at]]\ntime = '1 us'\nremove = {{ context = 'a', messages = 'end' }}\n"),
+        expect!["t.toml: line 9: at[0].remove: the rule of `a` is not installed"],
+    );
+    check_lines(
+        &format!("{context}message = 'by flow last'\npriority = 1\n"),
+        expect![
+            "t.toml: line 6: context[0].message: `last` cannot be known with contexts that come and go, have priorities, or belong to tenants with a scope; say what ends a message"
+        ],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\nwrite = {{ context = 'a', data = 'none.bin' }}\n"),
+        expect!["t.toml: line 8: at[0].write: none.bin: No such file or directory (os error 2)"],
+    );
+    check_lines(
+        &format!("{context}[[at]]\ntime = '1 us'\nread = {{ context = 'a', offset = 1048570, size = 8 }}\n"),
+        expect!["at 1 us: 1048578 bytes of the handler memory of `a` are named, it has 1048576"],
+    );
 }

@@ -141,12 +141,14 @@ def command(
             # First of all: an output folder that cannot be is told before minutes are spent.
             folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
             build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
+            tenants = experiment.compiled_tenants(prepared, first=build, cc=cc, defines=parameters.macros(defines))
             if build is not None and build.messages:
                 click.echo(build.messages.rstrip("\n"), err=True)
             with parameters.progress_bar() as on_progress:
                 summary = api.stream(
                     prepared,
                     build=build,
+                    tenants=tenants,
                     folder=folder.path if folder else None,
                     trace=api.InstructionTrace(cores=trace_cores, time=trace_time) if trace_instructions else None,
                     on_progress=on_progress,

@@ -15,9 +15,10 @@ use std::collections::VecDeque;
 /// Timing:  a task is accepted in the cycle in which it arrives if its packet has room; its copy is asked for in the next
 ///          cycle, in which no other task is accepted, or at once if another copy was asked for in the cycle before. A task
 ///          whose copy finished in cycle c is assigned in c + 1; one of each a cycle.
-/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`. It raises the request for a copy only when
-///          the DMA engine is ready, and the arbiter before that (`rr_arb_tree.sv`) is ready for it only when it is asked:
-///          it waits a cycle (`WaitDMA`) and asks in any case. In the cycle after, both signals still stand.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`. assumed: it raises the request for a copy only
+///          when the DMA engine is ready, as an earlier revision of the file does (62b035e), and the arbiter before that
+///          (`rr_arb_tree.sv`) is ready for it only when it is asked: so it waits a cycle (`WaitDMA`) and asks in any case.
+///          In the cycle after, both signals still stand. Chosen among such readings since measurements agree with it.
 pub struct Scheduler {
     packet_buffer: u32,
     depth: usize,

@@ -56,6 +56,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             requests: bench.output("her", 2, |_| true, show),
             released: bench.input("released", 2, released.collect()),
             more: bench.input("more", 1, Vec::new()),
+            kills: bench.input("kills", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         let log = bench.log.clone();
@@ -223,6 +224,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             requests: bench.output("her", 2, |_| true, show),
             released: bench.input("released", 2, Vec::new()),
             more: bench.input("more", 4, [3, 50, 60, 61].map(|cycle| (cycle, MorePackets)).into()),
+            kills: bench.input("kills", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         // Nothing before cycle 60, though it is asked before.

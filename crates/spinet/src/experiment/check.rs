@@ -1,5 +1,6 @@
 //! What an experiment says, understood: each text in it parsed, each file there.
 
+use super::text::OneOrMany;
 use super::{ContextSpec, Experiment};
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, TextFileError};
@@ -58,6 +59,22 @@ pub enum Problem {
     Number { found: usize, allowed: usize },
     #[error("`{found}` is the name of two contexts, each must have its own")]
     Name { found: String },
+    #[error("`{found}` is the name of two tenants, each must have its own")]
+    TenantName { found: String },
+    #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]")]
+    NoTenant { found: String },
+    #[error("there is no context `{found}`, must be the `name` of a [[context]]")]
+    NoContext { found: String },
+    #[error("the rule of `{found}` is installed already")]
+    Installed { found: String },
+    #[error("the rule of `{found}` is not installed")]
+    NotInstalled { found: String },
+    #[error(
+        "`last` cannot be known with contexts that come and go, have priorities, or belong to tenants with a scope; say what ends a message"
+    )]
+    LastOfWhat,
+    #[error("nothing is to be done, must have one or more of `install`, `remove`, `write`, `read`")]
+    Nothing,
 }
 
 /// Most contexts. assumed: PsPIN's inbound engine says nothing of a limit; libpspin's driver has two.
@@ -80,6 +97,8 @@ pub struct Checked {
     pub contexts: Vec<CheckedContext>,
 }
 
+type Fault = (Vec<String>, Box<Problem>);
+
 /// Where packets come from.
 #[derive(Clone, Debug)]
 pub enum Traffic {
@@ -87,6 +106,28 @@ pub enum Traffic {
     Capture(PathBuf, Snapped),
     /// The generator.
     Generator(Box<TrafficSpec>),
+}
+
+impl Traffic {
+    /// Understands `source`, a capture or a definition for the generator; paths in it become absolute.
+    pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
+        let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
+        if !TrafficSpec::is_meant_by(source) {
+            absolute(source);
+            CaptureReader::open(&*source)?;
+            return Ok(Traffic::Capture(PathBuf::from(&*source), snapped));
+        }
+        let mut spec = TrafficSpec::parse(source)?;
+        if !source.contains("seed=") {
+            spec.seed = seed;
+        }
+        if let Payload::File(path) = &mut spec.payload {
+            absolute(path);
+            readable(path)?;
+        }
+        *source = spec.to_string();
+        Ok(Traffic::Generator(Box::new(spec)))
+    }
 }
 
 /// A context whose texts are understood.
@@ -102,6 +143,15 @@ pub struct CheckedContext {
     pub message: MessageSpec,
     /// What becomes of packets that something is in the way of.
     pub delivery: Delivery,
+    /// Position of its tenant among the experiment's; the first program's if there is none.
+    pub tenant: Option<usize>,
+}
+
+impl Checked {
+    /// The context of this name.
+    pub fn context_index(&self, name: &str) -> Option<usize> {
+        self.contexts.iter().position(|context| context.spec.name.as_deref() == Some(name))
+    }
 }
 
 impl Checked {
@@ -125,7 +175,7 @@ impl Checked {
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
-    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, (Vec<String>, Box<Problem>)> {
+    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, Fault> {
         let fail =
             |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
@@ -140,32 +190,12 @@ impl Checked {
         nic.network.reliable &= experiment.faults.0.is_reliable();
         nic.network.in_order &= experiment.faults.0.is_in_order();
 
-        let n_sources = experiment.program.0.len();
-        if n_sources == 0 || n_sources > MAX_SOURCES {
-            return Err(fail(&["program"], Problem::Number { found: n_sources, allowed: MAX_SOURCES }));
-        }
-        for path in &mut experiment.program.0 {
-            absolute(path);
-            readable(path).map_err(|problem| fail(&["program"], problem))?;
-        }
+        check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
+        check_tenants(&mut experiment, &base_dir)?;
 
         let source = &mut experiment.traffic.source;
-        let traffic = if TrafficSpec::is_meant_by(source) {
-            let mut spec = TrafficSpec::parse(source).map_err(|p| fail(&["traffic"], p.into()))?;
-            if !source.contains("seed=") {
-                spec.seed = experiment.seed;
-            }
-            if let Payload::File(path) = &mut spec.payload {
-                absolute(path);
-                readable(path).map_err(|problem| fail(&["traffic"], problem))?;
-            }
-            *source = spec.to_string();
-            Traffic::Generator(Box::new(spec))
-        } else {
-            absolute(source);
-            CaptureReader::open(&*source).map_err(|problem| fail(&["traffic"], problem.into()))?;
-            Traffic::Capture(PathBuf::from(&*source), experiment.traffic.snapped)
-        };
+        let traffic = Traffic::read(source, experiment.traffic.snapped, experiment.seed, &base_dir)
+            .map_err(|problem| fail(&["traffic"], problem))?;
         let pacing = experiment.traffic.pacing.parse();
         let pacing: Pacing = pacing.map_err(|p: NotAPacing| fail(&["traffic", "pacing"], p.into()))?;
 
@@ -195,10 +225,99 @@ impl Checked {
             }
             let delivery = spec.delivery.over(nic.delivery);
             delivery.validate().map_err(|problem| fail(&path("delivery"), problem.into()))?;
-            contexts.push(CheckedContext { index, spec: spec.clone(), matcher, message, delivery });
+            let tenant = spec.tenant.as_ref().map(|name| {
+                let position = experiment.tenant.iter().position(|tenant| tenant.name == *name);
+                position.ok_or_else(|| fail(&path("tenant"), Problem::NoTenant { found: name.clone() }))
+            });
+            let (spec, tenant) = (spec.clone(), tenant.transpose()?);
+            contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
-        Ok(Checked { experiment, nic, traffic, pacing, contexts })
+        let mut checked = Checked { experiment, nic, traffic, pacing, contexts };
+        checked.check_last()?;
+        checked.check_actions(&base_dir)?;
+        Ok(checked)
     }
+
+    /// Which packet is the last of a flow can be known only where it is known which packets a context gets.
+    fn check_last(&self) -> Result<(), Fault> {
+        let Experiment { tenant, context, at, .. } = &self.experiment;
+        let is_plain = context.iter().all(|context| context.installed && context.priority == 0)
+            && tenant.iter().all(|tenant| tenant.scope.is_none())
+            && at.iter().all(|action| action.install.is_none() && action.remove.is_none());
+        match self.contexts.iter().find(|context| context.message.needs_index() && !is_plain) {
+            Some(context) => {
+                let path = ["context".into(), context.index.to_string(), "message".into()];
+                Err((path.into(), Box::new(Problem::LastOfWhat)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that is to be done can be done when its time comes.
+    fn check_actions(&mut self, base_dir: &Path) -> Result<(), Fault> {
+        let mut installed: Vec<bool> = self.contexts.iter().map(|context| context.spec.installed).collect();
+        let mut order: Vec<usize> = (0..self.experiment.at.len()).collect();
+        order.sort_by_key(|&i| self.experiment.at[i].time.time());
+        for i in order {
+            let number = i.to_string();
+            let fail = |key: &str, problem: Problem| (vec!["at".into(), number.clone(), key.into()], Box::new(problem));
+            let action = &self.experiment.at[i];
+            if action.contexts().next().is_none() {
+                return Err((vec!["at".into(), number], Box::new(Problem::Nothing)));
+            }
+            for (key, name) in action.contexts() {
+                let found = name.to_owned();
+                let Some(context) = self.context_index(name) else {
+                    return Err(fail(key, Problem::NoContext { found }));
+                };
+                match (key, installed[context]) {
+                    ("install", true) => return Err(fail(key, Problem::Installed { found })),
+                    ("remove", false) => return Err(fail(key, Problem::NotInstalled { found })),
+                    ("install", false) => installed[context] = true,
+                    ("remove", true) => installed[context] = false,
+                    _ => {}
+                }
+            }
+            if let Some(write) = &mut self.experiment.at[i].write {
+                write.data = base_dir.join(&write.data).display().to_string();
+                readable(&write.data).map_err(|problem| fail("write", problem))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Paths of a program become absolute, and are there.
+fn check_program(program: &mut OneOrMany, base_dir: &Path) -> Result<(), Problem> {
+    let found = program.0.len();
+    if found == 0 || found > MAX_SOURCES {
+        return Err(Problem::Number { found, allowed: MAX_SOURCES });
+    }
+    for path in &mut program.0 {
+        *path = base_dir.join(&*path).display().to_string();
+        readable(path)?;
+    }
+    Ok(())
+}
+
+fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fault> {
+    let found = experiment.tenant.len();
+    if found > MAX_CONTEXTS {
+        return Err((vec!["tenant".into()], Box::new(Problem::Number { found, allowed: MAX_CONTEXTS })));
+    }
+    for i in 0..found {
+        let number = i.to_string();
+        let fail = |key: &str, problem: Problem| (vec!["tenant".into(), number.clone(), key.into()], Box::new(problem));
+        let (before, rest) = experiment.tenant.split_at_mut(i);
+        let tenant = &mut rest[0];
+        if before.iter().any(|other| other.name == tenant.name) {
+            return Err(fail("name", Problem::TenantName { found: tenant.name.clone() }));
+        }
+        check_program(&mut tenant.program, base_dir).map_err(|problem| fail("program", problem))?;
+        let scope = tenant.scope.as_deref().map(Matcher::parse).transpose();
+        scope.map_err(|problem| fail("scope", problem.into()))?;
+    }
+    Ok(())
 }
 
 /// The file is there and can be opened.

@@ -7,7 +7,7 @@
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
-use crate::program::{self, HANDLER_BYTES, Handlers, Loaded, ProgramError};
+use crate::program::{self, Handlers, Loaded, ProgramError};
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
 use std::io;
@@ -22,7 +22,7 @@ const HOST_BYTES: u32 = 1 << 30;
 /// assumed: the page below host memory; the paper says that there are such descriptors, not where.
 pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
 /// From one descriptor to the next.
-const DESCRIPTOR_BYTES: u64 = 64;
+pub const DESCRIPTOR_BYTES: u64 = 64;
 /// What chosen places are a multiple of: a beat of the wide interconnects.
 const ALIGN: u32 = 64;
 
@@ -57,8 +57,23 @@ pub struct PlacedContext {
     pub host_data: Vec<u8>,
 }
 
-/// Finds handlers and memory for every context; adds the content of handler memory to the program's image.
-pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<PlacedContext>, LayoutError> {
+/// A program in its place.
+pub struct PlacedProgram<'a> {
+    /// The file.
+    pub elf: &'a Elf,
+    /// Its code.
+    pub code: Region,
+    /// Its static data.
+    pub data: Vec<Region>,
+}
+
+/// Finds handlers and memory for every context; adds the content of handler memory to the programs' image. `programs` are
+/// the first and those of the tenants.
+pub fn place(
+    checked: &Checked,
+    programs: &[PlacedProgram<'_>],
+    loaded: &mut Loaded,
+) -> Result<Vec<PlacedContext>, LayoutError> {
     let handler_memory = handler_memory(checked, loaded)?;
     let host_memory = host_memory(checked)?;
     let scratchpads = scratchpads(checked)?;
@@ -66,20 +81,18 @@ pub fn place(checked: &Checked, elf: &Elf, loaded: &mut Loaded) -> Result<Vec<Pl
     for (index, context) in checked.contexts.iter().enumerate() {
         let spec = &context.spec;
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
+        let PlacedProgram { elf, code, data: static_data } = &programs[context.tenant.map_or(0, |tenant| tenant + 1)];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
             .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
-        let [header, payload, completion] = [0, 1, 2].map(|stage| match &handlers.stages[stage] {
-            Some(symbol) => Region { addr: symbol.addr, size: HANDLER_BYTES },
-            None => Region::default(),
-        });
+        let [header, payload, completion] = handlers.regions();
         let (memory, host) = (handler_memory[index], host_memory[index]);
         if let Some(data) = data(context, "handler memory", &spec.handler_memory.data, u64::from(memory.size))? {
             loaded.image.handler_memory.push((memory.addr, data));
         }
         let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
         let protection = Protection {
-            code: loaded.code,
-            data: loaded.static_data(),
+            code: *code,
+            data: static_data.clone(),
             watchdog_cycles: spec.watchdog_cycles.unwrap_or(checked.nic.isolation.watchdog_cycles),
             error_addr: Some(DESCRIPTORS + index as u64 * DESCRIPTOR_BYTES),
         };

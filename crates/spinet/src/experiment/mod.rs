@@ -2,12 +2,14 @@
 //!
 //! `docs/reference/experiment.md` describes the keys for people.
 
+mod actions;
 mod check;
 mod layout;
 mod text;
 
+pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
-pub use layout::{LayoutError, PlacedContext, place};
+pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedContext, PlacedProgram, place};
 pub use text::{FaultSpec, Settings, Span};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
@@ -33,8 +35,14 @@ pub struct Experiment {
     /// What the network does to the packets on their way.
     #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
     pub faults: FaultSpec,
+    /// Tenants besides the one whose program boots the NIC, each with a program of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenant: Vec<TenantSpec>,
     /// Execution contexts; a packet goes to the first that it matches.
     pub context: Vec<ContextSpec>,
+    /// What the driver does while packets flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<ActionSpec>,
     /// Where all random numbers come from.
     #[serde(default = "one")]
     pub seed: u64,
@@ -78,19 +86,41 @@ pub struct TrafficSource {
     pub count: Option<u64>,
 }
 
+/// Somebody who uses the NIC beside the first program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantSpec {
+    /// What contexts call it.
+    pub name: String,
+    /// C sources, which become one program without a runtime, or one ELF file that is linked for free memory.
+    pub program: OneOrMany,
+    /// Packets that its contexts may have at all, as a match expression; all if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
 /// An execution context.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSpec {
     /// What reports call it; its handlers' name, or its number, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whose it is: a name of [`Experiment::tenant`]; the first program's if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// Packets that it takes, as a match expression; all if not given.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
     /// What packets are one message, as in [`wire::message`].
     #[serde(default = "each")]
     pub message: String,
+    /// Contexts of higher priority are asked first, of equal ones in order.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: i32,
+    /// Its rule is installed from the start; else when [`Experiment::at`] says.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub installed: bool,
     /// Common name of its handlers; may be left out if the program has handlers of one name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<String>,
@@ -206,6 +236,18 @@ impl From<String> for TrafficSource {
     fn from(source: String) -> Self {
         TrafficSource { source, pacing: times(), snapped: Snapped::default(), gap_cycles: 0, count: None }
     }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn is_default(value: &i32) -> bool {
+    *value == 0
 }
 
 fn one() -> u64 {

@@ -124,10 +124,11 @@ fn latency(record: &Record) -> Option<LatencySummary> {
 impl Run {
     /// The summary so far.
     pub fn summary(&self) -> Summary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let stats = &record.stats;
-        let feed = record.feed.as_ref();
-        let counters: BTreeMap<String, u64> = self.nic.counters().into_iter().collect();
+        let feed = self.driver.feed.borrow().report();
+        let faults = feed.as_ref().map(|feed| feed.faults).unwrap_or_default();
+        let counters: BTreeMap<String, u64> = self.driver.nic.counters().into_iter().collect();
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
             digest: record.digest.to_hex(),
@@ -146,6 +147,7 @@ impl Run {
                 copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
+            timeline: self.timeline.summary(),
             throughput: ThroughputSummary {
                 in_gbps: gbps(record.clock, stats.stored),
                 out_gbps: gbps(record.clock, stats.left),
@@ -161,12 +163,12 @@ impl Run {
             handlers: self.handler_summaries(),
             traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
             console_lines_lost: record.lines_lost,
-            capture: feed.and_then(|feed| feed.capture.clone()).map(|(counts, stop)| CaptureSummary { counts, stop }),
-            pacing: feed.map(|feed| feed.pacing).unwrap_or_default(),
+            pacing: feed.as_ref().map(|feed| feed.pacing).unwrap_or_default(),
+            capture: feed.and_then(|feed| feed.capture).map(|(counts, stop)| CaptureSummary { counts, stop }),
             network: NetworkSummary {
-                reliable: self.nic.network().reliable,
-                in_order: self.nic.network().in_order,
-                faults: feed.map(|feed| feed.faults).unwrap_or_default(),
+                reliable: self.driver.nic.network().reliable,
+                in_order: self.driver.nic.network().in_order,
+                faults,
             },
             events: stats.events,
             time: TimeSummary {
@@ -182,7 +184,7 @@ impl Run {
     }
 
     fn hpu_summary(&self) -> HpuSummary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let (busy, n_cores) = (&record.stats.busy, u64::from(self.checked.nic.cluster.n_cores));
         // HPUs could be busy from the first packet on.
         let first = record.stats.stored.span.map_or(self.cycles(), |(first, _)| first);
@@ -192,6 +194,7 @@ impl Run {
             busy_percent: percent(busy.iter().sum(), most * busy.len() as u64),
             per_cluster_percent: busy.iter().map(|&busy| percent(busy, most)).collect(),
             asleep_percent: self
+                .driver
                 .nic
                 .asleep_cycles(self.cycles())
                 .map(|asleep| percent(asleep, self.cycles() * n_cores * u64::from(self.checked.nic.n_clusters))),
@@ -210,10 +213,10 @@ impl Run {
                 stage: STAGES[stage].0,
                 cluster,
                 core: hpu,
-                time_ns: ns(self.record.borrow().clock, trap.at as f64),
+                time_ns: ns(self.record().borrow().clock, trap.at as f64),
                 pc: format!("{:#010x}", trap.pc),
-                place: self.elf.place(trap.pc),
-                line: crate::lines::line_of(&self.elf, trap.pc),
+                place: self.elf_at(trap.pc).place(trap.pc),
+                line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
                 note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap),
             },
@@ -230,7 +233,7 @@ impl Run {
             handler: placed.handlers.stages[refusal.stage].as_ref().map(|it| it.name.clone()).unwrap_or_default(),
             cluster,
             core: hpu,
-            time_ns: ns(self.record.borrow().clock, refusal.at as f64),
+            time_ns: ns(self.record().borrow().clock, refusal.at as f64),
             unit: UNITS[refusal.target],
             addr: format!("{:#x}", refusal.addr),
         }
@@ -242,12 +245,12 @@ impl Run {
         WallSummary {
             seconds,
             cycles_per_second: per_second(self.cycles()),
-            packets_per_second: per_second(self.record.borrow().stats.frames.packets),
+            packets_per_second: per_second(self.record().borrow().stats.frames.packets),
         }
     }
 
     fn context_summaries(&self) -> Vec<ContextSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let contexts = self.checked.contexts.iter().zip(&self.placed).zip(&record.stats.contexts);
         let summary = |((checked, placed), stats): ((&CheckedContext, &PlacedContext), &ContextStats)| ContextSummary {
             name: placed.name.clone(),
@@ -272,7 +275,7 @@ impl Run {
     }
 
     fn handler_summaries(&self) -> Vec<HandlerSummary> {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let mut summaries = Vec::new();
         for (placed, stats) in self.placed.iter().zip(&record.stats.contexts) {
             for (((stage, _), symbol), handler) in STAGES.into_iter().zip(&placed.handlers.stages).zip(&stats.handlers)
@@ -292,9 +295,9 @@ impl Run {
     }
 
     fn ended_summary(&self) -> EndedSummary {
-        let record = self.record.borrow();
+        let record = self.record().borrow();
         let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
-        let open = self.feed.status.get().open_messages as u64;
+        let open = self.driver.feed.borrow().status().open_messages as u64;
         let cores = match self.ended {
             None => self.cores(),
             Some(Ended::Complete) => Vec::new(),

@@ -25,6 +25,7 @@ pub struct Summary {
     pub packets: PacketSummary,
     pub output: OutputSummary,
     pub contexts: Vec<ContextSummary>,
+    pub timeline: Vec<ActionSummary>,
     pub throughput: ThroughputSummary,
     pub latency_ns: Option<LatencySummary>,
     pub ingress_wait_ns: Option<WaitSummary>,
@@ -61,6 +62,16 @@ pub struct EndedSummary {
     pub unfinished_packets: u64,
     pub open_messages: u64,
     pub cores: Vec<CoreSummary>,
+}
+
+/// Something that the driver did.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+pub struct ActionSummary {
+    pub what: String,
+    pub begun_ns: f64,
+    pub done_ns: f64,
+    pub data: Option<String>,
 }
 
 /// A core that has not come to rest.

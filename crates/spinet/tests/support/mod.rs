@@ -98,13 +98,24 @@ fn ret() -> u32 {
 /// | `loop_ph` | never ends |
 /// | `tally_ph`, `tally_th` | counts a packet in handler memory; writes the count to the first 4 bytes of host memory |
 pub fn nic_program() -> Vec<u8> {
-    let boot = [
-        asm("lui", A1, 0, 0, DRIVER),
-        load(A0, 0),
-        asm("jalr", RA, A0, 0, 0),
-        load(A0, 0x50),
-        asm("jal", 0, 0, 0, -12),
-    ];
+    program(Some(boot()), 0x1d00_0100)
+}
+
+/// The boot code of that program alone.
+pub fn runtime() -> Vec<u8> {
+    elf(0x1d00_0080, &[(0x1d00_0080, &boot())], &[("_start", 0x1d00_0080)])
+}
+
+/// Its handlers alone, `echo_ph` at `addr` and the others behind it, for a card that has a runtime.
+pub fn handlers_at(addr: u32) -> Vec<u8> {
+    program(None, addr)
+}
+
+fn boot() -> [u32; 5] {
+    [asm("lui", A1, 0, 0, DRIVER), load(A0, 0), asm("jalr", RA, A0, 0, 0), load(A0, 0x50), asm("jal", 0, 0, 0, -12)]
+}
+
+fn program(boot: Option<[u32; 5]>, addr: u32) -> Vec<u8> {
     let echo = [
         load(A2, 0x10),
         load(A3, 0x14),
@@ -169,27 +180,44 @@ pub fn nic_program() -> Vec<u8> {
         load(A0, 0x80),
         ret(),
     ];
-    let parts: [Text; 8] = [
-        (0x1d00_0080, &boot),
-        (0x1d00_0100, &echo),
-        (0x1d00_0180, &[ret()]),
-        (0x1d00_0200, &to_host),
-        (0x1d00_0280, &host_direct),
-        (0x1d00_0300, &[asm("jal", 0, 0, 0, 0)]),
-        (0x1d00_0380, &count),
-        (0x1d00_0400, &tell),
+    let [store_hh, store_ph, store_th, endless, tally_ph, tally_th] =
+        [0x80, 0x100, 0x180, 0x200, 0x280, 0x300].map(|offset| addr + offset);
+    let (nothing, for_ever) = ([ret()], [asm("jal", 0, 0, 0, 0)]);
+    let mut parts: Vec<Text> = vec![
+        (addr, &echo),
+        (store_hh, &nothing),
+        (store_ph, &to_host),
+        (store_th, &host_direct),
+        (endless, &for_ever),
+        (tally_ph, &count),
+        (tally_th, &tell),
     ];
-    let symbols = [
-        ("_start", 0x1d00_0080),
-        ("echo_ph", 0x1d00_0100),
-        ("store_hh", 0x1d00_0180),
-        ("store_ph", 0x1d00_0200),
-        ("store_th", 0x1d00_0280),
-        ("loop_ph", 0x1d00_0300),
-        ("tally_ph", 0x1d00_0380),
-        ("tally_th", 0x1d00_0400),
+    let mut symbols = vec![
+        ("echo_ph", addr),
+        ("store_hh", store_hh),
+        ("store_ph", store_ph),
+        ("store_th", store_th),
+        ("loop_ph", endless),
+        ("tally_ph", tally_ph),
+        ("tally_th", tally_th),
     ];
+    if let Some(boot) = &boot {
+        parts.insert(0, (0x1d00_0080, boot));
+        symbols.insert(0, ("_start", 0x1d00_0080));
+    }
     elf(0x1d00_0080, &parts, &symbols)
+}
+
+/// A UDP packet of so many bytes, its headers included.
+pub fn udp(src_port: u16, dst_port: u16, bytes: usize) -> Vec<u8> {
+    let mut packet: Vec<u8> = (0..bytes).map(|at| (at as u16 * 7 + src_port) as u8).collect();
+    packet[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
+    packet[16..18].copy_from_slice(&(bytes as u16 - 14).to_be_bytes());
+    packet[18..24].copy_from_slice(&[0, 0, 0, 0, 64, 17]);
+    packet[34..36].copy_from_slice(&src_port.to_be_bytes());
+    packet[36..38].copy_from_slice(&dst_port.to_be_bytes());
+    packet[38..40].copy_from_slice(&(bytes as u16 - 34).to_be_bytes());
+    packet
 }
 
 /// A folder for one test's files.

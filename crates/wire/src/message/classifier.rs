@@ -148,6 +148,17 @@ impl Classifier {
         Verdict { message, position, is_last, is_header }
     }
 
+    /// Whether the next packet, whose layers are `layers`, belongs to a message that has begun.
+    pub fn continues(&mut self, packet: &[u8], layers: &Layers) -> bool {
+        let MessageSpec::Group { key, .. } = &self.spec else { return false };
+        key.write(packet, layers, &mut self.key) && self.open.contains_key(self.key.as_slice())
+    }
+
+    /// How many messages wait for their last packet.
+    pub fn n_open(&self) -> usize {
+        self.open.len()
+    }
+
     /// A message of one packet.
     fn single(&mut self) -> Verdict {
         let message = self.counts.messages;

@@ -1,0 +1,358 @@
+//! A card with a driver, for Python: [`spinet::driver::Driver`] one to one, handles as numbers, times in ps.
+
+use crate::run::start_error;
+use crate::{input, internal, json};
+use kernel::{Cycle, Time};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use spinet::driver::{
+    ContextId, ContextSpec, Driver, Event, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId,
+    TicketId,
+};
+use spinet::elf::Elf;
+use spinet::experiment::Traffic;
+use spinet::nics;
+use spinet::record::Line;
+use spinet::run::RunError;
+use spinet::streams::Stream;
+use spinet::worker::Worker;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use wire::faults::Faults;
+use wire::pacing::{NotAPacing, Pacing};
+use wire::source::Snapped;
+
+/// Cycles between two looks at the clock on the wall.
+const SLICE: Cycle = 20_000;
+
+/// An event: time in ps, context, what, and its numbers by name.
+type Told<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
+
+/// A card, ready for tenants; it lives on a thread of its own.
+#[pyclass(frozen, module = "spinet._native")]
+pub struct Machine {
+    worker: Worker<Driver>,
+}
+
+impl Machine {
+    /// Does something with the driver, with other Python threads running.
+    fn with<T, E>(&self, py: Python<'_>, what: impl FnOnce(&mut Driver) -> Result<T, E> + Send + 'static) -> PyResult<T>
+    where
+        T: Send + 'static,
+        E: Display,
+    {
+        let done = py.detach(|| self.worker.call(move |driver| what(driver).map_err(|error| error.to_string())));
+        done.map_err(internal)?.map_err(input)
+    }
+
+    fn look<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        what: impl FnOnce(&mut Driver) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        py.detach(|| self.worker.call(what)).map_err(internal)
+    }
+}
+
+#[pymethods]
+impl Machine {
+    /// Boots the card `nic` with the runtime in an ELF file.
+    #[new]
+    #[pyo3(signature = (nic, *, runtime, sets = Vec::new(), base_dir = PathBuf::from("."), seed = 1))]
+    fn new(
+        py: Python<'_>,
+        nic: &str,
+        runtime: PathBuf,
+        sets: Vec<String>,
+        base_dir: PathBuf,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+        let params = nics::load(nic, &settings.map_err(input)?, &base_dir).map_err(input)?;
+        let build = move || {
+            let runtime = Rc::new(Elf::open(&runtime).map_err(RunError::from)?);
+            let mut driver = Driver::boot(&params, runtime, seed)?;
+            driver.keep_packets();
+            driver.keep_table();
+            Ok(driver)
+        };
+        Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)? })
+    }
+
+    #[pyo3(signature = (name, scope = None))]
+    fn open(&self, py: Python<'_>, name: String, scope: Option<String>) -> PyResult<u64> {
+        self.with(py, move |driver| driver.open(&name, scope.as_deref()).map(|tenant| tenant.0))
+    }
+
+    fn close_tenant(&self, py: Python<'_>, tenant: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.close(TenantId(tenant)))
+    }
+
+    /// What the card can do, as JSON.
+    fn capabilities(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.look(py, |driver| driver.capabilities())?)
+    }
+
+    /// Loads the program in an ELF file, which errors call `name`.
+    fn load(&self, py: Python<'_>, tenant: u64, elf: PathBuf, name: String) -> PyResult<u64> {
+        self.with(py, move |driver| {
+            let mut elf = Elf::open(&elf).map_err(|error| error.to_string())?;
+            elf.file = name;
+            let program = driver.load(TenantId(tenant), Rc::new(elf)).map_err(|error| error.to_string())?;
+            Ok::<_, String>(program.0)
+        })
+    }
+
+    fn unload(&self, py: Python<'_>, tenant: u64, program: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.unload(TenantId(tenant), ProgramId(program)))
+    }
+
+    fn allocate(&self, py: Python<'_>, tenant: u64, kind: &str, size: u32) -> PyResult<u64> {
+        let kind = self::kind(kind)?;
+        self.with(py, move |driver| driver.allocate(TenantId(tenant), kind, size).map(|memory| memory.0))
+    }
+
+    /// Address and bytes of a memory.
+    fn part(&self, py: Python<'_>, tenant: u64, memory: u64) -> PyResult<(u32, u32)> {
+        self.with(py, move |driver| driver.part(TenantId(tenant), MemoryId(memory)).map(|part| (part.addr, part.size)))
+    }
+
+    fn free(&self, py: Python<'_>, tenant: u64, memory: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.free(TenantId(tenant), MemoryId(memory)))
+    }
+
+    fn write(&self, py: Python<'_>, tenant: u64, memory: u64, offset: u32, data: Vec<u8>) -> PyResult<u64> {
+        let write = move |driver: &mut Driver| driver.write(TenantId(tenant), MemoryId(memory), offset, &data);
+        self.with(py, move |driver| write(driver).map(|ticket| ticket.0))
+    }
+
+    fn read(&self, py: Python<'_>, tenant: u64, memory: u64, offset: u32, size: u32) -> PyResult<u64> {
+        let read = move |driver: &mut Driver| driver.read(TenantId(tenant), MemoryId(memory), offset, size);
+        self.with(py, move |driver| read(driver).map(|ticket| ticket.0))
+    }
+
+    fn is_done(&self, py: Python<'_>, tenant: u64, ticket: u64) -> PyResult<bool> {
+        self.with(py, move |driver| driver.is_done(TenantId(tenant), TicketId(ticket)))
+    }
+
+    /// Lets time go on until an access is over.
+    fn wait(&self, py: Python<'_>, tenant: u64, ticket: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.wait(TenantId(tenant), TicketId(ticket)))
+    }
+
+    /// The bytes of a read that is over, once.
+    fn take<'py>(&self, py: Python<'py>, tenant: u64, ticket: u64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let bytes = self.with(py, move |driver| driver.take(TenantId(tenant), TicketId(ticket)))?;
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    fn register(&self, py: Python<'_>, tenant: u64, size: u32) -> PyResult<u64> {
+        self.with(py, move |driver| driver.register(TenantId(tenant), size).map(|host| host.0))
+    }
+
+    fn unregister(&self, py: Python<'_>, tenant: u64, host: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.unregister(TenantId(tenant), HostId(host)))
+    }
+
+    /// Address and bytes of host memory.
+    fn region(&self, py: Python<'_>, tenant: u64, host: u64) -> PyResult<(u64, u32)> {
+        let region = move |driver: &mut Driver| driver.region(TenantId(tenant), HostId(host));
+        self.with(py, move |driver| region(driver).map(|region| (region.addr, region.size)))
+    }
+
+    fn host_read<'py>(
+        &self,
+        py: Python<'py>,
+        tenant: u64,
+        host: u64,
+        offset: u32,
+        size: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let data = self.with(py, move |driver| {
+            let (tenant, host) = (TenantId(tenant), HostId(host));
+            // Asked for before there are so many bytes to fill.
+            driver.host_read(tenant, host, offset.saturating_add(size.saturating_sub(1)), &mut [0; 1])?;
+            let mut data = vec![0; size as usize];
+            driver.host_read(tenant, host, offset, &mut data).map(|()| data)
+        })?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    fn host_write(&self, py: Python<'_>, tenant: u64, host: u64, offset: u32, data: Vec<u8>) -> PyResult<()> {
+        self.with(py, move |driver| driver.host_write(TenantId(tenant), HostId(host), offset, &data))
+    }
+
+    #[pyo3(signature = (tenant, program, *, handler = None, symbols = (None, None, None), handler_memory = None, scratchpad = None, host = None, copy_bytes = None, watchdog_cycles = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn build(
+        &self,
+        py: Python<'_>,
+        tenant: u64,
+        program: u64,
+        handler: Option<String>,
+        symbols: (Option<String>, Option<String>, Option<String>),
+        handler_memory: Option<u64>,
+        scratchpad: Option<u64>,
+        host: Option<u64>,
+        copy_bytes: Option<u32>,
+        watchdog_cycles: Option<u32>,
+    ) -> PyResult<u64> {
+        let spec = ContextSpec {
+            handler,
+            symbols: symbols.into(),
+            handler_memory: handler_memory.map(MemoryId),
+            scratchpad: scratchpad.map(MemoryId),
+            host: host.map(HostId),
+            copy_bytes,
+            watchdog_cycles,
+            ..ContextSpec::new(ProgramId(program))
+        };
+        self.with(py, move |driver| driver.build(TenantId(tenant), &spec).map(|context| context.0))
+    }
+
+    fn destroy(&self, py: Python<'_>, tenant: u64, context: u64) -> PyResult<()> {
+        self.with(py, move |driver| driver.destroy(TenantId(tenant), ContextId(context)))
+    }
+
+    /// The error that the card wrote last into a context's descriptor: eight words.
+    fn error_record(&self, py: Python<'_>, tenant: u64, context: u64) -> PyResult<Option<[u32; 8]>> {
+        let record = self.with(py, move |driver| driver.error_record(TenantId(tenant), ContextId(context)))?;
+        Ok(record.map(|record| record.words()))
+    }
+
+    #[pyo3(signature = (tenant, context, *, matches = None, message = "each", priority = 0))]
+    fn install(
+        &self,
+        py: Python<'_>,
+        tenant: u64,
+        context: u64,
+        matches: Option<String>,
+        message: &str,
+        priority: i32,
+    ) -> PyResult<u64> {
+        let spec = RuleSpec { matches, message: message.into(), priority };
+        self.with(py, move |driver| driver.install(TenantId(tenant), ContextId(context), &spec).map(|rule| rule.0))
+    }
+
+    /// Takes a rule out; messages that have begun `end` or are `kill`ed.
+    fn remove(&self, py: Python<'_>, tenant: u64, rule: u64, remaining: &str) -> PyResult<()> {
+        let remaining = match remaining {
+            "end" => Remaining::End,
+            "kill" => Remaining::Kill,
+            _ => return Err(input(format!("messages is `{remaining}`, must be `end` or `kill`"))),
+        };
+        self.with(py, move |driver| driver.remove(TenantId(tenant), RuleId(rule), remaining))
+    }
+
+    /// Adds traffic from now on: a capture, or a definition for the generator.
+    #[pyo3(signature = (source, *, pacing = "times", count = None, seed = 1, base_dir = PathBuf::from(".")))]
+    fn add_traffic(
+        &self,
+        py: Python<'_>,
+        source: String,
+        pacing: &str,
+        count: Option<u64>,
+        seed: u64,
+        base_dir: PathBuf,
+    ) -> PyResult<()> {
+        let pacing: Pacing = pacing.parse().map_err(|error: NotAPacing| input(error))?;
+        self.with(py, move |driver| {
+            let mut source = source;
+            let traffic = Traffic::read(&mut source, Snapped::default(), seed, &base_dir);
+            let traffic = traffic.map_err(|error| error.to_string())?;
+            let start = Some(driver.now() + 1);
+            let stream = Stream::open(&traffic, pacing, count.unwrap_or(u64::MAX), (Faults::NONE, seed), start);
+            driver.add_traffic(stream.map_err(|error| error.to_string())?);
+            Ok::<_, String>(())
+        })
+    }
+
+    /// Adds packets, each with the time in ps from now at which it arrives; times do not descend.
+    fn add_packets(&self, py: Python<'_>, packets: Vec<(u64, Vec<u8>)>) -> PyResult<()> {
+        if packets.windows(2).any(|pair| pair[0].0 > pair[1].0) {
+            return Err(input("times of packets descend, must not"));
+        }
+        let packets: Option<Vec<_>> =
+            packets.into_iter().map(|(ps, bytes)| Some((Time::from_fs(ps.checked_mul(1000)?), bytes.into()))).collect();
+        let packets = packets.ok_or_else(|| input("a packet arrives after more than 5.1 hours, must be earlier"))?;
+        self.look(py, move |driver| driver.add_traffic(Stream::made(packets, driver.now() + 1)))
+    }
+
+    /// Simulated time, in ps.
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        self.look(py, |driver| driver.clock().edge(driver.now()).ps())
+    }
+
+    /// Lets time go on, at most for about so much wall time; whether `ps` is reached.
+    fn run_until(&self, py: Python<'_>, ps: u64, max_wall_ms: u64) -> PyResult<bool> {
+        let Some(fs) = ps.checked_mul(1000) else { return Err(input("time is more than 5.1 hours, must be less")) };
+        let budget = Duration::from_millis(max_wall_ms);
+        self.with(py, move |driver| {
+            let (begun, end) = (Instant::now(), driver.clock().cycle_at_or_after(Time::from_fs(fs)));
+            while driver.now() < end && begun.elapsed() < budget {
+                driver.run_until(end.min(driver.now() + SLICE));
+                driver.check()?;
+            }
+            Ok::<_, spinet::record::RecordError>(driver.now() >= end)
+        })
+    }
+
+    /// What happened to a tenant's contexts: time in ps, context, what, and its numbers by name.
+    fn take_events<'py>(&self, py: Python<'py>, tenant: u64) -> PyResult<Vec<Told<'py>>> {
+        let (events, clock) =
+            self.with(py, move |driver| driver.take_events(TenantId(tenant)).map(|events| (events, driver.clock())))?;
+        let event = |event: Event| {
+            let (name, numbers) = event.describe();
+            let dict = PyDict::new(py);
+            numbers.iter().try_for_each(|(name, value)| dict.set_item(name, value))?;
+            Ok((clock.edge(event.at).ps(), event.context.0, name, dict))
+        };
+        events.into_iter().map(event).collect()
+    }
+
+    /// Packets that the card sent since the last call: time in ps, and bytes.
+    fn take_sent<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyBytes>)>> {
+        let sent = self.look(py, |driver| {
+            let clock = driver.clock();
+            let sent = driver.take_sent().into_iter();
+            sent.map(|(at, bytes)| (clock.edge(at).ps(), bytes)).collect::<Vec<_>>()
+        })?;
+        Ok(sent.into_iter().map(|(ps, bytes)| (ps, PyBytes::new(py, &bytes))).collect())
+    }
+
+    /// Rows of the packets that are finished since the last call, by column.
+    fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, data) in self.look(py, |driver| driver.take_table())? {
+            dict.set_item(name, PyBytes::new(py, &data))?;
+        }
+        Ok(dict)
+    }
+
+    /// Lines printed since the last call: time in ps, cluster, core, text.
+    fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
+        let lines = self.look(py, |driver| driver.take_console())?;
+        Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
+    }
+
+    /// Stands for all that the card did so far.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        self.look(py, |driver| driver.digest())
+    }
+
+    /// Ends it and frees its memory.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.worker.stop());
+    }
+}
+
+fn kind(name: &str) -> PyResult<Kind> {
+    match name {
+        "handler" => Ok(Kind::Handler),
+        "program" => Ok(Kind::Program),
+        "scratchpad" => Ok(Kind::Scratchpad),
+        _ => Err(input(format!("kind is `{name}`, must be `handler`, `program` or `scratchpad`"))),
+    }
+}

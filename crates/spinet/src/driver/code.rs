@@ -1,0 +1,102 @@
+//! Programs of tenants: code in program memory, static data in handler memory.
+
+use super::handles::Handle;
+use super::heap::{Heap, Refused};
+use super::memory::{Kind, Part};
+use super::{Driver, DriverError, OPERATOR, ProgramId, TenantId};
+use crate::elf::{Elf, ElfError};
+use crate::program::join;
+use pspin::map;
+use pspin::protocol::{DATA_REGIONS, Region};
+use std::rc::Rc;
+
+/// A program that is in the card.
+pub(super) struct Program {
+    pub elf: Rc<Elf>,
+    /// What it takes of the card's memories, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Program {
+    /// All its code, as one region.
+    pub fn code(&self) -> Region {
+        let code = self.parts.iter().filter(|part| part.kind == Kind::Program);
+        let first = code.clone().map(|part| part.addr).min().unwrap_or(map::PROGRAM_BASE);
+        let end = code.map(|part| part.addr + part.size).max().unwrap_or(map::PROGRAM_BASE);
+        Region { addr: first, size: end - first }
+    }
+
+    /// Its static data.
+    pub fn data(&self) -> Vec<Region> {
+        let data = self.parts.iter().filter(|part| part.kind == Kind::Handler);
+        data.map(|part| Region { addr: part.addr, size: part.size }).collect()
+    }
+}
+
+impl Driver {
+    /// Loads a program that is linked for memory that nobody has; [`Driver::capabilities`] says where that is. It is there when the writes are done,
+    /// which [`Driver::install`] waits for. It runs under the runtime of the card, so it brings none, and nobody calls its
+    /// `init_handlers`.
+    pub fn load(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
+        self.tenants.get(OPERATOR, tenant)?;
+        let program = self.adopt(tenant, elf.clone())?;
+        for section in &elf.sections {
+            self.begin_write(tenant, section.addr, &section.bytes);
+        }
+        Ok(program)
+    }
+
+    /// Books the memory of a program that is in the card before the first cycle.
+    pub(crate) fn adopt(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
+        let mut parts: Vec<Part> = Vec::new();
+        for part @ Part { kind, addr, size } in wanted(&elf, &self.program_memory, &self.handler_memory)? {
+            if let Err(refused) = self.heap(kind).claim(addr.into(), size.into()) {
+                parts.iter().for_each(|part| self.heap(part.kind).give_back(part.addr.into()));
+                let (first, last) = (u64::from(addr), u64::from(addr) + u64::from(size) - 1);
+                let at = if let Refused::Taken(at) = refused { at } else { first };
+                let (room, largest) = self.heap(kind).largest();
+                let (file, memory) = (elf.file.clone(), kind.name());
+                return Err(DriverError::Taken { file, memory, first, last, at, room, largest });
+            }
+            parts.push(part);
+        }
+        Ok(self.programs.add(tenant, Program { elf, parts }))
+    }
+
+    /// Takes a program out; no context may use it. Its memory is set to zero.
+    pub fn unload(&mut self, tenant: TenantId, program: ProgramId) -> Result<(), DriverError> {
+        self.programs.get(tenant, program)?;
+        if let Some(user) = self.contexts.all().find(|(.., built)| built.program == program) {
+            return Err(program.in_use(user.0));
+        }
+        let Program { parts, .. } = self.programs.remove(tenant, program)?;
+        parts.into_iter().for_each(|part| self.give_back(part));
+        Ok(())
+    }
+}
+
+/// What a program takes of each memory, in order of address: its sections, and what is not in the file but takes room all the
+/// same. Code is one part, so that what lies within is nobody else's; static data is in as many as a context may name.
+fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, DriverError> {
+    let (mut code, mut data) = (Vec::new(), Vec::new());
+    for part in elf.sections.iter().chain(&elf.segments).filter(|part| part.size > 0) {
+        let (first, end) = (u64::from(part.addr), part.end());
+        match () {
+            _ if program.spans(first, end) => code.push((first, end)),
+            _ if handler.spans(first, end) => data.push((first, end)),
+            // L1: its bytes are there before the first cycle; only the program that boots the card has such.
+            _ if first < u64::from(map::L2_HANDLER_BASE) => {}
+            _ => {
+                let range =
+                    |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
+                let allowed = format!("program memory ({}) or handler memory ({})", range(program), range(handler));
+                let (file, place) = (elf.file.clone(), part.place.clone());
+                return Err(ElfError::Outside { file, place, first: part.addr, last: end - 1, allowed }.into());
+            }
+        }
+    }
+    let part = |kind, (first, end): (u64, u64)| Part { kind, addr: first as u32, size: (end - first) as u32 };
+    let code = join(code, 1).into_iter().map(|range| part(Kind::Program, range));
+    let data = join(data, DATA_REGIONS).into_iter().map(|range| part(Kind::Handler, range));
+    Ok(code.chain(data).collect())
+}

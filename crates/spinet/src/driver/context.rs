@@ -1,0 +1,202 @@
+//! Execution contexts: what handlers run with.
+
+use super::handles::Handle;
+use super::memory::Kind;
+use super::{ContextId, Driver, DriverError, HostId, MemoryId, OPERATOR, ProgramId, TenantId};
+use crate::experiment::DESCRIPTOR_BYTES;
+use crate::program;
+use pspin::delivery::Delivery;
+use pspin::iommu::whole_pages;
+use pspin::protocol::{Context, ErrorRecord, Protection, Region};
+use std::rc::Rc;
+
+/// An execution context, as a tenant asks for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContextSpec {
+    /// Where its handlers are.
+    pub program: ProgramId,
+    /// Common name of its handlers; may be left out if the program has handlers of one name only.
+    pub handler: Option<String>,
+    /// Symbols of header, payload and completion handler instead; empty for none.
+    pub symbols: [Option<String>; 3],
+    /// Handler memory; none if not given.
+    pub handler_memory: Option<MemoryId>,
+    /// Scratchpad memory; none if not given.
+    pub scratchpad: Option<MemoryId>,
+    /// Host memory; none if not given.
+    pub host: Option<HostId>,
+    /// Copies at most so many bytes of each packet to L1; all if not given.
+    pub copy_bytes: Option<u32>,
+    /// What becomes of packets when something is in their way; what the card says if not given.
+    pub delivery: Option<Delivery>,
+    /// Cycles that a handler may run, 0 for ever; what the card's parameters say if not given.
+    pub watchdog_cycles: Option<u32>,
+}
+
+impl ContextSpec {
+    /// The handlers of a program, without any memory.
+    pub fn new(program: ProgramId) -> Self {
+        let (handler, symbols, copy_bytes, delivery) = Default::default();
+        let (handler_memory, scratchpad, host, watchdog_cycles) = Default::default();
+        ContextSpec {
+            program,
+            handler,
+            symbols,
+            handler_memory,
+            scratchpad,
+            host,
+            copy_bytes,
+            delivery,
+            watchdog_cycles,
+        }
+    }
+}
+
+/// A context that was built.
+pub(super) struct Built {
+    pub program: ProgramId,
+    pub memories: [Option<MemoryId>; 2],
+    pub host: Option<HostId>,
+    pub context: Rc<Context>,
+    pub copy_bytes: Option<u32>,
+    /// Position in reports.
+    pub idx: usize,
+    /// Its descriptor in host memory, where the driver chose it.
+    pub descriptor: Option<u64>,
+}
+
+impl Built {
+    pub fn uses_memory(&self, memory: MemoryId) -> bool {
+        self.memories.contains(&Some(memory))
+    }
+}
+
+impl Driver {
+    /// Builds a context. It gets packets when a rule is installed for it.
+    pub fn build(&mut self, tenant: TenantId, spec: &ContextSpec) -> Result<ContextId, DriverError> {
+        self.tenants.get(OPERATOR, tenant)?;
+        let program = self.programs.get(tenant, spec.program)?;
+        let (elf, code, data) = (&program.elf, program.code(), program.data());
+        let symbols = [0, 1, 2].map(|stage| spec.symbols[stage].as_deref());
+        let handlers = program::find_handlers(elf, &self.params, spec.handler.as_deref(), symbols)?;
+        let handler_mem = self.region_of(tenant, spec.handler_memory, Kind::Handler)?;
+        let scratchpad = self.region_of(tenant, spec.scratchpad, Kind::Scratchpad)?;
+        let host = spec.host.map(|host| self.hosts.get(tenant, host).copied()).transpose()?;
+        let Some(descriptor) = self.descriptors.take(DESCRIPTOR_BYTES) else {
+            return Err(DriverError::Exhausted {
+                memory: "descriptors of contexts",
+                asked: DESCRIPTOR_BYTES,
+                largest: 0,
+            });
+        };
+        let protection = Protection {
+            code,
+            data,
+            watchdog_cycles: spec.watchdog_cycles.unwrap_or(self.params.isolation.watchdog_cycles),
+            error_addr: Some(descriptor),
+        };
+        // Of the context that had it before there may be something in it.
+        self.record.borrow_mut().host.write(descriptor, &[0; DESCRIPTOR_BYTES as usize]);
+        let [header, payload, completion] = handlers.regions();
+        let context = Context {
+            id: 0,
+            handler_mem,
+            host_mem_addr: host.map_or(0, |host| host.addr),
+            host_mem_size: host.map_or(0, |host| host.size),
+            header,
+            payload,
+            completion,
+            scratchpads: vec![scratchpad; self.params.n_clusters as usize],
+            delivery: spec.delivery.unwrap_or(self.params.delivery),
+            protection,
+        };
+        let id = self.keep(tenant, spec, context);
+        self.contexts.get_mut(tenant, id)?.descriptor = Some(descriptor);
+        Ok(id)
+    }
+
+    /// Writes a context down.
+    pub(crate) fn keep(&mut self, tenant: TenantId, spec: &ContextSpec, mut context: Context) -> ContextId {
+        let id = self.contexts.next();
+        context.id = id.0 as u32;
+        let idx = self.record.borrow_mut().stats.add_context();
+        assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
+        if context.host_mem_size > 0 {
+            let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
+            let registered = self.page_tables.borrow_mut().register(context.id, addr, addr, bytes, true);
+            registered.expect("a context is new, and whole pages are registered");
+        }
+        let built = Built {
+            program: spec.program,
+            memories: [spec.handler_memory, spec.scratchpad],
+            host: spec.host,
+            context: Rc::new(context),
+            copy_bytes: spec.copy_bytes,
+            idx,
+            descriptor: None,
+        };
+        self.contexts.add(tenant, built)
+    }
+
+    /// What the card is told of a context.
+    pub fn context(&self, tenant: TenantId, context: ContextId) -> Result<&Context, DriverError> {
+        Ok(&self.contexts.get(tenant, context)?.context)
+    }
+
+    /// Takes a context apart; its memories stay. It must have no rules, and no packets in the card.
+    pub fn destroy(&mut self, tenant: TenantId, context: ContextId) -> Result<(), DriverError> {
+        self.contexts.get(tenant, context)?;
+        let rule = self.rules.all().find(|(.., rule)| rule.context == context);
+        if let Some((rule, ..)) = rule {
+            let (what, number) = (ContextId::WHAT, context.0);
+            return Err(DriverError::InUse { what, number, user: rule.to_string(), end: "be removed" });
+        }
+        self.check_idle(tenant, context)?;
+        let built = self.contexts.remove(tenant, context)?;
+        let Context { id, host_mem_addr, host_mem_size, .. } = *built.context;
+        if host_mem_size > 0 {
+            let (addr, bytes) = whole_pages(host_mem_addr, host_mem_size.into());
+            self.page_tables.borrow_mut().unregister(id, addr, bytes).expect("it was registered");
+        }
+        if let Some(descriptor) = built.descriptor {
+            self.descriptors.give_back(descriptor);
+        }
+        Ok(())
+    }
+
+    /// The error of a handler that the card wrote last into the context's descriptor in host memory, if there was one.
+    pub fn error_record(&self, tenant: TenantId, context: ContextId) -> Result<Option<ErrorRecord>, DriverError> {
+        let built = self.contexts.get(tenant, context)?;
+        let Some(addr) = built.context.protection.error_addr else { return Ok(None) };
+        let mut bytes = [0; 32];
+        self.record.borrow().host.read(addr, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[4 * at + i]));
+        let record = ErrorRecord::from_words([0, 1, 2, 3, 4, 5, 6, 7].map(word));
+        Ok((record.count > 0).then_some(record))
+    }
+
+    /// No packet of the context is in the card, and no message of it is still to end.
+    pub(super) fn check_idle(&self, tenant: TenantId, context: ContextId) -> Result<(), DriverError> {
+        let built = self.contexts.get(tenant, context)?;
+        let (what, number) = (ContextId::WHAT, context.0);
+        let n = self.record.borrow().window.n_open_of(built.idx);
+        if n > 0 {
+            return Err(DriverError::Busy { what, number, n });
+        }
+        if let Some(rule) = self.feed.borrow().rules.of_context(built.idx) {
+            let user = format!("a message that rule {rule} began");
+            return Err(DriverError::InUse { what, number, user, end: "end, or be killed" });
+        }
+        Ok(())
+    }
+
+    fn region_of(&self, tenant: TenantId, memory: Option<MemoryId>, kind: Kind) -> Result<Region, DriverError> {
+        let Some(memory) = memory else { return Ok(Region::default()) };
+        let part = self.memories.get(tenant, memory)?;
+        if part.kind != kind {
+            let (found, allowed) = (format!("{memory}, which is {}", part.kind.name()), kind.name().into());
+            return Err(DriverError::Value { what: "memory", found, allowed });
+        }
+        Ok(Region { addr: part.addr, size: part.size })
+    }
+}

@@ -1,0 +1,44 @@
+//! What the driver refuses.
+
+use crate::elf::ElfError;
+use crate::program::ProgramError;
+use wire::expr::ExprError;
+use wire::message::MessageError;
+
+/// Something that a tenant asked for and cannot have. Nothing has changed by asking.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum DriverError {
+    #[error("there is no {what} {number}; handles are what the driver handed out")]
+    Unknown { what: &'static str, number: u64 },
+    #[error("{what} {number} is gone: it was freed, removed or closed before, and cannot be used or freed again")]
+    Gone { what: &'static str, number: u64 },
+    #[error("{what} {number} is not of tenant {tenant}; a tenant uses what it was given itself")]
+    Foreign { what: &'static str, number: u64, tenant: u64 },
+    #[error("{what} {number} is used by {user}, which must {end} first")]
+    InUse { what: &'static str, number: u64, user: String, end: &'static str },
+    #[error("{what} {number} has {n} packets in the card, must have none; let time go on until they are done")]
+    Busy { what: &'static str, number: u64, n: u64 },
+    #[error("{memory}: {asked} bytes are asked for, the largest free part has {largest}")]
+    Exhausted { memory: &'static str, asked: u64, largest: u64 },
+    #[error("{what} is {found}, must be {allowed}")]
+    Value { what: &'static str, found: String, allowed: String },
+    #[error("{what} {number} has {size} bytes, {asked} at {offset} reach beyond it")]
+    Beyond { what: &'static str, number: u64, size: u64, offset: u64, asked: u64 },
+    #[error(
+        "{file}: in {memory} it takes {first:#010x} to {last:#010x}, of which {at:#010x} is taken; link it at {room:#010x}, where {largest} bytes are free"
+    )]
+    Taken { file: String, memory: &'static str, first: u64, last: u64, at: u64, room: u64, largest: u64 },
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error("match: {0}")]
+    Match(#[from] ExprError),
+    #[error("message: {0}")]
+    Message(#[from] MessageError),
+    #[error("{rule} sends the same packets to {context} already; remove it first, or leave it")]
+    Installed { rule: String, context: String },
+    #[error("the card has not answered {ticket} within {cycles} cycles")]
+    Unanswered { ticket: String, cycles: u64 },
+}

@@ -1,0 +1,208 @@
+//! Memory of the card: who has it, and how the host reads and writes it.
+
+use super::handles::Handle;
+use super::heap::Heap;
+use super::{Driver, DriverError, MemoryId, OPERATOR, TenantId, TicketId};
+use pspin::HostAccessDone;
+use pspin::protocol::Region;
+
+/// Which memory of the card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// L2 handler memory.
+    Handler,
+    /// Program memory.
+    Program,
+    /// Scratchpad memory: the same part of every cluster's L1.
+    Scratchpad,
+}
+
+impl Kind {
+    /// What errors call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Handler => "handler memory",
+            Kind::Program => "program memory",
+            Kind::Scratchpad => "scratchpad memory",
+        }
+    }
+}
+
+/// A part of a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Which memory.
+    pub kind: Kind,
+    /// First byte; in a scratchpad memory from its start.
+    pub addr: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// An access of the host that is under way, or whose bytes nobody has taken.
+pub(super) enum Access {
+    Write,
+    Read(Option<Box<[u8]>>),
+}
+
+/// Cycles in which the card answers, whatever else it does: the largest access there can be takes 65,536 beats, and shares
+/// the port with three initiators.
+const PATIENCE: u64 = 10_000_000;
+
+impl Driver {
+    pub(super) fn heap(&mut self, kind: Kind) -> &mut Heap {
+        match kind {
+            Kind::Handler => &mut self.handler_memory,
+            Kind::Program => &mut self.program_memory,
+            Kind::Scratchpad => &mut self.scratchpad_memory,
+        }
+    }
+
+    /// So many bytes of a memory of the card, which are zero (what is in a scratchpad is what was left there).
+    pub fn allocate(&mut self, tenant: TenantId, kind: Kind, bytes: u32) -> Result<MemoryId, DriverError> {
+        self.tenants.get(OPERATOR, tenant)?;
+        if bytes == 0 {
+            return Err(DriverError::Value { what: "bytes", found: "0".into(), allowed: "1 or more".into() });
+        }
+        let heap = self.heap(kind);
+        let Some(addr) = heap.take(bytes.into()) else {
+            let largest = heap.largest().1;
+            return Err(DriverError::Exhausted { memory: kind.name(), asked: bytes.into(), largest });
+        };
+        let addr = u32::try_from(addr).expect("the card's memories have 32-bit addresses");
+        Ok(self.memories.add(tenant, Part { kind, addr, size: bytes }))
+    }
+
+    /// Handler memory of a context whose place somebody else chose; none where it has no bytes. It is never freed.
+    pub(crate) fn adopt_memory(&mut self, tenant: TenantId, region: Region) -> Option<MemoryId> {
+        let Region { addr, size } = region;
+        (size > 0).then(|| self.memories.add(tenant, Part { kind: Kind::Handler, addr, size }))
+    }
+
+    /// Gives memory back. What the host can reach of it is set to zero; no context may use it.
+    pub fn free(&mut self, tenant: TenantId, memory: MemoryId) -> Result<(), DriverError> {
+        let part = *self.memories.get(tenant, memory)?;
+        if let Some(user) = self.contexts.all().find(|(.., built)| built.uses_memory(memory)) {
+            return Err(memory.in_use(user.0));
+        }
+        self.memories.remove(tenant, memory)?;
+        self.give_back(part);
+        Ok(())
+    }
+
+    /// A part goes back to its heap, clean.
+    pub(super) fn give_back(&mut self, part: Part) {
+        self.heap(part.kind).give_back(part.addr.into());
+        if part.kind != Kind::Scratchpad {
+            self.begin_write(OPERATOR, part.addr, &vec![0; part.size as usize]);
+        }
+    }
+
+    /// Which part of which memory it is.
+    pub fn part(&self, tenant: TenantId, memory: MemoryId) -> Result<Part, DriverError> {
+        self.memories.get(tenant, memory).copied()
+    }
+
+    /// Writes into handler memory or program memory, from the next cycle on and after all that was asked before.
+    pub fn write(
+        &mut self,
+        tenant: TenantId,
+        memory: MemoryId,
+        offset: u32,
+        bytes: &[u8],
+    ) -> Result<TicketId, DriverError> {
+        let addr = self.reach(tenant, memory, offset, bytes.len() as u64)?;
+        Ok(self.begin_write(tenant, addr, bytes))
+    }
+
+    /// Reads `size` bytes of handler memory or program memory, in the same way; [`Driver::take`] has them when they are here.
+    pub fn read(
+        &mut self,
+        tenant: TenantId,
+        memory: MemoryId,
+        offset: u32,
+        size: u32,
+    ) -> Result<TicketId, DriverError> {
+        let addr = self.reach(tenant, memory, offset, size.into())?;
+        let ticket = self.tickets.add(tenant, Access::Read(None));
+        self.nic.host_read(self.at + 1, addr, size, ticket.0);
+        Ok(ticket)
+    }
+
+    /// The bytes of a read that is over, once; `None` while it is under way.
+    pub fn take(&mut self, tenant: TenantId, ticket: TicketId) -> Result<Option<Box<[u8]>>, DriverError> {
+        match self.tickets.get_mut(tenant, ticket)? {
+            Access::Read(bytes @ Some(_)) => {
+                let bytes = bytes.take();
+                self.tickets.remove(tenant, ticket)?;
+                Ok(bytes)
+            }
+            Access::Read(None) | Access::Write => Ok(None),
+        }
+    }
+
+    /// Whether an access is over.
+    pub fn is_done(&self, tenant: TenantId, ticket: TicketId) -> Result<bool, DriverError> {
+        match self.tickets.get(tenant, ticket) {
+            Ok(access) => Ok(matches!(access, Access::Read(Some(_)))),
+            // Nothing is kept of a write that is over.
+            Err(DriverError::Gone { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets time go on until an access is over.
+    pub fn wait(&mut self, tenant: TenantId, ticket: TicketId) -> Result<(), DriverError> {
+        let end = self.at + PATIENCE;
+        while !self.is_done(tenant, ticket)? {
+            if self.at == end {
+                return Err(DriverError::Unanswered { ticket: ticket.to_string(), cycles: PATIENCE });
+            }
+            self.run_until(self.at + 1);
+        }
+        Ok(())
+    }
+
+    /// Lets time go on until all that the host has asked of the card is done.
+    pub(super) fn settle(&mut self) -> Result<(), DriverError> {
+        let writes = self.tickets.all().filter(|(.., access)| matches!(access, Access::Write));
+        match writes.map(|(ticket, owner, _)| (owner, ticket)).last() {
+            // They end in order.
+            Some((owner, ticket)) => self.wait(owner, ticket),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn begin_write(&mut self, tenant: TenantId, addr: u32, bytes: &[u8]) -> TicketId {
+        let ticket = self.tickets.add(tenant, Access::Write);
+        self.nic.host_write(self.at + 1, addr, bytes, ticket.0);
+        ticket
+    }
+
+    /// Accesses that have ended get what came of them.
+    pub(super) fn end_accesses(&mut self) {
+        for HostAccessDone { tag, result, .. } in self.nic.take_host_accesses() {
+            let bytes = result.expect("the driver asks for what the host port reaches");
+            let ticket = TicketId::from_number(tag);
+            match self.tickets.any_mut(ticket) {
+                Some(Access::Read(slot)) => *slot = Some(bytes),
+                Some(Access::Write) => self.tickets.drop_any(ticket),
+                None => {}
+            }
+        }
+    }
+
+    /// The card's address of some bytes of a tenant's memory.
+    fn reach(&self, tenant: TenantId, memory: MemoryId, offset: u32, asked: u64) -> Result<u32, DriverError> {
+        let part = self.memories.get(tenant, memory)?;
+        if part.kind == Kind::Scratchpad {
+            let allowed = "handler memory or program memory: the host's port reaches no L1".into();
+            return Err(DriverError::Value { what: "memory", found: format!("{memory}, a scratchpad"), allowed });
+        }
+        let (size, offset) = (u64::from(part.size), u64::from(offset));
+        if offset + asked > size {
+            return Err(DriverError::Beyond { what: MemoryId::WHAT, number: memory.0, size, offset, asked });
+        }
+        Ok(part.addr + offset as u32)
+    }
+}

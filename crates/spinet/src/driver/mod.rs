@@ -1,0 +1,390 @@
+//! The driver of a card: what stands between the card and those who use it.
+//!
+//! The sPIN interface as the PsPIN paper describes it (Di Girolamo et al., ISCA 2021, III-A, III-E; after Hoefler et al.,
+//! SC 2017): tenants allocate memory of the card, load code, build execution contexts, install matching rules, register host
+//! memory, and hear what becomes of their messages. All of it while packets flow; what one tenant does disturbs no other.
+//!
+//! A [`Driver`] is used between two stretches of simulated time: [`Driver::run_until`] lets time go on. Calls that move
+//! bytes to the card begin in the next cycle and take as long as the card's host port needs; [`Driver::wait`] waits for one.
+//! The driver's own software takes no time.
+
+mod code;
+mod context;
+mod error;
+mod handles;
+mod heap;
+mod host;
+mod memory;
+mod rule;
+
+pub use context::ContextSpec;
+pub use error::DriverError;
+pub use handles::{ContextId, HostId, MemoryId, ProgramId, RuleId, TenantId, TicketId};
+pub use memory::Kind;
+pub use rule::{Remaining, RuleSpec};
+
+use crate::elf::Elf;
+use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
+use crate::feed::{Feed, SharedFeed};
+use crate::packets::Row;
+use crate::program;
+use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
+use crate::run::RunError;
+use crate::stats::Stats;
+use crate::streams::Stream;
+use crate::table::Table;
+use handles::Registry;
+use heap::Heap;
+use kernel::{Clock, Cycle, Freq, Mode, Outcome, Time};
+use pspin::host_events::HostEvent;
+use pspin::iommu::SharedPageTables;
+use pspin::params::Regions;
+use pspin::world::HostEvents;
+use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use wire::expr::Matcher;
+
+/// Who owns the tenants.
+const OPERATOR: TenantId = TenantId(0);
+/// Parts of the card's memories are multiples of this: a beat of its wide interconnects.
+const ALIGN: u64 = 64;
+
+/// Something that happened to a context.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The cycle in which the host has it.
+    pub at: Cycle,
+    /// What it is about.
+    pub context: ContextId,
+    /// What happened.
+    pub what: HostEvent,
+}
+
+impl Event {
+    /// What it is called, and its numbers by name.
+    pub fn describe(&self) -> (&'static str, Vec<(&'static str, u64)>) {
+        match self.what {
+            HostEvent::MessageDone { msgid } => ("message_done", vec![("msgid", msgid.into())]),
+            HostEvent::HandlerError(error) => (
+                "handler_error",
+                vec![
+                    ("packet", error.packet.0),
+                    ("msgid", error.msgid.into()),
+                    ("stage", error.stage as u64),
+                    ("handler", error.handler.into()),
+                    ("cause", error.cause.into()),
+                    ("pc", error.pc.into()),
+                    ("addr", error.addr.into()),
+                    ("cluster", error.cluster.into()),
+                    ("core", error.core.into()),
+                ],
+            ),
+            HostEvent::MessageTimeout { msgid, dropped } => {
+                ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
+            HostEvent::MessageKilled { msgid, dropped } => {
+                ("message_killed", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
+            HostEvent::TranslationFault { packet, addr, write } => {
+                ("translation_fault", vec![("packet", packet.0), ("addr", addr), ("write", write.into())])
+            }
+        }
+    }
+}
+
+/// What a tenant may ask the card for, and what is left of it.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Capabilities {
+    /// Clusters.
+    pub n_clusters: u32,
+    /// HPUs of a cluster.
+    pub n_cores: u32,
+    /// Messages that can be under way.
+    pub n_message_queues: u32,
+    /// Most bytes of a packet that can be copied to L1.
+    pub max_copy_bytes: u32,
+    /// The network delivers all packets, and none twice: handlers need not be idempotent.
+    pub reliable: bool,
+    /// It delivers them in the order in which they were sent.
+    pub in_order: bool,
+    /// Handlers reach nothing of other tenants, by themselves or by their transfers and commands.
+    pub isolated: bool,
+    /// Errors of handlers are written to the descriptors of their contexts.
+    pub reports_errors: bool,
+    /// Cycles that a handler may run where its context says nothing; 0 is for ever.
+    pub watchdog_cycles: u32,
+    /// Program memory.
+    pub program_memory: MemoryLeft,
+    /// L2 handler memory.
+    pub handler_memory: MemoryLeft,
+    /// Scratchpad memory, in each cluster.
+    pub scratchpad_memory: MemoryLeft,
+}
+
+/// Bytes of a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct MemoryLeft {
+    /// In all.
+    pub bytes: u64,
+    /// That nobody has.
+    pub free: u64,
+    /// The most that one can get.
+    pub largest: u64,
+    /// Where that is; in scratchpad memory from its start.
+    pub at: u64,
+}
+
+struct Tenant {
+    name: String,
+    scope: Option<Matcher>,
+}
+
+/// Events on their way from the card to the tenants.
+type Told = Rc<RefCell<Vec<(Cycle, u32, HostEvent)>>>;
+
+/// A card and its driver. It lives on one thread.
+pub struct Driver {
+    pub(crate) nic: Pspin,
+    pub(crate) feed: SharedFeed,
+    pub(crate) record: SharedRecord,
+    params: PspinParams,
+    clock: Clock,
+    /// Everything up to this cycle has been lived through.
+    at: Cycle,
+    program_memory: Heap,
+    handler_memory: Heap,
+    scratchpad_memory: Heap,
+    /// Where in host memory descriptors of contexts lie, into which the card writes errors.
+    descriptors: Heap,
+    /// Which host memory the card may reach for which context.
+    page_tables: SharedPageTables,
+    /// First byte of host memory that nobody had.
+    next_host: u64,
+    tenants: Registry<TenantId, Tenant>,
+    memories: Registry<MemoryId, memory::Part>,
+    programs: Registry<ProgramId, code::Program>,
+    hosts: Registry<HostId, host::Region>,
+    contexts: Registry<ContextId, context::Built>,
+    rules: Registry<RuleId, rule::Installed>,
+    tickets: Registry<TicketId, memory::Access>,
+    told: Told,
+    events: VecDeque<(TenantId, Event)>,
+}
+
+impl Driver {
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`.
+    pub fn new(
+        params: &PspinParams,
+        image: &Image,
+        feed: SharedFeed,
+        record: SharedRecord,
+        seed: u64,
+    ) -> Result<Self, PspinError> {
+        let (told, page_tables) = (Told::default(), SharedPageTables::default());
+        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
+        let boundary = Boundary {
+            source: Box::new(crate::feed::Source(feed.clone())),
+            completions: Box::new(Scribe(record.clone())),
+            egress: Box::new(Scribe(record.clone())),
+            host: Box::new(Scribe(record.clone())),
+            console: Rc::new(RefCell::new(Scribe(record.clone()))),
+            page_tables: page_tables.clone(),
+            events: Box::new(move |at, context, event: &HostEvent| {
+                scribe.event(at, context, event);
+                tell.borrow_mut().push((at, context, *event));
+            }),
+        };
+        let mut nic = Pspin::new(params, image, boundary, seed)?;
+        nic.listen(Box::new(Scribe(record.clone())));
+        let cluster = &params.cluster;
+        let scratchpad_bytes = cluster.l1_bytes - cluster.scratchpad_offset;
+        let clock = record.borrow().clock;
+        Ok(Driver {
+            nic,
+            feed,
+            record,
+            clock,
+            at: 0,
+            program_memory: Heap::new(map::PROGRAM_BASE.into(), params.l2.program_bytes.into(), ALIGN),
+            handler_memory: Heap::new(map::L2_HANDLER_BASE.into(), params.l2.handler_bytes.into(), ALIGN),
+            scratchpad_memory: Heap::new(0, scratchpad_bytes.into(), ALIGN),
+            descriptors: Heap::new(DESCRIPTORS, HOST_BASE - DESCRIPTORS, DESCRIPTOR_BYTES),
+            page_tables,
+            next_host: HOST_BASE,
+            tenants: Registry::default(),
+            memories: Registry::default(),
+            programs: Registry::default(),
+            hosts: Registry::default(),
+            contexts: Registry::default(),
+            rules: Registry::default(),
+            tickets: Registry::default(),
+            told,
+            events: VecDeque::new(),
+            params: params.clone(),
+        })
+    }
+
+    /// A card that runs the runtime in `runtime`, has no tenants and gets no packets.
+    pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, RunError> {
+        let clock = Clock::new(Freq::mhz(params.clock_mhz)?);
+        let image = program::load(&runtime, params)?.image;
+        let stats = Stats::new(params.n_clusters);
+        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
+        let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
+        let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
+        driver.adopt(OPERATOR, runtime)?;
+        Ok(driver)
+    }
+
+    /// A new tenant, whose rules may take packets of `scope` (a match expression) alone; of all packets if not given.
+    pub fn open(&mut self, name: &str, scope: Option<&str>) -> Result<TenantId, DriverError> {
+        let scope = scope.map(Matcher::parse).transpose()?;
+        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope }))
+    }
+
+    /// A tenant goes, and with it all that it has. It must have no rules and no packets in the card.
+    pub fn close(&mut self, tenant: TenantId) -> Result<(), DriverError> {
+        self.tenants.get(OPERATOR, tenant)?;
+        if let Some(rule) = self.rules.owned(tenant).first() {
+            return Err(DriverError::InUse {
+                what: "tenant",
+                number: tenant.0,
+                user: rule.to_string(),
+                end: "be removed",
+            });
+        }
+        for context in self.contexts.owned(tenant) {
+            self.check_idle(tenant, context)?;
+        }
+        for context in self.contexts.owned(tenant) {
+            self.destroy(tenant, context)?;
+        }
+        for program in self.programs.owned(tenant) {
+            self.unload(tenant, program)?;
+        }
+        for memory in self.memories.owned(tenant) {
+            self.free(tenant, memory)?;
+        }
+        for host in self.hosts.owned(tenant) {
+            self.unregister(tenant, host)?;
+        }
+        self.events.retain(|(owner, _)| *owner != tenant);
+        self.tenants.remove(OPERATOR, tenant).map(drop)
+    }
+
+    /// What a tenant is called.
+    pub fn name(&self, tenant: TenantId) -> Result<&str, DriverError> {
+        Ok(&self.tenants.get(OPERATOR, tenant)?.name)
+    }
+
+    /// What the card can do, and what is left of its memories.
+    pub fn capabilities(&self) -> Capabilities {
+        let left = |heap: &Heap| {
+            let (at, largest) = heap.largest();
+            MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest, at }
+        };
+        let isolation = &self.params.isolation;
+        Capabilities {
+            n_clusters: self.params.n_clusters,
+            n_cores: self.params.cluster.n_cores,
+            n_message_queues: self.params.scheduler.n_mpqs,
+            max_copy_bytes: self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings,
+            reliable: self.nic.network().reliable,
+            in_order: self.nic.network().in_order,
+            isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
+            reports_errors: isolation.report_errors,
+            watchdog_cycles: isolation.watchdog_cycles,
+            program_memory: left(&self.program_memory),
+            handler_memory: left(&self.handler_memory),
+            scratchpad_memory: left(&self.scratchpad_memory),
+        }
+    }
+
+    /// Sets how the card is simulated; no way changes a result.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.nic.set_mode(mode);
+    }
+
+    /// The card's clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Everything up to this cycle has been lived through.
+    pub fn now(&self) -> Cycle {
+        self.at
+    }
+
+    /// Lives through everything up to and including `cycle`; nothing if that is over.
+    pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
+        let outcome = self.nic.run_until(cycle.max(self.at));
+        self.at = self.at.max(cycle);
+        self.end_accesses();
+        for (at, context, what) in self.told.borrow_mut().drain(..) {
+            let context = ContextId(context.into());
+            if let Some(owner) = self.contexts.owner(context) {
+                self.events.push_back((owner, Event { at, context, what }));
+            }
+        }
+        outcome
+    }
+
+    /// What happened to a tenant's contexts since the last call, in the order of time.
+    pub fn take_events(&mut self, tenant: TenantId) -> Result<Vec<Event>, DriverError> {
+        self.tenants.get(OPERATOR, tenant)?;
+        let (mine, others) = self.events.drain(..).partition::<Vec<_>, _>(|(owner, _)| *owner == tenant);
+        self.events = others.into();
+        Ok(mine.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
+    pub fn keep_packets(&mut self) {
+        self.record.borrow_mut().kept.get_or_insert_default();
+    }
+
+    /// Packets that the card sent since the last call: the cycle in which each was handed over, and its bytes.
+    pub fn take_sent(&mut self) -> Vec<(Cycle, Box<[u8]>)> {
+        self.record.borrow_mut().kept.as_mut().map(|kept| std::mem::take(&mut kept.sent)).unwrap_or_default()
+    }
+
+    /// Packets of contexts that are finished since the last call, with their context and what happened to them when.
+    pub fn take_packets(&mut self) -> Vec<(ContextId, Row)> {
+        let kept = self.record.borrow_mut().kept.as_mut().map(|kept| std::mem::take(&mut kept.packets));
+        kept.unwrap_or_default().into_iter().map(|row| (ContextId(row.context as u64 + 1), row)).collect()
+    }
+
+    /// Keeps a table of packets from now on, for [`Driver::take_table`].
+    pub fn keep_table(&mut self) {
+        let clock = self.clock;
+        self.record.borrow_mut().table.get_or_insert_with(|| Table::new(clock));
+    }
+
+    /// Rows of packets that are finished since the last call, by column; none if no table is kept.
+    pub fn take_table(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.record.borrow_mut().table.as_mut().map(Table::take).unwrap_or_default()
+    }
+
+    /// Lines printed since the last call, with their times.
+    pub fn take_console(&mut self) -> Vec<(Time, Line)> {
+        let (clock, record) = (self.clock, &mut *self.record.borrow_mut());
+        record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
+    }
+
+    /// Whether the traffic can go on; if not, why. Asked after time went on.
+    pub fn check(&mut self) -> Result<(), RecordError> {
+        self.record.borrow_mut().error.take().map_or(Ok(()), Err)
+    }
+
+    /// Stands for all that the card did so far.
+    pub fn digest(&self) -> String {
+        self.record.borrow().digest.to_hex()
+    }
+
+    /// More packets for the card; those whose time is over arrive at once.
+    pub fn add_traffic(&mut self, stream: Stream) {
+        self.feed.borrow_mut().add(stream);
+        self.nic.expect_packets(self.at + 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! Matching rules, installed and removed while packets flow.
+
+use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
+use crate::rules::Rule;
+use pspin::protocol::Kill;
+use wire::expr::Matcher;
+use wire::message::{Classifier, MessageSpec};
+
+/// Which packets go to a context.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleSpec {
+    /// Packets that it takes, as a match expression; all that its tenant may have if not given.
+    pub matches: Option<String>,
+    /// What packets are one message, as in [`wire::message`], and what ends it.
+    pub message: String,
+    /// Rules of higher priority are asked first, of equal ones the older.
+    pub priority: i32,
+}
+
+impl Default for RuleSpec {
+    /// All packets, each a message of its own.
+    fn default() -> Self {
+        RuleSpec { matches: None, message: "each".into(), priority: 0 }
+    }
+}
+
+/// What becomes of messages that have begun when their rule is removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Remaining {
+    /// Their packets are taken until the last.
+    End,
+    /// Packets that come go the ordinary way; what is in the card of them is dropped.
+    Kill,
+}
+
+/// A rule that is installed.
+pub(super) struct Installed {
+    pub context: ContextId,
+    matcher: Option<Matcher>,
+    priority: i32,
+}
+
+impl Driver {
+    /// Sends packets to a context from the next cycle on. First time goes on until everything that was written before is in
+    /// the card.
+    pub fn install(&mut self, tenant: TenantId, context: ContextId, spec: &RuleSpec) -> Result<RuleId, DriverError> {
+        let message = MessageSpec::parse(&spec.message)?;
+        if message.needs_index() {
+            let allowed = "one that says what ends a message: `last` needs traffic that is known before".into();
+            return Err(DriverError::Value { what: "message", found: format!("`{}`", spec.message), allowed });
+        }
+        let matcher = spec.matches.as_deref().map(Matcher::parse).transpose()?;
+        self.install_classified(tenant, context, matcher, spec.priority, Classifier::new(message))
+    }
+
+    /// The same with texts that are understood.
+    pub(crate) fn install_classified(
+        &mut self,
+        tenant: TenantId,
+        context: ContextId,
+        matcher: Option<Matcher>,
+        priority: i32,
+        classifier: Classifier,
+    ) -> Result<RuleId, DriverError> {
+        self.contexts.get(tenant, context)?;
+        let text = |matcher: &Option<Matcher>| matcher.as_ref().map(ToString::to_string);
+        let twin = self.rules.all().find(|(.., other)| {
+            other.context == context && other.priority == priority && text(&other.matcher) == text(&matcher)
+        });
+        if let Some((rule, ..)) = twin {
+            return Err(DriverError::Installed { rule: rule.to_string(), context: context.to_string() });
+        }
+        self.settle()?;
+        let scope = self.tenants.get(OPERATOR, tenant)?.scope.clone();
+        let built = self.contexts.get(tenant, context)?;
+        let (context_idx, nic_context, copy_bytes) = (built.idx, built.context.clone(), built.copy_bytes);
+        let id = self.rules.add(tenant, Installed { context, matcher: matcher.clone(), priority });
+        self.feed.borrow_mut().rules.install(Rule {
+            id: id.0,
+            context_idx,
+            priority,
+            scope,
+            matcher,
+            classifier,
+            context: nic_context,
+            copy_bytes,
+        });
+        Ok(id)
+    }
+
+    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed.
+    pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
+        let context = self.rules.remove(tenant, rule)?.context;
+        let mut feed = self.feed.borrow_mut();
+        match remaining {
+            Remaining::End => feed.rules.end(rule.0),
+            Remaining::Kill => {
+                feed.rules.remove(rule.0);
+                let built = self.contexts.get(tenant, context)?;
+                let (context, error_addr) = (context.0 as u32, built.context.protection.error_addr);
+                for msgid in feed.ids.abandon(rule.0) {
+                    self.nic.kill_message(self.at + 1, Kill { msgid, context, error_addr });
+                    feed.ids.release(msgid);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Matching rules: which packets go to which context, and which of them are one message.
+
+use pspin::protocol::Context;
+use std::rc::Rc;
+use wire::expr::Matcher;
+use wire::layers::Layers;
+use wire::message::Classifier;
+
+/// A rule that is installed.
+pub struct Rule {
+    /// Who it is; rules of one table have different numbers, later ones larger.
+    pub id: u64,
+    /// Position of its context in reports.
+    pub context_idx: usize,
+    /// Rules of higher priority are asked first, of equal ones the older.
+    pub priority: i32,
+    /// Packets that its owner may have at all; `None` is everything.
+    pub scope: Option<Matcher>,
+    /// Packets that it takes of those; `None` is everything.
+    pub matcher: Option<Matcher>,
+    /// Which packets are a message.
+    pub classifier: Classifier,
+    /// What their handlers run with.
+    pub context: Rc<Context>,
+    /// Copies at most so many bytes of each packet to L1.
+    pub copy_bytes: Option<u32>,
+}
+
+impl Rule {
+    fn matches(&self, packet: &[u8], layers: &Layers) -> bool {
+        let all = [&self.scope, &self.matcher];
+        all.into_iter().flatten().all(|matcher| matcher.matches_layers(packet, layers))
+    }
+}
+
+/// The rules of a NIC. A packet goes to the first that takes it.
+#[derive(Default)]
+pub struct Rules {
+    /// In the order in which they are asked.
+    installed: Vec<Rule>,
+    /// Rules that take no new message, by number.
+    ending: Vec<u64>,
+}
+
+impl Rules {
+    /// Adds a rule.
+    pub fn install(&mut self, rule: Rule) {
+        let order = |rule: &Rule| (std::cmp::Reverse(rule.priority), rule.id);
+        let at = self.installed.partition_point(|other| order(other) < order(&rule));
+        self.installed.insert(at, rule);
+    }
+
+    /// The rule takes no new message; it goes when those that have begun have had their last packet.
+    pub fn end(&mut self, id: u64) {
+        self.ending.push(id);
+        self.drop_ended();
+    }
+
+    /// Takes a rule out at once.
+    pub fn remove(&mut self, id: u64) -> Option<Rule> {
+        self.ending.retain(|&other| other != id);
+        let at = self.installed.iter().position(|rule| rule.id == id)?;
+        Some(self.installed.remove(at))
+    }
+
+    /// The first rule of a context, be it only for messages that have begun.
+    pub fn of_context(&self, context_idx: usize) -> Option<u64> {
+        self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)
+    }
+
+    /// The rule that takes a packet.
+    pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
+        let Rules { installed, ending } = self;
+        let mut rules = installed.iter_mut().filter(|rule| rule.matches(packet, layers));
+        rules.find_map(|rule| {
+            let takes = !ending.contains(&rule.id) || rule.classifier.continues(packet, layers);
+            takes.then_some(rule)
+        })
+    }
+
+    /// Drops rules that were only there for messages that have ended now.
+    pub fn drop_ended(&mut self) {
+        let Rules { installed, ending } = self;
+        if ending.is_empty() {
+            return;
+        }
+        installed.retain(|rule| rule.classifier.n_open() > 0 || !ending.contains(&rule.id));
+        ending.retain(|&id| installed.iter().any(|rule| rule.id == id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use wire::message::MessageSpec;
+
+    /// A UDP packet between these ports.
+    fn packet(src: u16, dst: u16) -> Vec<u8> {
+        let mut packet = vec![0; 42];
+        packet[12] = 8; // IPv4
+        packet[14] = 0x45;
+        packet[16..18].copy_from_slice(&28u16.to_be_bytes());
+        packet[23] = 17;
+        packet[34..36].copy_from_slice(&src.to_be_bytes());
+        packet[36..38].copy_from_slice(&dst.to_be_bytes());
+        packet[38..40].copy_from_slice(&8u16.to_be_bytes());
+        packet
+    }
+
+    /// Words: `+id:priority:expression` installs (messages of two packets by source port), `-id` ends, `!id` removes,
+    /// `source>destination` is a packet, answered by the rule that takes it.
+    fn check(script: &str, want: Expect) {
+        let mut rules = Rules::default();
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let mut seen = Vec::new();
+        for word in script.split(' ') {
+            if let Some(rule) = word.strip_prefix('+') {
+                let parts: Vec<&str> = rule.split(':').collect();
+                let message = MessageSpec::parse("by udp.src_port count 2").expect("a message");
+                rules.install(Rule {
+                    id: number(parts[0]),
+                    context_idx: 0,
+                    priority: parts[1].parse().expect("a priority"),
+                    scope: None,
+                    matcher: Some(Matcher::parse(parts[2]).expect("an expression")),
+                    classifier: Classifier::new(message),
+                    context: Rc::default(),
+                    copy_bytes: None,
+                });
+            } else if let Some(id) = word.strip_prefix('-') {
+                rules.end(number(id));
+            } else if let Some(id) = word.strip_prefix('!') {
+                seen.push(if rules.remove(number(id)).is_some() { "removed" } else { "none" }.into());
+            } else {
+                let (src, dst) = word.split_once('>').expect("a packet");
+                let packet = packet(number(src) as u16, number(dst) as u16);
+                let layers = Layers::parse(&packet);
+                let found = rules.find(&packet, &layers);
+                seen.push(found.map_or("-".into(), |rule| {
+                    let verdict = rule.classifier.classify(&packet, &layers);
+                    format!("{}{}", rule.id, if verdict.is_last { "!" } else { "" })
+                }));
+                rules.drop_ended();
+            }
+        }
+        want.assert_eq(&seen.join(" "));
+    }
+
+    #[test]
+    fn higher_priority_then_age_decides() {
+        check("+1:0:udp +2:5:udp.dst_port==7 +3:5:udp 1>7 2>8", expect!["2 3"]);
+        check("+1:0:udp +2:0:udp.dst_port==7 1>7 2>8", expect!["1 1"]);
+    }
+
+    #[test]
+    fn an_ending_rule_keeps_its_messages_and_takes_no_new_one() {
+        check("+1:0:udp +2:-1:udp 1>7 -1 2>7 1>7 1>7 !1", expect!["1 2 1! 2 none"]);
+    }
+
+    #[test]
+    fn a_removed_rule_is_gone_at_once() {
+        check("+1:0:udp 1>7 !1 1>7 !1", expect!["1 removed - none"]);
+        check("+1:0:udp -1 1>7 !1", expect!["- none"]);
+    }
+}

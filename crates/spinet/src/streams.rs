@@ -1,0 +1,165 @@
+//! Streams of packets: captures, generators, packets that somebody made.
+
+use crate::experiment::Traffic;
+use crate::feed::{FeedError, FeedReport};
+use kernel::{Clock, Cycle, Time};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::rc::Rc;
+use wire::capture::{CaptureLimits, CaptureReader};
+use wire::faults::{Faults, FaultySource};
+use wire::pacing::Pacing;
+use wire::source::{CaptureSource, Frame, Source, SourceError};
+use wire::traffic::Generator;
+
+/// A file that tells how far it was read.
+pub struct Counted {
+    file: File,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.read.set(self.read.get() + n as u64);
+        Ok(n)
+    }
+}
+
+enum Packets {
+    Sent(Box<FaultySource<Sent>>),
+    Made(VecDeque<(Time, Box<[u8]>)>),
+}
+
+/// What was sent, before the network does anything to it.
+enum Sent {
+    Capture(CaptureSource<Counted>),
+    Generator(Generator),
+}
+
+impl Source for Sent {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+        match self {
+            Sent::Capture(source) => source.next(),
+            Sent::Generator(source) => source.next(),
+        }
+    }
+}
+
+/// A packet that has not arrived yet.
+pub struct Coming {
+    /// Number within its stream, from 0.
+    pub index: u64,
+    /// When its first bit arrives, in femtoseconds from the start of its stream.
+    pub arrival_fs: u64,
+    /// The packet.
+    pub bytes: Box<[u8]>,
+}
+
+/// Packets in the order of their arrival.
+pub struct Stream {
+    packets: Packets,
+    /// When its time begins; `None` is when the NIC is ready.
+    start: Option<Cycle>,
+    /// Packets that may still come.
+    left: u64,
+    n_made: u64,
+    coming: Option<Coming>,
+    /// Bytes of its file that were read, and its length; 0 if it is no file.
+    file_read: Rc<Cell<u64>>,
+    file_len: u64,
+}
+
+impl Stream {
+    /// The first `count` packets of some traffic, from `start` on, of what a network with these faults, drawn from a seed,
+    /// lets arrive.
+    pub fn open(
+        traffic: &Traffic,
+        pacing: Pacing,
+        count: u64,
+        (faults, seed): (Faults, u64),
+        start: Option<Cycle>,
+    ) -> Result<Self, FeedError> {
+        let file_read = Rc::<Cell<u64>>::default();
+        let (sent, file_len) = match traffic {
+            Traffic::Capture(path, snapped) => {
+                let name = path.display().to_string();
+                let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
+                let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
+                let len = file.metadata().map_or(0, |metadata| metadata.len());
+                let counted = Counted { file, read: file_read.clone() };
+                let reader = CaptureReader::new(counted, name.clone(), CaptureLimits::default());
+                (Sent::Capture(CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped)), len)
+            }
+            Traffic::Generator(spec) => (Sent::Generator(Generator::new((**spec).clone(), pacing)?), 0),
+        };
+        let packets = Packets::Sent(Box::new(FaultySource::new(sent, faults, seed)));
+        Ok(Stream { packets, start, left: count, n_made: 0, coming: None, file_read, file_len })
+    }
+
+    /// Packets that somebody made, each with its time from `start` on; times do not descend.
+    pub fn made(packets: Vec<(Time, Box<[u8]>)>, start: Cycle) -> Self {
+        let left = packets.len() as u64;
+        let packets = Packets::Made(packets.into());
+        Stream { packets, start: Some(start), left, n_made: 0, coming: None, file_read: Rc::default(), file_len: 0 }
+    }
+
+    /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
+    pub fn arrival(&mut self, clock: Clock, ready: Cycle) -> Result<Option<Cycle>, SourceError> {
+        if self.coming.is_none() {
+            self.coming = self.read()?;
+        }
+        let start = self.start.map_or(ready, |start| start.max(ready));
+        let at = |coming: &Coming| clock.cycle_at_or_after(Time::from_fs(coming.arrival_fs)).saturating_add(start);
+        Ok(self.coming.as_ref().map(at))
+    }
+
+    /// The packet whose arrival was told last.
+    pub fn take(&mut self) -> Option<Coming> {
+        self.coming.take()
+    }
+
+    /// The packet after that.
+    pub fn read(&mut self) -> Result<Option<Coming>, SourceError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let coming =
+            |frame: Frame<'_>| Coming { index: frame.index, arrival_fs: frame.arrival_fs, bytes: frame.bytes.into() };
+        let next = match &mut self.packets {
+            Packets::Sent(source) => source.next()?.map(coming),
+            Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| {
+                self.n_made += 1;
+                Coming { index: self.n_made - 1, arrival_fs: time.fs(), bytes }
+            }),
+        };
+        self.left = if next.is_some() { self.left - 1 } else { 0 };
+        Ok(next)
+    }
+
+    /// No packet comes any more.
+    pub fn cut(&mut self) {
+        (self.left, self.coming) = (0, None);
+    }
+
+    /// Bytes of the file that were read, and its length, if it is a file.
+    pub fn file_progress(&self) -> Option<(u64, u64)> {
+        (self.file_len > 0).then(|| (self.file_read.get(), self.file_len))
+    }
+
+    /// What it leaves for the report.
+    pub fn report(&self) -> FeedReport {
+        let Packets::Sent(sent) = &self.packets else { return FeedReport::default() };
+        let faults = *sent.counts();
+        match sent.source() {
+            Sent::Capture(source) => FeedReport {
+                capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
+                pacing: *source.pacing_counts(),
+                faults,
+            },
+            Sent::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts(), faults },
+        }
+    }
+}

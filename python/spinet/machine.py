@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A card and its driver: tenants that load code, install rules and move bytes while packets flow."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from spinet import _core, packet_table, toolchain
+from spinet._core import UsageError
+from spinet.result import SentPacket
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A slice of host time between two looks at the keyboard.
+_SLICE_MS = 100
+_PS_PER_NS = 1000
+_SOURCES = (".c", ".S", ".s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryLeft:
+    """Bytes of a memory of the card: in all, free, the most that one can get, and the address of that."""
+
+    bytes: int
+    free: int
+    largest: int
+    at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a card can do, and what is left of its memories."""
+
+    n_clusters: int
+    n_cores: int  # of a cluster
+    n_message_queues: int
+    max_copy_bytes: int  # of a packet, to L1
+    reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
+    in_order: bool  # it delivers them in the order in which they were sent
+    isolated: bool  # handlers reach nothing of other tenants, by themselves or by transfers and commands
+    reports_errors: bool  # errors of handlers are written to the descriptors of their contexts
+    watchdog_cycles: int  # that a handler may run where its context says nothing; 0 is for ever
+    program_memory: MemoryLeft
+    handler_memory: MemoryLeft
+    scratchpad_memory: MemoryLeft  # in each cluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_killed`` ..."""
+
+    time_ns: int
+    context: int  # number of the context
+    what: str
+    numbers: Mapping[str, int]  # such as ``msgid`` and ``cause``
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerError:
+    """The error of a handler that the card wrote last into its context's descriptor in host memory."""
+
+    cause: int  # as in mcause; 24 for the watchdog
+    address: int  # that was accessed, or the word that is no instruction
+    pc: int
+    handler: int  # its first instruction
+    msgid: int
+    stage: int  # 0 header, 1 payload, 2 completion
+    hpu: int
+    count: int  # errors that this HPU has reported
+
+
+class Machine:
+    """A card that has booted, with a driver that hands its memories, code and rules to tenants.
+
+    Time stands still but for `run`, `step` and calls that wait for the card.
+
+    Parameters
+    ----------
+    nic
+        Name of a card, or the path of its TOML file.
+    set
+        Changes of the card's parameters, such as ``"cluster.n_cores=4"``.
+    seed
+        Decides everything random.
+    cc
+        Another RISC-V compiler than the one that came with spinet.
+
+    Raises
+    ------
+    InputError
+        If there is no such card. All methods raise it for what a tenant may not do; nothing has changed then.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> machine = spinet.Machine()
+    >>> echo = machine.tenant("echo", scope="udp.dst_port == 7")
+    >>> context = echo.context(program=echo.load("sdk/examples/ping_pong.c"))
+    >>> machine.traffic("udp:size=64,count=20,rate=1G,dst_port=7")
+    >>> machine.run(until="5 us")
+    >>> rule = context.install(message="each")
+    >>> machine.run(until="8 us")
+    >>> rule.remove(messages="end")
+    >>> machine.run(until="20 us")
+    >>> len(machine.take_sent()) == len(echo.take_events())
+    True
+    """
+
+    def __init__(self, *, nic: str = "pspin", set: Sequence[str] = (), seed: int = 1, cc: str | None = None) -> None:
+        self._cc = cc
+        runtime = toolchain.build_runtime(cc=cc)
+        self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=list(set), seed=seed)
+
+    def __enter__(self) -> Machine:
+        """The machine itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """End the simulation and free its memory."""
+        self._native.close()
+
+    def tenant(self, name: str, *, scope: str | None = None) -> Tenant:
+        """Somebody new who uses the card, and whose rules get packets of `scope` alone, a match expression."""
+        return Tenant(name=name, _machine=self, _number=self._native.open(name, scope))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the card can do, and what is left of its memories."""
+        values: dict[str, Any] = json.loads(self._native.capabilities())
+        left = {name: MemoryLeft(**value) for name, value in values.items() if isinstance(value, dict)}
+        return Capabilities(**{**values, **left})
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated time since reset."""
+        return self._native.now() // _PS_PER_NS
+
+    @property
+    def digest(self) -> str:
+        """Stands for everything the card did so far. Equal calls at equal times give equal digests."""
+        return self._native.digest()
+
+    def run(self, *, until: str) -> None:
+        """Let time go on until `until` after reset, such as ``"20 us"``; nothing happens if that is over."""
+        self._run_to(_core.span_ps(until))
+
+    def step(self, time: str) -> None:
+        """Let so much time pass."""
+        self._run_to(self._native.now() + _core.span_ps(time))
+
+    def _run_to(self, ps: int) -> None:
+        while not self._native.run_until(ps, _SLICE_MS):
+            pass
+
+    def traffic(self, source: str | Path, *, pacing: str = "times", count: int | None = None, seed: int = 1) -> None:
+        """Let packets arrive from now on, or from when the card is ready: a capture, or a description.
+
+        Parameters
+        ----------
+        source
+            As for `spinet.run`, such as ``"udp:size=64,count=1000"``.
+        pacing
+            When they arrive: ``"times"``, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
+        count
+            Take only so many.
+        seed
+            Decides what is random in a description that names no seed.
+        """
+        self._native.add_traffic(str(source), pacing=pacing, count=count, seed=seed)
+
+    def send(self, packets: Sequence[bytes], *, every: str | None = None) -> None:
+        """Let these packets arrive, the first in the next cycle, the others one after each `every`, or back to back."""
+        gap = 0 if every is None else _core.span_ps(every)
+        self._native.add_packets([(number * gap, packet) for number, packet in enumerate(packets)])
+
+    def take_sent(self) -> tuple[SentPacket, ...]:
+        """Packets that the card sent since the last call, in order."""
+        sent = self._native.take_sent()
+        return tuple(SentPacket(time_ns=time // _PS_PER_NS, data=data) for time, data in sent)
+
+    def take_packets(self) -> pa.Table:
+        """Packets that were finished since the last call, one row each, as `Result.packets`."""
+        rows = packet_table.Collected()
+        rows.append(self._native.take_packets())
+        return packet_table.to_arrow(rows.all())
+
+    def take_console(self) -> tuple[tuple[int, int, int, str], ...]:
+        """Lines that handlers printed since the last call: simulated time in ps, cluster, core, text."""
+        return tuple(self._native.take_console())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant:
+    """Somebody who uses the card. What one tenant has, no other can use."""
+
+    name: str
+    _machine: Machine = field(repr=False)
+    _number: int = field(repr=False)
+
+    @property
+    def _native(self) -> _core.Machine:
+        return self._machine._native
+
+    def load(
+        self, program: str | Path | Sequence[str | Path], *, defines: Mapping[str, str | int] | None = None
+    ) -> Program:
+        """Load handlers: C sources, compiled and linked for where there is room, or an ELF file that is.
+
+        They run under the card's own runtime; nobody calls `init_handlers`.
+
+        Raises
+        ------
+        BuildError
+            If they do not compile, or there is no room.
+        InputError
+            If an ELF file is linked for memory that somebody has.
+        """
+        sources = [Path(name) for name in ([program] if isinstance(program, str | Path) else program)]
+        name, elf = ", ".join(source.name for source in sources), sources[0]
+        if elf.suffix in _SOURCES or len(sources) > 1:
+            room = self._machine.capabilities
+            code, data = room.program_memory, room.handler_memory
+            place = toolchain.Place(code=code.at, code_bytes=code.largest, data=data.at, data_bytes=data.largest)
+            elf = toolchain.build(sources, defines=defines, cc=self._machine._cc, place=place).elf
+        number = self._native.load(self._number, str(elf), name)
+        return Program(name=name, _tenant=self, _number=number)
+
+    def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
+        """So many bytes of a memory of the card, which are zero; a scratchpad, which no host can clear, is as left."""
+        number = self._native.allocate(self._number, kind, size)
+        addr, _ = self._native.part(self._number, number)
+        return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)
+
+    def register(self, size: int) -> HostMemory:
+        """So many bytes of host memory that the card may reach."""
+        number = self._native.register(self._number, size)
+        addr, _ = self._native.region(self._number, number)
+        return HostMemory(addr=addr, size=size, _tenant=self, _number=number)
+
+    def context(
+        self,
+        *,
+        program: Program,
+        handler: str | None = None,
+        header: str | None = None,
+        payload: str | None = None,
+        completion: str | None = None,
+        memory: Memory | None = None,
+        scratchpad: Memory | None = None,
+        host: HostMemory | None = None,
+        copy_bytes: int | None = None,
+        watchdog_cycles: int | None = None,
+    ) -> Context:
+        """Build an execution context: what handlers run with. It gets packets when a rule is installed for it.
+
+        Parameters
+        ----------
+        program, handler
+            Where its handlers are, and their common name if there are several.
+        header, payload, completion
+            Functions instead; an empty name for none.
+        memory, scratchpad, host
+            What its handlers may use besides their packets.
+        copy_bytes
+            Copy at most so many bytes of each packet to L1.
+        watchdog_cycles
+            How long a handler may run, 0 for ever; what the card says if not given.
+        """
+        number = self._native.build(
+            self._number,
+            program._number,
+            handler=handler,
+            symbols=(header, payload, completion),
+            handler_memory=None if memory is None else memory._number,
+            scratchpad=None if scratchpad is None else scratchpad._number,
+            host=None if host is None else host._number,
+            copy_bytes=copy_bytes,
+            watchdog_cycles=watchdog_cycles,
+        )
+        return Context(number=number, _tenant=self)
+
+    def take_events(self) -> tuple[Event, ...]:
+        """What happened to the tenant's contexts since the last call, in order."""
+        events = self._native.take_events(self._number)
+        return tuple(
+            Event(time_ns=time // _PS_PER_NS, context=context, what=what, numbers=numbers)
+            for time, context, what, numbers in events
+        )
+
+    def close(self) -> None:
+        """Give back all that the tenant has. It must have no rules and no packets in the card."""
+        self._native.close_tenant(self._number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """Handlers in the card's program memory, and their static data."""
+
+    name: str
+    _tenant: Tenant = field(repr=False)
+    _number: int = field(repr=False)
+
+    def unload(self) -> None:
+        """Take it out. No context may use it."""
+        self._tenant._native.unload(self._tenant._number, self._number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """A part of a memory of the card; a scratchpad is the same part of every cluster's L1."""
+
+    addr: int
+    size: int
+    kind: str
+    _tenant: Tenant = field(repr=False)
+    _number: int = field(repr=False)
+
+    def write(self, data: bytes, *, offset: int = 0, wait: bool = True) -> None:
+        """Write through the card's host port; time goes on until it is done, unless `wait` is false."""
+        native, tenant = self._tenant._native, self._tenant._number
+        ticket = native.write(tenant, self._number, offset, data)
+        if wait:
+            native.wait(tenant, ticket)
+
+    def read(self, *, offset: int = 0, size: int | None = None) -> bytes:
+        """Read through the card's host port; time goes on until the bytes are here."""
+        native, tenant = self._tenant._native, self._tenant._number
+        ticket = native.read(tenant, self._number, offset, self.size - offset if size is None else size)
+        native.wait(tenant, ticket)
+        data = native.take(tenant, ticket)
+        assert data is not None
+        return data
+
+    def free(self) -> None:
+        """Give it back. No context may use it."""
+        self._tenant._native.free(self._tenant._number, self._number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostMemory:
+    """Host memory that the card may reach."""
+
+    addr: int
+    size: int
+    _tenant: Tenant = field(repr=False)
+    _number: int = field(repr=False)
+
+    def write(self, data: bytes, *, offset: int = 0) -> None:
+        """Write it, as the host's own program does: no time passes."""
+        self._tenant._native.host_write(self._tenant._number, self._number, offset, data)
+
+    def read(self, *, offset: int = 0, size: int | None = None) -> bytes:
+        """Read it, as the host's own program does: no time passes."""
+        size = self.size - offset if size is None else size
+        return self._tenant._native.host_read(self._tenant._number, self._number, offset, size)
+
+    def unregister(self) -> None:
+        """The card may reach it no more. No context may use it."""
+        self._tenant._native.unregister(self._tenant._number, self._number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What handlers run with."""
+
+    number: int
+    _tenant: Tenant = field(repr=False)
+
+    def install(self, *, match: str | None = None, message: str = "each", priority: int = 0) -> Rule:
+        """Send packets to this context from the next cycle on; time goes on until all that was written is in the card.
+
+        Parameters
+        ----------
+        match
+            Which packets, such as ``"udp.dst_port == 53"``; all that the tenant may have if not given.
+        message
+            Which packets are one message, and what ends it.
+        priority
+            Rules of higher priority are asked first, of equal ones the older.
+        """
+        native, tenant = self._tenant._native, self._tenant._number
+        number = native.install(tenant, self.number, matches=match, message=message, priority=priority)
+        return Rule(context=self, _number=number)
+
+    def error(self) -> HandlerError | None:
+        """The last error of a handler of this context, as the card wrote it to host memory."""
+        words = self._tenant._native.error_record(self._tenant._number, self.number)
+        if words is None:
+            return None
+        names = (each.name for each in dataclasses.fields(HandlerError))
+        return HandlerError(**dict(zip(names, words, strict=True)))
+
+    def destroy(self) -> None:
+        """Take it apart; its memories stay. It must have no rules and no packets in the card."""
+        self._tenant._native.destroy(self._tenant._number, self.number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A matching rule that is installed."""
+
+    context: Context
+    _number: int = field(repr=False)
+
+    def remove(self, *, messages: Literal["end", "kill"]) -> None:
+        """Take it out, from the next cycle on: messages that have begun get their last packets, or are killed."""
+        tenant = self.context._tenant
+        if messages not in ("end", "kill"):
+            raise UsageError(f"messages is {messages!r}, must be 'end' or 'kill'")
+        tenant._native.remove(tenant._number, self._number, messages)
