@@ -163,7 +163,8 @@ def test_the_victim_alone_does_its_work(alone: Seen) -> None:
 #
 # fetch   A cluster that meets code for the first time fetches it line by line, 8 cycles each, in turn with the others.
 # core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error over PCIe (150
-#         cycles there, 150 back), feedback, below 400. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all of a cluster.
+#         cycles there, 150 back), feedback, below 400. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all
+#         of a cluster.
 # units   HPUs take turns at a command unit, which has accepted 7 commands before. A victim waits for its HPU's turn,
 #         and before that until the 4 commands of a handler that was stopped there have had theirs: 5 rounds.
 # copies  Cores and packet copies take turns at a cluster's DMA engine, which has accepted 12 transfers before. The

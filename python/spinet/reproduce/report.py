@@ -152,7 +152,7 @@ def _short(value: float) -> str:
 
 
 def show(report: Report, *, everything: bool = False) -> None:
-    """Print an experiment; hits are counted only, unless `everything` is asked for."""
+    """Print an experiment; hits and points not measured are counted only, unless `everything` is asked for."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -162,7 +162,8 @@ def show(report: Report, *, everything: bool = False) -> None:
     # Where nobody looks, lines are as long as they are.
     out = Console(highlight=False, markup=False, soft_wrap=True, width=shutil.get_terminal_size((160, 24)).columns)
     out.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
-    values = [value for value in report.values if everything or value.verdict.status != expected.HIT]
+    quiet = () if everything else (expected.HIT, expected.OPEN)
+    values = [value for value in report.values if value.verdict.status not in quiet]
     if values:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for name in ("point", "quantity", "expected", "spinet", "difference", ""):

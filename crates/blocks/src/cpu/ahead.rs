@@ -21,7 +21,7 @@ impl Core {
         }
         let stretch = self.stretch;
         let slots = program.slots();
-        let Some(there) = lines.all().get(..stretch.end_line) else { return None };
+        let there = lines.all().get(..stretch.end_line)?;
         let skew = program.skew();
         let line = |at: usize| (at + skew) / (timing::LINE_BYTES as usize / 2);
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
