@@ -188,20 +188,31 @@ def program() -> Path:
 
 
 def victims_packet(number: int) -> bytes:
-    payload = bytes([number + 1]) * 90
+    payload = bytes([number + 1]) * 160
     return frames.build(ip=4, protocol=frames.UDP, ports=(1000 + number, 7), payload=payload)
 
 
-def run(folder: Path, deed: str, words: tuple[int, ...], cores: int, gap_ns: int, nic: str = "pspin") -> spinet.Result:
+def run(
+    folder: Path,
+    deed: str,
+    words: tuple[int, ...],
+    cores: int,
+    gap_ns: int,
+    nic: str = "pspin",
+    *,
+    count: int = N,
+    packet_bytes: int = 0x40_0000,
+) -> spinet.Result:
     payload = struct.pack("<4I", *(deeds().index(deed), *words, 0, 0, 0)[:4])
     attack = frames.build(ip=4, protocol=frames.UDP, ports=(1, 666), payload=payload)
-    packets = [attack if number % 2 else victims_packet(number) for number in range(N)]
+    packets = [attack if number % 2 else victims_packet(number) for number in range(count)]
     traffic = frames.write(folder / "traffic.pcap", packets, gap_ns=gap_ns)
     experiment = folder / "experiment.toml"
     experiment.write_text(
         f'program = "{program()}"\ntraffic = "{traffic}"\nlimit = "1 ms"\n'
         f'[nic]\npreset = "{nic}"\n'
-        f'set = ["n_clusters={cores}", "cluster.n_cores={cores}", "isolation.watchdog_cycles={WATCHDOG}"]\n'
+        f'set = ["n_clusters={cores}", "cluster.n_cores={cores}", "isolation.watchdog_cycles={WATCHDOG}", '
+        f'"l2.packet_bytes={packet_bytes}"]\n'
         '[[context]]\nhandler = "attack"\nmatch = "udp.dst_port == 666"\n'
         "handler_memory = { addr = 0x1C300000, size = 0x80000 }\n"
         f"host_memory = {{ addr = {ATTACKER_HOST}, size = {HOST_BYTES} }}\n"
@@ -272,12 +283,18 @@ def test_what_it_does_on_the_rtl(attack: Attack, tmp_path: Path, alone: Path) ->
     assert ("harms" if harms else "tells" if tells else "nothing") == attack.on_rtl
 
 
-@pytest.mark.parametrize(("nic", "tail"), [("pspin", bytes(2)), ("pspin-rtl", b"\x09\x09")])
-def test_the_tail_of_a_packet(nic: str, tail: bytes, tmp_path: Path) -> None:
-    """The last word of the attacker's packet, of 58 bytes, where in L1 the victim's ninth lay before."""
+@pytest.mark.parametrize(("nic", "in_l1", "in_l2"), [("pspin", 0, 0), ("pspin-rtl", 9, 1)])
+def test_the_tail_of_a_packet(nic: str, in_l1: int, in_l2: int, tmp_path: Path) -> None:
+    """The last word of the attacker's packet, of 58 bytes: where in L1 the victim's ninth lay, and in L2 its first."""
     result = run(tmp_path, "TELL_TAIL_IN_L1", (), 1, 3000, nic)
-    assert result.host_memory(ATTACKER_HOST, 4) == bytes(2) + tail
+    assert result.host_memory(ATTACKER_HOST, 4) == bytes((0, 0, in_l1, in_l1))
+    # Packet memory for 12 packets of each, of 256 and 64 bytes there, and one more of the victim.
+    result = run(tmp_path, "TELL_TAIL_IN_L2", (), 1, 3000, nic, count=26, packet_bytes=4096)
+    assert result.host_memory(ATTACKER_HOST, 4) == bytes((0, 0, in_l2, in_l2))
 
 
 def test_the_tables_try_all_deeds() -> None:
-    assert {attack.deed for attack in attacks(REACHES) + attacks(STAYS)} | {"TELL_TAIL_IN_L1"} == set(deeds())
+    assert {attack.deed for attack in attacks(REACHES) + attacks(STAYS)} | {
+        "TELL_TAIL_IN_L1",
+        "TELL_TAIL_IN_L2",
+    } == set(deeds())
