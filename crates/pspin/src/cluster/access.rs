@@ -205,6 +205,11 @@ impl Cluster {
                 self.cores[i].wait = Wait::Driver;
                 return;
             }
+            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
+                // A runtime that never leaves machine mode isolates nothing.
+                self.cores[i].hpu.need_not_clear();
+                return self.access_driver(i, offset, write, now);
+            }
             Answer::OtherContext => return self.clear_core(i, now),
         };
         let is_running = hpu.running().is_some();

@@ -238,6 +238,11 @@ impl Hpu {
         self.is_cleared.then_some(Answer::OtherContext)
     }
 
+    /// After [`Answer::OtherContext`]: the core asks again at once, as it is.
+    pub fn need_not_clear(&mut self) {
+        self.is_cleared = false;
+    }
+
     /// Forgets what a task leaves behind in the driver's registers.
     pub fn forget_command(&mut self) {
         self.commands.forget();
