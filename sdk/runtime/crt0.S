@@ -21,6 +21,12 @@
 #define DOORBELL 0x50
 #define ERROR 0x54
 
+#define CONTEXT_CAUSE 27 /* the driver has a task of another context than the one before; spinet's, on cards that isolate */
+/* Registers of user mode's own traps; not all assemblers know their names. */
+#define UTVEC 0x005
+#define UEPC 0x041
+#define UCAUSE 0x042
+
 #define MSTATUS_MPP 0x1800 /* the mode that mret returns to; 0 is user mode */
 
 /* Register numbers, for instructions that are spelled out. */
@@ -153,8 +159,25 @@ next_task:
 trap:
     li      t0, HPU_DRIVER
     csrr    t1, mcause
+    li      t2, CONTEXT_CAUSE
+    beq     t1, t2, other_context
     sw      t1, ERROR(t0)
     lw      t1, DOORBELL(t0)
     call    set_registers
+    j       enter_user_mode
+
+/*
+ * No error: the next task is of another context, which must find neither data nor addresses of the one before. The driver
+ * has cleared the stack.
+ */
+other_context:
+    lw      t1, DOORBELL(t0)
+    call    set_registers
+    csrw    UTVEC, zero
+    csrw    UEPC, zero
+    csrw    UCAUSE, zero
+    .irp    register, ra, tp, t1, t2, s0, s1, a2, a3, a4, a5, a6, a7, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, t3, t4, t5, t6
+    li      \register, 0
+    .endr
     j       enter_user_mode
     .size trap, . - trap

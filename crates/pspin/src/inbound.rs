@@ -5,7 +5,9 @@ use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request};
+use crate::protocol::{
+    BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request, whole_words,
+};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -22,6 +24,8 @@ pub struct InboundParams {
     pub ring_bytes: u32,
     /// Most bytes of a packet that fit into an L1 packet ring.
     pub max_xfer_bytes: u32,
+    /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
+    pub fills_words: bool,
 }
 
 /// The ports of an [`Inbound`] engine.
@@ -317,7 +321,7 @@ impl Inbound {
         self.stats.bytes.add(u64::from(size));
         self.trace.emit(&PACKET_IN, now, &[packet.0, u64::from(msgid), u64::from(size)]);
         let before = self.bursts.len();
-        self.queue_bursts(addr, bytes);
+        self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
         let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
         let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0, is_killed: false };

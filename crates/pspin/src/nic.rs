@@ -13,7 +13,7 @@ use crate::map;
 use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
-use crate::params::{NetworkParams, ParamError, PspinParams};
+use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
@@ -174,7 +174,11 @@ impl Pspin {
 
         // Packets in, tasks, commands, packets out.
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
-        let inbound_params = InboundParams { ring_bytes: params.l2.packet_bytes, max_xfer_bytes: ring };
+        let inbound_params = InboundParams {
+            ring_bytes: params.l2.packet_bytes,
+            max_xfer_bytes: ring,
+            fills_words: params.isolation.regions == Regions::Exact,
+        };
         let (more_packets, more) = b.inlet("more_packets", clock);
         let (kills, kill_rx) = b.inlet("kills", clock);
         let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };

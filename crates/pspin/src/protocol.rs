@@ -94,6 +94,10 @@ pub const WATCHDOG_CAUSE: u32 = 24;
 pub const TIMEOUT_CAUSE: u32 = 25;
 /// See [`TIMEOUT_CAUSE`].
 pub const KILLED_CAUSE: u32 = 26;
+/// Cause of the exception by which a driver has the runtime clear its core before a handler of another context runs there.
+///
+/// assumed: the paper isolates handlers in space and says nothing of what one leaves to the next in registers and stack.
+pub const CONTEXT_CAUSE: u32 = 27;
 /// Position in records that no HPU made.
 pub const NO_HPU: u32 = u32::MAX;
 
@@ -286,6 +290,17 @@ pub const BEAT_BYTES: u32 = 64;
 /// Beats that `size` bytes at `addr` take on a wide interconnect; nothing takes none.
 pub fn beats(addr: u32, size: u32) -> u32 {
     if size == 0 { 0 } else { (addr % BEAT_BYTES + size).div_ceil(BEAT_BYTES) }
+}
+
+/// A packet's bytes with zeros up to the end of their last word, in which a handler may look: nothing of an earlier packet
+/// may stand there.
+pub fn whole_words(bytes: Box<[u8]>) -> Box<[u8]> {
+    if bytes.len().is_multiple_of(4) {
+        return bytes;
+    }
+    let mut bytes = bytes.into_vec();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.into_boxed_slice()
 }
 
 /// A burst on the NIC-host interconnect (512 bit): at most 4 KiB, within one 4-KiB page.

@@ -261,6 +261,14 @@ impl Core {
         self.stretch = Stretch::default();
     }
 
+    /// Forgets hardware loops, so that what runs next is not led astray by what ran before.
+    pub fn forget_loops(&mut self) {
+        if self.attention != Attention::None {
+            self.csrs.loops = Default::default();
+            self.choose_attention();
+        }
+    }
+
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
     #[inline]
     pub fn complete(&mut self, program: &Program, granted: Cycle, raw: u32) {

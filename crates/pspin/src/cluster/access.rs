@@ -5,10 +5,11 @@ use super::cores::{HpuCore, Wait};
 use super::dma::Owner;
 use super::events::Reply;
 use super::hpu::{Answer, ERROR, ISSUE, Trapped};
+use super::l1::WidePort;
 use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
-use crate::protocol::CommandTarget;
+use crate::protocol::{CONTEXT_CAUSE, CommandTarget};
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
@@ -122,8 +123,8 @@ impl Cluster {
         let HpuCore { core, guard, first_part, .. } = &self.cores[i];
         let access = core.access();
         core.privilege() == Privilege::Machine
-            // What the first part was granted, the second is too.
-            || first_part.is_some()
+            // What the first part was granted, the second is too; registers are asked for part by part.
+            || first_part.is_some() && !is_beside
             || match (is_beside, addr & 0x4000 != 0) {
                 (true, true) => guard.allows_link(addr),
                 (true, false) => guard.allows_peripherals(),
@@ -198,9 +199,18 @@ impl Cluster {
             }
             _ => hpu.access(now, offset, write, &mut issued),
         };
-        let Answer::Granted(granted, word) = answer else {
-            self.cores[i].wait = Wait::Driver;
-            return;
+        let (granted, word) = match answer {
+            Answer::Granted(granted, word) => (granted, word),
+            Answer::Blocked => {
+                self.cores[i].wait = Wait::Driver;
+                return;
+            }
+            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
+                // A runtime that never leaves machine mode isolates nothing.
+                self.cores[i].hpu.need_not_clear();
+                return self.access_driver(i, offset, write, now);
+            }
+            Answer::OtherContext => return self.clear_core(i, now),
         };
         let is_running = hpu.running().is_some();
         self.watch_driver(i);
@@ -225,6 +235,20 @@ impl Cluster {
         self.word_done(i, now, granted, word);
     }
 
+    /// Clears the stack of core `i`, and has the runtime clear its registers, by an exception, before it runs a handler of
+    /// another context. The stack takes a beat of the cluster DMA's port for each 64 bytes, long before the runtime uses it.
+    fn clear_core(&mut self, i: usize, now: Cycle) {
+        if !self.cores[i].text.is_empty() {
+            self.end_line(i, now);
+        }
+        let (stack, bytes) = self.cores[i].guard.stack();
+        self.l1.reserve(WidePort::Dma, now, stack, bytes);
+        self.l1.write(stack, &[0; map::STACK_BYTES as usize][..bytes as usize]);
+        self.cores[i].first_part = None;
+        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
+        self.advance(i, now);
+    }
+
     /// Whether the command that core `i` has prepared moves only what its handler may touch.
     fn may_issue(&self, i: usize) -> bool {
         let HpuCore { core, hpu, guard, .. } = &self.cores[i];
@@ -244,7 +268,12 @@ impl Cluster {
 
     /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
     fn guard_changes(&mut self, i: usize, at: Cycle) {
-        let HpuCore { core, hpu, guard, deadline, .. } = &mut self.cores[i];
+        let HpuCore { core, hpu, guard, deadline, dma, .. } = &mut self.cores[i];
+        if guard.is_exact() {
+            core.forget_loops();
+            hpu.forget_command();
+            *dma = DmaRegisters::default();
+        }
         let running = hpu.running();
         guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
         core.set_user_code(guard.code());
@@ -396,12 +425,16 @@ impl Cluster {
             text.push(character);
             return;
         }
-        let line = String::from_utf8_lossy(text).into_owned();
-        text.clear();
+        self.end_line(i, now);
         if character != b'\n' {
-            text.push(character);
+            self.cores[i].text.push(character);
         }
-        self.console.borrow_mut().line(now, self.id, i as u32, &line);
+    }
+
+    /// Prints the line of text that core `i` has written.
+    fn end_line(&mut self, i: usize, now: Cycle) {
+        let text = std::mem::take(&mut self.cores[i].text);
+        self.console.borrow_mut().line(now, self.id, i as u32, &String::from_utf8_lossy(&text));
     }
 
     /// One request a cycle leaves for the PE interconnect, a cycle after the core asked at the earliest.

@@ -400,6 +400,10 @@ impl Cluster {
         if trap.from == Privilege::User {
             self.cores[i].deadline = Cycle::MAX;
             self.set_alarm();
+            if self.cores[i].guard.is_exact() {
+                // Loops go back in machine mode too: the handler would go on in the runtime's place.
+                self.cores[i].core.forget_loops();
+            }
             self.cores[i].hpu.trapped();
             self.watch_driver(i);
         }

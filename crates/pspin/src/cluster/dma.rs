@@ -1,8 +1,8 @@
 //! The cluster's DMA engine: copies between its L1 and L2.
 
 use super::l1::{L1, WidePort};
-use crate::params::PspinParams;
-use crate::protocol::{Burst, BurstReply};
+use crate::params::{PspinParams, Regions};
+use crate::protocol::{Burst, BurstReply, whole_words};
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -77,13 +77,14 @@ const PAGE_BYTES: u32 = 4096;
 /// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst is asked for [`TO_READ`] cycles later,
 ///          further ones one a cycle; 64 bytes a cycle each way; transfers finish in order.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`.
-/// Differs: the three beats of buffer between reading and writing do not hold reads back when writes stall.
+/// Differs: with exact regions a packet's last word in L1 is filled with zeros; the three beats of buffer between reading and writing do not hold reads back when writes stall.
 pub struct Dma {
     l1_base: u32,
     l1_bytes: u32,
     l2: (std::ops::Range<u32>, std::ops::Range<u32>),
     fifo: usize,
     max_bursts: usize,
+    fills_words: bool,
     waiting: VecDeque<(Cycle, Chunk)>,
     n_waiting: usize,
     /// The next transfer is accepted from this cycle on.
@@ -127,6 +128,7 @@ impl Dma {
             ),
             fifo: params.cluster.dma_fifo as usize,
             max_bursts: params.cluster.dma_bursts as usize,
+            fills_words: params.isolation.regions == Regions::Exact,
             waiting: VecDeque::new(),
             n_waiting: 0,
             accepts_from: 0,
@@ -304,7 +306,8 @@ impl Dma {
                     let written = written.max(last + ENGINE_TO_L1);
                     self.write_free = written + 1;
                     self.l1_written_until = written;
-                    self.copies.push_back((written, offset, data));
+                    let ends_packet = self.fills_words && chunk.owner == Owner::Scheduler && chunk.last;
+                    self.copies.push_back((written, offset, if ends_packet { whole_words(data) } else { data }));
                     self.finish(&chunk, written + L1_WRITTEN_TO_DONE);
                 }
                 Place::L2 => {

@@ -155,9 +155,22 @@ impl Guard {
         self.own.iter().any(|window| window.holds(offset, bytes))
     }
 
+    /// The core's stack: byte offset in its L1 and bytes.
+    pub fn stack(&self) -> (u32, u32) {
+        (self.stack.base, self.stack.size)
+    }
+
+    /// Whether a task must find nothing that another left behind.
+    pub fn is_exact(&self) -> bool {
+        self.regions == Regions::Exact
+    }
+
     /// Whether it may load or store `bytes` from an address on that is not in its own L1.
     pub fn allows(&self, addr: u32, bytes: u32, stores: bool) -> bool {
-        let console = Window { base: map::SOC_PERIPHERALS, size: 0x1_0000 };
+        let console = match self.regions {
+            Regions::Coarse => Window { base: map::SOC_PERIPHERALS, size: 0x1_0000 },
+            Regions::Exact => Window { base: map::STDOUT, size: 0x1000 },
+        };
         stores && console.holds(addr, bytes) || self.holds_outside(addr, bytes)
     }
 

@@ -50,6 +50,11 @@ impl Commands {
         }
     }
 
+    /// Forgets the command that the core prepares.
+    pub fn forget(&mut self) {
+        (self.words, self.info, self.tested) = ([0; VISIBLE_WORDS], 0, 0);
+    }
+
     /// Whether none is under way.
     pub fn are_done(&self) -> bool {
         self.under_way == 0

@@ -3,6 +3,7 @@
 mod commands;
 
 use crate::map;
+use crate::params::Regions;
 use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, NO_CONTEXT, PacketId, Stage, Task};
 use commands::Commands;
 use kernel::Cycle;
@@ -34,6 +35,8 @@ pub enum Answer {
     Granted(Cycle, u32),
     /// The core waits, for a task, a command or the end of one.
     Blocked,
+    /// The task is of another context than those before: the runtime must clear the core first.
+    OtherContext,
 }
 
 /// State of the task front end.
@@ -73,6 +76,9 @@ pub use commands::ISSUE;
 /// Errors:  what the runtime writes to `ERROR` goes to the context's error record in host memory, as a command of the
 ///          driver's own; the feedback waits for it. A trap between a doorbell and the next read of the handler's
 ///          address belongs to no task: until the runtime has rung for it too, the driver takes none and ends none.
+/// Differs: with exact regions, the read of the handler's address of another context than the one before waits until that
+///          one's transfers and commands are done, and is then an exception ([`crate::protocol::CONTEXT_CAUSE`]), for
+///          which the runtime rings too and which is no error.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`; errors: Di Girolamo et al., ISCA 2021, III-B.
 pub struct Hpu {
     n_clusters: u32,
@@ -85,6 +91,11 @@ pub struct Hpu {
     is_taken: bool,
     /// The core trapped while it had no task, and has not rung since.
     is_stray: bool,
+    /// The context for whose handlers the core is fit: what is left in it is theirs. None yet, or no matter which.
+    context: Option<u32>,
+    /// The runtime clears the core, and has not rung since.
+    is_cleared: bool,
+    separates_contexts: bool,
     /// The task before, to whom a stray trap is put down.
     before: Option<Task>,
     /// The 1-deep feedback FIFO, with the cycle from which it is valid.
@@ -112,6 +123,9 @@ impl Hpu {
             task: None,
             is_taken: false,
             is_stray: false,
+            context: None,
+            is_cleared: false,
+            separates_contexts: params.isolation.regions == Regions::Exact,
             before: None,
             done: None,
             held: None,
@@ -186,14 +200,19 @@ impl Hpu {
     }
 
     fn access_task(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Answer {
-        if self.is_stray && offset == DOORBELL {
-            self.is_stray = false;
+        if (self.is_stray || self.is_cleared) && offset == DOORBELL {
+            (self.is_stray, self.is_cleared) = (false, false);
             return Answer::Granted(now, 0);
         }
         let State::Running(from) = self.state else {
             self.asleep = self.asleep.or(self.is_idle().then_some(now));
             return Answer::Blocked;
         };
+        if offset == HANDLER
+            && let Some(answer) = self.change_context()
+        {
+            return answer;
+        }
         let granted = now.max(from);
         if offset == DOORBELL {
             self.end_task(granted);
@@ -203,6 +222,30 @@ impl Hpu {
             self.last_read = self.task_register(offset).unwrap_or(self.last_read);
         }
         Answer::Granted(granted, self.last_read)
+    }
+
+    /// The core asks for the handler of its task: what comes before that, if the task is of another context than those
+    /// that the core has run. All that they began must be over, and the runtime must have cleared the core.
+    fn change_context(&mut self) -> Option<Answer> {
+        let next = self.task.as_ref()?.task.context.id;
+        if !self.separates_contexts || self.context == Some(next) {
+            return None;
+        }
+        if self.has_done() {
+            return Some(Answer::Blocked);
+        }
+        self.is_cleared = self.context.replace(next).is_some();
+        self.is_cleared.then_some(Answer::OtherContext)
+    }
+
+    /// After [`Answer::OtherContext`]: the core asks again at once, as it is.
+    pub fn need_not_clear(&mut self) {
+        self.is_cleared = false;
+    }
+
+    /// Forgets what a task leaves behind in the driver's registers.
+    pub fn forget_command(&mut self) {
+        self.commands.forget();
     }
 
     /// A register of the task front end; `None` where nothing is, and the last value read shows again.
@@ -271,6 +314,9 @@ impl Hpu {
     /// The runtime says why a handler ended; the driver tells the host, by a command put into `issued`.
     pub fn report(&mut self, now: Cycle, cause: u32, trapped: Trapped, issued: &mut Option<Command>) -> Answer {
         let running = self.task.as_ref().filter(|_| self.is_taken).map(|held| &held.task);
+        if self.is_cleared {
+            return Answer::Granted(now, self.last_read);
+        }
         if !self.reports_errors || running.is_none() && !self.is_stray {
             return self.access_task(now, ERROR, Some(cause));
         }

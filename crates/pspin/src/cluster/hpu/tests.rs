@@ -86,3 +86,26 @@ fn a_second_doorbell_waits_for_the_first_feedback() {
     hpu.leave(100);
     assert!(hpu.is_ready(101) && hpu.may_leave(101));
 }
+
+#[test]
+fn another_context_waits_for_the_end_of_the_one_before_and_for_a_clear_core() {
+    let mut hpu = Hpu::new(0, 0, &params());
+    let mut issued = None;
+    hpu.first_request(0);
+    hpu.accept(5, task(0x1d00_0100));
+    assert_eq!(hpu.access(6, HANDLER, None, &mut issued), Answer::Granted(6, 0x1d00_0100));
+    hpu.transfers = 1;
+    hpu.access(20, DOORBELL, None, &mut issued);
+    let mut other = task(0x1d00_0200);
+    other.task.context = Rc::new(Context { id: 1, ..Context::default() });
+    hpu.accept(22, other);
+    assert_eq!(hpu.access(23, HANDLER, None, &mut issued), Answer::Blocked);
+    hpu.transfers = 0;
+    hpu.leave(30);
+    assert_eq!(hpu.access(31, HANDLER, None, &mut issued), Answer::OtherContext);
+    // What a runtime does that knows nothing of this exception: it is no error, and ends no task.
+    assert_eq!(hpu.report(40, 27, Trapped::default(), &mut issued), Answer::Granted(40, 0));
+    assert_eq!(hpu.access(41, DOORBELL, None, &mut issued), Answer::Granted(41, 0));
+    assert_eq!(hpu.access(50, HANDLER, None, &mut issued), Answer::Granted(50, 0x1d00_0200));
+    assert!(issued.is_none() && !hpu.has_done());
+}
