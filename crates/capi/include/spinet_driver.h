@@ -197,7 +197,7 @@ int spinet_remove(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_rule
 typedef struct spinet_packet {
     uint64_t after_ps; /* arrival, after now or after the card is ready, whichever is later */
     const void *data;  /* from its Ethernet header on */
-    size_t size;       /* bytes, 1 to 65535 */
+    size_t size;       /* bytes, 1 to max_copy_bytes of the card */
 } spinet_packet_t;
 
 /* Let `n` packets arrive, in the order of their times, which must not descend. */

@@ -84,13 +84,19 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         spinet_build(card, b, &spec, &others)
           -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
         spinet_add_packets(card, &nothing, 1)
-          -1: size is 0, must be 1 to 65535
+          -1: size is 0, must be 1 to 16384, which is what the card can copy to L1
+        spinet_add_packets(card, &long_one, 1)
+          -1: size is 16385, must be 1 to 16384, which is what the card can copy to L1
         spinet_add_packets(card, pair, 2)
           -1: after_ps is 1, must be 2 or more
         spinet_run_until(card, UINT64_MAX)
           -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
         spinet_remove(card, a, to_counts, 2)
           -1: remaining is 2, must be SPINET_END (0) or SPINET_KILL (1)
+        spinet_now(card, &ps)
+          -13: the machine was booted on another thread, must be used on that one
+        spinet_shutdown(card)
+          -13: the machine was booted on another thread, must be used on that one
         -- all goes
         spinet_remove(card, a, to_counts, SPINET_KILL)
           -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again

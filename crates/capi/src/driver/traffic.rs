@@ -10,11 +10,6 @@ use spinet::streams::Stream;
 use std::ffi::{CString, c_int};
 use std::ptr;
 
-/// Most bytes of a packet.
-///
-/// assumed: that of IPv4, which is longer than any frame of Ethernet.
-const MAX_PACKET_BYTES: usize = 65_535;
-
 fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
     if ps > MAX_PS {
         return Err(Refusal::argument(what, ps, format_args!("at most {MAX_PS}, which is 5 hours")));
@@ -35,14 +30,16 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *con
             // SAFETY: the caller's promise.
             (_, false) => unsafe { std::slice::from_raw_parts(packets, n) },
         };
+        let max_bytes = machine.driver.capabilities().max_copy_bytes as usize;
         let mut made: Vec<(Time, Box<[u8]>)> = Vec::new();
         for &Packet { after_ps, data, size } in packets {
             let time = time("after_ps", after_ps)?;
             if let Some((before, _)) = made.last().filter(|(before, _)| *before > time) {
                 return Err(Refusal::argument("after_ps", after_ps, format_args!("{} or more", before.ps())));
             }
-            if !(1..=MAX_PACKET_BYTES).contains(&size) {
-                return Err(Refusal::argument("size", size, format_args!("1 to {MAX_PACKET_BYTES}")));
+            if !(1..=max_bytes).contains(&size) {
+                let allowed = format_args!("1 to {max_bytes}, which is what the card can copy to L1");
+                return Err(Refusal::argument("size", size, allowed));
             }
             // SAFETY: the caller's promise.
             made.push((time, unsafe { bytes("data", data.cast(), size) }?.into()));

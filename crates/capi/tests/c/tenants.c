@@ -4,6 +4,7 @@
  * catches errors, whose handler never ends. Arguments: the runtime, the handlers of each tenant, the other runtime.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,15 @@ static void show(const char *name, const spinet_event_t *events, size_t n)
         else
             printf("%u\n", event->what);
     }
+}
+
+/* What a thread that did not boot the card is told. */
+static void *intrude(void *card)
+{
+    uint64_t ps;
+    REFUSED(spinet_now(card, &ps));
+    REFUSED(spinet_shutdown(card));
+    return NULL;
 }
 
 /* A handler that never ends, and what its tenant hears of it. */
@@ -212,11 +222,16 @@ int main(int argc, char **argv)
     REFUSED(spinet_close(card, a));
     spec.handler = "ecko";
     REFUSED(spinet_build(card, b, &spec, &others));
-    spinet_packet_t late = {2, "x", 1}, nothing = {0, "", 0}, pair[2] = {late, {1, "y", 1}};
+    spinet_packet_t late = {2, "x", 1}, nothing = {0, "", 0}, long_one = {0, "", 16385}, pair[2] = {late, {1, "y", 1}};
     REFUSED(spinet_add_packets(card, &nothing, 1));
+    REFUSED(spinet_add_packets(card, &long_one, 1));
     REFUSED(spinet_add_packets(card, pair, 2));
     REFUSED(spinet_run_until(card, UINT64_MAX));
     REFUSED(spinet_remove(card, a, to_counts, 2));
+
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, intrude, card) != 0 || pthread_join(thread, NULL) != 0)
+        return 1;
 
     puts("-- all goes");
     DO(spinet_remove(card, a, to_counts, SPINET_END));
