@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shlex
@@ -19,6 +20,9 @@ from spinet.reproduce import report as reports
 from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+import nic_parameters  # noqa: E402  beside this file, which tests run from elsewhere
+
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
 
@@ -27,6 +31,15 @@ def pages() -> dict[Path, str]:
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
+        Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
+        **{
+            Path(f"docs/reference/{kind}.schema.json"): json.dumps(
+                json.loads(_core.schema(kind)), indent=2, ensure_ascii=False
+            )
+            + "\n"
+            for kind in ("nic", "experiment")
+        },
+        Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),
         **_experiments(),
     }

@@ -8,7 +8,7 @@ __handler__ void arithmetic_ph(handler_args_t *args) {
     uint32_t sum = 0;
     for (int round = 0; round < 64; round++) {
         for (int i = 0; i < 64; i++) {
-            uint32_t x = pkt[i];
+            uint32_t x = pkt[i % 16]; /* the words of a packet of 64 bytes */
             sum += x; sum ^= sum << 3;
             if (sum & 1) sum += 7;
         }

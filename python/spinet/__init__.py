@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
-    from spinet.api import Nic, Part, nic, nic_cost, nics, run
+    from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -40,13 +40,14 @@ __all__ = [
     "nic_cost",
     "nics",
     "offered",
+    "parameters_of",
     "run",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
-    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "run"),
+    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),

@@ -26,6 +26,7 @@ try:
         nic_show,
         offered,
         packet_columns,
+        schema,
         span_ps,
         version,
     )
@@ -51,6 +52,7 @@ __all__ = [
     "nic_show",
     "offered",
     "packet_columns",
+    "schema",
     "span_ps",
     "version",
 ]

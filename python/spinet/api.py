@@ -8,10 +8,11 @@ import hashlib
 import json
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from spinet import _core, output, packet_table, toolchain
 from spinet import experiment as experiments
@@ -22,12 +23,23 @@ from spinet.toolchain import Build
 
 if TYPE_CHECKING:
     from spinet._core import Progress
+    from spinet.nic_parameters import PspinParams
+
+_Table = TypeVar("_Table")
 
 # A slice of host time between two looks at the keyboard and the progress bar.
 _SLICE_MS = 100
 
 OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
+
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.summary = summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +86,40 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
         If there is no such card, or the changes contradict each other.
     """
     return _core.nic_show(name, list(set), ".")
+
+
+def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParams:
+    """Parameters of a card as values with types; `spinet.nic_parameters` says what each means and what it may be.
+
+    Parameters
+    ----------
+    name
+        A name from `nics`, or the path of a TOML file.
+    set
+        Changes such as ``"cluster.n_cores=4"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes contradict each other.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> spinet.parameters_of("pspin", set=["cluster.n_cores=4"]).cluster.n_cores
+    4
+    """
+    # Not at the top: it is generated, with the help of this module.
+    from spinet.nic_parameters import PspinParams
+
+    return _typed(PspinParams, tomllib.loads(nic(name, set=set)))
+
+
+def _typed(kind: type[_Table], table: Mapping[str, Any]) -> _Table:
+    hints = get_type_hints(kind)
+    return kind(
+        **{key: _typed(hints[key], value) if isinstance(value, dict) else value for key, value in table.items()}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -381,17 +427,20 @@ def drive(
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Advance a run to its end and return its summary."""
+    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
     done = False
-    while not done:
-        progress = native.advance(_SLICE_MS)
-        done = progress["done"]
-        if rows is not None:
-            rows.append(native.take_packets())
-        if on_console is not None:
-            for line in native.take_console():
-                on_console(*line)
-        if on_progress is not None:
-            on_progress(progress)
+    try:
+        while not done:
+            progress = native.advance(_SLICE_MS)
+            done = progress["done"]
+            if rows is not None:
+                rows.append(native.take_packets())
+            if on_console is not None:
+                for line in native.take_console():
+                    on_console(*line)
+            if on_progress is not None:
+                on_progress(progress)
+    except KeyboardInterrupt:
+        raise Interrupted(json.loads(native.summary())) from None
     summary: dict[str, Any] = json.loads(native.summary())
     return summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class SentPacket:
     data: bytes  # from the first byte of its Ethernet header
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Result:
     """What came of a run.
 
@@ -41,9 +41,16 @@ class Result:
 
     summary: Mapping[str, Any]
     console: tuple[tuple[int, int, int, str], ...]
-    _rows: packet_table.Chunk = field(repr=False)
-    _pcapng: bytes = field(repr=False)
-    _run: Run = field(repr=False)
+    _rows: packet_table.Chunk
+    _pcapng: bytes
+    _run: Run
+
+    def __repr__(self) -> str:
+        """One line: what a person wants to know of a run first."""
+        packets, ended = self.summary["packets"], self.summary["ended"]
+        return (
+            f"<Result {ended['reason']}: {packets['in']} packets in, {packets['done']} done, digest {self.digest[:16]}>"
+        )
 
     @property
     def digest(self) -> str:

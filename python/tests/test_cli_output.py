@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spinet
@@ -24,11 +26,11 @@ not matched, to the host the ordinary way      9  1,014
 sent by handlers                               9    928
 to the host by handlers, in beats of 64 B      0      0
 
-What came of the matched  packets
-sent                            9
-to the host                     0
-consumed                        0
-dropped                         0
+What came of the matched                     packets
+sent                                               9
+to the host                                        0
+consumed (handled; nothing sent or written)        0
+dropped by the card                                0
 """
 
 
@@ -40,6 +42,50 @@ def test_a_summary_begins_with_what_came_of_the_packets(capfd: pytest.CaptureFix
     assert rest.startswith(SUMMARY.partition("\n")[2])
     for heading in ("Throughput", "Latency", "HPUs", "Where the time goes", "Handler", "Digest"):
         assert f"\n{heading}" in rest, heading
+
+
+def test_tables_fit_80_columns_and_cut_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    summary = json.loads(json.dumps(spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:count=4").summary))
+    many = {"mean": 123456.7, "min": 98765, "max": 1234567, "total": 0}
+    name = "a_handler_with_a_name_that_nobody_wants_to_type_twice_ph"
+    summary["handlers"] = [
+        {
+            "context": "a",
+            "stage": "completion",
+            "symbol": name,
+            "runs": 10_000_000,
+            "instructions": many,
+            "cycles": many,
+        }
+    ]
+    summary["contexts"] = [
+        {
+            **summary["contexts"][0],
+            "match": "udp.dst_port == 9999 && ipv4.src in 10.0.0.0/8 && ipv6.dst == 2001:db8::1",
+            "message": "by ipv4.src, ipv4.dst, udp.src_port until tcp.flags.fin",
+            "packets": 123_456_789,
+            "messages": 23_456_789,
+        }
+    ]
+    run_report.print_summary(summary, title="many.c")
+    # The first line is a sentence, which the terminal breaks.
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert max(map(len, lines)) <= 80, max(lines, key=len)
+    numbers = {word for line in lines for word in line.split()}
+    assert numbers >= {"10,000,000", "123,456.7", "98,765", "1,234,567", "123,456,789", "23,456,789"}
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", "nic show pspin", "run --help"])
+def test_a_reader_that_goes_away_is_no_error(arguments: str) -> None:
+    command = [sys.executable, "-m", "spinet.cli", *arguments.split()]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ})
+    assert writer.stdout is not None and writer.stderr is not None
+    writer.stdout.close()
+    assert (writer.stderr.read(), writer.wait()) == (b"", 141)
+    writer.stderr.close()
 
 
 def test_match_shows_the_first_packets(capfd: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +107,32 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
     assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == ["pspin", "pspin-paper", "pspin-rtl"]
+
+
+def test_a_schema_knows_every_key_of_every_card(capfd: pytest.CaptureFixture[str]) -> None:
+    assert spinet.cli.main(["schema", "nic"]) == 0
+    schema = json.loads(capfd.readouterr().out)
+
+    def unlike(table: dict[str, object], kind: dict[str, Any]) -> set[str]:
+        """Keys that only one of both has."""
+        found = set(table) ^ set(kind["properties"])
+        for key in set(table) & set(kind["properties"]):
+            inner = schema["$defs"].get(kind["properties"][key].get("$ref", "").rpartition("/")[2], {})
+            value = table[key]
+            if isinstance(value, dict):
+                found |= {f"{key}.{name}" for name in unlike(value, inner)}
+        return found
+
+    for nic in spinet.nics():
+        assert unlike(tomllib.loads(spinet.nic(nic.name)), schema) == set(), nic.name
+    assert schema["additionalProperties"] is False
+
+
+def test_parameters_have_types() -> None:
+    card = spinet.parameters_of("pspin", set=["cluster.n_cores=4"])
+    assert (card.cluster.n_cores, card.pcie.model, card.iommu.enabled, card.pcie.link.lanes) == (4, "tlp", True, 16)
+    with pytest.raises(spinet.InputError, match="must be 1 to 16"):
+        spinet.parameters_of("pspin", set=["n_clusters=17"])
 
 
 def test_doctor_finds_everything_that_tests_need(capfd: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ breakpoint                     trap: breakpoint, its address, in breakpoint_deed
 sleep_for_ever                 trap: ran longer than its watchdog allows, 0x00000000, in sleep_for_ever_deed, own line
 endless_loop                   trap: ran longer than its watchdog allows, 0x00000000, in endless_loop_deed, own line
 take_a_lock_twice           trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, spin_amo.h
-stack_overflow                 trap: store access fault, 0x1040001c, in deeper, own line
+stack_overflow                 trap: store access fault, 0x1040001c (stack overflow: 4 bytes below), in deeper, own line
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, libaxidma.h
 dma_to_nowhere                 trap: load access fault, 0x1b204418, in dma_to_nowhere_deed, libaxidma.h
@@ -147,6 +147,7 @@ def describe(name: str, result: spinet.Result) -> str:
         first = trap["first"]
         assert (trap["count"], first["frame"], first["stage"]) == (1, BAD, "payload")
         value = "its address" if trap["cause"] == "breakpoint" and first["value"] == first["pc"] else first["value"]
+        value += f" ({first['note'].split(' the')[0]})" if first["note"] else ""
         said = f"trap: {trap['cause']}, {value}, in {place(name, first['place'], first['line'])}"
     else:
         said = "done" if result.complete else ended["reason"]
@@ -185,6 +186,25 @@ def test_nothing_but_bad_packets_on_all_cores(nic: str, name: str, said: str, pr
     assert result.complete and counts["done"] == 100
     if said.startswith("trap"):
         assert sum(trap["count"] for trap in result.summary["traps"]) == counts["trapped"] == 100
+
+
+def test_the_summary_says_where_a_command_was_refused_and_what_overflowed(
+    program: Path, capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", str(program), "--traffic", str(capture), "--nic", "pspin-rtl", "--handler"]
+    assert cli.main([*command, "copy_to_host_from_nowhere"]) == 0
+    # The words are broken where the line ends, the count is not.
+    said = capsys.readouterr().out.partition("\nFault")[2].partition("\n\n")[0]
+    first = "copy_to_host_from_nowhere_ph, by host DMA, cluster 1 core 0, address 1 0x30000000"
+    assert " ".join(said.split()) == f"first at count command refused {first}"
+    refused = spinet.run(program=program, traffic=capture, nic="pspin-rtl", handler="send_a_jumbo").summary["output"]
+    first = refused["first_command_fault"]
+    assert (first["frame"], first["stage"], first["handler"]) == (BAD, "payload", "send_a_jumbo_ph")
+    assert (first["unit"], first["cluster"], first["core"]) == ("NIC outbound", 1, 0)
+    command = ["run", str(program), "--traffic", str(capture), "--handler", "stack_overflow"]
+    assert cli.main(command) == 0
+    said = " ".join(capsys.readouterr().out.partition("\nFault")[2].split())
+    assert "store access fault (stack overflow: 4 bytes" in said and "below the core's stack of 1024)" in said
 
 
 def test_a_flood_of_commands_arrives_complete(program: Path, capture: Path) -> None:

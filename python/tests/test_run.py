@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -55,6 +56,11 @@ def test_what_never_happened_is_null_in_arrow_and_minus_one_in_numpy(result: spi
     for name in signed:
         nulls = result.packets[name].is_null().to_numpy()
         assert np.array_equal(nulls, result.columns[name] < 0), name
+
+
+def test_a_result_is_shown_in_one_short_line(result: spinet.Result) -> None:
+    digest = result.digest[:16]
+    assert repr(result) == f"<Result complete: 18 packets in, 9 done, digest {digest}>"
 
 
 def test_equal_inputs_give_equal_digests_and_others_do_not(result: spinet.Result) -> None:
@@ -133,6 +139,29 @@ def test_force_replaces_only_what_a_run_wrote(tmp_path: Path, capfd: pytest.Capt
     assert files(tmp_path) == {"out", *(f"out/{name}" for name in files(tmp_path / "out"))}
 
 
+def test_ctrl_c_says_where_busy_cores_are(tmp_path: Path) -> None:
+    (tmp_path / "loop.c").write_text(
+        '#include <handler.h>\n__handler__ void loop_ph(handler_args_t *args) { for (;;) __asm__ volatile(""); }\n'
+    )
+    (tmp_path / "loop.toml").write_text(
+        'program = "loop.c"\nnic = "pspin-rtl"\ntraffic = "udp:count=3"\nstall_limit = "10000 s"\n[[context]]\n'
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", STOP_WHEN_BUSY, "run", "loop.toml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    first, *cores = err.strip().splitlines()
+    assert "3 packets being under way; nothing was written" in first
+    assert [re.sub(r"\+0x\w+", "", core) for core in cores] == [
+        f"  cluster {cluster} core 0: loop_ph, runs" for cluster in range(3)
+    ]
+
+
 def test_json_on_stdout_is_json_alone(capfd: pytest.CaptureFixture[str]) -> None:
     assert spinet.cli.main(["run", PING_PONG, "--traffic", "udp:count=3", "--json"]) == 0
     captured = capfd.readouterr()
@@ -150,8 +179,33 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     _out, err = running.communicate(timeout=20)
-    assert (running.returncode, err.strip()) == (130, "stopped; nothing was written")
+    assert running.returncode == 130
+    first, *cores = err.strip().splitlines()
+    assert re.fullmatch(
+        r"stopped at [\d.]+ [mun]?s of simulated time, \d+ packets being under way; nothing was written", first
+    )
+    # Only cores with a handler under way are listed.
+    assert all(re.fullmatch(r"  cluster [0-3] core [0-7]: \S+, .+|  and \d+ more cores", core) for core in cores)
+    assert len(cores) <= 9
     assert list(tmp_path.iterdir()) == []
+
+
+# The interrupt comes when three handlers have begun, whatever the speed of the machine.
+STOP_WHEN_BUSY = """
+import os, signal, sys
+from spinet import api, cli
+
+drive = api.drive
+
+def drive_and_stop(native, on_progress, **more):
+    def look(progress):
+        if progress["packets_in"] == 3 and progress["cycles"] > 100_000:
+            os.kill(os.getpid(), signal.SIGINT)
+    return drive(native, on_progress=look, **more)
+
+api.drive = drive_and_stop
+sys.exit(cli.main(sys.argv[1:]))
+"""
 
 
 def start_long_run(folder: Path, traffic: str) -> subprocess.Popen[str]:

@@ -1,19 +1,20 @@
 //! What becomes of packets when something is in their way: packet memory is full, the header has not come, the message
 //! stops arriving. Each context says what its network asks for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a context asks for. The default is what the RTL does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// A packet finds no room in L2 packet memory.
     pub when_full: WhenFull,
-    /// For [`WhenFull::MarkEcn`]: marks from this occupancy of packet memory on, in percent.
+    /// With `mark_ecn`: marks from this occupancy of packet memory on, in percent.
     pub ecn_threshold_percent: u32,
     /// A packet that is known not to be its message's first comes before that, and the context has a header handler.
     pub early_payload: EarlyPayload,
-    /// For [`EarlyPayload::Buffer`]: so many packets of a message wait for its first; further ones are dropped.
+    /// With `buffer`: so many packets of a message wait for its first; further ones are dropped.
     pub early_packets: u32,
     /// A message is given up, and its queue reset, when no packet of it has come for more than so many cycles; 0 waits
     /// for ever.
@@ -21,7 +22,7 @@ pub struct Delivery {
 }
 
 /// What a full packet memory means for a packet (paper, III-A: the choice is the network's).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
     /// It waits, and all packets behind it: back-pressure, as in the RTL.
@@ -35,7 +36,7 @@ pub enum WhenFull {
 }
 
 /// What a packet meets that comes before the first of its message (paper, III-D2: buffer or discard).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EarlyPayload {
     /// It waits in the message's queue.

@@ -34,3 +34,7 @@ pub const STDOUT: u32 = 0x1a10_4000;
 pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;
 /// Stack of a core: that of core c is the 1 KiB of its L1 from c KiB on.
 pub const STACK_BYTES: u32 = 0x400;
+/// Bytes at the end of the first core's stack that hold the runtime's own data (`hpu_descr`), a word for each core.
+pub const fn stack_reserved(n_cores: u32) -> u32 {
+    4 * n_cores
+}

@@ -3,15 +3,16 @@
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
 use crate::delivery::Delivery;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything that can be chosen about a PsPIN NIC.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PspinParams {
     /// Clock of the whole NIC, in MHz.
     pub clock_mhz: u64,
-    /// Number of clusters: 1 to [`MAX_CLUSTERS`]; the RTL's field of a command's identity has room for 4.
+    /// Number of clusters; the RTL's field of a command's identity has room for 4.
     pub n_clusters: u32,
     /// The clusters, all alike.
     pub cluster: ClusterParams,
@@ -36,12 +37,12 @@ pub struct PspinParams {
 }
 
 /// One cluster.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterParams {
-    /// Cores (HPUs): 1 to [`MAX_CORES`]; the RTL's field of a command's identity has room for 8.
+    /// Cores (HPUs); the RTL's field of a command's identity has room for 8.
     pub n_cores: u32,
-    /// L1 memory (TCDM).
+    /// Bytes of L1 memory (TCDM).
     pub l1_bytes: u32,
     /// Its word-interleaved 32-bit banks: 16, 32 or 64, superbanks of 16 serving a 64-byte beat.
     pub l1_banks: u32,
@@ -70,7 +71,7 @@ pub struct ClusterParams {
 }
 
 /// What keeps handlers from each other, and tells the host of those that fail.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IsolationParams {
     /// What a handler may touch and run.
@@ -86,7 +87,7 @@ pub struct IsolationParams {
 }
 
 /// How exact the regions are that a handler may touch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Regions {
     /// As in the RTL: all L1, all program memory, pages and megabytes of L2.
@@ -96,7 +97,7 @@ pub enum Regions {
 }
 
 /// The instruction cache that the cores of a cluster share; lines of 16 bytes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IcacheParams {
     /// Bytes in all.
@@ -108,21 +109,21 @@ pub struct IcacheParams {
 }
 
 /// Memories outside the clusters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct L2Params {
-    /// L2 handler memory, from 0x1C00_0000.
+    /// Bytes of L2 handler memory, from 0x1C00_0000.
     pub handler_bytes: u32,
-    /// L2 packet memory, from 0x1C40_0000.
+    /// Bytes of L2 packet memory, from 0x1C40_0000.
     pub packet_bytes: u32,
-    /// Program memory, from 0x1D00_0000.
+    /// Bytes of program memory, from 0x1D00_0000.
     pub program_bytes: u32,
     /// Atomic operations on handler memory: reads and writes that may be under way.
     pub atomics_depth: u32,
 }
 
 /// Message queues and dispatcher.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerParams {
     /// Message processing queues; a message uses queue `msgid % n_mpqs`. A power of two.
@@ -134,7 +135,7 @@ pub struct SchedulerParams {
 }
 
 /// Commands.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandParams {
     /// Commands in flight at one executing unit, from all cores.
@@ -146,7 +147,7 @@ pub struct CommandParams {
 }
 
 /// NIC outbound engine.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutboundParams {
     /// Commands that wait or are under way.
@@ -162,7 +163,7 @@ pub struct OutboundParams {
 }
 
 /// How bytes get to host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PcieModel {
     /// Beats of 64 bytes with a latency and gaps: the RTL's functional model.
@@ -174,7 +175,7 @@ pub enum PcieModel {
 }
 
 /// PCIe and host memory.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcieParams {
     /// Which of the models; it decides which of the numbers below matter.
@@ -192,7 +193,7 @@ pub struct PcieParams {
 }
 
 /// The serial link to the host; each direction has lanes of its own.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkParams {
     /// Lanes: 1, 2, 4, 8 or 16.
@@ -224,7 +225,7 @@ pub struct LinkParams {
 }
 
 /// Translation of the host addresses in commands.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IommuParams {
     /// Commands carry virtual addresses of registered memory; else physical ones, and all memory is theirs.
@@ -242,7 +243,7 @@ pub struct IommuParams {
 }
 
 /// What the network promises to handlers; the application asks its driver for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkParams {
     /// All packets of a message arrive, and none twice: handlers need not be idempotent.

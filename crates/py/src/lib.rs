@@ -43,6 +43,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::schema, m)?)?;
     m.add_function(wrap_pyfunction!(tools::check_experiment, m)?)?;
     m.add_function(wrap_pyfunction!(tools::offered, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_expression, m)?)?;

@@ -57,6 +57,16 @@ pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
     json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
 }
 
+/// JSON schema of the files of cards (`nic`) or of experiments (`experiment`).
+#[pyfunction]
+pub fn schema(of: &str) -> PyResult<String> {
+    match of {
+        "nic" => json(&spinet::schema::nic()),
+        "experiment" => json(&spinet::schema::experiment()),
+        _ => Err(input(format!("schema: {of} is none, must be nic or experiment"))),
+    }
+}
+
 /// An experiment with its defaults, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml"))]

@@ -23,6 +23,7 @@ pub mod program;
 pub mod record;
 pub mod rules;
 pub mod run;
+pub mod schema;
 pub mod stats;
 pub mod streams;
 pub mod summary;

@@ -21,6 +21,19 @@ pub struct Trap {
     pub at: Cycle,
 }
 
+/// A command that a unit refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which handler issued it.
+    pub stage: usize,
+    /// Position of the unit: host DMA, NIC outbound, HostDirect.
+    pub target: usize,
+    /// The address that nothing answers at, or that the command has no right to.
+    pub addr: u64,
+    /// When.
+    pub at: Cycle,
+}
+
 /// One handler's run for a packet. Times are cycles of the NIC's clock.
 #[derive(Clone, Debug, Default)]
 pub struct TaskRow {
@@ -81,6 +94,8 @@ pub struct Row {
     pub host_writes: u32,
     /// Commands whose address nothing answered at.
     pub faults: u32,
+    /// The first of them.
+    pub refused: Option<Refusal>,
     /// Packets that its handlers sent.
     pub sent_packets: u32,
     /// Their bytes.
@@ -132,6 +147,11 @@ impl Row {
             _ if to_host => Fate::ToHost,
             _ => Fate::Consumed,
         }
+    }
+
+    /// The stage that issues commands: handlers of one packet run one after the other, and each waits for its commands.
+    fn running(&self) -> usize {
+        self.tasks.iter().rposition(|task| task.start.is_some()).unwrap_or(0)
     }
 
     /// Where the cycles from room in packet memory to the end went, in the order of [`SPLIT`]; `None` if it is not done.
@@ -282,6 +302,8 @@ impl Window {
             row.host_writes += value(3) as u32;
         } else if is(&ev::COMMAND_FAULT) {
             row.faults += 1;
+            let refusal = Refusal { stage: row.running(), target: value(1) as usize, addr: value(2), at };
+            row.refused.get_or_insert(refusal);
         } else if is(&ev::PACKET_SENT) {
             row.sent_packets += 1;
             row.sent_bytes += value(1);

@@ -277,7 +277,7 @@ impl Run {
     }
 
     /// Cores that do not just wait for a packet.
-    fn cores(&self) -> Vec<CoreSummary> {
+    pub(crate) fn cores(&self) -> Vec<CoreSummary> {
         let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
         let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);

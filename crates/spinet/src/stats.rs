@@ -1,7 +1,7 @@
 //! Sums over packets; they do not grow with their number.
 
 use crate::histogram::Histogram;
-use crate::packets::{Fate, N_STAGES, Row, SPLIT, Trap};
+use crate::packets::{Fate, N_STAGES, Refusal, Row, SPLIT, TaskRow, Trap};
 use kernel::Cycle;
 use pspin::delivery::DropReason;
 use pspin::host_events::HostEvent;
@@ -123,6 +123,21 @@ pub struct TrapPlace {
     pub hpu: u32,
 }
 
+/// Where a command was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusalPlace {
+    /// What was refused.
+    pub refusal: Refusal,
+    /// Number of the packet in the traffic.
+    pub frame: u64,
+    /// Position of its context.
+    pub context: usize,
+    /// Position of the cluster.
+    pub cluster: u32,
+    /// Position of the core in it.
+    pub hpu: u32,
+}
+
 /// What the host was told, by kind.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct EventStats {
@@ -177,6 +192,8 @@ pub struct Stats {
     pub host_reads: Traffic,
     /// Commands whose address nothing answered at.
     pub faults: u64,
+    /// The earliest of them.
+    pub first_refused: Option<RefusalPlace>,
     /// By context.
     pub contexts: Vec<ContextStats>,
     /// By cause.
@@ -229,6 +246,14 @@ impl Stats {
         self.to_host += u64::from(row.host_writes > 0);
         self.sent += u64::from(row.sent_packets > 0);
         self.faults += u64::from(row.faults);
+        if let Some(refusal) = row.refused {
+            let TaskRow { cluster, hpu, .. } = row.tasks[refusal.stage];
+            let place = RefusalPlace { refusal, frame: row.frame, context: row.context, cluster, hpu };
+            // Packets are finished in another order than their commands.
+            if self.first_refused.is_none_or(|first| (refusal.at, row.frame) < (first.refusal.at, first.frame)) {
+                self.first_refused = Some(place);
+            }
+        }
         for (stage, task) in row.tasks.iter().enumerate() {
             if let (Some(start), Some(end)) = (task.start, task.end) {
                 let handler = &mut self.contexts[row.context].handlers[stage];

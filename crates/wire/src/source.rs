@@ -47,7 +47,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 }
 
 /// What becomes of packets of which only the front was captured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Snapped {
     /// Zeros stand for what is missing, so that the NIC sees the length the packet had. Checksums will not fit.

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
@@ -18,6 +20,7 @@ _COMMANDS = {
     "build": "Compile handlers into a program for a card.",
     "native": "Run handlers on this machine's processor, for comparison.",
     "nic": "List the cards, or show all parameters of one.",
+    "schema": "Print what a card's or an experiment's file may say, for editors.",
     "match": "Try a match expression on a capture.",
     "reproduce": "Measure published figures and tables anew.",
     "exec": "Run a bare RISC-V program on a plain machine.",
@@ -27,8 +30,30 @@ _COMMANDS = {
 }
 
 
+class _ReaderGone(Exception):
+    """A broken pipe, under a name of which click does not make an exit with code 1."""
+
+
+@contextlib.contextmanager
+def _reader_may_go() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderGone from error
+
+
 class Commands(click.Group):
     """Commands by name, each in a module of its own."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Read the options; those that print and end, such as --help, do so here."""
+        with _reader_may_go():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _reader_may_go():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names in the order of the help page."""
@@ -85,6 +110,7 @@ def cli() -> None:
       2    something about the input is wrong, or the run ended before its packets were done
       70   a mistake in spinet itself
       130  stopped with Ctrl-C
+      141  the reader of the output has gone, as with | head
     """
 
 
@@ -94,9 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:
-        # The reader of our output has gone, as with `| head`: nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except BaseException as error:  # errors.report raises again what is not its business
+        if isinstance(error, BrokenPipeError | _ReaderGone):
+            # As with `| head`: nobody to tell.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return errors.READER_GONE
         return errors.report(error)

@@ -13,6 +13,7 @@ BAD_INPUT = 2
 UNFINISHED = 2
 OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+READER_GONE = 141  # 128 + SIGPIPE
 
 
 class NoSuchCommand(click.ClickException):

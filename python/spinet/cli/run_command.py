@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,25 +136,28 @@ def command(
             nic=nic, set=sets, seed=seed, faults=",".join(faults) or None, pacing=pace, count=count, limit=limit
         ),
     )
-    with contextlib.ExitStack() as stack:
-        # First of all: an output folder that cannot be is told before minutes are spent.
-        folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
-        build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
-        tenants = experiment.compiled_tenants(prepared, first=build, cc=cc, defines=parameters.macros(defines))
-        if build is not None and build.messages:
-            click.echo(build.messages.rstrip("\n"), err=True)
-        with parameters.progress_bar() as on_progress:
-            summary = api.stream(
-                prepared,
-                build=build,
-                tenants=tenants,
-                folder=folder.path if folder else None,
-                trace=api.InstructionTrace(cores=trace_cores, time=trace_time) if trace_instructions else None,
-                on_progress=on_progress,
-                on_console=_print_console,
-            )
-        if folder is not None:
-            folder.commit()
+    try:
+        with contextlib.ExitStack() as stack:
+            # First of all: an output folder that cannot be is told before minutes are spent.
+            folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
+            build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
+            tenants = experiment.compiled_tenants(prepared, first=build, cc=cc, defines=parameters.macros(defines))
+            if build is not None and build.messages:
+                click.echo(build.messages.rstrip("\n"), err=True)
+            with parameters.progress_bar() as on_progress:
+                summary = api.stream(
+                    prepared,
+                    build=build,
+                    tenants=tenants,
+                    folder=folder.path if folder else None,
+                    trace=api.InstructionTrace(cores=trace_cores, time=trace_time) if trace_instructions else None,
+                    on_progress=on_progress,
+                    on_console=_print_console,
+                )
+            if folder is not None:
+                folder.commit()
+    except api.Interrupted as stopped:
+        return _stopped(stopped.summary)
     _print_summary(summary, title=program[0] if is_file else prepared.program_name(), output=output, as_json=as_json)
     return _exit_code(summary)
 
@@ -180,15 +184,30 @@ def _exit_code(summary: dict[str, Any]) -> int:
     if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
     # The text tells of one core; several are listed.
+    where = _busy_cores(ended["cores"]) if len(ended["cores"]) > 1 else ""
+    errors.complain(f"the run did not finish: {ended['text']}{where}", hint=_hint(ended["reason"]))
+    return errors.UNFINISHED
+
+
+def _busy_cores(cores: list[dict[str, Any]]) -> str:
+    """A line for each of the first cores that have something to do."""
     where = [
         f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
-        for core in ended["cores"][:8]
-        if len(ended["cores"]) > 1
+        for core in cores[:8]
     ]
-    more = len(ended["cores"]) - 8
-    text = "".join(where) + (f"\n  and {more} more cores" if more > 0 else "")
-    errors.complain(f"the run did not finish: {ended['text']}{text}", hint=_hint(ended["reason"]))
-    return errors.UNFINISHED
+    return "".join(where) + (f"\n  and {len(cores) - 8} more cores" if len(cores) > 8 else "")
+
+
+def _stopped(summary: Mapping[str, Any]) -> int:
+    from spinet.cli import run_report
+
+    time, ended = run_report.duration(summary["time"]["simulated_ns"]), summary["ended"]
+    click.echo(
+        f"stopped at {time} of simulated time, {ended['unfinished_packets']:,} packets being under way; "
+        f"nothing was written{_busy_cores(ended['cores'])}",
+        err=True,
+    )
+    return errors.INTERRUPTED
 
 
 def _hint(reason: str) -> str:

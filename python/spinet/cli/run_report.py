@@ -32,8 +32,7 @@ _STAGES = {
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
-    columns = min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
-    console = Console(width=columns, highlight=False, markup=False)
+    console = Console(width=_columns(), highlight=False, markup=False)
     with console.capture() as printed:
         console.print(_headline(summary, title), soft_wrap=True)
         for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
@@ -49,11 +48,21 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
 Blocks = Iterator[str | Table]
 
 
-def _table(*headings: str, rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """Columns under their headings: the first `left` hold words, the rest numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for index, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if index < left else "right", no_wrap=True)
+def _columns() -> int:
+    """Columns that there are to print in."""
+    return min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
+
+
+def _table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Table:
+    """Columns under their headings; `kinds`: w for words, which may be broken, b for bars; the rest are numbers."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= _columns() else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    for heading, width, kind in zip(headings, widths, kinds.ljust(len(headings), "n"), strict=True):
+        if kind == "w":
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right" if kind == "n" else "left", no_wrap=True, min_width=width)
     for row in rows:
         table.add_row(*row)
     return table
@@ -89,15 +98,17 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
     if done:
         yield f"The network, on the way: {', '.join(done)}"
-    dropped = [(f"dropped: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n]
+    dropped = [
+        (f"dropped by the card: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n
+    ]
     fates = [
         ("sent", _count(packets["sent"])),
         ("to the host", _count(packets["to_host"])),
-        ("consumed", _count(packets["consumed"])),
+        ("consumed (handled; nothing sent or written)", _count(packets["consumed"])),
         *([("trapped", _count(packets["trapped"]))] if packets["trapped"] else []),
         *([("unfinished", _count(packets["unfinished"]))] if packets["unfinished"] else []),
         *([("marked as congested", _count(packets["marked"]))] if packets["marked"] else []),
-        *(dropped or [("dropped", "0")]),
+        *(dropped or [("dropped by the card", "0")]),
     ]
     yield _table("What came of the matched", "packets", rows=fates)
 
@@ -117,7 +128,7 @@ def _contexts(summary: Mapping[str, Any]) -> Blocks:
         )
         for context in contexts
     ]
-    yield _table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, left=3)
+    yield _table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, kinds="www")
 
 
 def _times(summary: Mapping[str, Any]) -> Blocks:
@@ -153,11 +164,7 @@ def _split(split: Mapping[str, Mapping[str, float]]) -> Table:
         for name, stage in sorted(split.items(), key=lambda item: _order(item[0]))
         if stage["p99"] or stage["mean"]
     ]
-    table = _table("Where the time goes", "mean", "p99", rows=[])
-    table.add_column("", justify="left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return _table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
 
 
 def _handlers(summary: Mapping[str, Any]) -> Blocks:
@@ -173,7 +180,7 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
     ]
     if rows:
         yield _table(
-            "Handler", "stage", "runs", "instructions", "min", "max", "cycles", "min", "max", rows=rows, left=2
+            "Handler", "stage", "runs", "instructions", "min", "max", "cycles", "min", "max", rows=rows, kinds="ww"
         )
 
 
@@ -189,11 +196,12 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
     for trap in summary["traps"]:
         first = trap["first"]
         where = f"{first['place'] or first['pc']}{_line(first)}, cluster {first['cluster']} core {first['core']}"
-        rows.append((trap["cause"], f"{where}, address {first['value']}", _count(trap["count"])))
+        what = trap["cause"] + (f" ({first['note']})" if first["note"] else "")
+        rows.append((what, f"{where}, address {first['value']}", _count(trap["count"])))
     output = summary["output"]
     faults = output["command_faults"]
     if faults:
-        rows.append(("command refused", "see docs/machines/pspin.md", _count(faults)))
+        rows.append(("command refused", _refused(output["first_command_fault"]), _count(faults)))
     if output["copy_faults"]:
         rows.append(
             ("copy by a cluster's DMA engine", "an address that nothing answers at", _count(output["copy_faults"]))
@@ -203,7 +211,12 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
         if events[what]:
             rows.append((_words(what), text, _count(events[what])))
     if rows:
-        yield _table("Fault", "first at", "count", rows=rows, left=2)
+        yield _table("Fault", "first at", "count", rows=rows, kinds="ww")
+
+
+def _refused(first: Mapping[str, Any]) -> str:
+    where = f"cluster {first['cluster']} core {first['core']}"
+    return f"{first['handler']}, by {first['unit']}, {where}, address {first['addr']}"
 
 
 def _line(place: Mapping[str, Any]) -> str:
@@ -257,7 +270,7 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
     ]
     yield f"Not finished: {left}"
     if cores:
-        yield _table("Core", "stage", "is at", "and", rows=cores, left=4)
+        yield _table("Core", "stage", "is at", "and", rows=cores, kinds="wwww")
 
 
 def _footer(summary: Mapping[str, Any]) -> str:

@@ -362,6 +362,7 @@ impl Cluster {
         match addr >> 10 & 0xf {
             // Cluster control: end of computation, at which nothing happens here.
             0 => Some(0),
+            1 => Some(self.timer.access(addr & 0x3ff, write, now)),
             2 | 3 => match self.event_unit.access(core, addr & 0x3ff, write, false) {
                 Reply::Value(word) => {
                     self.wake_sleepers(now);
@@ -383,7 +384,7 @@ impl Cluster {
                 self.public_dma = registers;
                 word
             }
-            // The timer, which is not modelled, and what leads nowhere.
+            // What leads nowhere.
             _ => Some(0),
         }
     }

@@ -64,8 +64,7 @@ pub struct Guard {
 impl Guard {
     /// For a core that has no task.
     pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
-        // The lowest bytes of the first stack hold the runtime's own data (`hpu_descr`), a word for each core.
-        let reserved = if core == 0 { WORD * params.cluster.n_cores } else { 0 };
+        let reserved = if core == 0 { map::stack_reserved(params.cluster.n_cores) } else { 0 };
         let mut guard = Guard {
             regions: params.isolation.regions,
             checks_transfers: params.isolation.check_transfers,

@@ -14,6 +14,7 @@ mod icache;
 mod l1;
 mod rings;
 mod scheduler;
+mod timer;
 
 use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
 use crate::host_events::Notice;
@@ -38,6 +39,7 @@ use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use timer::Timer;
 
 /// Channels between a cluster and the rest of the NIC, memories apart.
 pub struct ClusterPorts {
@@ -125,6 +127,7 @@ pub struct Cluster {
     l1: L1,
     icache: Icache,
     event_unit: EventUnit,
+    timer: Timer,
     dma: Dma,
     scheduler: Scheduler,
     inter_core_fifo: usize,
@@ -186,6 +189,7 @@ impl Cluster {
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
+            timer: Timer::default(),
             dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,

@@ -25,7 +25,7 @@ impl Default for RuleSpec {
 }
 
 /// What becomes of messages that have begun when their rule is removed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Remaining {
     /// Their packets are taken until the last.

@@ -2,10 +2,11 @@
 
 use super::{Span, yes};
 use crate::driver::Remaining;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the driver does at one time, in the order of the fields.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSpec {
     /// When, since reset. What takes time delays what comes after it.
@@ -25,7 +26,7 @@ pub struct ActionSpec {
 }
 
 /// Installs the rule of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallSpec {
     /// Its name.
@@ -33,7 +34,7 @@ pub struct InstallSpec {
 }
 
 /// Removes the rule of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveSpec {
     /// Its name.
@@ -43,7 +44,7 @@ pub struct RemoveSpec {
 }
 
 /// Writes into the handler memory of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteSpec {
     /// Its name.
@@ -59,7 +60,7 @@ pub struct WriteSpec {
 }
 
 /// Reads the handler memory of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadSpec {
     /// Its name.

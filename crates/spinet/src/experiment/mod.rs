@@ -13,21 +13,24 @@ pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedCo
 pub use text::{FaultSpec, Settings, Span};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use text::{OneOrMany, text_or_table};
+use text::{OneOrMany, TextOr, text_or_table};
 use wire::source::Snapped;
 
 /// An experiment as it is written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// C sources, which become one program, or one ELF file.
     pub program: OneOrMany,
     /// The NIC.
     #[serde(default, deserialize_with = "text_or_table")]
+    #[schemars(with = "TextOr<NicSpec>")]
     pub nic: NicSpec,
     /// The packets.
     #[serde(deserialize_with = "text_or_table")]
+    #[schemars(with = "TextOr<TrafficSource>")]
     pub traffic: TrafficSource,
     /// What the network does to the packets on their way.
     #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
@@ -52,7 +55,7 @@ pub struct Experiment {
 }
 
 /// Which NIC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NicSpec {
     /// Name of a preset, or path of a file like it.
@@ -64,7 +67,7 @@ pub struct NicSpec {
 }
 
 /// Which packets, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficSource {
     /// A capture, or a definition for the generator such as `udp:size=64,count=1000`.
@@ -84,7 +87,7 @@ pub struct TrafficSource {
 }
 
 /// Somebody who uses the NIC beside the first program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantSpec {
     /// What contexts call it.
@@ -97,7 +100,7 @@ pub struct TenantSpec {
 }
 
 /// An execution context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSpec {
     /// What reports call it; its handlers' name, or its number, if not given.
@@ -132,9 +135,11 @@ pub struct ContextSpec {
     pub completion: Option<String>,
     /// L2 handler memory; a text is its `data`.
     #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
+    #[schemars(with = "TextOr<MemorySpec>")]
     pub handler_memory: MemorySpec,
     /// Host memory; a text is its `data`.
     #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
+    #[schemars(with = "TextOr<MemorySpec>")]
     pub host_memory: MemorySpec,
     /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +156,7 @@ pub struct ContextSpec {
 }
 
 /// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverySpec {
     /// A packet finds no room in packet memory.
@@ -189,7 +194,7 @@ impl DeliverySpec {
 }
 
 /// A memory of a context; what is not given is chosen.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
     /// First byte.

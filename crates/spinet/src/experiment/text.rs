@@ -1,6 +1,7 @@
 //! Values that can be written in several ways.
 
 use kernel::Time;
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,8 +10,20 @@ use std::marker::PhantomData;
 use toml::Value;
 use wire::faults::Faults;
 
+/// In the schema: a table, or a text that stands for one.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the schema is made from it, and nothing else")]
+pub enum TextOr<T> {
+    /// Stands for a table.
+    Text(String),
+    /// The table.
+    Table(T),
+}
+
 /// One text or a list of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(with = "TextOr<Vec<String>>")]
 pub struct OneOrMany(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for OneOrMany {
@@ -64,8 +77,31 @@ where
     deserializer.deserialize_any(Either(PhantomData))
 }
 
+/// In the schema: [`Settings`].
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the schema is made from it, and nothing else")]
+enum SettingsSchema {
+    List(Vec<String>),
+    Table(std::collections::BTreeMap<String, serde_json::Value>),
+}
+
+/// In the schema: [`FaultSpec`].
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the schema is made from it, and nothing else")]
+struct FaultTable {
+    /// Chance that a packet is lost.
+    loss: Option<TextOr<f64>>,
+    /// Chance that it comes twice.
+    duplicate: Option<TextOr<f64>>,
+    /// Chance that it comes late, and by how many at most.
+    reorder: Option<TextOr<f64>>,
+}
+
 /// Parameters to set: a table of paths and values, tables in it included, or a list of `path=value`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+#[schemars(with = "SettingsSchema")]
 pub struct Settings(pub Vec<(String, Value)>);
 
 impl Settings {
@@ -116,7 +152,8 @@ impl Serialize for Settings {
 }
 
 /// Faults of the network: a text such as `loss=0.01,reorder=0.02:8`, or a table of the same with numbers or texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "TextOr<FaultTable>")]
 pub struct FaultSpec(pub Faults);
 
 impl FaultSpec {
@@ -157,7 +194,8 @@ impl Serialize for FaultSpec {
 }
 
 /// A span of simulated time, written as `10 ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
 pub struct Span(Time);
 
 const UNITS: [(&str, u64); 5] =

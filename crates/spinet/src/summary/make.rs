@@ -3,14 +3,15 @@
 use super::*;
 use crate::experiment::{CheckedContext, PlacedContext};
 use crate::histogram::Histogram;
-use crate::packets::{Fate, SPLIT};
+use crate::packets::{Fate, SPLIT, Trap};
 use crate::program::STAGES;
 use crate::record::Record;
 use crate::run::{Ended, Run};
-use crate::stats::{ContextStats, Flow, Range, TrapPlace, TrapStats};
+use crate::stats::{ContextStats, Flow, Range, RefusalPlace, TrapPlace, TrapStats};
 use isa::riscv::cause;
 use kernel::Clock;
 use pspin::delivery::DropReason;
+use pspin::map;
 use pspin::protocol::WATCHDOG_CAUSE;
 
 /// Cycles as nanoseconds.
@@ -55,6 +56,25 @@ pub fn cause_name(cause: u32) -> String {
         _ => return format!("cause {cause}"),
     };
     name.into()
+}
+
+/// Units that execute commands, in the order of [`pspin::protocol::CommandTarget`].
+const UNITS: [&str; 3] = ["host DMA", "NIC outbound", "HostDirect"];
+
+/// What to tell of an access just below the core's own stack: the stack was too small.
+///
+/// assumed: an access up to a stack's length below its end is one of a stack that grew, and of nothing else.
+fn stack_overflow(n_cores: u32, cluster: u32, core: u32, trap: &Trap) -> Option<String> {
+    if !matches!(trap.cause, cause::LOAD_FAULT | cause::STORE_FAULT) {
+        return None;
+    }
+    let end = core * map::STACK_BYTES + if core == 0 { map::stack_reserved(n_cores) } else { 0 };
+    let below = |l1: u32| (l1 + end).wrapping_sub(trap.value);
+    let bytes = [map::L1_BASE + cluster * map::L1_STRIDE, map::ALIAS_BASE].into_iter().map(below).min()?;
+    (1..=map::STACK_BYTES).contains(&bytes).then(|| {
+        let stack = map::STACK_BYTES;
+        format!("stack overflow: {bytes} bytes below the core's stack of {stack}")
+    })
 }
 
 fn packets_per_s(clock: Clock, flow: Flow) -> Option<f64> {
@@ -123,6 +143,7 @@ impl Run {
                 host_reads: stats.host_reads.packets,
                 host_read_bytes: stats.host_reads.bytes,
                 command_faults: stats.faults,
+                first_command_fault: stats.first_refused.as_ref().map(|place| self.command_fault(place)),
                 copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
@@ -197,7 +218,24 @@ impl Run {
                 place: self.elf_at(trap.pc).place(trap.pc),
                 line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
+                note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap),
             },
+        }
+    }
+
+    fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
+        let RefusalPlace { refusal, frame, context, cluster, hpu } = *place;
+        let placed = &self.placed[context];
+        CommandFaultSummary {
+            frame,
+            context: placed.name.clone(),
+            stage: STAGES[refusal.stage].0,
+            handler: placed.handlers.stages[refusal.stage].as_ref().map(|it| it.name.clone()).unwrap_or_default(),
+            cluster,
+            core: hpu,
+            time_ns: ns(self.record().borrow().clock, refusal.at as f64),
+            unit: UNITS[refusal.target],
+            addr: format!("{:#x}", refusal.addr),
         }
     }
 
@@ -260,8 +298,11 @@ impl Run {
         let record = self.record().borrow();
         let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
         let open = self.driver.feed.borrow().status().open_messages as u64;
-        let is_over = matches!(self.ended, None | Some(Ended::Complete));
-        let cores = if is_over { Vec::new() } else { self.restless.clone() };
+        let cores = match self.ended {
+            None => self.cores(),
+            Some(Ended::Complete) => Vec::new(),
+            Some(_) => self.restless.clone(),
+        };
         let reason = match self.ended {
             None => "running",
             Some(Ended::Complete) => "complete",
@@ -295,7 +336,7 @@ impl Run {
             _ => format!("{unfinished} packets are unfinished"),
         };
         match self.ended {
-            None => "the run goes on".into(),
+            None => format!("the run goes on; {packets}{place}{messages}"),
             Some(Ended::Complete) => format!("all packets are done{messages}"),
             Some(Ended::Limit) => {
                 let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());

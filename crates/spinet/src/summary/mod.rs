@@ -119,7 +119,22 @@ pub struct OutputSummary {
     pub host_reads: u64,
     pub host_read_bytes: u64,
     pub command_faults: u64,
+    pub first_command_fault: Option<CommandFaultSummary>,
     pub copy_faults: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+pub struct CommandFaultSummary {
+    pub frame: u64,
+    pub context: String,
+    pub stage: &'static str,
+    pub handler: String,
+    pub cluster: u32,
+    pub core: u32,
+    pub time_ns: f64,
+    pub unit: &'static str,
+    pub addr: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -243,6 +258,7 @@ pub struct TrapPlaceSummary {
     pub place: String,
     pub line: Option<String>,
     pub value: String,
+    pub note: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

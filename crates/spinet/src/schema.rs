@@ -1,0 +1,143 @@
+//! JSON schemas of cards' and experiments' files, for editors, and for what is generated from the types.
+//!
+//! Types and texts are those of the Rust types. Which numbers are allowed is asked of [`PspinParams::validate`], the only
+//! place that knows: a parameter is set to something absurd, and the refusal says what it may be.
+
+use crate::experiment::Experiment;
+use crate::nics;
+use pspin::PspinParams;
+use schemars::schema_for;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Schema of a card's file. Beside what JSON Schema knows, a parameter whose validity the types alone do not say has
+/// `x-allowed`, a text; `minimum` and `maximum` stand where no other parameter has a say in them.
+pub fn nic() -> Value {
+    let mut schema = without_links(&schema_for!(PspinParams).to_value());
+    let params = nics::load("pspin", &[], Path::new(".")).expect("a preset is valid");
+    let base = serde_json::to_value(&params).expect("parameters are numbers, texts and tables");
+    let keys = numbers(&base, "");
+    for key in &keys {
+        let Some(allowed) = allowed(&base, key) else { continue };
+        let bounds = bounds(&allowed).filter(|_| !depends(&base, key, &allowed, &keys));
+        let slot = property(&mut schema, key);
+        slot.insert("x-allowed".into(), json!(allowed));
+        if let Some((least, most)) = bounds {
+            slot.insert("minimum".into(), json!(least));
+            slot.insert("maximum".into(), json!(most));
+        }
+    }
+    schema
+}
+
+/// Schema of an experiment's file.
+pub fn experiment() -> Value {
+    without_links(&schema_for!(Experiment).to_value())
+}
+
+/// The texts of items link to each other, which means nothing outside the code.
+fn without_links(schema: &Value) -> Value {
+    let text = schema.to_string().replace("[`", "`").replace("`]", "`");
+    serde_json::from_str(&text).expect("it was JSON and still is")
+}
+
+/// Paths of all numbers.
+fn numbers(table: &Value, prefix: &str) -> Vec<String> {
+    let of = |(key, value): (&String, &Value)| match value {
+        Value::Object(_) => numbers(value, &format!("{prefix}{key}.")),
+        Value::Number(_) => vec![format!("{prefix}{key}")],
+        _ => Vec::new(),
+    };
+    table.as_object().into_iter().flatten().flat_map(of).collect()
+}
+
+/// The same parameters with another value at `key`, if they are parameters at all.
+fn with(base: &Value, key: &str, value: u64) -> Option<(Value, PspinParams)> {
+    let mut table = base.clone();
+    *table.pointer_mut(&format!("/{}", key.replace('.', "/")))? = json!(value);
+    let params = serde_json::from_value(table.clone()).ok()?;
+    Some((table, params))
+}
+
+/// What the refusal of an absurd value says that the parameter may be.
+fn allowed(base: &Value, key: &str) -> Option<String> {
+    [u64::MAX, u64::from(u32::MAX), 0].into_iter().find_map(|absurd| {
+        let refused = with(base, key, absurd)?.1.validate().err()?;
+        (refused.key == key).then_some(refused.allowed)
+    })
+}
+
+/// Whether it is allowed something else when another parameter is half or twice as large.
+fn depends(base: &Value, key: &str, here: &str, keys: &[String]) -> bool {
+    keys.iter().filter(|other| *other != key).any(|other| {
+        let value = base.pointer(&format!("/{}", other.replace('.', "/"))).and_then(Value::as_u64).unwrap_or(0);
+        [value / 2, value * 2]
+            .into_iter()
+            .filter_map(|value| with(base, other, value))
+            .any(|(table, params)| params.validate().is_ok() && allowed(&table, key).is_some_and(|there| there != here))
+    })
+}
+
+/// The ends of `A to B`.
+fn bounds(allowed: &str) -> Option<(u64, u64)> {
+    let (least, most) = allowed.split_once(" to ")?;
+    Some((least.parse().ok()?, most.parse().ok()?))
+}
+
+/// The schema of the parameter at a path; tables stand by name under `$defs`.
+fn property<'a>(schema: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
+    let mut at = String::new();
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        at = format!("{at}/properties/{part}");
+        if parts.peek().is_some() {
+            let table = schema.pointer(&at).expect("a parameter has a schema");
+            let target = table["$ref"].as_str().expect("a table of parameters has a name");
+            at = target.trim_start_matches('#').to_owned();
+        }
+    }
+    schema.pointer_mut(&at).and_then(Value::as_object_mut).expect("a parameter has a schema")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn a_parameter_has_its_text_its_type_and_what_it_may_be() {
+        let mut schema = nic();
+        let mut of = |key| serde_json::to_string(property(&mut schema, key)).expect("JSON");
+        expect![[r#"{"type":"integer","format":"uint32","minimum":1,"description":"Cores (HPUs); the RTL's field of a command's identity has room for 8.","x-allowed":"1 to 16","maximum":16}"#]].assert_eq(&of("cluster.n_cores"));
+        // What it may be depends on another parameter: no bounds that an editor would insist on.
+        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Tasks that may be in one cluster.","x-allowed":"1 to 20"}"#]].assert_eq(&of("scheduler.max_tasks_per_cluster"));
+        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Cycles that a handler may run where its context says nothing; 0 means for ever."}"#]].assert_eq(&of("isolation.watchdog_cycles"));
+    }
+
+    #[test]
+    fn every_number_of_every_preset_is_within_its_bounds() {
+        let mut schema = nic();
+        for preset in ["pspin", "pspin-rtl", "pspin-paper"] {
+            let params = nics::load(preset, &[], Path::new(".")).expect("a preset is valid");
+            let table = serde_json::to_value(&params).expect("JSON");
+            for key in numbers(&table, "") {
+                let value =
+                    table.pointer(&format!("/{}", key.replace('.', "/"))).and_then(Value::as_u64).expect("a number");
+                let property = property(&mut schema, &key);
+                let bound = |name: &str| property.get(name).and_then(Value::as_u64);
+                assert!(bound("minimum").is_none_or(|least| value >= least), "{preset}: {key}");
+                assert!(bound("maximum").is_none_or(|most| value <= most), "{preset}: {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_experiment_takes_a_text_or_a_table_where_the_file_does() {
+        let schema = experiment();
+        assert_eq!(schema["required"], json!(["program", "traffic", "context"]));
+        assert_eq!(schema["additionalProperties"], json!(false));
+        let nic = schema.pointer("/properties/nic").expect("it has a schema").to_string();
+        expect![[r##"{"$ref":"#/$defs/TextOr","description":"The NIC.","default":{"preset":"pspin"}}"##]]
+            .assert_eq(&nic);
+    }
+}

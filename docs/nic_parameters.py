@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made from the schema of cards: the reference page and the Python classes. `docs/generate.py` calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from spinet import _core
+
+Schema = dict[str, Any]
+_WIDTH = 116
+
+
+def parameters() -> Iterator[tuple[str, Schema]]:
+    """Path and schema of every parameter, in the order of the types."""
+    schema = json.loads(_core.schema("nic"))
+
+    def inside(table: Schema, prefix: str) -> Iterator[tuple[str, Schema]]:
+        for key, value in table["properties"].items():
+            named = schema["$defs"].get(value.get("$ref", "").rpartition("/")[2], {})
+            if "properties" in named:
+                yield from inside(named, f"{prefix}{key}.")
+            else:
+                yield f"{prefix}{key}", {**named, **value}
+
+    return inside(schema, "")
+
+
+def choices(schema: Schema) -> list[str]:
+    """Texts that a parameter may be; none if it is a number or a truth value."""
+    return [str(choice.get("const")) for choice in schema.get("oneOf", [])] or schema.get("enum", [])
+
+
+def page(note: str) -> str:
+    """`docs/reference/nic-parameters.md`."""
+    names = [name for name, _about in _core.nic_list()]
+    texts = [_core.nic_show(name, [], ".") for name in names]
+    values, sources = [_flat(tomllib.loads(text)) for text in texts], _sources(texts[names.index("pspin")])
+    rows = [
+        "# Parameters of a card\n\n"
+        "What a file for `--nic` says and `--set PATH=VALUE` changes. `spinet schema nic` prints the same as a JSON\n"
+        "schema; `spinet.parameters_of` gives a card's values to Python. Where allowed values depend on other\n"
+        "parameters, they are those of `pspin`, and so are sources; files are those of spcl/pspin a49fec8.\n",
+        f"| parameter | type | {' | '.join(f'`{name}`' for name in names)} | allowed | meaning | source |",
+        f"|{'---|' * (len(names) + 5)}",
+    ]
+    for key, schema in parameters():
+        shown = " | ".join(_shown(value[key]) for value in values)
+        meaning, source = _cell(schema["description"]), _cell(sources[key])
+        rows.append(f"| `{key}` | {_kind(schema)} | {shown} | {_allowed(schema)} | {meaning} | {source} |")
+    return note + "\n" + "\n".join(rows) + "\n"
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _sources(text: str) -> dict[str, str]:
+    """What a preset's comments say behind each value; `the same` is spelled out."""
+    found, table, before = {}, "", ""
+    for line in text.splitlines():
+        if header := re.match(r"\[([\w.]+)\]", line):
+            table = header[1] + "."
+        elif match := re.match(r"(\w+) = .*?# ((?:source|assumed): .*)", line):
+            said = match[2].removeprefix("source: ")
+            file = re.split(r"[,:]", before)[0]
+            said = said.replace("the same", file) if said.startswith("the same") and file else said
+            found[table + match[1]] = said
+            before = said
+    return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else f"`{value}`"
+
+
+def _kind(schema: Schema) -> str:
+    return "text" if choices(schema) else {"boolean": "true or false", "integer": "integer"}[schema["type"]]
+
+
+def _allowed(schema: Schema) -> str:
+    if of := choices(schema):
+        return ", ".join(f"`{choice}`" for choice in of)
+    return _cell(schema.get("x-allowed", "")) or ("any" if schema["type"] == "integer" else "")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def classes() -> str:
+    """`python/spinet/nic_parameters.py`."""
+    schema = json.loads(_core.schema("nic"))
+    parts = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        '"""Parameters of a card, typed; docs/generate.py makes this from the Rust types."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from dataclasses import dataclass",
+        "from typing import Literal",
+    ]
+    tables = {name: table for name, table in schema["$defs"].items() if "properties" in table}
+    for name, table in {**tables, schema["title"]: schema}.items():
+        parts += [
+            "",
+            "",
+            "@dataclass(frozen=True, kw_only=True)",
+            f"class {name}:",
+            *_docstring(table["description"]),
+            "",
+        ]
+        for key, value in table["properties"].items():
+            target = value.get("$ref", "").rpartition("/")[2]
+            named = schema["$defs"].get(target, {})
+            whole = {**named, **value}
+            allowed = f" Allowed: {whole['x-allowed']}." if "x-allowed" in whole else ""
+            parts += [f"    {key}: {_type(whole, target)}", *_docstring(whole["description"] + allowed)]
+    return "\n".join(parts) + "\n"
+
+
+def _type(schema: Schema, name: str) -> str:
+    if of := choices(schema):
+        return f"Literal[{', '.join(json.dumps(choice) for choice in of)}]"
+    return name if "properties" in schema else {"integer": "int", "boolean": "bool"}[schema["type"]]
+
+
+def _docstring(text: str) -> list[str]:
+    text = re.sub(r"\n(?!\n)", " ", re.sub(r"\n\n+", "\n\n", text)).strip().replace("\n ", "\n\n")
+    first, *rest = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+    lines = textwrap.wrap(first, _WIDTH - 6)
+    for paragraph in rest:
+        lines += ["", *textwrap.wrap(paragraph, _WIDTH - 6)]
+    if len(lines) == 1:
+        return [f'    """{lines[0]}"""']
+    body = [f"    {line}".rstrip() for line in lines[1:]]
+    return [f'    """{lines[0]}', *body, '    """']

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet schema`: what a file for spinet may say, for editors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command(short_help="Print the JSON schema of a kind of file.")
+@click.argument("kind", type=click.Choice(["nic", "experiment"]))
+def command(kind: str) -> None:
+    """Print the JSON schema of files with cards (--nic) or experiments: the meaning of every key, and what it may be.
+
+    Editors check and complete TOML by it: begin a file with '#:schema nic.schema.json'.
+
+    \b
+    Examples:
+      spinet schema nic > nic.schema.json
+      spinet schema experiment > experiment.schema.json
+    """
+    from spinet import _core
+
+    click.echo(json.dumps(json.loads(_core.schema(kind)), indent=2, ensure_ascii=False))

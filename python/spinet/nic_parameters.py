@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a card, typed; docs/generate.py makes this from the Rust types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterParams:
+    """One cluster."""
+
+    n_cores: int
+    """Cores (HPUs); the RTL's field of a command's identity has room for 8. Allowed: 1 to 16."""
+    l1_bytes: int
+    """Bytes of L1 memory (TCDM). Allowed: a power of two from 32768 to 1048576."""
+    l1_banks: int
+    """Its word-interleaved 32-bit banks: 16, 32 or 64, superbanks of 16 serving a 64-byte beat. Allowed: one of [16,
+    32, 64].
+    """
+    packet_buffer_offset: int
+    """First byte of the packet buffer within L1. Allowed: a multiple of 64."""
+    packet_buffer_bytes: int
+    """Bytes of the packet buffer. Allowed: 4 times a multiple of 64."""
+    packet_buffer_rings: int
+    """Rings into which the packet buffer is split. Allowed: 1 to 16."""
+    scratchpad_offset: int
+    """First byte of the scratchpads within L1. Allowed: 82944 to 1048576."""
+    task_fifo: int
+    """Tasks that wait in the cluster scheduler. Allowed: 1 to 1024."""
+    dma_fifo: int
+    """Transfers that wait in the cluster DMA. Allowed: 1 to 1024."""
+    dma_bursts: int
+    """Bursts of the cluster DMA under way towards L2, each for reads and writes. Allowed: 1 to 64."""
+    core_commands: int
+    """Commands of one core in flight: 1 to 4, the local field of a command's identity having 2 bits. Allowed: 1 to
+    4.
+    """
+    inter_core_fifo: int
+    """Words of an inter-core FIFO. Allowed: 1 to 1024."""
+    clock_gating: bool
+    """A core that waits for a task is clock gated; it wakes in the cycle in which its driver shows the task."""
+    icache: IcacheParams
+    """The shared instruction cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IcacheParams:
+    """The instruction cache that the cores of a cluster share; lines of 16 bytes."""
+
+    bytes: int
+    """Bytes in all. Allowed: a power of two from 64 to 1048576."""
+    ways: int
+    """Lines a set holds. Allowed: 1 to 16."""
+    miss_cycles: int
+    """Cycles that a miss adds when nobody else refills. Allowed: 1 to 60."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsolationParams:
+    """What keeps handlers from each other, and tells the host of those that fail."""
+
+    regions: Literal["coarse", "exact"]
+    """What a handler may touch and run."""
+    check_transfers: bool
+    """Cluster DMA, off-cluster DMA and commands move only what the handler may touch, and only its host memory."""
+    misaligned_amo_traps: bool
+    """An AMO whose address is no multiple of 4 is an exception; else the lower bits are ignored."""
+    report_errors: bool
+    """The HPU driver writes errors of handlers to their context's record in host memory."""
+    watchdog_cycles: int
+    """Cycles that a handler may run where its context says nothing; 0 means for ever."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2Params:
+    """Memories outside the clusters."""
+
+    handler_bytes: int
+    """Bytes of L2 handler memory, from 0x1C00_0000. Allowed: a power of two from 65536 to 4194304."""
+    packet_bytes: int
+    """Bytes of L2 packet memory, from 0x1C40_0000. Allowed: a power of two from 4096 to 4194304."""
+    program_bytes: int
+    """Bytes of program memory, from 0x1D00_0000. Allowed: a power of two from 4096 to 1048576."""
+    atomics_depth: int
+    """Atomic operations on handler memory: reads and writes that may be under way. Allowed: 1 to 64."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerParams:
+    """Message queues and dispatcher."""
+
+    n_mpqs: int
+    """Message processing queues; a message uses queue `msgid % n_mpqs`. A power of two. Allowed: a power of two from
+    1 to 1024.
+    """
+    shared_cells: int
+    """Packet descriptors that all queues share, besides the one that each queue owns. Allowed: 0 to 65536."""
+    max_tasks_per_cluster: int
+    """Tasks that may be in one cluster. Allowed: 1 to 20."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandParams:
+    """Commands."""
+
+    in_flight_per_unit: int
+    """Commands in flight at one executing unit, from all cores. Allowed: 1 to 1024."""
+    host_dma_fifo: int
+    """Requests that wait at each of the two engines of the off-cluster DMA. Allowed: 1 to 1024."""
+    host_direct_fifo: int
+    """Requests that wait at the HostDirect unit. Allowed: 1 to 1024."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutboundParams:
+    """NIC outbound engine."""
+
+    command_slots: int
+    """Commands that wait or are under way. Allowed: 1 to 1024."""
+    max_packet_bytes: int
+    """Largest packet in bytes. Allowed: 96 to 65536."""
+    queue_packets: int
+    """Packets that wait for the wire. Allowed: 1 to 65536."""
+    rdma_header_bytes: int
+    """Bytes of the header that an RDMA put adds to each packet. Allowed: 0 to 4096."""
+    cycles_per_beat: int
+    """Cycles for each whole 64 bytes of a packet before the next may leave; 0 and 1 are back to back. Allowed: 0 to
+    1000000.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcieParams:
+    """PCIe and host memory."""
+
+    model: Literal["ideal", "fixed_rate", "tlp"]
+    """Which of the models; it decides which of the numbers below matter."""
+    latency_cycles: int
+    """Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
+    Allowed: 1 to 1000000.
+    """
+    write_gap_cycles: int
+    """Ideal: cycles from one write beat to the next beyond the first. Allowed: 0 to 1000000."""
+    read_gap_cycles: int
+    """Ideal: cycles from one read beat to the next beyond the first. Allowed: 0 to 1000000."""
+    buffer_beats: int
+    """Beats that each of the five AXI channels buffers. Allowed: 1 to 65536."""
+    link: LinkParams
+    """The lanes, and packets on them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkParams:
+    """The serial link to the host; each direction has lanes of its own."""
+
+    lanes: int
+    """Lanes: 1, 2, 4, 8 or 16. Allowed: one of [1, 2, 4, 8, 16]."""
+    lane_mtps: int
+    """Transfers of a lane, a bit each, in millions a second. Allowed: 1 to 1000000."""
+    code_bits: int
+    """Data bits of a block of the line code. Allowed: 1 to 1024."""
+    code_line_bits: int
+    """Bits on the line for such a block. Allowed: 128 to 2048."""
+    latency_cycles: int
+    """Packets: cycles from the last bit on the line to the other side having the packet. Allowed: 0 to 1000000."""
+    host_read_cycles: int
+    """Packets: cycles from a read request being at the host to its data. Allowed: 0 to 1000000."""
+    header_bytes: int
+    """Packets: bytes of the header of a write or a read request. Allowed: 0 to 64."""
+    completion_header_bytes: int
+    """Packets: bytes of the header of a completion. Allowed: 0 to 64."""
+    framing_bytes: int
+    """Packets: bytes around each packet. Allowed: 0 to 64."""
+    max_payload_bytes: int
+    """Packets: most bytes of data in a write. Allowed: a power of two from 64 to 4096."""
+    max_read_request_bytes: int
+    """Packets: most bytes that a read asks for. Allowed: a power of two from 64 to 4096."""
+    read_completion_boundary_bytes: int
+    """Packets: completions end at multiples of this. Allowed: a power of two from 64 to 256."""
+    read_tags: int
+    """Packets: reads under way. Allowed: 1 to 65536."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IommuParams:
+    """Translation of the host addresses in commands."""
+
+    enabled: bool
+    """Commands carry virtual addresses of registered memory; else physical ones, and all memory is theirs."""
+    entries: int
+    """Pages in the translation cache. Allowed: 4 to 1048576."""
+    ways: int
+    """Pages of a set of it. Allowed: 1 to 1024."""
+    hit_cycles: int
+    """Cycles until a cached translation is known; one translation a cycle. Allowed: 0 to 1000."""
+    level_cycles: int
+    """Cycles that a miss takes for each table on the way: four to a page of 4 KiB, three to one of 2 MiB. Allowed: 0
+    to 1000000.
+    """
+    walks: int
+    """Misses under way at once. Allowed: 1 to 1024."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What a context asks for. The default is what the RTL does."""
+
+    when_full: Literal["stall", "drop", "mark_ecn", "kill_message"]
+    """A packet finds no room in L2 packet memory."""
+    ecn_threshold_percent: int
+    """With `mark_ecn`: marks from this occupancy of packet memory on, in percent. Allowed: 0 to 100."""
+    early_payload: Literal["buffer", "drop"]
+    """A packet that is known not to be its message's first comes before that, and the context has a header handler."""
+    early_packets: int
+    """With `buffer`: so many packets of a message wait for its first; further ones are dropped. Allowed: 1 to 65536."""
+    timeout_cycles: int
+    """A message is given up, and its queue reset, when no packet of it has come for more than so many cycles; 0
+    waits for ever. Allowed: 0 to 18000000000000.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkParams:
+    """What the network promises to handlers; the application asks its driver for it."""
+
+    reliable: bool
+    """All packets of a message arrive, and none twice: handlers need not be idempotent."""
+    in_order: bool
+    """Packets of a message arrive in the order in which they were sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PspinParams:
+    """Everything that can be chosen about a PsPIN NIC."""
+
+    clock_mhz: int
+    """Clock of the whole NIC, in MHz. Allowed: 1 to 100000."""
+    n_clusters: int
+    """Number of clusters; the RTL's field of a command's identity has room for 4. Allowed: 1 to 16."""
+    cluster: ClusterParams
+    """The clusters, all alike."""
+    isolation: IsolationParams
+    """What keeps handlers from each other."""
+    l2: L2Params
+    """Memories outside the clusters."""
+    scheduler: SchedulerParams
+    """Message queues and dispatcher."""
+    commands: CommandParams
+    """Commands in flight and the units that execute them."""
+    outbound: OutboundParams
+    """NIC outbound engine."""
+    pcie: PcieParams
+    """Host memory behind PCIe."""
+    iommu: IommuParams
+    """Translation of host addresses."""
+    delivery: Delivery
+    """What contexts ask for that do not say otherwise."""
+    network: NetworkParams
+    """What the network promises."""
