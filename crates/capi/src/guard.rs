@@ -12,21 +12,22 @@ pub const ERROR: c_int = 1;
 /// Exit code of a mistake of ours: `EX_SOFTWARE` of sysexits.h.
 const OUR_BUG: i32 = 70;
 
-/// Runs the body of the C function `name`. A panic is our bug and ends the process, since nothing behind it can be relied on.
+/// Runs the body of a C function. A panic is our bug and ends the process, since nothing behind it can be relied on.
+pub fn no_panic<T>(body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        // Where and why is on stderr already.
+        eprintln!("error: this is a mistake in spinet");
+        eprintln!("hint: please report it with the program that caused it");
+        std::process::exit(OUR_BUG);
+    })
+}
+
+/// Runs the body of the C function `name`, and says on stderr why it fails.
 pub fn call<T>(name: &str, body: impl FnOnce() -> Result<T, Error>) -> Result<T, c_int> {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => {
-            complain(name, error);
-            Err(ERROR)
-        }
-        Err(_) => {
-            // Where and why is on stderr already.
-            eprintln!("error: this is a mistake in spinet");
-            eprintln!("hint: please report it with the program that caused it");
-            std::process::exit(OUR_BUG);
-        }
-    }
+    no_panic(body).map_err(|error| {
+        complain(name, error);
+        ERROR
+    })
 }
 
 /// The same for a function that returns nothing but whether it worked.

@@ -5,9 +5,12 @@
 //!
 //! [`library`] is the one simulation of the process and what C programs do with it, [`simulation`] runs the NIC,
 //! [`edge`] is the NIC's edge: what waits to go in, and what C programs are still to hear.
+//!
+//! [`driver`] is another face in the same library: `spinet_driver.h`, the driver of a card that several tenants share.
 
 mod callbacks;
 mod conf;
+mod driver;
 mod edge;
 mod ffi;
 mod gdriver;

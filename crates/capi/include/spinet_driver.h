@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver of a simulated card that several tenants share: memory, programs, execution contexts, matching rules, events.
+ *
+ * A program boots a machine, opens tenants on it, gives each what it asks for, adds packets and lets simulated time go on.
+ * Nothing happens between two calls, and nothing calls back. docs/guides/tenants.md tells the story.
+ *
+ * Every function but spinet_last_error returns SPINET_OK or one of the negative codes below; with one of these nothing has
+ * changed, nothing is written through its pointers, and spinet_last_error says why. Any function may return
+ * SPINET_E_ARGUMENT, SPINET_E_THREAD, and, where it is given a handle, SPINET_E_UNKNOWN, SPINET_E_GONE or SPINET_E_FOREIGN;
+ * its comment names the others. A mistake of the simulator itself ends the process with exit code 70.
+ *
+ * Handles are numbers that the driver hands out, never 0 and never twice. A machine is used on the thread that booted it;
+ * several machines know nothing of each other. Texts are UTF-8. Times are in ps of simulated time, at most 5 hours. What is
+ * given to a function is copied.
+ */
+#ifndef SPINET_DRIVER_H
+#define SPINET_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPINET_OK 0
+#define SPINET_E_ARGUMENT (-1)   /* a pointer is NULL, or a value or text is none of those that are allowed */
+#define SPINET_E_UNKNOWN (-2)    /* a handle that was never handed out */
+#define SPINET_E_GONE (-3)       /* a handle that was freed, removed, taken or closed before */
+#define SPINET_E_FOREIGN (-4)    /* a handle of another tenant */
+#define SPINET_E_IN_USE (-5)     /* something else uses it, and must end first */
+#define SPINET_E_BUSY (-6)       /* something of it is under way; let time go on */
+#define SPINET_E_EXHAUSTED (-7)  /* there is no room for so much */
+#define SPINET_E_BEYOND (-8)     /* an access reaches beyond the end */
+#define SPINET_E_TAKEN (-9)      /* a program is linked where somebody else is; the text names a place that is free */
+#define SPINET_E_INSTALLED (-10) /* the same rule is installed */
+#define SPINET_E_PROGRAM (-11)   /* not a program for this card, or it has no such handler */
+#define SPINET_E_CARD (-12)      /* no such card, or it does not answer */
+#define SPINET_E_THREAD (-13)    /* the machine is another thread's */
+
+/* A card and its driver. */
+typedef struct spinet_machine spinet_machine_t;
+
+typedef uint64_t spinet_tenant_t;
+typedef uint64_t spinet_memory_t;  /* a part of a memory of the card */
+typedef uint64_t spinet_program_t; /* a program in the card */
+typedef uint64_t spinet_host_t;    /* registered memory of the host */
+typedef uint64_t spinet_context_t; /* an execution context */
+typedef uint64_t spinet_rule_t;
+typedef uint64_t spinet_ticket_t; /* an access of the host to the card */
+
+/* Why the last call on this thread that was refused was refused. The text lives until the next one is. */
+const char *spinet_last_error(void);
+
+/* ---- The card ---- */
+
+/*
+ * Boot the card `nic`, a preset by name ("pspin", "pspin-paper", "pspin-rtl") or by the path of a file, with the runtime in
+ * the ELF file `runtime`. The same seed gives the same simulation. Also SPINET_E_CARD, SPINET_E_PROGRAM.
+ */
+int spinet_boot(const char *nic, const char *runtime, uint64_t seed, spinet_machine_t **machine);
+
+/* End a machine, which may be NULL, and free its memory, that of spinet_sent_t and spinet_line_t included. */
+int spinet_shutdown(spinet_machine_t *machine);
+
+typedef struct spinet_memory_left {
+    uint64_t bytes;   /* in all */
+    uint64_t free;    /* that nobody has */
+    uint64_t largest; /* the most that one can get in one part */
+    uint64_t at;      /* address of that part; in a scratchpad from its start */
+} spinet_memory_left_t;
+
+typedef struct spinet_capabilities {
+    uint32_t n_clusters;
+    uint32_t n_cores;          /* HPUs of a cluster */
+    uint32_t n_message_queues; /* messages that can be under way */
+    uint32_t max_copy_bytes;   /* most bytes of a packet that can be copied to L1 */
+    uint32_t watchdog_cycles;  /* that a handler may run where its context says nothing; 0 is for ever */
+    uint8_t reliable;          /* 1: the network delivers all packets, and none twice */
+    uint8_t in_order;          /* 1: in the order in which they were sent */
+    uint8_t isolated;          /* 1: handlers reach nothing of other tenants */
+    uint8_t reports_errors;    /* 1: errors of handlers are written to the host, see spinet_error_record */
+    spinet_memory_left_t program_memory;
+    spinet_memory_left_t handler_memory;
+    spinet_memory_left_t scratchpad_memory; /* in each cluster */
+} spinet_capabilities_t;
+
+/* What the card can do, and what is left of its memories. */
+int spinet_capabilities(spinet_machine_t *machine, spinet_capabilities_t *card);
+
+/* ---- Tenants and what they own ---- */
+
+/* Open a tenant, whose rules can take packets of `scope` alone, a match expression; of all packets if NULL. */
+int spinet_open(spinet_machine_t *machine, const char *name, const char *scope, spinet_tenant_t *tenant);
+
+/* Close a tenant, and give back all that it has. Also SPINET_E_IN_USE by a rule, SPINET_E_BUSY with packets in the card. */
+int spinet_close(spinet_machine_t *machine, spinet_tenant_t tenant);
+
+#define SPINET_HANDLER_MEMORY 1 /* L2 handler memory */
+#define SPINET_PROGRAM_MEMORY 2
+#define SPINET_SCRATCHPAD 3 /* the same part of every cluster's L1, which the host cannot reach */
+
+/* Allocate `bytes` of a memory, which are 0 but for a scratchpad. Also SPINET_E_EXHAUSTED. */
+int spinet_allocate(spinet_machine_t *machine, spinet_tenant_t tenant, int kind, uint32_t bytes, spinet_memory_t *memory);
+
+/* Where it lies, as handlers name it; a scratchpad from the start of the scratchpads. */
+int spinet_address(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory_t memory, uint32_t *address);
+
+/* Give memory back. Also SPINET_E_IN_USE by a context. */
+int spinet_free(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory_t memory);
+
+/*
+ * Begin to write `size` bytes into handler or program memory through the card's host port, `offset` bytes from the start of
+ * the memory, in the next cycle and after all accesses that began before. `ticket` may be NULL; a ticket is gone when its
+ * write is over. Also SPINET_E_BEYOND.
+ */
+int spinet_write(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory_t memory, uint32_t offset,
+                 const void *data, uint32_t size, spinet_ticket_t *ticket);
+
+/* Begin to read `size` bytes in the same way; spinet_take has them when they are here. Also SPINET_E_BEYOND. */
+int spinet_read(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory_t memory, uint32_t offset, uint32_t size,
+                spinet_ticket_t *ticket);
+
+/* Let time go on until an access is over. Also SPINET_E_CARD after 10,000,000 cycles without an answer. */
+int spinet_wait(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_ticket_t ticket);
+
+/* Take the bytes of a read, once; `size` is what was asked for. Also SPINET_E_BUSY while it is under way. */
+int spinet_take(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_ticket_t ticket, void *data, uint32_t size);
+
+/* Register `bytes` of host memory, which are 0, for contexts to name. Also SPINET_E_EXHAUSTED. */
+int spinet_register(spinet_machine_t *machine, spinet_tenant_t tenant, uint32_t bytes, spinet_host_t *host);
+
+/* Its address, as handlers and the card name it. */
+int spinet_host_address(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_host_t host, uint64_t *address);
+
+/* The tenant itself reads and writes its host memory, which takes no time. Also SPINET_E_BEYOND. */
+int spinet_host_read(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_host_t host, uint32_t offset, void *data,
+                     uint32_t size);
+int spinet_host_write(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_host_t host, uint32_t offset,
+                      const void *data, uint32_t size);
+
+/* The card may reach it no more. Also SPINET_E_IN_USE by a context. */
+int spinet_unregister(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_host_t host);
+
+/*
+ * Load the handlers in an ELF file, which must be linked for memory that nobody has: spinet_capabilities says where that is.
+ * It brings no runtime, that of the card runs it. Also SPINET_E_TAKEN, SPINET_E_PROGRAM.
+ */
+int spinet_load(spinet_machine_t *machine, spinet_tenant_t tenant, const char *elf, spinet_program_t *program);
+
+/* Take a program out. Also SPINET_E_IN_USE by a context. */
+int spinet_unload(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_program_t program);
+
+/* ---- Execution contexts and matching rules ---- */
+
+#define SPINET_DEFAULT 0xffffffffu /* what the card does by itself */
+
+typedef struct spinet_context_spec {
+    spinet_program_t program;
+    const char *handler;            /* common name of its handlers; may be NULL if those of the program have one name */
+    const char *symbols[3];         /* functions of header, payload and completion handler; NULL as named, "" for none */
+    spinet_memory_t handler_memory; /* 0 for none */
+    spinet_memory_t scratchpad;     /* 0 for none */
+    spinet_host_t host;             /* 0 for none */
+    uint32_t copy_bytes;            /* of a packet, to L1; SPINET_DEFAULT for all */
+    uint32_t watchdog_cycles;       /* that a handler may run, 0 for ever; SPINET_DEFAULT for what the card says */
+} spinet_context_spec_t;
+
+/* Fill in a specification: the handlers of a program, no memory, defaults. */
+int spinet_context_spec(spinet_program_t program, spinet_context_spec_t *spec);
+
+/* Build a context. It gets packets when a rule is installed. Also SPINET_E_PROGRAM, SPINET_E_EXHAUSTED. */
+int spinet_build(spinet_machine_t *machine, spinet_tenant_t tenant, const spinet_context_spec_t *spec,
+                 spinet_context_t *context);
+
+/* Take a context apart; its memories stay. Also SPINET_E_IN_USE by a rule or message, SPINET_E_BUSY with packets. */
+int spinet_destroy(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_context_t context);
+
+/*
+ * Send packets to a context from the next cycle on. `match` is a match expression ("udp.dst_port == 7"), NULL for all that
+ * the tenant may have; `message` says what packets are one message ("each", "by flow count 8"), NULL for "each". Rules of
+ * higher priority are asked first, of equal ones the older. First time goes on until all that was written is in the card.
+ * Also SPINET_E_INSTALLED, SPINET_E_CARD.
+ */
+int spinet_install(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_context_t context, const char *match,
+                   const char *message, int32_t priority, spinet_rule_t *rule);
+
+#define SPINET_END 0  /* messages that have begun get their packets until the last */
+#define SPINET_KILL 1 /* messages that have begun end at once, and what is in the card of them is dropped */
+
+/* Remove a rule from the next cycle on; `remaining` is SPINET_END or SPINET_KILL. */
+int spinet_remove(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_rule_t rule, int remaining);
+
+/* ---- Packets and time ---- */
+
+typedef struct spinet_packet {
+    uint64_t after_ps; /* arrival, after now or after the card is ready, whichever is later */
+    const void *data;  /* from its Ethernet header on */
+    size_t size;       /* bytes, 1 to max_copy_bytes of the card */
+} spinet_packet_t;
+
+/* Let `n` packets arrive, in the order of their times, which must not descend. */
+int spinet_add_packets(spinet_machine_t *machine, const spinet_packet_t *packets, size_t n);
+
+/* Simulated time, in ps. */
+int spinet_now(spinet_machine_t *machine, uint64_t *ps);
+
+/* Let time go on until `ps`, in whole cycles; nothing if that is over. Also SPINET_E_CARD. */
+int spinet_run_until(spinet_machine_t *machine, uint64_t ps);
+
+typedef struct spinet_sent {
+    uint64_t time_ps;
+    const uint8_t *data; /* lives until the next spinet_take_sent; NULL if there is no packet */
+    size_t size;
+} spinet_sent_t;
+
+/* Take the oldest packet that the card sent and nobody took; all tenants' are together. */
+int spinet_take_sent(spinet_machine_t *machine, spinet_sent_t *sent);
+
+typedef struct spinet_line {
+    uint64_t time_ps;
+    const char *text; /* lives until the next spinet_take_line; NULL if there is no line */
+    uint32_t cluster;
+    uint32_t core;
+} spinet_line_t;
+
+/* Take the oldest line that handlers printed and nobody took. */
+int spinet_take_line(spinet_machine_t *machine, spinet_line_t *line);
+
+/* ---- Events ---- */
+
+#define SPINET_MESSAGE_DONE 1      /* msgid: all its handlers have ended */
+#define SPINET_HANDLER_ERROR 2     /* msgid, stage, handler, cause, pc, address, cluster, core */
+#define SPINET_MESSAGE_TIMEOUT 3   /* msgid, dropped: it stopped arriving */
+#define SPINET_MESSAGE_KILLED 4    /* msgid, dropped */
+#define SPINET_TRANSLATION_FAULT 5 /* address, write: a command named host memory that is not registered */
+
+/* What happened to a context; `what` says which of the numbers count, the others are 0. */
+typedef struct spinet_event {
+    uint64_t time_ps; /* when the host had it */
+    spinet_context_t context;
+    uint64_t address; /* that was accessed, or the instruction, as in mtval; for 5 the host address */
+    uint32_t what;
+    uint32_t msgid;
+    uint32_t dropped; /* packets that were in the message's queue */
+    uint32_t stage;   /* 0 header, 1 payload, 2 completion handler */
+    uint32_t handler; /* address of its code */
+    uint32_t cause;   /* as in mcause of RISC-V; 24 is the watchdog */
+    uint32_t pc;
+    uint32_t cluster;
+    uint32_t core;  /* in its cluster */
+    uint32_t write; /* 1: the command would have written */
+} spinet_event_t;
+
+/* Take a tenant's oldest events, at most `room` of them; `*n` becomes how many. The others stay. */
+int spinet_take_events(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_event_t *events, size_t room, size_t *n);
+
+/* What the card wrote last into the context's descriptor in host memory. */
+typedef struct spinet_error_record {
+    uint32_t cause;   /* as in mcause; 24 the watchdog, 25 a message that stopped arriving, 26 one that was killed */
+    uint32_t address; /* as in mtval */
+    uint32_t pc;
+    uint32_t handler;
+    uint32_t msgid;
+    uint32_t stage; /* as in spinet_event_t */
+    uint32_t hpu;   /* cluster * n_cores + core */
+    uint32_t count; /* errors that this HPU has reported, with this one; 0 if there is no record */
+} spinet_error_record_t;
+
+/* Look at the error record of a context. */
+int spinet_error_record(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_context_t context,
+                        spinet_error_record_t *record);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+//! How the host reads and writes: the card's memories through its port, and its own memory.
+
+use super::refusal::Refusal;
+use super::{Machine, with, with_result};
+use crate::ffi::{bytes, put};
+use spinet::driver::{DriverError, HostId, MemoryId, TenantId, TicketId};
+use std::ffi::{c_int, c_void};
+
+fn some(size: u32) -> Result<u32, Refusal> {
+    if size == 0 { Err(Refusal::argument("size", size, "1 or more")) } else { Ok(size) }
+}
+
+/// Begins a write to the card.
+///
+/// # Safety
+/// As [`with`]; `data` is NULL or has `size` bytes, `ticket` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_write(
+    machine: *mut Machine,
+    tenant: u64,
+    memory: u64,
+    offset: u32,
+    data: *const c_void,
+    size: u32,
+    ticket: *mut u64,
+) -> c_int {
+    let write = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
+        let begun = machine.driver.write(TenantId(tenant), MemoryId(memory), offset, &data)?;
+        if !ticket.is_null() {
+            unsafe { put("ticket", ticket, begun.0) }?;
+        }
+        Ok(())
+    };
+    unsafe { with(machine, write) }
+}
+
+/// Begins a read from the card.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_read(
+    machine: *mut Machine,
+    tenant: u64,
+    memory: u64,
+    offset: u32,
+    size: u32,
+    ticket: *mut u64,
+) -> c_int {
+    let read = |machine: &mut Machine| {
+        let begun = machine.driver.read(TenantId(tenant), MemoryId(memory), offset, some(size)?)?;
+        machine.reads.insert(begun.0, size);
+        Ok(begun.0)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "ticket", ticket, read) }
+}
+
+/// Lets time go on until an access is over.
+///
+/// # Safety
+/// As [`with`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_wait(machine: *mut Machine, tenant: u64, ticket: u64) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?)) }
+}
+
+/// Takes the bytes of a read that is over.
+///
+/// # Safety
+/// As [`with`]; `data` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_take(
+    machine: *mut Machine,
+    tenant: u64,
+    ticket: u64,
+    data: *mut c_void,
+    size: u32,
+) -> c_int {
+    let take = |machine: &mut Machine| {
+        let (tenant, id) = (TenantId(tenant), TicketId(ticket));
+        let is_done = machine.driver.is_done(tenant, id)?;
+        match machine.reads.get(&ticket) {
+            Some(&read) if read != size => {
+                return Err(Refusal::argument("size", size, format_args!("{read}, as was read")));
+            }
+            Some(_) if data.is_null() => return Err(Refusal::null("data", "room for the bytes")),
+            // A write has none; what was taken before is gone.
+            Some(_) | None => {}
+        }
+        let taken = machine.driver.take(tenant, id)?;
+        let Some(taken) = taken.filter(|_| is_done) else { return Err(Refusal::under_way(ticket)) };
+        machine.reads.remove(&ticket);
+        // SAFETY: it has as many bytes, by the caller's promise and as compared.
+        unsafe { data.cast::<u8>().copy_from_nonoverlapping(taken.as_ptr(), taken.len()) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, take) }
+}
+
+/// The tenant writes its host memory.
+///
+/// # Safety
+/// As [`with`]; `data` is NULL or has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_host_write(
+    machine: *mut Machine,
+    tenant: u64,
+    host: u64,
+    offset: u32,
+    data: *const c_void,
+    size: u32,
+) -> c_int {
+    let write = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
+        Ok(machine.driver.host_write(TenantId(tenant), HostId(host), offset, &data)?)
+    };
+    unsafe { with(machine, write) }
+}
+
+/// The tenant reads its host memory.
+///
+/// # Safety
+/// As [`with`]; `data` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_host_read(
+    machine: *mut Machine,
+    tenant: u64,
+    host: u64,
+    offset: u32,
+    data: *mut c_void,
+    size: u32,
+) -> c_int {
+    let read = |machine: &mut Machine| {
+        let (tenant, host) = (TenantId(tenant), HostId(host));
+        if data.is_null() {
+            return Err(Refusal::null("data", "room for the bytes"));
+        }
+        // Before there are so many bytes to fill.
+        let all = machine.driver.region(tenant, host)?.size;
+        if u64::from(offset) + u64::from(some(size)?) > all.into() {
+            let (number, size, offset, asked) = (host.0, all.into(), offset.into(), size.into());
+            return Err(DriverError::Beyond { what: "host memory", number, size, offset, asked }.into());
+        }
+        let mut bytes = vec![0; size as usize];
+        machine.driver.host_read(tenant, host, offset, &mut bytes)?;
+        // SAFETY: the caller's promise.
+        unsafe { data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, read) }
+}

@@ -1,0 +1,275 @@
+//! Tenants, what they own, contexts and rules.
+
+use super::refusal::Refusal;
+use super::structs::{Card, Spec};
+use super::{Machine, call, check, optional, required, with, with_result};
+use spinet::driver::{ContextId, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId};
+use spinet::elf::Elf;
+use std::ffi::{c_char, c_int};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Boots a card.
+///
+/// # Safety
+/// Texts are NULL or C texts, `machine` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_boot(
+    nic: *const c_char,
+    runtime: *const c_char,
+    seed: u64,
+    machine: *mut *mut Machine,
+) -> c_int {
+    call(|| {
+        if machine.is_null() {
+            return Err(Refusal::null("machine", "room for the result"));
+        }
+        // SAFETY: the caller's promise, here and below.
+        let (nic, runtime) = unsafe { (required("nic", nic)?, required("runtime", runtime)?) };
+        let booted = Machine::boot(nic, Path::new(runtime), seed)?;
+        unsafe { machine.write(Box::into_raw(Box::new(booted))) };
+        Ok(())
+    })
+}
+
+/// Ends a machine.
+///
+/// # Safety
+/// `machine` is NULL or came from [`spinet_boot`]; nobody uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_shutdown(machine: *mut Machine) -> c_int {
+    call(|| {
+        if !machine.is_null() {
+            // SAFETY: the caller's promise; it came from a box.
+            unsafe {
+                check(machine)?;
+                drop(Box::from_raw(machine));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What the card can do, and what is left of its memories.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_capabilities(machine: *mut Machine, card: *mut Card) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "card", card, |machine| Ok(machine.driver.capabilities().into())) }
+}
+
+/// Opens a tenant.
+///
+/// # Safety
+/// As [`with_result`]; texts are NULL or C texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_open(
+    machine: *mut Machine,
+    name: *const c_char,
+    scope: *const c_char,
+    tenant: *mut u64,
+) -> c_int {
+    // SAFETY: the caller's promise, also for the texts.
+    unsafe {
+        with_result(machine, "tenant", tenant, |machine| {
+            Ok(machine.driver.open(required("name", name)?, optional("scope", scope)?)?.0)
+        })
+    }
+}
+
+/// Closes a tenant.
+///
+/// # Safety
+/// As [`with`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_close(machine: *mut Machine, tenant: u64) -> c_int {
+    let close = |machine: &mut Machine| {
+        machine.driver.close(TenantId(tenant))?;
+        machine.events.remove(&tenant);
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, close) }
+}
+
+/// Allocates memory of the card.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_allocate(
+    machine: *mut Machine,
+    tenant: u64,
+    kind: c_int,
+    bytes: u32,
+    memory: *mut u64,
+) -> c_int {
+    let allocate = |machine: &mut Machine| {
+        let kind = match kind {
+            1 => Kind::Handler,
+            2 => Kind::Program,
+            3 => Kind::Scratchpad,
+            other => {
+                let allowed = "SPINET_HANDLER_MEMORY (1), SPINET_PROGRAM_MEMORY (2) or SPINET_SCRATCHPAD (3)";
+                return Err(Refusal::argument("kind", other, allowed));
+            }
+        };
+        Ok(machine.driver.allocate(TenantId(tenant), kind, bytes)?.0)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "memory", memory, allocate) }
+}
+
+/// Where a memory lies.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_address(machine: *mut Machine, tenant: u64, memory: u64, address: *mut u32) -> c_int {
+    let place = |machine: &mut Machine| Ok(machine.driver.part(TenantId(tenant), MemoryId(memory))?.addr);
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "address", address, place) }
+}
+
+/// Registers host memory.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_register(machine: *mut Machine, tenant: u64, bytes: u32, host: *mut u64) -> c_int {
+    let register = |machine: &mut Machine| Ok(machine.driver.register(TenantId(tenant), bytes)?.0);
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "host", host, register) }
+}
+
+/// Where host memory lies.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_host_address(
+    machine: *mut Machine,
+    tenant: u64,
+    host: u64,
+    address: *mut u64,
+) -> c_int {
+    let place = |machine: &mut Machine| Ok(machine.driver.region(TenantId(tenant), HostId(host))?.addr);
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "address", address, place) }
+}
+
+/// Loads a program.
+///
+/// # Safety
+/// As [`with_result`]; `elf` is NULL or a C text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_load(
+    machine: *mut Machine,
+    tenant: u64,
+    elf: *const c_char,
+    program: *mut u64,
+) -> c_int {
+    let load = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let elf = Elf::open(Path::new(unsafe { required("elf", elf) }?))?;
+        Ok(machine.driver.load(TenantId(tenant), Rc::new(elf))?.0)
+    };
+    unsafe { with_result(machine, "program", program, load) }
+}
+
+/// What a context is where the C program says nothing.
+///
+/// # Safety
+/// `spec` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_context_spec(program: u64, spec: *mut Spec) -> c_int {
+    // SAFETY: the caller's promise.
+    call(|| Ok(unsafe { crate::ffi::put("spec", spec, Spec::new(program)) }?))
+}
+
+/// Builds a context.
+///
+/// # Safety
+/// As [`with_result`]; `spec` is NULL or can be read, its texts are NULL or C texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_build(
+    machine: *mut Machine,
+    tenant: u64,
+    spec: *const Spec,
+    context: *mut u64,
+) -> c_int {
+    let build = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let spec = unsafe { spec.as_ref() }.ok_or(Refusal::null("spec", "what the context is"))?;
+        Ok(machine.driver.build(TenantId(tenant), &unsafe { spec.read() }?)?.0)
+    };
+    unsafe { with_result(machine, "context", context, build) }
+}
+
+/// Installs a rule.
+///
+/// # Safety
+/// As [`with_result`]; texts are NULL or C texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_install(
+    machine: *mut Machine,
+    tenant: u64,
+    context: u64,
+    matches: *const c_char,
+    message: *const c_char,
+    priority: i32,
+    rule: *mut u64,
+) -> c_int {
+    let install = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let (matches, message) = unsafe { (optional("match", matches)?, optional("message", message)?) };
+        let mut spec = RuleSpec { matches: matches.map(Into::into), priority, ..RuleSpec::default() };
+        if let Some(message) = message {
+            spec.message = message.into();
+        }
+        Ok(machine.driver.install(TenantId(tenant), ContextId(context), &spec)?.0)
+    };
+    unsafe { with_result(machine, "rule", rule, install) }
+}
+
+/// Removes a rule.
+///
+/// # Safety
+/// As [`with`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_remove(machine: *mut Machine, tenant: u64, rule: u64, remaining: c_int) -> c_int {
+    let remove = |machine: &mut Machine| {
+        let remaining = match remaining {
+            0 => Remaining::End,
+            1 => Remaining::Kill,
+            other => return Err(Refusal::argument("remaining", other, "SPINET_END (0) or SPINET_KILL (1)")),
+        };
+        Ok(machine.driver.remove(TenantId(tenant), RuleId(rule), remaining)?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, remove) }
+}
+
+/// Functions that end what a handle stands for.
+macro_rules! ends {
+    ($($name:ident => $method:ident($id:ident);)*) => {$(
+        /// Ends what the handle stands for.
+        ///
+        /// # Safety
+        /// As [`with`].
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(machine: *mut Machine, tenant: u64, handle: u64) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe { with(machine, |machine| Ok(machine.driver.$method(TenantId(tenant), $id(handle))?)) }
+        }
+    )*};
+}
+
+ends! {
+    spinet_free => free(MemoryId);
+    spinet_unregister => unregister(HostId);
+    spinet_unload => unload(ProgramId);
+    spinet_destroy => destroy(ContextId);
+}

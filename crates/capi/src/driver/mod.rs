@@ -1,0 +1,140 @@
+//! The driver of a card for C programs: the functions of `spinet_driver.h`, [`spinet::driver::Driver`] one to one.
+//!
+//! Nothing here calls back: C programs let time go on and then take what there is. Handles are the driver's own numbers, so a
+//! forged or stale one is refused as in Rust.
+
+mod access;
+mod ffi;
+mod refusal;
+mod structs;
+mod traffic;
+
+use crate::ffi::put;
+use crate::guard::no_panic;
+use refusal::{Refusal, remember};
+use spinet::driver::{Driver, Event};
+use spinet::elf::Elf;
+use spinet::nics;
+use spinet::record::Line;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::Path;
+use std::rc::Rc;
+use std::thread::{self, ThreadId};
+
+/// Times in ps may be so large, 5 hours; 64 bits of femtoseconds reach little further.
+const MAX_PS: u64 = 18_000_000_000_000_000;
+
+/// `spinet_machine_t`: a card, its driver, and what C programs have not taken yet.
+pub struct Machine {
+    /// The one that booted it: what is in a card is shared within a thread.
+    thread: ThreadId,
+    driver: Driver,
+    /// Events by tenant.
+    events: BTreeMap<u64, VecDeque<Event>>,
+    /// Bytes of the reads that nobody has taken, by ticket.
+    reads: BTreeMap<u64, u32>,
+    /// Packets that were sent, by time in ps.
+    sent: VecDeque<(u64, Box<[u8]>)>,
+    /// The one that was taken last, which the C program may look at.
+    shown: Box<[u8]>,
+    /// Lines that were printed, by time in ps.
+    lines: VecDeque<(u64, Line)>,
+    /// The one that was taken last.
+    shown_line: CString,
+}
+
+impl Machine {
+    fn boot(nic: &str, runtime: &Path, seed: u64) -> Result<Self, Refusal> {
+        let params = nics::load(nic, &[], Path::new(""))?;
+        let mut driver = Driver::boot(&params, Rc::new(Elf::open(runtime)?), seed)?;
+        driver.keep_packets();
+        Ok(Machine {
+            thread: thread::current().id(),
+            driver,
+            events: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            sent: VecDeque::new(),
+            shown: Box::default(),
+            lines: VecDeque::new(),
+            shown_line: CString::default(),
+        })
+    }
+
+    fn ps(&self, cycle: u64) -> u64 {
+        self.driver.clock().edge(cycle).ps()
+    }
+}
+
+/// Runs the body of a C function; what it refuses is remembered for `spinet_last_error`.
+fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
+    no_panic(body).map_or_else(remember, |()| refusal::OK)
+}
+
+/// The same on a machine.
+///
+/// # Safety
+/// `machine` is NULL or came from `spinet_boot` and was not shut down, and no other thread uses it meanwhile.
+unsafe fn with(machine: *mut Machine, body: impl FnOnce(&mut Machine) -> Result<(), Refusal>) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { check(machine) }?;
+        body(unsafe { &mut *machine })
+    })
+}
+
+/// A machine may be used here.
+///
+/// # Safety
+/// `machine` is NULL or came from `spinet_boot` and was not shut down.
+unsafe fn check(machine: *const Machine) -> Result<(), Refusal> {
+    if machine.is_null() {
+        return Err(Refusal::null("machine", "what spinet_boot made"));
+    }
+    // SAFETY: the caller's promise; nobody changes it.
+    if unsafe { (*machine).thread } != thread::current().id() {
+        return Err(Refusal::thread());
+    }
+    Ok(())
+}
+
+/// The same where something comes back. Nothing is done if there is no room for it.
+///
+/// # Safety
+/// Also, `place` is NULL or can be written.
+unsafe fn with_result<T>(
+    machine: *mut Machine,
+    what: &'static str,
+    place: *mut T,
+    body: impl FnOnce(&mut Machine) -> Result<T, Refusal>,
+) -> c_int {
+    let body = |machine: &mut Machine| {
+        if place.is_null() {
+            return Err(Refusal::null(what, "room for the result"));
+        }
+        let value = body(machine)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { put(what, place, value) }?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, body) }
+}
+
+/// A text of the C program; NULL is none.
+///
+/// # Safety
+/// `text` is NULL or a C text that lives as long as the result.
+unsafe fn optional<'a>(what: &'static str, text: *const c_char) -> Result<Option<&'a str>, Refusal> {
+    // SAFETY: the caller's promise.
+    let text = unsafe { crate::ffi::text(text) };
+    text.map(CStr::to_str).transpose().map_err(|error| Refusal::argument(what, error, "UTF-8"))
+}
+
+/// A text that must be there.
+///
+/// # Safety
+/// `text` is NULL or a C text that lives as long as the result.
+unsafe fn required<'a>(what: &'static str, text: *const c_char) -> Result<&'a str, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { optional(what, text) }?.ok_or(Refusal::null(what, "a text"))
+}

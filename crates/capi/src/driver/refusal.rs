@@ -1,0 +1,146 @@
+//! What a function of `spinet_driver.h` refuses: a code for the program, a text for people.
+
+use crate::Error;
+use spinet::driver::DriverError;
+use spinet::elf::ElfError;
+use spinet::nics::NicError;
+use spinet::record::RecordError;
+use spinet::run::RunError;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+use std::fmt::Display;
+
+/// `SPINET_OK`
+pub const OK: c_int = 0;
+/// `SPINET_E_ARGUMENT`
+const ARGUMENT: c_int = -1;
+/// `SPINET_E_UNKNOWN`
+const UNKNOWN: c_int = -2;
+/// `SPINET_E_GONE`
+const GONE: c_int = -3;
+/// `SPINET_E_FOREIGN`
+const FOREIGN: c_int = -4;
+/// `SPINET_E_IN_USE`
+const IN_USE: c_int = -5;
+/// `SPINET_E_BUSY`
+const BUSY: c_int = -6;
+/// `SPINET_E_EXHAUSTED`
+const EXHAUSTED: c_int = -7;
+/// `SPINET_E_BEYOND`
+const BEYOND: c_int = -8;
+/// `SPINET_E_TAKEN`
+const TAKEN: c_int = -9;
+/// `SPINET_E_INSTALLED`
+const INSTALLED: c_int = -10;
+/// `SPINET_E_PROGRAM`
+const PROGRAM: c_int = -11;
+/// `SPINET_E_CARD`
+const CARD: c_int = -12;
+/// `SPINET_E_THREAD`
+const THREAD: c_int = -13;
+
+thread_local! {
+    /// What `spinet_last_error` points to.
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Why a function did not do what was asked.
+#[derive(Debug)]
+pub struct Refusal {
+    code: c_int,
+    text: String,
+}
+
+impl Refusal {
+    fn new(code: c_int, text: impl Display) -> Self {
+        Refusal { code, text: text.to_string() }
+    }
+
+    /// A pointer is NULL that must not be.
+    pub fn null(what: &'static str, wanted: &'static str) -> Self {
+        Error::Null { what, wanted }.into()
+    }
+
+    /// An argument is not what it must be.
+    pub fn argument(what: &'static str, found: impl Display, allowed: impl Display) -> Self {
+        Error::Argument { what, found: found.to_string(), allowed: allowed.to_string() }.into()
+    }
+
+    /// The machine is another thread's.
+    pub fn thread() -> Self {
+        Refusal::new(THREAD, "the machine was booted on another thread, must be used on that one")
+    }
+
+    /// An access has not ended yet.
+    pub fn under_way(ticket: u64) -> Self {
+        Refusal::new(BUSY, format_args!("ticket {ticket} is under way; let time go on, or wait for it"))
+    }
+}
+
+impl From<DriverError> for Refusal {
+    fn from(error: DriverError) -> Self {
+        let code = match &error {
+            DriverError::Unknown { .. } => UNKNOWN,
+            DriverError::Gone { .. } => GONE,
+            DriverError::Foreign { .. } => FOREIGN,
+            DriverError::InUse { .. } => IN_USE,
+            DriverError::Busy { .. } => BUSY,
+            DriverError::Exhausted { .. } => EXHAUSTED,
+            DriverError::Value { .. } | DriverError::Match(_) | DriverError::Message(_) => ARGUMENT,
+            DriverError::Beyond { .. } => BEYOND,
+            DriverError::Taken { .. } => TAKEN,
+            DriverError::Elf(_) | DriverError::Program(_) => PROGRAM,
+            DriverError::Installed { .. } => INSTALLED,
+            DriverError::Unanswered { .. } => CARD,
+        };
+        Refusal::new(code, error)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::new(ARGUMENT, error)
+    }
+}
+
+impl From<ElfError> for Refusal {
+    fn from(error: ElfError) -> Self {
+        Refusal::new(PROGRAM, error)
+    }
+}
+
+impl From<NicError> for Refusal {
+    fn from(error: NicError) -> Self {
+        Refusal::new(CARD, error)
+    }
+}
+
+impl From<RunError> for Refusal {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Driver(error) => error.into(),
+            RunError::Elf(error) => error.into(),
+            RunError::Program(error) => Refusal::new(PROGRAM, error),
+            other => Refusal::new(CARD, other),
+        }
+    }
+}
+
+impl From<RecordError> for Refusal {
+    fn from(error: RecordError) -> Self {
+        Refusal::new(CARD, error)
+    }
+}
+
+/// Keeps the text of a refusal for this thread; its code.
+pub fn remember(refusal: Refusal) -> c_int {
+    let text = CString::new(refusal.text.replace('\0', "\u{fffd}")).expect("zeros are gone");
+    LAST.with_borrow_mut(|last| *last = text);
+    refusal.code
+}
+
+/// The text of the last refusal on this thread. It lives until the next.
+#[unsafe(no_mangle)]
+pub extern "C" fn spinet_last_error() -> *const c_char {
+    LAST.with_borrow(|last| last.as_ptr())
+}

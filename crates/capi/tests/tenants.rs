@@ -1,0 +1,124 @@
+//! The driver from C: tenants, what they get, and what they are refused.
+
+#[path = "../../spinet/tests/support/mod.rs"]
+mod programs;
+mod support;
+
+use expect_test::expect;
+use support::Bench;
+
+#[test]
+fn two_tenants_share_a_card_and_mistakes_are_refused() {
+    let bench = Bench::new();
+    bench.write("runtime.elf", programs::runtime());
+    bench.write("a.elf", programs::handlers_at(0x1d00_1000));
+    bench.write("b.elf", programs::handlers_at(0x1d00_2000));
+    bench.write("sdk.elf", include_bytes!("elf/host.elf"));
+    bench.compile("tenants");
+    let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
+    expect![[r#"
+        spinet_boot("pspn", argv[1], 1, &card)
+          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?
+        spinet_boot("pspin", "nowhere.elf", 1, &card)
+          -11: nowhere.elf: No such file or directory (os error 2)
+        spinet_boot("pspin", argv[1], 1, NULL)
+          -1: machine is NULL, must point to room for the result
+        4 clusters of 8, 256 queues, copies 16384, watchdog 1000000, reliable 1, in order 1, isolated 1, reports 1
+        program memory: 32576 of 32768 free at 0x1d0000c0; handler memory 4194304; scratchpads 965632
+        -- two tenants
+        spinet_load(card, b, argv[2], &echo)
+          -9: a.elf: in program memory it takes 0x1d001000 to 0x1d001333, of which 0x1d001000 is taken; link it at 0x1d001340, where 27840 bytes are free
+        counter at 0x1c000000, inbox at 0x1000000000000000
+        a at 1557000 ps, context 1: message 0 done
+        a at 3155000 ps, context 2: message 5 done
+        b at 157000 ps, context 3: message 1 done
+        b at 1156000 ps, context 3: message 2 done
+        sent at 153000 ps: 60 bytes, number 0xa4
+        sent at 1152000 ps: 60 bytes, number 0xa5
+        sent at 2153000 ps: 60 bytes, number 0xa6
+        sent at 3128000 ps: 60 bytes, number 0xa7
+        sent at 3151000 ps: 60 bytes, number 0xa3
+        spinet_take(card, a, read, &count, sizeof(count))
+          -6: ticket 16 is under way; let time go on, or wait for it
+        spinet_take(card, a, read, &count, 1)
+          -1: size is 1, must be 4, as was read
+        spinet_take(card, b, read, &count, sizeof(count))
+          -4: ticket 16 is not of tenant 2; a tenant uses what it was given itself
+        spinet_take(card, a, read, &count, sizeof(count))
+          -3: ticket 16 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        counted in the card: 103
+        told to the host: 102
+        -- what cannot be
+        spinet_install(card, a, answers, "udp.src_port == 3", NULL, 1, &again)
+          -10: rule 2 sends the same packets to context 2 already; remove it first, or leave it
+        spinet_install(card, a, answers, "udp.prot == 7", NULL, 1, &again)
+          -1: match: unknown name `udp.prot`
+          udp.prot == 7
+          ^^^^^^^^
+        spinet_install(card, b, counts, NULL, NULL, 0, &again)
+          -4: context 1 is not of tenant 2; a tenant uses what it was given itself
+        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 1u << 30, &more)
+          -7: handler memory: 1073741824 bytes are asked for, the largest free part has 4194240
+        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 64, NULL)
+          -1: memory is NULL, must point to room for the result
+        spinet_allocate(card, a, 4, 64, &more)
+          -1: kind is 4, must be SPINET_HANDLER_MEMORY (1), SPINET_PROGRAM_MEMORY (2) or SPINET_SCRATCHPAD (3)
+        spinet_free(card, a, counter)
+          -5: memory 1 is used by context 1, which must be destroyed first
+        spinet_free(card, b, counter)
+          -4: memory 1 is not of tenant 2; a tenant uses what it was given itself
+        spinet_free(card, a, 77)
+          -2: there is no memory 77; handles are what the driver handed out
+        spinet_write(card, a, counter, 62, "far", 3, NULL)
+          -8: memory 1 has 64 bytes, 3 at 62 reach beyond it
+        spinet_write(card, a, counter, 0, "", 0, NULL)
+          -1: size is 0, must be 1 or more
+        spinet_write(card, a, pad, 0, "L1", 2, NULL)
+          -1: memory is memory 2, a scratchpad, must be handler memory or program memory: the host's port reaches no L1
+        spinet_host_read(card, a, inbox, 4095, &count, 4)
+          -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
+        spinet_destroy(card, a, counts)
+          -5: context 1 is used by rule 1, which must be removed first
+        spinet_close(card, a)
+          -5: tenant 1 is used by rule 1, which must be removed first
+        spinet_build(card, b, &spec, &others)
+          -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
+        spinet_add_packets(card, &nothing, 1)
+          -1: size is 0, must be 1 to 16384, which is what the card can copy to L1
+        spinet_add_packets(card, &long_one, 1)
+          -1: size is 16385, must be 1 to 16384, which is what the card can copy to L1
+        spinet_add_packets(card, pair, 2)
+          -1: after_ps is 1, must be 2 or more
+        spinet_run_until(card, UINT64_MAX)
+          -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
+        spinet_remove(card, a, to_counts, 2)
+          -1: remaining is 2, must be SPINET_END (0) or SPINET_KILL (1)
+        spinet_now(card, &ps)
+          -13: the machine was booted on another thread, must be used on that one
+        spinet_shutdown(card)
+          -13: the machine was booted on another thread, must be used on that one
+        -- all goes
+        spinet_remove(card, a, to_counts, SPINET_KILL)
+          -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_destroy(card, a, counts)
+          -5: context 1 is used by a message that rule 1 began, which must end, or be killed first
+        a at 50160000 ps, context 1: message 3 done
+        spinet_free(card, a, counter)
+          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_write(card, a, counter, 0, &count, sizeof(count), NULL)
+          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_take_events(card, a, events, 8, &n)
+          -3: tenant 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        b at 2157000 ps, context 3: message 4 done
+        b at 3132000 ps, context 3: message 6 done
+        spinet_now(NULL, &host_place)
+          -1: machine is NULL, must point to what spinet_boot made
+        60000000 ps
+        -- another card
+        record: error 0
+        c at 3792000 ps, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
+        c at 3811000 ps, context 1: message 0 done
+        record: error 1, cause 24, handler 0x1d002200, pc 0x1d002200, stage 1, HPU 0
+        exit code 0
+    "#]].assert_eq(&ran.text());
+}
