@@ -152,6 +152,7 @@ def test_ctrl_c_says_where_busy_cores_are(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_ctrl_c,
     )
     _out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
@@ -208,6 +209,11 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+def hear_ctrl_c() -> None:
+    """A process that was started in the background, as CI may start the tests, hands down that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_long_run(folder: Path, traffic: str) -> subprocess.Popen[str]:
     """A run that takes longer than any test waits."""
     return subprocess.Popen(
@@ -216,6 +222,7 @@ def start_long_run(folder: Path, traffic: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_ctrl_c,
     )
 
 
