@@ -94,11 +94,7 @@ impl Core {
             }
             n += 1;
         }
-        self.pc = program.address(at);
-        self.line = self.pc >> 4;
-        self.last_rd = last_rd;
-        self.time += n * timing::PLAIN + beyond;
-        self.instructions += n;
+        self.ran(program.address(at), last_rd, n, beyond);
         stop
     }
 
@@ -148,12 +144,16 @@ impl Core {
             }
             n += 1;
         }
-        self.pc = program.address(at);
-        self.line = self.pc >> 4;
-        self.last_rd = last_rd;
+        self.ran(program.address(at), last_rd, n, beyond);
+        stop
+    }
+
+    /// Ran ahead to `pc`: `n` instructions, which took `beyond` cycles more than one each, the last of them writing `last_rd`.
+    #[inline(always)]
+    fn ran(&mut self, pc: u32, last_rd: u8, n: u64, beyond: Cycle) {
+        (self.pc, self.line, self.last_rd) = (pc, pc >> 4, last_rd);
         self.time += n * timing::PLAIN + beyond;
         self.instructions += n;
-        stop
     }
 
     /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.

@@ -77,7 +77,8 @@ const PAGE_BYTES: u32 = 4096;
 /// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst is asked for [`TO_READ`] cycles later,
 ///          further ones one a cycle; 64 bytes a cycle each way; transfers finish in order.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`.
-/// Differs: with exact regions a packet's last word in L1 is filled with zeros; the three beats of buffer between reading and writing do not hold reads back when writes stall.
+/// Differs: with exact regions a packet's last word in L1 is filled with zeros; the three beats of buffer between reading
+///          and writing do not hold reads back when writes stall.
 pub struct Dma {
     l1_base: u32,
     l1_bytes: u32,
