@@ -4,4 +4,8 @@
 //! holds it calls it. What talks through channels is a component.
 
 pub mod arbiter;
+pub mod bus;
 pub mod cpu;
+pub mod ethernet;
+pub mod mips;
+pub mod netlist;

@@ -1,0 +1,1 @@
+//! The Tigon-2: registers, events, and the host driver that speaks to it.
