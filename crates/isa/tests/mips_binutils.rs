@@ -9,11 +9,15 @@ const ADDED: [&str; 2] = ["pri", "joff"];
 
 /// Address, word and binutils' reading of each line.
 fn lines() -> impl Iterator<Item = (u32, u32, &'static str)> {
-    include_str!("mips_binutils.txt").lines().filter(|line| !line.starts_with('#')).map(|line| {
-        let mut columns = line.splitn(3, '\t');
-        let mut hex = || u32::from_str_radix(columns.next().unwrap().trim().trim_end_matches(':'), 16).unwrap();
-        (hex(), hex(), columns.next().unwrap())
-    })
+    let lines = include_str!("mips_binutils.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| read(line).unwrap_or_else(|| panic!("`{line}` is no line of the sample")))
+}
+
+fn read(line: &str) -> Option<(u32, u32, &str)> {
+    let (pc, rest) = line.split_once(":\t")?;
+    let (word, reading) = rest.split_once('\t')?;
+    let hex = |digits: &str| u32::from_str_radix(digits.trim(), 16).ok();
+    Some((hex(pc)?, hex(word)?, reading))
 }
 
 #[test]
