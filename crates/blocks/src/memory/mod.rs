@@ -1,0 +1,7 @@
+//! What holds bytes, and what stands in front of it.
+
+mod scratchpad_banks;
+mod store;
+
+pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams};
+pub use store::Store;
