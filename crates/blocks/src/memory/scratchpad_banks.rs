@@ -5,7 +5,7 @@ use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
 use crate::checks;
 use crate::interconnect::Returns;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::{Arbitration, ArbitrationPolicy, Arbitrator, Contest};
+use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits, members};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 
@@ -14,7 +14,7 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadBanksParams {
     /// Requesters on the crossbar, 1 to 64. Source: thesis, 4.2.3 (the processors and four assists).
-    pub requesters: u32,
+    pub requesters: usize,
     /// Banks, a power of two. Source: thesis, 4.5 (4 are evaluated).
     pub banks: u32,
     /// Bytes of a word, a power of two up to 16: neighbouring words are in neighbouring banks, and a transaction moves up
@@ -29,7 +29,7 @@ pub struct ScratchpadBanksParams {
     /// References under way onward at most.
     pub outstanding: u32,
     /// Who goes first at a bank and at the onward port. Source: thesis, 4.2.3 (round robin for each resource).
-    pub arbitration: ArbitrationPolicy,
+    pub policy: Policy,
 }
 
 /// Serves several requesters from word-interleaved banks, and passes on what is addressed elsewhere.
@@ -52,6 +52,7 @@ pub struct ScratchpadBanks {
     /// Who asks for what at this edge: a set of requesters for each bank, then for the onward port.
     asked: Vec<u64>,
     arbitrators: Vec<Arbitrator>,
+    waits: Waits,
     /// Requesters of the references under way onward.
     returns: Returns<u32>,
 }
@@ -83,12 +84,19 @@ impl ScratchpadBanks {
             store: Store::new(params.base, params.bytes),
             lanes: requesters.iter().map(|_| Lane::default()).collect(),
             asked: vec![0; params.banks as usize + 1],
-            arbitrators: (0..=params.banks).map(|_| params.arbitration.start(params.requesters)).collect(),
+            arbitrators: (0..=params.banks).map(|_| params.policy.start()).collect(),
+            waits: Waits::new(params.requesters),
             returns: Returns::new(params.outstanding),
             params,
             requesters,
             onward,
         }
+    }
+
+    /// The same with a policy of the user's own: one for each bank and one for the onward port.
+    pub fn with_arbitration(mut self, mut policy: impl FnMut() -> Box<dyn Arbitration>) -> Self {
+        self.arbitrators.iter_mut().for_each(|arbitrator| *arbitrator = Arbitrator::Own(policy()));
+        self
     }
 
     /// Bytes of the scratchpad, for whoever looks between two runs.
@@ -144,6 +152,7 @@ impl ScratchpadBanks {
     /// Finds what each requester asks for.
     fn look(&mut self, now: Cycle) {
         self.asked.fill(0);
+        let mut waiting = 0;
         for (i, (lane, port)) in self.lanes.iter().zip(&self.requesters).enumerate() {
             if lane.answer.is_some() || !port.references.is_due(now) {
                 continue;
@@ -159,7 +168,9 @@ impl ScratchpadBanks {
                 (at / u64::from(self.params.word_bytes)) as u32 & (self.params.banks - 1)
             };
             self.asked[resource as usize] |= 1 << i;
+            waiting |= 1 << i;
         }
+        self.waits.note(now, waiting);
     }
 
     /// Moves one word of the reference at the head of a requester's channel, or says why not.
@@ -212,11 +223,11 @@ impl Component for ScratchpadBanks {
             let is_bank = resource < self.params.banks as usize;
             let onward = self.onward.as_ref().filter(|_| !is_bank);
             if onward.is_some_and(|onward| !self.returns.has_room() || !onward.references.has_room()) {
-                self.arbitrators[resource].wait(now, waiting);
                 continue; // An answer or room wakes us.
             }
-            let contest = Contest { now, waiting, requesters: &self.requesters };
+            let contest = Contest { now, waiting, continues: 0, since: self.waits.since() };
             let winner = self.arbitrators[resource].choose(&contest);
+            self.waits.went(now, winner);
             if let Some(onward) = onward {
                 let reference = self.requesters[winner as usize].references.take().expect("who is granted asks");
                 onward.references.send(reference);
@@ -225,10 +236,8 @@ impl Component for ScratchpadBanks {
                 self.lanes[winner as usize].onward.add(1);
             } else {
                 self.access(winner as usize);
-                let mut lost = waiting & !(1 << winner);
-                while lost != 0 {
-                    self.lanes[lost.trailing_zeros() as usize].conflicts.add(1);
-                    lost &= lost - 1;
+                for other in members(waiting & !(1 << winner)) {
+                    self.lanes[other as usize].conflicts.add(1);
                 }
             }
             goes_on = true;
@@ -264,7 +273,7 @@ impl Module for ScratchpadBanksParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.arbitration.check(self.requesters)?;
+        self.policy.check(self.requesters)?;
         checks::power_of_two("banks", self.banks, 1, 64)?;
         checks::power_of_two("word_bytes", self.word_bytes, 1, 16)?;
         checks::within("reference_bytes", self.reference_bytes, 1, 4096)?;
@@ -300,14 +309,14 @@ mod tests {
     /// The same with requesters that take no answer before `ready`.
     fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
         let params = ScratchpadBanksParams {
-            requesters: requesters.len() as u32,
+            requesters: requesters.len(),
             banks: 2,
             word_bytes: 4,
             base: 0x100,
             bytes: 64,
             reference_bytes: 16,
             outstanding: 4,
-            arbitration: ArbitrationPolicy::RoundRobin,
+            policy: Policy::RoundRobin,
         };
         want.assert_eq(&testkit::bench(200, |bench| {
             let ports = requesters.iter().zip('a'..).map(|(text, name)| asks(bench, &name.to_string(), text, ready));

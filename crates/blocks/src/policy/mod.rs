@@ -1,14 +1,12 @@
 //! Functions as parameters: who goes first, and what has to go.
 //!
-//! The published policies are data ([`ArbitrationPolicy`], [`Replacement`]); a user's own implements [`Arbitration`] and
-//! reaches a card in a module of its own, as [`crate::interconnect::Arbiter`] shows.
+//! The published policies are data ([`Policy`], [`Replacement`]). A user's own implements [`Arbitration`] and is given to
+//! a component by `with_arbitration`, in the `build` of a module that the user names.
 
 mod arbitration;
-mod fixed_priority;
 mod replacement;
 mod round_robin;
 
-pub use arbitration::{Arbitration, ArbitrationPolicy, Arbitrator, Contest, Head};
-pub use fixed_priority::FixedPriority;
+pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits, members};
 pub use replacement::{Replacement, Replacer};
 pub use round_robin::RoundRobin;

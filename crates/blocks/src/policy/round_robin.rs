@@ -1,7 +1,5 @@
 //! Round robin: each in turn.
 
-use super::{Arbitration, Contest};
-
 /// Grants up to 64 requesters in turn: the next one that asks above the one granted last.
 ///
 /// Fairness: who asks waits for at most as many other grants as there are other requesters.
@@ -26,13 +24,6 @@ impl RoundRobin {
         let winner = if above != 0 { above } else { waiting }.trailing_zeros();
         self.first = (winner + 1) & 63;
         winner
-    }
-}
-
-impl Arbitration for RoundRobin {
-    #[inline]
-    fn choose(&mut self, contest: &Contest) -> u32 {
-        self.take(contest.waiting)
     }
 }
 
