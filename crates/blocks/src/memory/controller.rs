@@ -1,5 +1,6 @@
 //! A memory and its controller: bursts of words on one bus, shared by several requesters.
 
+use super::{Rows, RowsParams};
 use crate::bus::{Access, BusError, Data, Reference, Reply, Responder};
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits};
@@ -21,6 +22,9 @@ pub struct MemoryControllerParams {
     pub requesters: usize,
     /// Longest reference in bytes.
     pub max_bytes: u32,
+    /// The rows of a DRAM; without them it is an SRAM. A word in a row that is not open takes that many cycles more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsParams>,
     /// Who goes first.
     pub policy: Policy,
 }
@@ -48,6 +52,7 @@ impl Module for MemoryControllerParams {
         in_range("burst_words", u64::from(self.burst_words), 1, 1024)?;
         in_range("requesters", self.requesters as u64, 1, 64)?;
         in_range("max_bytes", u64::from(self.max_bytes), 1, 65_536)?;
+        self.rows.as_ref().map_or(Ok(()), RowsParams::check)?;
         self.policy.check(self.requesters)
     }
 
@@ -91,13 +96,16 @@ struct Burst {
 /// Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
 ///          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
 ///          The reply is seen at the earliest when the last word has moved.
-/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts).
+///          A DRAM's word in a row that is not open takes the cycles of opening it besides.
+/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts; row length
+///          and row activation latency).
 pub struct MemoryController {
     params: MemoryControllerParams,
     lanes: Vec<Lane>,
     arbitrator: Arbitrator,
     waits: Waits,
     burst: Option<Burst>,
+    rows: Option<Rows>,
     free_at: Cycle,
     bytes: Vec<u8>,
     busy_cycles: u64,
@@ -114,6 +122,7 @@ impl MemoryController {
             arbitrator: params.policy.start(),
             waits: Waits::new(params.requesters),
             burst: None,
+            rows: params.rows.clone().map(Rows::new),
             free_at: 0,
             bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
             busy_cycles: 0,
@@ -188,7 +197,8 @@ impl MemoryController {
             }
         }
         active.done += here;
-        let cycles = if goes_on { 1 } else { params.first_word_cycles };
+        let opening = self.rows.as_mut().filter(|_| !is_wrong).map_or(0, |rows| rows.open(addr & (params.bytes - 1)));
+        let cycles = opening + if goes_on { 1 } else { params.first_word_cycles };
         let words_left = match self.burst {
             Some(burst) if goes_on => burst.words_left - 1,
             _ => {
@@ -249,6 +259,10 @@ impl Component for MemoryController {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("busy_cycles", self.busy_cycles);
         counters.add("bursts", self.bursts);
+        if let Some(rows) = &self.rows {
+            counters.add("rows_opened", rows.n_opened);
+            counters.add("row_cycles", rows.cycles);
+        }
         for (i, lane) in self.lanes.iter().enumerate() {
             counters.add(&format!("requesters[{i}].words"), lane.served_words);
             counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles);
@@ -294,6 +308,7 @@ mod tests {
             burst_words,
             requesters: 2,
             max_bytes: 128,
+            rows: None,
             policy,
         }
     }
@@ -304,6 +319,10 @@ mod tests {
 
     /// `script`: cycle at which a reference is seen, port, `r` or `w`, address, bytes.
     fn check(policy: Policy, script: &[(u64, usize, char, u64, u32)], want: Expect) {
+        check_memory(&sram(policy), script, want);
+    }
+
+    fn check_memory(params: &MemoryControllerParams, script: &[(u64, usize, char, u64, u32)], want: Expect) {
         let run = |mode| {
             let mut system = SystemBuilder::new(1);
             let clock = system.clock(Freq::mhz(100).expect("a frequency"));
@@ -316,7 +335,7 @@ mod tests {
                 replies.push(rx);
             }
             let log = Rc::new(RefCell::new(String::new()));
-            system.add("memory", clock, MemoryController::new(sram(policy.clone()), ports));
+            system.add("memory", clock, MemoryController::new(params.clone(), ports));
             system.add("log", clock, Log(replies, log.clone()));
             let mut system = system.build().expect("it is wired");
             system.set_mode(mode);
@@ -442,6 +461,29 @@ mod tests {
              22 port 0 #4 []
              24 port 0 #5 []
         "#]],
+        );
+    }
+
+    #[test]
+    fn a_row_of_a_dram_is_opened_before_its_words_move() {
+        let rows = Some(RowsParams { row_bytes: 64, banks: 2, activation_cycles: 5, conflict_cycles: 9 });
+        let dram = MemoryControllerParams { rows, ..sram(Policy::RoundRobin) };
+        check_memory(
+            &dram,
+            &[
+                (10, 0, 'r', 0, 8),
+                (20, 0, 'r', 8, 8),
+                (30, 0, 'r', 56, 16),
+                (50, 0, 'r', 128, 8),
+                (70, 0, 'r', 1024, 8),
+            ],
+            expect![[r#"
+                17 port 0 #0 [00, 00, 00, 00, 00, 00, 00, 00]
+                22 port 0 #1 [00, 00, 00, 00, 00, 00, 00, 00]
+                38 port 0 #2 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00]
+                61 port 0 #3 [00, 00, 00, 00, 00, 00, 00, 00]
+                81 port 0 #4 [00, 00, 00, 00, 00, 00, 00, 00]
+            "#]],
         );
     }
 }
