@@ -9,3 +9,8 @@ pub mod cpu;
 pub mod ethernet;
 pub mod mips;
 pub mod netlist;
+
+/// The modules of this library, by name.
+pub fn catalog() -> netlist::Catalog {
+    netlist::Catalog::default()
+}
