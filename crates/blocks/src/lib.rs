@@ -7,6 +7,7 @@ pub mod arbiter;
 pub mod bus;
 pub mod cpu;
 pub mod ethernet;
+pub mod memory;
 pub mod mips;
 pub mod netlist;
 
