@@ -7,6 +7,8 @@ pub mod arbiter;
 pub mod bus;
 pub mod cpu;
 pub mod ethernet;
+pub mod feeders;
+pub mod interrupt;
 pub mod memory;
 pub mod mips;
 pub mod netlist;
