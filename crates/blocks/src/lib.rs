@@ -13,5 +13,5 @@ pub mod netlist;
 
 /// The modules of this library, by name.
 pub fn catalog() -> netlist::Catalog {
-    netlist::Catalog::default()
+    netlist::Catalog::default().with::<memory::MemoryControllerParams>()
 }
