@@ -140,7 +140,7 @@ struct send_counts {
     u32 short_of_transmit_buffer;
     u32 producer_updates;
     u32 limit_hits;
-    u32 unserved_flags; /* descriptors that ask for a checksum, which this firmware does not make */
+    u32 attentions;
     u32 commands[COMMAND_CODES];
 };
 
@@ -154,6 +154,7 @@ struct receive_counts {
     u32 return_producer_updates;
     u32 send_consumer_updates;
     u32 limit_hits;
+    u32 attentions;
     u32 events[EVENT_CODES];
 };
 
@@ -355,6 +356,9 @@ void return_producer_update(void);
 void mailbox(void);
 void timer(void);
 void housekeeping(void);
+void transmit_attention(void);
+void receive_attention(void);
+void fatal(void);
 
 /* What is not urgent. */
 void commands(void);
