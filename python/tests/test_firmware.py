@@ -14,7 +14,8 @@ from spinet.toolchain import CompileError, CompilerNotFound, SourceNotFound
 
 COMPILERS = ["zig", "mips-linux-gnu-gcc"]
 BUILDS = [{}, {"TIMER_ON_B": ""}, {"SPLIT": ""}]
-SCRIPT = "ENTRY(_start) SECTIONS { . = 0x4000; .text : { *(.start) *(.text .text.*) *(.data .data.* .got) } }\n"
+SCRIPT = "ENTRY(_start) SECTIONS { . = 0x4000; .text : { *(.start) *(.text .text.*) *(.data .data.* .got) }"
+SCRIPT += " /DISCARD/ : { *(.reginfo) *(.MIPS.abiflags) *(.gnu.attributes) } }\n"
 START = '    .section .start, "ax"\n    .set noreorder\n    .globl _start\n_start: b _start\n    nop\n'
 
 # What the CPU of the Tigon-2 has no instruction for, by opcode and, for opcode 0, by function code.
