@@ -1,0 +1,65 @@
+//! Every module that answers or forwards references, held to the contract of the memory protocol.
+
+use testkit::check_memory_contract;
+
+/// A card of one clock, whose connections read `a.memory -> b.requester`.
+fn check(instances: &str, connections: &[&str]) {
+    let lines = connections.iter().map(|line| {
+        let (from, to) = line.split_once(" -> ").expect("an arrow");
+        format!("[[connections]]\nfrom = \"{from}\"\nto = \"{to}\"\n")
+    });
+    let lines: String = lines.collect();
+    // The instances' clock is written here, once.
+    let instances = instances.replace("module =", "clock = \"main\"\nmodule =");
+    let wiring = format!("name = \"contract\"\n[clocks]\nmain = \"1 GHz\"\n{instances}\n{lines}");
+    check_memory_contract(&blocks::catalog(), &wiring);
+}
+
+/// Three requesters, `a`, `b` and `c`, each with 64 bytes from 0x1000, 0x1040 and 0x1080 on, and 16 bytes each from 0x8000.
+fn three(lengths: &str, nowhere: &str) -> String {
+    let one = |(i, name)| {
+        format!(
+            "[instances.{name}]\nmodule = \"random-requester\"\nreferences = 400\nown = [[{}, 64], [{}, 16]]\n\
+             lengths = {lengths}\nnowhere = {nowhere}\nhaste_percent = {}\n",
+            0x1000 + 64 * i,
+            0x8000 + 16 * i,
+            [50, 95, 100][i],
+        )
+    };
+    ["a", "b", "c"].into_iter().enumerate().map(one).collect()
+}
+
+const THREE_PORTS: [&str; 3] =
+    ["a.memory -> it.requesters[0]", "b.memory -> it.requesters[1]", "c.memory -> it.requesters[2]"];
+
+#[test]
+fn scratchpad_banks() {
+    let it = "[instances.it]\nmodule = \"scratchpad-banks\"\nrequesters = 3\nbanks = 4\nword_bytes = 4\nbase = 0x1000\n\
+              bytes = 256\nreference_bytes = 16\noutstanding = 3\npolicy = { kind = \"round-robin\" }\n\
+              [instances.onward]\nmodule = \"model-memory\"\nbase = 0x8000\nbytes = 64\nlongest_cycles = 5\n";
+    let connections = [&THREE_PORTS[..], &["it.onward -> onward.requester"]].concat();
+    check(&(three("[1, 2, 4, 3, 12, 16]", "[0x2000, 0x0]") + it), &connections);
+}
+
+#[test]
+fn memory_controller() {
+    for policy in [
+        "{ kind = \"round-robin\" }",
+        "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
+    ] {
+        let it = format!(
+            "[instances.it]\nmodule = \"memory-controller\"\nrequesters = 3\nbytes = 65536\nword_bytes = 8\n\
+             first_word_cycles = 2\nburst_words = 4\nmax_bytes = 64\npolicy = {policy}\n"
+        );
+        check(&(three("[1, 2, 4, 8, 16]", "[]") + &it), &THREE_PORTS);
+    }
+}
+
+#[test]
+fn frame_memory() {
+    let it = "[instances.it]\nmodule = \"frame-memory\"\nrequesters = 3\nbase = 0x1000\nbytes = 0x8000\nbus_bytes = 16\n\
+              word_bytes = 8\ntransfer_bytes = 64\n\
+              rows = { row_bytes = 128, banks = 4, activation_cycles = 5, conflict_cycles = 9 }\n\
+              policy = { kind = \"round-robin\" }\n";
+    check(&(three("[1, 8, 3, 14]", "[0x0, 0x9000]") + it), &THREE_PORTS);
+}
