@@ -3,9 +3,9 @@
 use testkit::check_memory_contract;
 
 /// A card of one clock, whose connections read `a.memory -> b.requester`.
-fn check(instances: &str, connections: &[&str]) {
+fn check(instances: &str, connections: &[impl AsRef<str>]) {
     let lines = connections.iter().map(|line| {
-        let (from, to) = line.split_once(" -> ").expect("an arrow");
+        let (from, to) = line.as_ref().split_once(" -> ").expect("an arrow");
         format!("[[connections]]\nfrom = \"{from}\"\nto = \"{to}\"\n")
     });
     let lines: String = lines.collect();
@@ -62,4 +62,74 @@ fn frame_memory() {
               rows = { row_bytes = 128, banks = 4, activation_cycles = 5, conflict_cycles = 9 }\n\
               policy = { kind = \"round-robin\" }\n";
     check(&(three("[1, 8, 3, 14]", "[0x0, 0x9000]") + it), &THREE_PORTS);
+}
+
+#[test]
+fn multiported_memory() {
+    let it =
+        "[instances.it]\nmodule = \"multiported-memory\"\nports = 3\nbase = 0x1000\nbytes = 0x8000\nport_bytes = 16\n";
+    check(
+        &(three("[1, 8, 3, 16]", "[0x0, 0x9000]") + it),
+        &THREE_PORTS.map(|line| line.replace("requesters", "ports")),
+    );
+}
+
+/// Memories behind a forwarder: `low` has 0x1000 on, `high` 0x8000 on.
+const LOW: &str = "[instances.low]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x1000\nlongest_cycles = 3\n";
+const HIGH: &str = "[instances.high]\nmodule = \"model-memory\"\nbase = 0x8000\nbytes = 0x1000\nlongest_cycles = 9\n";
+
+#[test]
+fn crossbar() {
+    let it = "[instances.it]\nmodule = \"crossbar\"\nrequesters = 3\noutstanding = 2\nburst_references = 4\n\
+              windows = [{ base = 0x8000, bytes = 0x800, becomes = 0x8000 }, { base = 0x1000, bytes = 0x800, becomes = 0x1000 }]\n\
+              policy = { kind = \"round-robin\" }\n";
+    let connections =
+        [&THREE_PORTS[..], &["it.outputs[0] -> high.requester", "it.outputs[1] -> low.requester"]].concat();
+    check(&(three("[1, 8, 3, 16]", "[0x0, 0x9000]") + it + LOW + HIGH), &connections);
+}
+
+#[test]
+fn arbiter() {
+    for policy in [
+        "{ kind = \"round-robin\" }",
+        "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
+    ] {
+        let it = format!(
+            "[instances.it]\nmodule = \"arbiter\"\nrequesters = 3\noutstanding = 4\nburst_references = 4\npolicy = {policy}\n\
+             [instances.all]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n"
+        );
+        let connections = [&THREE_PORTS[..], &["it.memory -> all.requester"]].concat();
+        check(&(three("[1, 8, 3, 16]", "[0x0, 0x9000]") + &it), &connections);
+    }
+}
+
+/// One requester, `a`, with 64 bytes from 0x1000 and 0x8000 on each.
+fn one(lengths: &str, nowhere: &str) -> String {
+    format!(
+        "[instances.a]\nmodule = \"random-requester\"\nreferences = 1000\nown = [[0x1000, 64], [0x8000, 64]]\n\
+         lengths = {lengths}\nnowhere = {nowhere}\nhaste_percent = 90\n"
+    )
+}
+
+#[test]
+fn demux() {
+    let it = "[instances.it]\nmodule = \"demux\"\noutstanding = 2\n\
+              by = { windows = [{ base = 0x1000, bytes = 0x800, becomes = 0x1000 }, { base = 0x8000, bytes = 0x800, becomes = 0x8000 }] }\n";
+    let connections = ["a.memory -> it.requester", "it.outputs[0] -> low.requester", "it.outputs[1] -> high.requester"];
+    check(&(one("[1, 2, 4]", "[0x0, 0x4000]") + it + LOW + HIGH), &connections);
+}
+
+#[test]
+fn scratchpad_filter() {
+    let it = "[instances.it]\nmodule = \"scratchpad-filter\"\noutstanding = 2\n\
+              registers = { base = 0x1000, bytes = 32, becomes = 0 }\n\
+              scratchpad = { base = 0x1020, bytes = 32, becomes = 0x1020 }\n\
+              [instances.registers]\nmodule = \"model-memory\"\nbase = 0\nbytes = 32\nlongest_cycles = 0\n";
+    let connections = [
+        "a.memory -> it.core",
+        "it.registers -> registers.requester",
+        "it.scratchpad -> low.requester",
+        "it.onward -> high.requester",
+    ];
+    check(&(one("[1, 2, 4]", "[0x2000]") + it + LOW + HIGH), &connections);
 }
