@@ -2,16 +2,10 @@
 
 use testkit::check_memory_contract;
 
-/// A card of one clock, whose connections read `a.memory -> b.requester`.
+/// A card of these instances and connections, with one clock.
 fn check(instances: &str, connections: &[impl AsRef<str>]) {
-    let lines = connections.iter().map(|line| {
-        let (from, to) = line.as_ref().split_once(" -> ").expect("an arrow");
-        format!("[[connections]]\nfrom = \"{from}\"\nto = \"{to}\"\n")
-    });
-    let lines: String = lines.collect();
-    // The instances' clock is written here, once.
-    let instances = instances.replace("module =", "clock = \"main\"\nmodule =");
-    let wiring = format!("name = \"contract\"\n[clocks]\nmain = \"1 GHz\"\n{instances}\n{lines}");
+    let connections: Vec<_> = connections.iter().map(AsRef::as_ref).collect();
+    let wiring = format!("name = \"contract\"\nconnections = {connections:?}\n[clocks]\nmain = \"1 GHz\"\n{instances}");
     check_memory_contract(&blocks::catalog(), &wiring);
 }
 

@@ -8,13 +8,14 @@
 //! For modules that speak the memory protocol, [`check_memory_contract`]: a card of the module, requesters that ask at
 //! random and know what they must get, and memories that take their time.
 //!
-//! For cores, [`random_program::random_program`] and [`qemu::run_qemu`]: programs that an independent implementation
+//! For cores, [`random_program::random_program`] and [`qemu::Emulator`]: programs that an independent implementation
 //! and a core of ours must end alike.
 
 pub mod assembler;
 mod bench;
 pub mod linked;
 mod memory_contract;
+pub mod mips;
 pub mod plain_hart;
 pub mod qemu;
 mod random_items;

@@ -6,7 +6,7 @@
 //! expects next. So what is lost, comes twice, is out of order, or reads the wrong bytes ends the test.
 
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
-use blocks::netlist::{Built, Card, Catalog, Environment, Memory, Module, Netlist, PortSpec, Site};
+use blocks::netlist::{Built, Card, Catalog, Design, Environment, Memory, Module, Netlist, PortSpec, Site};
 use kernel::{Activity, Component, Cycle, Mode, Outcome, Ports, Stream, Time};
 use std::collections::VecDeque;
 
@@ -45,18 +45,19 @@ pub struct ModelMemory {
 /// When the contract is broken: the text says the seed, who noticed, and what.
 pub fn check_memory_contract(catalog: &Catalog, wiring: &str) {
     let catalog = catalog.clone().with::<RandomRequester>().with::<ModelMemory>();
-    let netlist: Netlist = toml::from_str(wiring).unwrap_or_else(|error| panic!("the wiring is wrong: {error}"));
+    let alone = |wanted: &str, _: &str| Err(format!("a contract's card asks for no file, such as {wanted}"));
+    let netlist = Netlist::read("contract", wiring, &[], &alone);
+    let design = netlist.and_then(|netlist| netlist.design(&catalog)).unwrap_or_else(|errors| panic!("{errors}"));
     for seed in 1..=5 {
-        let normal = run(&netlist, &catalog, seed, Mode::Normal);
-        assert_eq!(normal, run(&netlist, &catalog, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks shows");
-        assert_eq!(normal, run(&netlist, &catalog, seed, Mode::Sleepless), "seed {seed}: who was idle was not");
+        let normal = run(&design, seed, Mode::Normal);
+        assert_eq!(normal, run(&design, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks shows");
+        assert_eq!(normal, run(&design, seed, Mode::Sleepless), "seed {seed}: who was idle was not");
     }
 }
 
 /// All answers with the cycles in which they were taken.
-fn run(netlist: &Netlist, catalog: &Catalog, seed: u64, mode: Mode) -> Vec<(String, Vec<(Cycle, Reply)>)> {
-    let card = Card::build(netlist, catalog, seed, &Environment::default());
-    let mut card = card.unwrap_or_else(|error| panic!("the wiring is wrong: {error}"));
+fn run(design: &Design, seed: u64, mode: Mode) -> Vec<(String, Vec<(Cycle, Reply)>)> {
+    let mut card = Card::build(design, seed, &Environment::default());
     card.system.set_mode(mode);
     let outcome = card.system.run_until(Time::from_ns(10_000_000));
     let parties = card.parts::<Asking>();
