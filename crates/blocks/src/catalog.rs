@@ -1,8 +1,9 @@
 //! The modules of this library, by name.
 
-use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams};
+use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
-    FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams, ScratchpadBanksParams, ScratchpadFilterParams,
+    BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
+    ScratchpadBanksParams, ScratchpadFilterParams,
 };
 use crate::netlist::Catalog;
 
@@ -10,6 +11,8 @@ use crate::netlist::Catalog;
 pub fn catalog() -> Catalog {
     Catalog::default()
         .with::<ArbiterParams>()
+        .with::<BlockTransferParams>()
+        .with::<CacheControllerParams>()
         .with::<CrossbarParams>()
         .with::<DemuxParams>()
         .with::<FrameMemoryParams>()
@@ -18,4 +21,5 @@ pub fn catalog() -> Catalog {
         .with::<MuxParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
+        .with::<TapParams>()
 }
