@@ -8,13 +8,21 @@ use std::collections::BTreeMap;
 pub(super) type Scope = BTreeMap<String, toml::Value>;
 
 /// The value of `node` where the parameters are those of `scope`. A text with `$` is an expression; `$$` is a dollar sign.
+/// In a list, `"2..$n"` stands for the whole numbers from 2 to before `$n`.
 /// An error comes with the node that is wrong.
 pub(super) fn evaluate<'a>(node: &'a Node, scope: &Scope) -> Result<toml::Value, (&'a Node, String)> {
     match &node.value {
         Value::Plain(toml::Value::String(text)) => evaluate_text(text, scope).map_err(|problem| (node, problem)),
         Value::Plain(value) => Ok(value.clone()),
         Value::List(list) => {
-            list.iter().map(|node| evaluate(node, scope)).collect::<Result<_, _>>().map(toml::Value::Array)
+            let mut values = Vec::new();
+            for node in list {
+                match node.text().filter(|text| text.contains('$')).and_then(|text| text.split_once("..")) {
+                    Some((first, last)) => values.extend(range(first, last, scope).map_err(|problem| (node, problem))?),
+                    None => values.push(evaluate(node, scope)?),
+                }
+            }
+            Ok(toml::Value::Array(values))
         }
         Value::Table(table) => table
             .iter()
@@ -31,6 +39,16 @@ fn evaluate_text(text: &str, scope: &Scope) -> Result<toml::Value, String> {
     match text.trim().strip_prefix('$').filter(|name| is_name(name)) {
         Some(name) => parameter(name, scope).cloned(),
         None => whole_number(text, scope).map(toml::Value::Integer),
+    }
+}
+
+/// The whole numbers from `first` to before `last`.
+fn range(first: &str, last: &str, scope: &Scope) -> Result<impl Iterator<Item = toml::Value> + use<>, String> {
+    const MOST: i64 = 4096;
+    let (first, last) = (whole_number(first, scope)?, whole_number(last, scope)?);
+    match last.checked_sub(first) {
+        Some(0..=MOST) => Ok((first..last).map(toml::Value::Integer)),
+        _ => Err(format!("the range {first}..{last} has less than 0 or more than {MOST} numbers")),
     }
 }
 
@@ -154,6 +172,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::problem::{Problems, Source};
     use super::*;
     use expect_test::{Expect, expect};
 
@@ -173,6 +192,20 @@ mod tests {
         check("$clock", expect![[r#""fast""#]]);
         check("$cpus", expect!["3"]);
         check("4 + 2 * $cpus - 10 / (1 + $cpus % 2)", expect!["5"]);
+    }
+
+    #[test]
+    fn a_range_in_a_list_is_its_numbers() {
+        let source = std::sync::Arc::new(Source {
+            name: "x".to_owned(),
+            text: "v = [0, [\"2..2 + $n\"], \"$n..1\"]".to_owned(),
+        });
+        let table = Node::read(&source, &mut Problems::default()).expect("TOML");
+        let with = |n| evaluate(&table[0].1, &Scope::from([("n".to_owned(), toml::Value::Integer(n))]));
+        let said = |n| with(n).map_or_else(|(_, problem)| problem, |value| value.to_string());
+        expect!["[0, [2]]"].assert_eq(&said(1));
+        expect!["the range 3..1 has less than 0 or more than 4096 numbers"].assert_eq(&said(3));
+        expect!["the range 2..9000000002 has less than 0 or more than 4096 numbers"].assert_eq(&said(9_000_000_000));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
     const NAME: &'static str;
     /// What it is, in one sentence.
     const ABOUT: &'static str;
+    /// Parameters of a typical one as TOML, for the docs, which list its ports too. None are needed where all have defaults.
+    const EXAMPLE: &'static str = "";
 
     /// Its ports; they may depend on the parameters.
     fn ports(&self) -> Vec<PortSpec>;
@@ -48,6 +50,8 @@ type Join = fn(&mut SystemBuilder, &str, usize, u64) -> (Box<dyn Any>, Box<dyn A
 pub struct PortSpec {
     /// Its name within the module: `memory`, `inputs[2]`.
     pub name: String,
+    /// What it is for, in a few words; may be empty.
+    pub about: &'static str,
     /// Name of what it speaks.
     pub protocol: &'static str,
     /// Side of the arrow.
@@ -74,12 +78,17 @@ impl PortSpec {
         PortSpec { is_optional: true, ..self }
     }
 
+    /// The same port, with a few words on what it is for.
+    pub fn about(self, about: &'static str) -> PortSpec {
+        PortSpec { about, ..self }
+    }
+
     fn new<P: Protocol>(name: String, side: Side) -> PortSpec {
         let join: Join = |system, name, room, latency| {
             let (from, to) = P::join(system, name, room, latency);
             (Box::new(from), Box::new(to))
         };
-        PortSpec { name, protocol: P::NAME, side, is_optional: false, join }
+        PortSpec { name, about: "", protocol: P::NAME, side, is_optional: false, join }
     }
 }
 
@@ -168,6 +177,8 @@ pub struct Kind {
     pub name: &'static str,
     /// What it is, in one sentence.
     pub about: &'static str,
+    /// Parameters of a typical one as TOML.
+    pub example: &'static str,
     /// JSON schema of its parameters.
     pub schema: fn() -> schemars::Schema,
     /// Its ports under these parameters, or what is wrong with them.
@@ -233,6 +244,7 @@ impl Kind {
         Kind {
             name: M::NAME,
             about: M::ABOUT,
+            example: M::EXAMPLE,
             schema: || schemars::schema_for!(M),
             ports: |parameters| Ok(read::<M>(parameters)?.ports()),
             build: |parameters, site| read::<M>(parameters).expect("the parameters were checked").build(site),
