@@ -4,9 +4,11 @@
 //! holds it calls it. What talks through channels is a component.
 
 pub mod arbiter;
+pub mod assist;
 pub mod bus;
 pub mod cpu;
 pub mod ethernet;
 pub mod memory;
 pub mod mips;
 pub mod netlist;
+pub mod pci;
