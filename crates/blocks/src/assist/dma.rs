@@ -6,6 +6,7 @@ use super::pieces::{mirror, mirrored_piece, piece};
 use super::protocol::{Buffers, DmaOrder, DmaProgress, Transfer};
 use super::ring::Ring;
 use crate::bus::{Access, BusError, Data, Requester, word};
+use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -62,19 +63,19 @@ impl Module for DmaAssistParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        super::in_range("ring_entries", u64::from(self.ring_entries), 2, 1 << 16)?;
-        super::in_range("high_ring_entries", u64::from(self.high_ring_entries), 0, 1 << 16)?;
-        super::in_range("descriptors_ahead", self.descriptors_ahead as u64, 0, 1024)?;
-        super::in_range("memory_references", self.memory_references as u64, 1, 1024)?;
-        super::in_range("host_references", self.host_references as u64, 1, 1024)?;
-        super::power_of_two("descriptor_bytes", self.descriptor_bytes, 16, 256)?;
-        super::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
-        super::power_of_two("host_burst_bytes", self.host_burst_bytes, 4, 1 << 14)?;
+        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
+        checks::within("high_ring_entries", self.high_ring_entries, 0, 1 << 16)?;
+        checks::count("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
+        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::count("host_references", self.host_references, 1, 1024)?;
+        checks::power_of_two("descriptor_bytes", self.descriptor_bytes, 16, 256)?;
+        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
+        checks::power_of_two("host_burst_bytes", self.host_burst_bytes, 4, 1 << 14)?;
         // A whole reference of the source must fit beside all but a byte of one to the sink.
-        super::in_range(
+        checks::within(
             "buffer_bytes (at least memory_burst_bytes and host_burst_bytes)",
-            u64::from(self.buffer_bytes),
-            u64::from(self.memory_burst_bytes + self.host_burst_bytes),
+            self.buffer_bytes,
+            self.memory_burst_bytes + self.host_burst_bytes,
             1 << 20,
         )
     }

@@ -13,6 +13,13 @@ impl Line {
         Line { bps }
     }
 
+    /// What is wrong with a rate.
+    pub fn check(bps: u64) -> Result<(), String> {
+        let (least, most) = (1_000, 1_000_000_000_000);
+        let is_in = (least..=most).contains(&bps);
+        if is_in { Ok(()) } else { Err(format!("link_bps is {bps}, must be {least} to {most}")) }
+    }
+
     /// How long this many bytes take, rounded up to a femtosecond.
     pub fn time(&self, bytes: u64) -> Time {
         let fs = u128::from(bytes) * 8 * 1_000_000_000_000_000;

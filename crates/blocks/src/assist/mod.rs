@@ -24,17 +24,3 @@ pub use protocol::{
 };
 pub use receive::{MacReceive, MacReceiveParams, MacReceivePorts};
 pub use transmit::{MacTransmit, MacTransmitParams, MacTransmitPorts};
-
-/// What is wrong with a parameter that must be within bounds.
-fn in_range(name: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
-    let is_in = (least..=most).contains(&value);
-    if is_in { Ok(()) } else { Err(format!("{name} is {value}, must be {least} to {most}")) }
-}
-
-/// What is wrong with a parameter that must be a power of two within bounds.
-fn power_of_two(name: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
-    if value.is_power_of_two() && (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(format!("{name} is {value}, must be a power of two from {least} to {most}"))
-}

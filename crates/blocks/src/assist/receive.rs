@@ -5,6 +5,7 @@ use super::line::Line;
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
 use crate::bus::{Access, Data, Requester};
+use crate::checks;
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
@@ -44,15 +45,15 @@ impl Module for MacReceiveParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        super::in_range("link_bps", self.link_bps, 1_000, 1_000_000_000_000)?;
-        super::in_range("ring_entries", u64::from(self.ring_entries), 2, 1 << 16)?;
-        super::in_range("memory_references", self.memory_references as u64, 1, 1024)?;
-        super::in_range("buffer_bytes", u64::from(self.buffer_bytes), 64, 1 << 20)?;
-        super::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
+        Line::check(self.link_bps)?;
+        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
+        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;
+        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let clock = site.system.clock_of(site.clock);
+        let clock = site.system.edges(site.clock);
         Built::new(MacReceive::new(
             self,
             clock,

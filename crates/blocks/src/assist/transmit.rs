@@ -6,6 +6,7 @@ use super::pieces::piece;
 use super::protocol::{Attention, Buffers, TransmitOrder, TransmitProgress};
 use super::ring::Ring;
 use crate::bus::{Access, BusError, Data, Requester, word};
+use crate::checks;
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
@@ -46,19 +47,19 @@ impl Module for MacTransmitParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        super::in_range("link_bps", self.link_bps, 1_000, 1_000_000_000_000)?;
-        super::in_range("ring_entries", u64::from(self.ring_entries), 2, 1 << 16)?;
-        super::in_range("descriptors_ahead", self.descriptors_ahead as u64, 0, 1024)?;
-        super::in_range("memory_references", self.memory_references as u64, 1, 1024)?;
-        super::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
-        let least = u64::from(self.memory_burst_bytes);
-        super::in_range("buffer_bytes (at least memory_burst_bytes)", u64::from(self.buffer_bytes), least, 1 << 20)?;
-        let most = u64::from(self.buffer_bytes - self.memory_burst_bytes) + 1;
-        super::in_range("start_bytes (and a reference fit the buffer)", u64::from(self.start_bytes), 1, most)
+        Line::check(self.link_bps)?;
+        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
+        checks::count("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
+        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
+        let least = self.memory_burst_bytes;
+        checks::within("buffer_bytes (at least memory_burst_bytes)", self.buffer_bytes, least, 1 << 20)?;
+        let most = self.buffer_bytes - self.memory_burst_bytes + 1;
+        checks::within("start_bytes (and a reference fit the buffer)", self.start_bytes, 1, most)
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let clock = site.system.clock_of(site.clock);
+        let clock = site.system.edges(site.clock);
         Built::new(MacTransmit::new(
             self,
             clock,

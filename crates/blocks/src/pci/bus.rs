@@ -1,6 +1,7 @@
 //! PCI: one bus that everything between host and card shares.
 
 use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 use std::collections::VecDeque;
@@ -25,9 +26,9 @@ pub struct PciBusParams {
     /// Masters on the card.
     pub masters: usize,
     /// Cycles of a transaction beside its data: arbitration, address, turnaround.
-    pub overhead_cycles: u64,
+    pub overhead_cycles: u32,
     /// Cycles more until the first data of a read, at least; the responder may take longer.
-    pub read_cycles: u64,
+    pub read_cycles: u32,
     /// References of a port under way: while the last one waits for its answer, the next one may have the bus.
     pub references: usize,
     /// Longest transaction; a longer reference becomes several, between which others may come.
@@ -50,19 +51,11 @@ impl Module for PciBusParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        let in_range = |name: &str, value: u64, least: u64, most: u64| {
-            let is_in = (least..=most).contains(&value);
-            if is_in { Ok(()) } else { Err(format!("{name} is {value}, must be {least} to {most}")) }
-        };
-        in_range("masters", self.masters as u64, 0, 64)?;
-        in_range("references", self.references as u64, 1, 1024)?;
-        in_range("overhead_cycles", self.overhead_cycles, 1, 1000)?;
-        in_range("read_cycles", self.read_cycles, 0, 1000)?;
-        in_range("burst_bytes", u64::from(self.burst_bytes), 8, 4096)?;
-        if !self.burst_bytes.is_power_of_two() {
-            return Err(format!("burst_bytes is {}, must be a power of two", self.burst_bytes));
-        }
-        Ok(())
+        checks::count("masters", self.masters, 0, 64)?;
+        checks::count("references", self.references, 1, 1024)?;
+        checks::within("overhead_cycles", self.overhead_cycles, 1, 1000)?;
+        checks::within("read_cycles", self.read_cycles, 0, 1000)?;
+        checks::power_of_two("burst_bytes", self.burst_bytes, 8, 4096)
     }
 
     fn build(self, site: &mut Site) -> Built {
@@ -289,7 +282,7 @@ impl PciBus {
         served.transactions += 1;
         served.bytes += u64::from(bytes);
         served.wait_cycles += waited;
-        let address = now + self.params.overhead_cycles;
+        let address = now + u64::from(self.params.overhead_cycles);
         self.phase = if is_write {
             Phase::Write { lane, until: address + self.words }
         } else {
@@ -340,7 +333,7 @@ impl PciBus {
                 }
             }
             Phase::Address { lane, .. } => {
-                let wait = Phase::Wait { lane, until: now + self.params.read_cycles, is_there: false };
+                let wait = Phase::Wait { lane, until: now + u64::from(self.params.read_cycles), is_there: false };
                 if self.hand_over(now, lane) { Ok(wait) } else { Err(None) }
             }
             Phase::Wait { is_there: false, .. } => Err(None),

@@ -7,8 +7,8 @@ use super::state::*;
 use blocks::assist::{
     Attention, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,
 };
+use blocks::interrupt::InterruptLine;
 use blocks::mips::{CpuControl, CpuStatus};
-use blocks::pci::Interrupt;
 use kernel::{Clock, Cycle};
 
 /// Femtoseconds of a tick of the timer: 1 microsecond. Source: tigon2-facts, section 1.
@@ -23,7 +23,7 @@ pub struct Block {
     pub transmit: Outbox<TransmitOrder>,
     pub receive: Outbox<ReceiveOrder>,
     pub controls: Vec<Outbox<CpuControl>>,
-    pub interrupt: Outbox<Interrupt>,
+    pub interrupt: Outbox<InterruptLine>,
     /// Level of the interrupt line that was sent last.
     line: bool,
     fresh: Fresh,
@@ -42,7 +42,7 @@ pub struct Outboxes {
     pub transmit: Outbox<TransmitOrder>,
     pub receive: Outbox<ReceiveOrder>,
     pub controls: Vec<Outbox<CpuControl>>,
-    pub interrupt: Outbox<Interrupt>,
+    pub interrupt: Outbox<InterruptLine>,
 }
 
 impl Block {
@@ -183,7 +183,7 @@ impl Block {
         let level = self.state.is_interrupt && self.state.host_control & HOST_MASK == 0;
         if level != self.line {
             self.line = level;
-            self.interrupt.push(Interrupt(level));
+            self.interrupt.push(InterruptLine { is_raised: level });
         }
     }
 

@@ -11,9 +11,9 @@ mod window;
 use block::{Block, Outboxes};
 use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
+use blocks::interrupt::InterruptLine;
 use blocks::mips::{CpuControl, CpuStatus};
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use blocks::pci::Interrupt;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 use outbox::Outbox;
 use window::Window;
@@ -45,7 +45,7 @@ impl Module for Tigon2RegistersParams {
         cpus.chain([
             PortSpec::to::<Memory>("host"),
             PortSpec::from::<Memory>("sram"),
-            PortSpec::from::<OneWay<Interrupt>>("interrupt").optional(),
+            PortSpec::from::<OneWay<InterruptLine>>("interrupt").optional(),
             PortSpec::from::<OneWay<DmaOrder>>("dma_read.orders").optional(),
             PortSpec::to::<OneWay<DmaProgress>>("dma_read.progress").optional(),
             PortSpec::from::<OneWay<DmaOrder>>("dma_write.orders").optional(),
@@ -78,11 +78,11 @@ impl Module for Tigon2RegistersParams {
             dma_write: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_write.orders")),
             transmit: Outbox::new(site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
             receive: Outbox::new(site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
-            interrupt: Outbox::new(site.try_from::<OneWay<Interrupt>>("interrupt")),
+            interrupt: Outbox::new(site.try_from::<OneWay<InterruptLine>>("interrupt")),
         };
         let mac = mac_address(&self.mac_address).expect("it was checked");
         Built::new(Tigon2Registers {
-            block: Block::new(site.system.clock_of(site.clock), mac, self.buffers_end, boxes),
+            block: Block::new(site.system.edges(site.clock), mac, self.buffers_end, boxes),
             window: Window::new(site.to::<Memory>("host"), site.from::<Memory>("sram")),
             cpus,
             statuses: (0..self.cpus).map(|i| site.try_to::<OneWay<CpuStatus>>(&format!("statuses[{i}]"))).collect(),
