@@ -1,11 +1,13 @@
 //! The modules of this library, by name.
 
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
 use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
     BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
     ScratchpadBanksParams, ScratchpadFilterParams,
 };
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
@@ -15,10 +17,14 @@ pub fn catalog() -> Catalog {
         .with::<CacheControllerParams>()
         .with::<CrossbarParams>()
         .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FrameMemoryParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
+        .with::<PciBusParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
         .with::<TapParams>()
