@@ -149,7 +149,7 @@ mod tests {
         let mut checker = Checker::new(Frames::List(list));
         let verdicts: Vec<_> = arriving
             .split(' ')
-            .map(|id| checker.check(Time::ZERO, &vec![id.parse().unwrap_or(99); 60]))
+            .map(|id| checker.check(Time::ZERO, &[id.parse().unwrap_or(99); 60]))
             .map(|verdict| format!("{verdict:?}"))
             .collect();
         let Checker { good, lost, late, unknown, .. } = checker;
