@@ -207,7 +207,8 @@ impl InstructionCache {
     pub fn fill(&mut self, line: u32, data: &[u8]) {
         let oldest = self.set(line).min_by_key(|&way| (self.tags[way] != NO_LINE, self.used[way]));
         let way = oldest.expect("a set has a way");
-        self.tags[way] = line;
+        self.turns += 1;
+        (self.tags[way], self.used[way]) = (line, self.turns);
         self.current = (NO_LINE, 0);
         let first = way * (self.params.line_bytes / 4) as usize;
         for (at, bytes) in (first..).zip(data.chunks_exact(4)) {
@@ -256,9 +257,9 @@ mod tests {
 
     #[test]
     fn a_line_stays_until_its_set_needs_room() {
-        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect![]);
-        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect![]);
-        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect![]);
+        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect!["mhmhmmh"]);
+        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect!["mmhhmmm"]);
+        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect!["mmhmhmm"]);
     }
 
     #[test]

@@ -131,8 +131,9 @@ enum Place {
 /// Ports:   `memory` out: loads and stores that no nearer place takes, one a cycle. `registers` out: those in the register window.
 ///          `fetch` out: lines of the instruction cache. `control` in, `status` out.
 /// Timing:  `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the whole word
-///          around their address. A reference to one port waits until the other is quiet, so others see them in order. An order
-///          is obeyed in the cycle in which it comes, or up to 64 later: where it meets nobody the core is
+///          around their address. Others see references in order: one to the registers waits until memory has answered all
+///          before it, one to memory as long as registers take, which are taken to have nobody in the way.
+///          An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets nobody the core is
 ///          simulated ahead.
 /// Source:  P. Willmann's thesis (Rice University, 2004), 3.2.4, 3.3.1 and 4.2.
 /// Differs: the word behind a load that waits is fetched when the load is done, not while it waits; so a miss in the instruction
@@ -596,16 +597,14 @@ impl MipsCore {
         access: Access,
         pending: Pending,
     ) -> Result<(), Activity> {
-        let free = start.executes.max(self.memory_free);
+        let is_register = place == Place::Registers;
+        let registers_done = self.registers.as_ref().filter(|_| !is_register).map_or(0, DataPort::done);
+        let free = start.executes.max(self.memory_free).max(registers_done);
         if free > now {
             return Err(Activity::Until(free));
         }
-        let is_register = place == Place::Registers;
-        let (port, other) = match &mut self.registers {
-            Some(registers) if is_register => (registers, Some(&self.memory)),
-            registers => (&mut self.memory, registers.as_ref()),
-        };
-        let is_in_order = other.is_none_or(DataPort::is_quiet);
+        let is_in_order = !is_register || self.memory.is_quiet();
+        let port = self.registers.as_mut().filter(|_| is_register).unwrap_or(&mut self.memory);
         if !is_in_order || self.holding >= MAX_HOLDING || !port.has_room() {
             return Err(Activity::Idle);
         }

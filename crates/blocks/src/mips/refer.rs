@@ -41,12 +41,14 @@ pub(super) struct DataPort {
     /// Cycles from a load to its answer when nobody is in the way.
     pub cycles: u64,
     under_way: VecDeque<Pending>,
+    /// Cycle in which the last reference is done if nobody is in its way.
+    done: Cycle,
     id: u32,
 }
 
 impl DataPort {
     pub fn new(requester: Requester, cycles: u64) -> DataPort {
-        DataPort { requester, cycles, under_way: VecDeque::with_capacity(MAX_UNDER_WAY), id: 0 }
+        DataPort { requester, cycles, under_way: VecDeque::with_capacity(MAX_UNDER_WAY), done: 0, id: 0 }
     }
 
     pub fn requester(&self) -> &Requester {
@@ -66,6 +68,12 @@ impl DataPort {
     pub fn send(&mut self, addr: u32, access: Access, pending: Pending) {
         send(&self.requester.references, &mut self.id, addr, access);
         self.under_way.push_back(pending);
+        self.done = pending.sent + self.cycles - 1;
+    }
+
+    /// Cycle in which the last reference is done if nobody is in its way.
+    pub fn done(&self) -> Cycle {
+        self.done
     }
 
     /// The next answer that has come: the word that was read (0 for a write), or why not.

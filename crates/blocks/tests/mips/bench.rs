@@ -78,7 +78,8 @@ impl Scene {
         let mut text: String = log.lines().filter(|line| !is_counter(line)).map(|line| format!("{line}\n")).collect();
         let counters: Vec<_> = log.lines().filter(is_counter).filter_map(|line| line.strip_prefix("cpu.")).collect();
         for group in self.counters {
-            let of = counters.iter().filter_map(|line| line.strip_prefix(group)?.strip_prefix('.'));
+            let of =
+                counters.iter().filter_map(|line| line.strip_prefix(group)).map(|line| line.trim_matches(['.', ' ']));
             text += &(of.collect::<Vec<_>>().join(", ") + "\n");
         }
         text + &last.borrow()
@@ -87,20 +88,22 @@ impl Scene {
     fn build(&self, b: &mut Bench, last: &Rc<RefCell<String>>) {
         let mut words: Vec<(u32, u32)> =
             (self.params.reset_pc..).step_by(4).zip(assemble(self.params.reset_pc, &self.program)).collect();
-        let mut port = |b: &mut Bench, name: &str, cycles, gap, bytes: Option<BTreeMap<u32, u8>>| {
+        let mut port = |b: &mut Bench, name: &str, cycles, gap, bytes: &Rc<RefCell<BTreeMap<u32, u8>>>| {
             let (references, asked) = b.channel(&format!("{name}.references"), 2, 1);
             let (answers, replies) = b.channel(&format!("{name}.replies"), 4, 1);
             let log = self.shows_references.then(|| b.log.clone());
             let responder = Responder { references: asked, replies: answers };
-            let bytes = bytes.unwrap_or_default();
+            let bytes = bytes.clone();
             b.add(name, Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, log });
             Requester { references, replies }
         };
         let image: BTreeMap<u32, u8> =
             words.iter().flat_map(|&(addr, word)| (addr..).zip(word.to_be_bytes())).collect();
-        let memory = port(b, "memory", self.memory_cycles, self.memory_gap, Some(image.clone()));
-        let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, Some(image)));
-        let registers = self.params.registers.map(|_| port(b, "registers", self.register_cycles, 1, None));
+        // One memory, with a port for data and one for instructions.
+        let (image, none) = (Rc::new(RefCell::new(image)), Rc::default());
+        let memory = port(b, "memory", self.memory_cycles, self.memory_gap, &image);
+        let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, &image));
+        let registers = self.params.registers.map(|_| port(b, "registers", self.register_cycles, 1, &none));
         let (control, status) = if self.orders.is_empty() {
             (None, None)
         } else {
@@ -148,7 +151,7 @@ struct Flat {
     cycles: u64,
     gap: u64,
     free: Cycle,
-    bytes: BTreeMap<u32, u8>,
+    bytes: Rc<RefCell<BTreeMap<u32, u8>>>,
     log: Option<Log>,
 }
 
@@ -175,11 +178,12 @@ impl Component for Flat {
         let first = addr as u32;
         let result = match access {
             _ if (0x0100_0000..REGISTERS).contains(&first) => Err(BusError::Nowhere(addr)),
-            Access::Read(bytes) => {
-                Ok((first..first + bytes).map(|addr| self.bytes.get(&addr).copied().unwrap_or(0)).collect())
+            Access::Read(n) => {
+                let bytes = self.bytes.borrow();
+                Ok((first..first + n).map(|addr| bytes.get(&addr).copied().unwrap_or(0)).collect())
             }
             Access::Write(data) => {
-                self.bytes.extend((first..).zip(data));
+                self.bytes.borrow_mut().extend((first..).zip(data));
                 Ok(blocks::bus::Data::new())
             }
         };
