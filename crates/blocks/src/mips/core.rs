@@ -231,7 +231,7 @@ impl MipsCore {
         &self.state.r
     }
 
-    /// Why the core stopped by itself, if it did since the last reset.
+    /// Why the core stopped by itself, if it did since it was last made to run.
     pub fn trouble(&self) -> Option<Trouble> {
         self.trouble
     }
@@ -279,6 +279,7 @@ impl MipsCore {
                 CpuControl::Run | CpuControl::Step if is_halted => {
                     self.mode = if order == CpuControl::Run { Mode::Running } else { Mode::Stepping };
                     self.owes_status = true;
+                    self.trouble = None;
                     self.pipeline.begin(now);
                 }
                 CpuControl::SetPc(pc) if is_halted => self.state.set_pc(pc),

@@ -2,6 +2,10 @@
 //!
 //! The switches are those of the RISC-V comparison in `lockstep`.
 
+mod core_machine;
+
+use blocks::mips::{PipelineKind, StoreKind};
+use core_machine::run_core;
 use std::io::Write;
 use testkit::linked::{Outcome, fnv};
 use testkit::mips::plain::run_plain;
@@ -14,7 +18,7 @@ const LENGTH: usize = 200;
 const BATCH: u64 = 50;
 /// Programs in the gate.
 const N_PROGRAMS: u64 = 200;
-/// More instructions than a batch executes.
+/// More instructions than a batch executes, and more cycles than they take.
 const MAX_STEPS: u64 = 10_000_000;
 
 const QEMU: Emulator = Emulator::Mips;
@@ -25,7 +29,10 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mips_lockstep/rec
 type Machine = fn(&Batch) -> Result<Vec<Outcome>, String>;
 
 const PLAIN: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
-const MACHINES: [(&str, Machine); 1] = [("the plain machine", PLAIN)];
+const FIVE_STAGE: Machine = |programs| run_core(programs, PipelineKind::FiveStage, StoreKind::Posted, MAX_STEPS);
+const FUNCTIONAL: Machine = |programs| run_core(programs, PipelineKind::Functional, StoreKind::Held, MAX_STEPS);
+const MACHINES: [(&str, Machine); 3] =
+    [("the plain machine", PLAIN), ("the five-stage core", FIVE_STAGE), ("the functional core", FUNCTIONAL)];
 
 #[test]
 fn programs_end_here_as_was_recorded_on_qemu() {
