@@ -183,6 +183,11 @@ impl InstructionCache {
         Some(self.words.slot(self.current.1 + ((pc - line) / 4) as usize))
     }
 
+    /// Whether the instruction at `pc` is in here.
+    pub fn holds(&self, pc: u32) -> bool {
+        self.find(self.line(pc)).is_some()
+    }
+
     /// The ways of the set that a line belongs to.
     fn set(&self, line: u32) -> std::ops::Range<usize> {
         let ways = self.params.ways as usize;

@@ -3,13 +3,14 @@
 use super::access::{Outcome, Place, References};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
 use super::control::{CpuControl, CpuStatus};
+use super::fetch::Fetch;
 use super::params::{MipsCoreParams, PipelineKind};
 use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
 use super::profile::Profile;
-use super::refer::{self, DataPort};
+use super::refer::DataPort;
 use super::state::{Asked, State};
 use super::trouble::{Cause, Trouble};
-use crate::bus::{Access, Requester};
+use crate::bus::Requester;
 use isa::mips::{Class, execute};
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -31,16 +32,6 @@ pub struct Ends {
     pub status: Option<Tx<CpuStatus>>,
 }
 
-/// Where instructions come from that are not in the scratchpad.
-pub(super) struct Fetch {
-    pub requester: Requester,
-    pub id: u32,
-    pub cache: InstructionCache,
-    /// The line that was asked for, and how many cycles too late.
-    pub missing: Option<(u32, u64)>,
-    pub fills: u64,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     Halted,
@@ -58,9 +49,8 @@ pub(super) enum Mode {
 ///          An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets nobody the core is
 ///          simulated ahead.
 /// Source:  P. Willmann's thesis (Rice University, 2004), 3.2.4, 3.3.1 and 4.2.
-/// Differs: the word behind a load that waits is fetched when the load is done, not while it waits; so a miss in the instruction
-///          cache just behind a load that waits long begins up to that much later. The link of `ll` and `sc` is the
-///          core's own, as without a coherent bus: other writers do not break it.
+/// Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
+///          The link of `ll` and `sc` is the core's own, as without a coherent bus: other writers do not break it.
 pub struct MipsCore {
     pub(super) params: MipsCoreParams,
     pub(super) memory: DataPort,
@@ -96,21 +86,16 @@ impl MipsCore {
     pub fn new(params: MipsCoreParams, ends: Ends, tracer: Tracer) -> MipsCore {
         let rule = Rule {
             is_five_stage: params.pipeline == PipelineKind::FiveStage,
-            multiply_cycles: params.multiply_cycles,
-            divide_cycles: params.divide_cycles,
+            multiply_cycles: params.multiply_cycles.into(),
+            divide_cycles: params.divide_cycles.into(),
         };
         assert_eq!(params.instruction_cache.is_some(), ends.fetch.is_some(), "a cache is filled through port fetch");
         assert_eq!(params.registers.is_some(), ends.registers.is_some(), "the register window has a port");
-        let fetch = params.instruction_cache.zip(ends.fetch).map(|(cache, requester)| Fetch {
-            requester,
-            id: 0,
-            cache: InstructionCache::new(cache),
-            missing: None,
-            fills: 0,
-        });
+        let cache = params.instruction_cache.map(InstructionCache::new);
+        let fetch = ends.fetch.zip(cache).map(|(requester, cache)| Fetch::new(requester, cache));
         MipsCore {
-            memory: DataPort::new(ends.memory, params.memory_cycles),
-            registers: ends.registers.map(|requester| DataPort::new(requester, params.register_cycles)),
+            memory: DataPort::new(ends.memory, params.memory_cycles.into()),
+            registers: ends.registers.map(|requester| DataPort::new(requester, params.register_cycles.into())),
             fetch,
             control: ends.control,
             status: ends.status,
@@ -203,8 +188,13 @@ impl MipsCore {
             }
             let (slot, is_near) = match self.scratchpad.slot(pc) {
                 Some(slot) => (slot, true),
-                None => match self.fetch.as_mut().and_then(|fetch| fetch.cache.slot(pc)) {
-                    Some(slot) => (slot, false),
+                None => match self.fetch.as_mut().and_then(|fetch| fetch.slot(pc)) {
+                    Some((slot, came)) => {
+                        if let Some(cycle) = came {
+                            self.pipeline.line_came(cycle);
+                        }
+                        (slot, false)
+                    }
                     None => match self.miss(now, pc) {
                         Some(activity) => return activity,
                         None => break,
@@ -212,6 +202,7 @@ impl MipsCore {
                 },
             };
             if self.holding > 0 && self.waits_for_answer(&slot) {
+                self.look_ahead(now, &slot, is_near);
                 return Activity::Idle;
             }
             if self.state.annuls {
@@ -264,6 +255,18 @@ impl MipsCore {
         }
     }
 
+    /// While an instruction waits for a load, the word behind it is fetched.
+    fn look_ahead(&mut self, now: Cycle, slot: &Slot, is_near: bool) {
+        let (pc, wanted) = (self.state.next, self.pipeline.start(slot, is_near).decodes());
+        let is_here = pc & 3 != 0 || self.scratchpad.window.holds(pc);
+        if let Some(fetch) = self.fetch.as_mut().filter(|fetch| !is_here && !fetch.cache.holds(pc))
+            && self.pipeline.is_five_stage()
+            && wanted <= now
+        {
+            fetch.ask(now, wanted, pc);
+        }
+    }
+
     /// The word at `pc` is not here: asks for it. `None` if there is nobody to ask, and the core stopped.
     #[cold]
     fn miss(&mut self, now: Cycle, pc: u32) -> Option<Activity> {
@@ -275,13 +278,7 @@ impl MipsCore {
             self.stop(now, Cause::FetchBus, pc, pc);
             return None;
         };
-        if fetch.missing.is_none() && fetch.requester.references.has_room() {
-            let line = fetch.cache.line(pc);
-            // Decode and execute are the slack in which a late start is made good.
-            fetch.missing = Some((line, (now - wanted).min(2)));
-            fetch.fills += 1;
-            refer::send(&fetch.requester.references, &mut fetch.id, line, Access::Read(fetch.cache.line_bytes()));
-        }
+        fetch.ask(now, wanted, pc);
         Some(Activity::Idle)
     }
 

@@ -8,6 +8,7 @@ mod access;
 mod code;
 mod control;
 mod core;
+mod fetch;
 mod outside;
 mod params;
 mod pipeline;

@@ -2,6 +2,7 @@
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, Mode};
+use super::fetch::Fetch;
 use super::refer::{DataPort, Pending, Purpose};
 use super::state::State;
 use super::trouble::{Cause, STOPPED, Trouble};
@@ -22,7 +23,11 @@ impl MipsCore {
                     self.trouble = None;
                     self.pipeline.begin(now);
                 }
-                CpuControl::SetPc(pc) if is_halted => self.state.set_pc(pc),
+                CpuControl::SetPc(pc) if is_halted => {
+                    self.state.set_pc(pc);
+                    // Assumed: a core that is sent elsewhere fetches anew. Whoever does it may have put code there.
+                    self.fetch.iter_mut().for_each(Fetch::forget);
+                }
                 CpuControl::SetRegister(r, value) if is_halted => self.state.set(r, value),
                 CpuControl::StackOffset(offset) => self.stack_offset = offset,
                 // For a halted core, and this one runs.
@@ -38,9 +43,7 @@ impl MipsCore {
         self.trouble = None;
         self.memory.forget();
         self.registers.iter_mut().for_each(DataPort::forget);
-        if let Some(fetch) = &mut self.fetch {
-            fetch.cache.clear();
-        }
+        self.fetch.iter_mut().for_each(Fetch::forget);
         self.halt();
     }
 
@@ -83,18 +86,11 @@ impl MipsCore {
 
     fn take_line(&mut self, now: Cycle) {
         let Some(fetch) = &mut self.fetch else { return };
-        let Some(reply) = fetch.requester.replies.take() else { return };
-        let (line, late) = fetch.missing.take().expect("an answer is to a reference");
-        match reply.result {
-            Ok(data) => {
-                fetch.cache.fill(line, &data);
-                self.pipeline.line_came(now - late);
-            }
-            // What is not wanted any more may be missing.
-            Err(_) if self.mode != Mode::Halted && fetch.cache.line(self.state.pc) == line => {
-                self.stop(now, Cause::FetchBus, self.state.pc, self.state.pc);
-            }
-            Err(_) => (),
+        let pc = self.state.pc;
+        let refused = fetch.take(now);
+        // The core may not get to what it asked for ahead.
+        if refused.is_some_and(|line| self.mode != Mode::Halted && fetch.cache.line(pc) == line) {
+            self.stop(now, Cause::FetchBus, pc, pc);
         }
     }
 

@@ -27,15 +27,15 @@ pub struct MipsCoreParams {
     pub stack_window: Option<Window>,
     /// Cycles from a load at port `memory` to its answer when nobody is in the way: at least 2. The next reference follows one
     /// less behind it, and what a load takes longer is counted as conflict.
-    pub memory_cycles: u64,
+    pub memory_cycles: u32,
     /// The same for port `registers`.
-    pub register_cycles: u64,
+    pub register_cycles: u32,
     /// Whether a store lets the core go on.
     pub stores: StoreKind,
     /// Cycles from a multiplication to its product.
-    pub multiply_cycles: u64,
+    pub multiply_cycles: u32,
     /// Cycles from a division to its quotient.
-    pub divide_cycles: u64,
+    pub divide_cycles: u32,
 }
 
 /// How instructions take their time.
@@ -57,6 +57,9 @@ pub enum StoreKind {
     /// It occupies the memory stage until it is answered, as a load does.
     Held,
 }
+
+/// The most cycles that anything takes by itself; what is longer is no part of a pipeline.
+const MOST_CYCLES: u32 = 10_000;
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
@@ -121,10 +124,14 @@ impl Module for MipsCoreParams {
         {
             window.map_or(Ok(()), |window| window.check(name))?;
         }
-        for (cycles, name) in [(self.memory_cycles, "memory_cycles"), (self.register_cycles, "register_cycles")] {
-            if cycles < 2 {
-                return Err(format!("{name} is {cycles}, must be at least 2"));
-            }
+        let latencies = [
+            (self.memory_cycles, "memory_cycles", 2),
+            (self.register_cycles, "register_cycles", 2),
+            (self.multiply_cycles, "multiply_cycles", 1),
+            (self.divide_cycles, "divide_cycles", 1),
+        ];
+        for (cycles, name, least) in latencies {
+            checks::within(name, cycles, least, MOST_CYCLES)?;
         }
         if self.scratchpad.is_none() && self.instruction_cache.is_none() {
             return Err("neither scratchpad nor instruction_cache is there, so there is nowhere to run from".into());
@@ -195,7 +202,7 @@ mod tests {
             "base = 0xfffffffc",
             expect!["registers is 0x400 bytes at 0xfffffffc, must be words within 4 GiB"],
         );
-        check("memory_cycles = 4", "memory_cycles = 1", expect!["memory_cycles is 1, must be at least 2"]);
+        check("memory_cycles = 4", "memory_cycles = 1", expect!["memory_cycles is 1, must be 2 to 10000"]);
         check(
             "line_bytes = 128",
             "line_bytes = 96",

@@ -69,6 +69,11 @@ pub(super) struct Start {
 }
 
 impl Start {
+    /// Cycle in which it enters decode, and the one behind it is fetched.
+    pub fn decodes(&self) -> Cycle {
+        self.decodes
+    }
+
     /// It waits in execute until the memory stage is free at cycle `free`, then until cycle `taken` because others are in
     /// the way.
     pub fn wait(&mut self, free: Cycle, taken: Cycle) {
@@ -131,6 +136,10 @@ impl Pipeline {
         (self.decoded, self.entered, self.executed) = (now, now + depth, now + depth);
     }
 
+    pub fn is_five_stage(&self) -> bool {
+        self.rule.is_five_stage
+    }
+
     /// Cycle of the last instruction.
     #[inline(always)]
     pub fn executed(&self) -> Cycle {
@@ -142,7 +151,7 @@ impl Pipeline {
         self.decoded.max(self.line_came)
     }
 
-    /// The line that the next instruction is in came in time for a fetch in this cycle.
+    /// The line of the next instruction came in time for a fetch in this cycle.
     pub fn line_came(&mut self, cycle: Cycle) {
         self.line_came = cycle;
     }

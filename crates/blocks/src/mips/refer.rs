@@ -2,7 +2,7 @@
 
 use crate::bus::{self, Access, BusError, Reference, Requester};
 use isa::mips::Load;
-use kernel::{Cycle, Tx};
+use kernel::Cycle;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -66,7 +66,8 @@ impl DataPort {
 
     /// Sends a reference to bus address `addr`.
     pub fn send(&mut self, addr: u32, access: Access, pending: Pending) {
-        send(&self.requester.references, &mut self.id, addr, access);
+        self.requester.references.send(Reference { id: self.id, addr: addr.into(), access });
+        self.id = self.id.wrapping_add(1);
         self.under_way.push_back(pending);
         self.done = pending.sent + self.cycles - 1;
     }
@@ -87,12 +88,6 @@ impl DataPort {
     pub fn forget(&mut self) {
         self.under_way.iter_mut().for_each(|pending| pending.purpose = Purpose::Forgotten);
     }
-}
-
-/// Sends a reference with the next name.
-pub(super) fn send(references: &Tx<Reference>, id: &mut u32, addr: u32, access: Access) {
-    references.send(Reference { id: *id, addr: addr.into(), access });
-    *id = id.wrapping_add(1);
 }
 
 /// The write of the bits of `mask` to the word around `addr`, those being whole bytes: its first address and its bytes.

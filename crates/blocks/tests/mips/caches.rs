@@ -42,6 +42,55 @@ fn a_miss_waits_for_its_line() {
     );
 }
 
+/// The line is fetched while the load is waited for, so that only the longer of both shows.
+#[test]
+fn a_miss_behind_a_load_begins_with_it() {
+    let at_line_end = format!("{} lw a0, 0x80(zero) \n nop \n nop", "nop \n".repeat(6));
+    let slow = |fetch_cycles| {
+        move |scene: &mut Scene| {
+            scene.memory_cycles = 12;
+            scene.params.memory_cycles = 12;
+            scene.fetch_cycles = fetch_cycles;
+        }
+    };
+    check(
+        &at_line_end,
+        slow(2),
+        expect![[r#"
+            1    fetch 4000 read 32
+            11   fetch 4020 read 32
+            11   memory 80 read 4
+            execution 9, instruction_misses 2, load_stalls 10
+            alu 8, load 1
+            a break instruction at 4024: 0; a0-a3 0 0 0 0
+        "#]],
+    );
+    check(
+        &at_line_end,
+        slow(10),
+        expect![[r#"
+            1    fetch 4000 read 32
+            19   fetch 4020 read 32
+            19   memory 80 read 4
+            execution 9, instruction_misses 10, load_stalls 10
+            alu 8, load 1
+            a break instruction at 4024: 0; a0-a3 0 0 0 0
+        "#]],
+    );
+    check(
+        &at_line_end,
+        slow(14),
+        expect![[r#"
+        1    fetch 4000 read 32
+        23   fetch 4020 read 32
+        23   memory 80 read 4
+        execution 9, instruction_misses 18, load_stalls 10
+        alu 8, load 1
+        a break instruction at 4024: 0; a0-a3 0 0 0 0
+    "#]],
+    );
+}
+
 #[test]
 fn a_loop_that_fits_is_fetched_once() {
     check(
