@@ -1,7 +1,7 @@
 //! A core between memories of a given latency.
 
 use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
-use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window};
+use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, Profile, StoreKind, Window};
 use blocks::netlist::Module;
 use kernel::{Activity, Component, Cycle, Ports};
 use std::cell::RefCell;
@@ -34,6 +34,8 @@ pub struct Scene {
     pub counters: &'static [&'static str],
     /// Whether references are logged.
     pub shows_references: bool,
+    /// Code that is counted by program counter.
+    pub profile: Option<(u32, u32)>,
 }
 
 /// A five-stage core that runs a program from its scratchpad, between memories of one cycle.
@@ -61,6 +63,7 @@ pub fn scene(program: &str) -> Scene {
         orders: Vec::new(),
         counters: &["cycles"],
         shows_references: false,
+        profile: None,
     }
 }
 
@@ -117,6 +120,9 @@ impl Scene {
         let ends = Ends { memory, fetch, registers, control, status };
         let mut core = MipsCore::new(self.params.clone(), ends, b.tracer("cpu"));
         words.retain(|&(addr, word)| core.load_scratchpad(addr, word));
+        if let Some(range) = self.profile {
+            core.set_profile(Profile::new([range]));
+        }
         let core = Rc::new(RefCell::new(core));
         b.add("cpu", core.clone());
         b.add("witness", Witness { core, last: last.clone() });
@@ -137,7 +143,11 @@ impl Component for Witness {
             Some(trouble) => format!("{} at {:x}: {:x}", trouble.cause.text(), trouble.pc, trouble.value),
             None => format!("at {:x}", core.pc()),
         };
-        *self.last.borrow_mut() = format!("{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
+        let ranges = core.profile().into_iter().flat_map(|profile| profile.ranges());
+        let lines = ranges.flat_map(|(base, lines)| (base..).step_by(4).zip(lines));
+        let profile: String =
+            lines.map(|(pc, line)| format!("{pc:x} {} in {}\n", line.instructions, line.cycles)).collect();
+        *self.last.borrow_mut() = format!("{profile}{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
         if now > 600 { Activity::Idle } else { Activity::Busy }
     }
 

@@ -237,3 +237,26 @@ fn what_a_program_may_not_do_stops_the_core() {
     "#]],
     );
 }
+
+/// Instructions and cycles of each word: waiting counts where the pipeline stands still.
+#[test]
+fn time_is_counted_by_program_counter() {
+    check(
+        "addiu t0, zero, 3 \n again: \n lw a0, 0x80(zero) \n addiu t0, t0, -1 \n addu a1, a1, a0 \n bnel t0, zero, again \n nop",
+        |scene| {
+            scene.memory_cycles = 6;
+            scene.shows_references = false;
+            scene.profile = Some((0x00c0_0000, 24));
+        },
+        expect![[r#"
+            execution 15, conflicts 12, pipeline 1
+            c00000 1 in 1
+            c00004 3 in 3
+            c00008 3 in 15
+            c0000c 3 in 3
+            c00010 3 in 3
+            c00014 2 in 3
+            a break instruction at c00018: 0; a0-a3 0 0 0 0
+        "#]],
+    );
+}
