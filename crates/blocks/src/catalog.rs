@@ -1,14 +1,33 @@
 //! The modules of this library, by name.
 
-use crate::memory::{FrameMemoryParams, MemoryControllerParams, ScratchpadBanksParams};
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
+use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
+use crate::memory::{
+    BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
+    ScratchpadBanksParams, ScratchpadFilterParams,
+};
 use crate::mips::MipsCoreParams;
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
     Catalog::default()
+        .with::<ArbiterParams>()
+        .with::<BlockTransferParams>()
+        .with::<CacheControllerParams>()
+        .with::<CrossbarParams>()
+        .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FrameMemoryParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
         .with::<MipsCoreParams>()
+        .with::<MultiportedMemoryParams>()
+        .with::<MuxParams>()
+        .with::<PciBusParams>()
         .with::<ScratchpadBanksParams>()
+        .with::<ScratchpadFilterParams>()
+        .with::<TapParams>()
 }
