@@ -3,21 +3,28 @@
 
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use blocks::mips::{
-    Cause, CpuControl, Ends, InstructionCacheParams, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window,
+    Cause, CpuControl, Cycles, Ends, InstructionCacheParams, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window,
 };
-use kernel::{Activity, Component, Cycle, Freq, Outcome as Ending, Ports, Stream, SystemBuilder, Time};
+use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, Stream, SystemBuilder, Time};
 use std::cell::RefCell;
 use std::rc::Rc;
 use testkit::linked::Outcome;
 use testkit::mips::program::{Batch, SYS_EXIT, SYS_WRITE};
 
-/// Runs `programs` and returns what each left behind, or says where and why it could not.
+/// What a core left behind, and where its cycles went.
+pub struct Run {
+    pub outcomes: Vec<Outcome>,
+    pub cycles: Cycles,
+}
+
+/// Runs `programs`, or says where and why it could not.
 pub fn run_core(
     programs: &Batch,
     pipeline: PipelineKind,
     stores: StoreKind,
+    mode: Mode,
     n_cycles: u64,
-) -> Result<Vec<Outcome>, String> {
+) -> Result<Run, String> {
     let mut builder = SystemBuilder::new(1);
     let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
     let mut port = |name: &str| {
@@ -38,6 +45,7 @@ pub fn run_core(
     let memory = Rc::new(RefCell::new(memory));
     builder.add("memory", clock, memory.clone());
     let mut system = builder.build().map_err(|error| error.to_string())?;
+    system.set_mode(mode);
 
     let mut output = Vec::new();
     let mut start = 1;
@@ -54,7 +62,7 @@ pub fn run_core(
                 let from = (r[5] - programs.base) as usize;
                 output.extend_from_slice(&memory.borrow().bytes[from..from + r[6] as usize]);
             }
-            (Cause::Syscall, SYS_EXIT) => return Ok(Batch::outcomes(&output)),
+            (Cause::Syscall, SYS_EXIT) => return Ok(Run { outcomes: Batch::outcomes(&output), cycles: core.cycles() }),
             _ => return Err(format!("{trouble:x?}")),
         }
         start = system.now(clock) + 1;

@@ -6,6 +6,7 @@ mod core_machine;
 
 use blocks::mips::{PipelineKind, StoreKind};
 use core_machine::run_core;
+use kernel::Mode;
 use std::io::Write;
 use testkit::linked::{Outcome, fnv};
 use testkit::mips::plain::run_plain;
@@ -29,8 +30,8 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mips_lockstep/rec
 type Machine = fn(&Batch) -> Result<Vec<Outcome>, String>;
 
 const PLAIN: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
-const FIVE_STAGE: Machine = |programs| run_core(programs, PipelineKind::FiveStage, StoreKind::Posted, MAX_STEPS);
-const FUNCTIONAL: Machine = |programs| run_core(programs, PipelineKind::Functional, StoreKind::Held, MAX_STEPS);
+const FIVE_STAGE: Machine = |programs| outcomes(programs, PipelineKind::FiveStage, StoreKind::Posted);
+const FUNCTIONAL: Machine = |programs| outcomes(programs, PipelineKind::Functional, StoreKind::Held);
 const MACHINES: [(&str, Machine); 3] =
     [("the plain machine", PLAIN), ("the five-stage core", FIVE_STAGE), ("the functional core", FUNCTIONAL)];
 
@@ -88,6 +89,23 @@ fn programs_end_here_as_on_qemu() {
     say(&format!("{n} MIPS programs from seed {first} on end as they do live on {qemu}"));
 }
 
+/// A core runs ahead and sleeps; neither may show, nor the order in which it and memory are ticked.
+#[test]
+fn time_does_not_depend_on_who_is_ticked_when() {
+    let batch = Batch::new(1..21, LENGTH);
+    for (pipeline, stores) in
+        [(PipelineKind::FiveStage, StoreKind::Posted), (PipelineKind::Functional, StoreKind::Held)]
+    {
+        let cycles = |mode| {
+            let run = run_core(&batch, pipeline, stores, mode, MAX_STEPS).unwrap_or_else(|stop| panic!("{stop}"));
+            (run.cycles, run.outcomes)
+        };
+        let normal = cycles(Mode::Normal);
+        assert!(normal == cycles(Mode::Sleepless), "{pipeline:?}: {:?}", normal.0);
+        assert!(normal == cycles(Mode::Shuffled(3)), "{pipeline:?}: {:?}", normal.0);
+    }
+}
+
 /// The programs of these seeds, some at a time.
 fn batches(first: u64, n: u64) -> impl Iterator<Item = Batch> {
     let end = first + n;
@@ -113,6 +131,10 @@ fn cause(machine: Machine, seed: u64) -> String {
         }
     }
     "alone the program ends alike".into()
+}
+
+fn outcomes(batch: &Batch, pipeline: PipelineKind, stores: StoreKind) -> Result<Vec<Outcome>, String> {
+    run_core(batch, pipeline, stores, Mode::Normal, MAX_STEPS).map(|run| run.outcomes)
 }
 
 fn run(machine: Machine, batch: &Batch) -> Vec<Outcome> {
