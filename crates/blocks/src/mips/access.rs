@@ -102,7 +102,7 @@ impl MipsCore {
                 return Outcome::Waits(activity);
             }
             if let Some(fetch) = &mut self.fetch {
-                fetch.cache.stored(addr);
+                fetch.stored(addr);
             }
         }
         self.references.stores[place as usize] += 1;

@@ -221,15 +221,21 @@ impl InstructionCache {
         }
     }
 
-    /// The core stores to `addr`.
+    /// The core stores to `addr`. Says whether the cache minds.
     #[inline]
-    pub fn stored(&mut self, addr: u32) {
+    pub fn stored(&mut self, addr: u32) -> bool {
         if self.params.drops_stored_lines
             && let Some(way) = self.find(self.line(addr))
         {
             self.tags[way] = NO_LINE;
             self.current = (NO_LINE, 0);
         }
+        self.minds_stores()
+    }
+
+    /// Whether a line must not be fetched while a store to it is under way.
+    pub fn minds_stores(&self) -> bool {
+        self.params.drops_stored_lines
     }
 
     /// Forgets everything.

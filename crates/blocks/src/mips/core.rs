@@ -263,7 +263,7 @@ impl MipsCore {
             && self.pipeline.is_five_stage()
             && wanted <= now
         {
-            fetch.ask(now, wanted, pc);
+            fetch.ask(now, wanted, pc, &self.memory);
         }
     }
 
@@ -278,7 +278,7 @@ impl MipsCore {
             self.stop(now, Cause::FetchBus, pc, pc);
             return None;
         };
-        fetch.ask(now, wanted, pc);
+        fetch.ask(now, wanted, pc, &self.memory);
         Some(Activity::Idle)
     }
 

@@ -1,6 +1,7 @@
 //! Where a core gets instructions that are not in its scratchpad.
 
 use super::code::{InstructionCache, Slot};
+use super::refer::DataPort;
 use crate::bus::{Access, Reference, Requester};
 use kernel::Cycle;
 
@@ -32,12 +33,14 @@ impl Fetch {
         Fetch { requester, cache, fills: 0, under_way: None, came: None }
     }
 
-    /// Asks for the line around `pc`, which was wanted in cycle `wanted`, unless it waits for one already.
-    pub fn ask(&mut self, now: Cycle, wanted: Cycle, pc: u32) {
-        if self.under_way.is_some() || !self.requester.references.has_room() {
+    /// Asks for the line around `pc`, which was wanted in cycle `wanted`, unless it waits for one already, or the core's own
+    /// store to it is still on its way to `memory`.
+    pub fn ask(&mut self, now: Cycle, wanted: Cycle, pc: u32, memory: &DataPort) {
+        let line = self.cache.line(pc);
+        let is_new = self.cache.minds_stores() && memory.is_storing(line, self.cache.line_bytes());
+        if is_new || self.under_way.is_some() || !self.requester.references.has_room() {
             return;
         }
-        let line = self.cache.line(pc);
         let access = Access::Read(self.cache.line_bytes());
         self.requester.references.send(Reference { id: self.fills as u32, addr: line.into(), access });
         self.fills += 1;
@@ -59,12 +62,22 @@ impl Fetch {
         let Fill { line, late, is_wanted } = self.under_way.take().expect("an answer is to a reference");
         match reply.result {
             Ok(data) if is_wanted => {
+                assert_eq!(data.len(), self.cache.line_bytes() as usize, "an answer is as long as was asked");
                 self.cache.fill(line, &data);
                 self.came = Some((line, now - late));
                 None
             }
             Ok(_) => None,
             Err(_) => is_wanted.then_some(line),
+        }
+    }
+
+    /// The core stores to `addr`: what is here of it, or comes, is old, if the cache minds.
+    pub fn stored(&mut self, addr: u32) {
+        if self.cache.stored(addr)
+            && let Some(fill) = self.under_way.as_mut().filter(|fill| fill.line == self.cache.line(addr))
+        {
+            fill.is_wanted = false;
         }
     }
 

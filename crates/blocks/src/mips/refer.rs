@@ -59,6 +59,12 @@ impl DataPort {
         self.under_way.is_empty()
     }
 
+    /// Whether a store to one of `bytes` bytes from `first` on is under way.
+    pub fn is_storing(&self, first: u32, bytes: u32) -> bool {
+        let is_store = |pending: &Pending| !matches!(pending.purpose, Purpose::Load { .. });
+        self.under_way.iter().any(|pending| is_store(pending) && pending.addr.wrapping_sub(first) < bytes)
+    }
+
     /// Whether a reference may be sent now. If not, the core is woken when that changes.
     pub fn has_room(&self) -> bool {
         self.under_way.len() < MAX_UNDER_WAY && self.requester.references.has_room()

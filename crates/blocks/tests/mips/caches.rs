@@ -141,6 +141,47 @@ fn changed_code_is_seen_if_stores_drop_lines() {
     );
 }
 
+/// A fetch does not overtake the store of the same core that writes its line, though that waits behind others.
+#[test]
+fn code_that_was_just_stored_is_fetched() {
+    let program = "lui t0, 0x2404 \n ori t0, t0, 7 \n sw t0, 0x80(zero) \n sw t0, 0x84(zero) \n sw t0, 0x4040(zero)
+        j stored \n nop \n nop
+        nop \n nop \n nop \n nop \n nop \n nop \n nop \n nop
+        stored: \n addiu a0, zero, 1   # 4040";
+    let slow = |drops_stored_lines| {
+        move |scene: &mut Scene| {
+            scene.counters = &[];
+            scene.memory_gap = 12;
+            scene.params.instruction_cache =
+                Some(InstructionCacheParams { bytes: 256, line_bytes: 32, ways: 2, drops_stored_lines });
+        }
+    };
+    check(
+        program,
+        slow(true),
+        expect![[r#"
+        1    fetch 4000 read 32
+        7    memory 80 write [24, 04, 00, 07]
+        19   memory 84 write [24, 04, 00, 07]
+        31   memory 4040 write [24, 04, 00, 07]
+        33   fetch 4040 read 32
+        a break instruction at 4044: 0; a0-a3 7 0 0 0
+    "#]],
+    );
+    check(
+        program,
+        slow(false),
+        expect![[r#"
+        1    fetch 4000 read 32
+        7    memory 80 write [24, 04, 00, 07]
+        10   fetch 4040 read 32
+        19   memory 84 write [24, 04, 00, 07]
+        31   memory 4040 write [24, 04, 00, 07]
+        a break instruction at 4044: 0; a0-a3 1 0 0 0
+    "#]],
+    );
+}
+
 /// Copies a routine to the scratchpad, runs it there, changes it, and runs it again.
 #[test]
 fn code_in_the_scratchpad_may_change() {
