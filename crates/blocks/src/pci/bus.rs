@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub enum BusWidth {
     /// 32 bits: 4 bytes a cycle.
-    #[serde(rename = "32-bit")]
+    #[serde(rename = "32")]
     Bits32,
     /// 64 bits: 8 bytes a cycle.
-    #[serde(rename = "64-bit")]
+    #[serde(rename = "64")]
     Bits64,
 }
 
