@@ -38,7 +38,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def functions(elf: Path) -> dict[str, list[int]]:
-    """Instruction words of each function; those of the scratchpads lie at one address, and the last section wins."""
+    """Instruction words of each function."""
     words = {
         address + at: word
         for address, data in _elf.content(elf)
