@@ -4,8 +4,8 @@
  */
 #include "state.h"
 
-/* Event 25: the MAC had to drop a frame. It goes on by itself. */
-void receive_attention(void)
+/* Event 25: the MAC had to drop a frame. It goes on by itself. Under overload that is often. */
+SECTION_RECEIVE void receive_attention(void)
 {
     REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) | MAC_RECEIVE_ATTENTIONS;
     here->in.attentions++;
