@@ -236,7 +236,15 @@ struct state {
 #define STATE_BYTES 0x600
 _Static_assert(sizeof(struct state) <= STATE_BYTES, "the linker script keeps this much room for the state");
 
-#define here ((struct state *)SCRATCHPAD)
+/* The state, by one register and an offset: compilers that see the address as a constant make each field's anew. */
+static inline struct state *state_base(void)
+{
+    struct state *base;
+    __asm__("lui %0, %1" : "=r"(base) : "i"(SCRATCHPAD >> 16));
+    return base;
+}
+
+#define here (state_base())
 
 #define POSTS 64
 
