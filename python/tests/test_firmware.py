@@ -111,7 +111,8 @@ def test_what_cannot_be_built_says_why(tmp_path: Path, cache: Path) -> None:
             build([*sources], cache=cache, **more)  # type: ignore[arg-type]
         return f"{caught.value}; {caught.value.hint}".replace(str(tmp_path), "T")  # type: ignore[attr-defined]
 
-    assert message(SourceNotFound, "tigon") == "there is no firmware tigon; spinet has tigon2; did you mean tigon2?"
+    names = ", ".join(firmware.shipped())
+    assert message(SourceNotFound, "tigon") == f"there is no firmware tigon; spinet has {names}; did you mean tigon2?"
     assert message(SourceNotFound, tmp_path) == "T has no .c and no .S file; "
     (tmp_path / "a.c").write_text("int _start(void) { return nothing; }\n")
     assert message(SourceNotFound, tmp_path) == "T has no linker script; name one with --script"
@@ -121,4 +122,4 @@ def test_what_cannot_be_built_says_why(tmp_path: Path, cache: Path) -> None:
     text = message(CompilerNotFound, tmp_path, cc="cc")
     assert text.startswith(f"{shutil.which('cc')} compiles for ")
     assert "not for MIPS; pip install ziglang" in text
-    assert firmware.shipped() == ["tigon2"]
+    assert "tigon2" in firmware.shipped()
