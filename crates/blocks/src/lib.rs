@@ -16,6 +16,7 @@ pub mod memory;
 pub mod mips;
 pub mod netlist;
 pub mod policy;
+pub mod processor;
 #[cfg(test)]
 mod testing;
 
