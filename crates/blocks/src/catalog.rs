@@ -1,5 +1,7 @@
 //! The modules of this library, by name.
 
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
+use crate::feeders::{FrameSinkParams, PacketFeederParams};
 use crate::interconnect::{
     ArbiterParams, CrossbarParams, DemuxParams, FunctionParams, MuxParams, PipeParams, TapParams, TeeParams,
 };
@@ -7,7 +9,9 @@ use crate::memory::{
     BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
     ScratchpadBanksParams, ScratchpadFilterParams,
 };
+use crate::mips::MipsCoreParams;
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 use crate::processor::{AluParams, DecoderParams, FetchUnitParams};
 
 /// All modules of this crate.
@@ -20,12 +24,19 @@ pub fn catalog() -> Catalog {
         .with::<CrossbarParams>()
         .with::<DecoderParams>()
         .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FetchUnitParams>()
         .with::<FrameMemoryParams>()
+        .with::<FrameSinkParams>()
         .with::<FunctionParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
+        .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
+        .with::<PacketFeederParams>()
+        .with::<PciBusParams>()
         .with::<PipeParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
