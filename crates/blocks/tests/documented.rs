@@ -4,8 +4,11 @@ const MODULES: &str = include_str!("../../../docs/concepts/spinach-modules.md");
 
 #[test]
 fn every_module_stands_on_its_page() {
-    let missing: Vec<&str> =
-        blocks::catalog().kinds().map(|kind| kind.name).filter(|name| !MODULES.contains(&format!("`{name}`"))).collect();
+    let missing: Vec<&str> = blocks::catalog()
+        .kinds()
+        .map(|kind| kind.name)
+        .filter(|name| !MODULES.contains(&format!("`{name}`")))
+        .collect();
     assert!(missing.is_empty(), "docs/concepts/spinach-modules.md says nothing of {missing:?}");
 }
 

@@ -39,6 +39,7 @@ fn scratchpad_banks() {
 fn memory_controller() {
     for policy in [
         "{ kind = \"round-robin\" }",
+        "{ kind = \"round-robin-tree\" }",
         "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
     ] {
         let it = format!(
@@ -86,6 +87,7 @@ fn crossbar() {
 fn arbiter() {
     for policy in [
         "{ kind = \"round-robin\" }",
+        "{ kind = \"round-robin-tree\" }",
         "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
     ] {
         let it = format!(
