@@ -135,6 +135,8 @@ impl<F: FnMut(&[u64]) -> u64> Component for Function<F> {
 impl Module for FunctionParams {
     const NAME: &'static str = "function";
     const ABOUT: &'static str = "Computes a word from a word of each input.";
+    const EXAMPLE: &'static str = r#"inputs = 2
+compute = "sum""#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let inputs = (0..self.inputs).map(|i| PortSpec::to::<OneWay<Word>>(format!("inputs[{i}]")));

@@ -79,6 +79,8 @@ impl PipeParams {
 impl Module for PipeParams {
     const NAME: &'static str = "pipe";
     const ABOUT: &'static str = "Delays items by its stages.";
+    const EXAMPLE: &'static str = r#"carries = "frames"
+cycles = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         match self.carries {

@@ -64,6 +64,8 @@ impl TeeParams {
 impl Module for TeeParams {
     const NAME: &'static str = "tee";
     const ABOUT: &'static str = "Sends each item to all of its outputs.";
+    const EXAMPLE: &'static str = r#"carries = "words"
+outputs = 2"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         match self.carries {

@@ -129,6 +129,7 @@ impl Component for FetchUnit {
 impl Module for FetchUnitParams {
     const NAME: &'static str = "fetch-unit";
     const ABOUT: &'static str = "Fetches an instruction for each program counter.";
+    const EXAMPLE: &'static str = "outstanding = 2";
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
