@@ -309,7 +309,7 @@ mod tests {
     impl FaultyPart {
         fn serve(&mut self, reference: Reference) {
             self.served.add(1);
-            let shows = self.served.total() % 20 == 0;
+            let shows = self.served.total().is_multiple_of(20);
             let mut reply = self.inner.serve(reference);
             match (self.fault, &mut reply.result) {
                 (Fault::Loses, _) if shows => return,
@@ -333,7 +333,7 @@ mod tests {
                 port.replies.has_room();
                 return if port.references.has_item() { Activity::Busy } else { Activity::Idle };
             }
-            if self.fault == Fault::NeverSleeps && self.served.total() % 7 != 0 {
+            if self.fault == Fault::NeverSleeps && !self.served.total().is_multiple_of(7) {
                 return Activity::Until(now + 3);
             }
             let reference = port.references.take().expect("a reference is there");
