@@ -32,6 +32,7 @@ pub fn catalog() -> Catalog {
         .with::<MacReceiveParams>()
         .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
+        .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<PacketFeederParams>()

@@ -165,7 +165,7 @@ fn tap() {
 
 #[test]
 fn pci_bus() {
-    let it = "[instances.it]\nmodule = \"pci-bus\"\nwidth = \"32-bit\"\nmasters = 2\noverhead_cycles = 4\nread_cycles = 3\n\
+    let it = "[instances.it]\nmodule = \"pci-bus\"\nwidth = \"32\"\nmasters = 2\noverhead_cycles = 4\nread_cycles = 3\n\
               references = 2\nburst_bytes = 8\n\
               [instances.memory]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n\
               [instances.card]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n";
