@@ -5,13 +5,18 @@
 
 pub mod arbiter;
 pub mod bus;
+mod catalog;
+pub mod checks;
 pub mod cpu;
 pub mod ethernet;
+pub mod feeders;
+pub mod interconnect;
+pub mod interrupt;
 pub mod memory;
 pub mod mips;
 pub mod netlist;
+pub mod policy;
+#[cfg(test)]
+mod testing;
 
-/// The modules of this library, by name.
-pub fn catalog() -> netlist::Catalog {
-    netlist::Catalog::default().with::<memory::MemoryControllerParams>()
-}
+pub use catalog::catalog;
