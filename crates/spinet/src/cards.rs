@@ -1,5 +1,15 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod run;
+mod sides;
+mod summary;
+mod traffic;
+
+pub use run::{CardEnded, CardProgress, CardRun, CardRunError, Firmware, Setup};
+pub use sides::Rate;
+pub use summary::CardSummary;
+pub use traffic::{CardTrafficError, MOST_FRAMES};
+
 use crate::nics::{self, Preset, Setting};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
 use serde_json::{Value, json};
@@ -40,7 +50,11 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
     }
     if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
         let known = PRESETS.iter().map(|preset| format!("`{}`, ", preset.name)).collect();
-        return Err(CardError::Unknown { found: nic.into(), known, near: nearest(nic, nics::all().map(|preset| preset.name)) });
+        return Err(CardError::Unknown {
+            found: nic.into(),
+            known,
+            near: nearest(nic, nics::all().map(|preset| preset.name)),
+        });
     }
     let path = base_dir.join(nic);
     let file = path.display().to_string();

@@ -53,7 +53,7 @@ clear_end = 0x6000
 boot_timeout_us = 10_000
 watchdog_us = 1000
 promiscuous = false
-send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 64 }
+send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
 receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
 coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }
 interrupts = "acknowledge"
@@ -211,6 +211,11 @@ impl Tigon2Host {
             layout,
             params,
         }
+    }
+
+    /// What a wiring says about it.
+    pub fn params(&self) -> &Tigon2HostParams {
+        &self.params
     }
 
     /// Whether firmware has said that it runs.
