@@ -1,5 +1,6 @@
 //! The modules of this library, by name.
 
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
 use crate::feeders::{FrameSinkParams, PacketFeederParams};
 use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
@@ -8,6 +9,7 @@ use crate::memory::{
 };
 use crate::mips::MipsCoreParams;
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
@@ -17,13 +19,17 @@ pub fn catalog() -> Catalog {
         .with::<CacheControllerParams>()
         .with::<CrossbarParams>()
         .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FrameMemoryParams>()
         .with::<FrameSinkParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
         .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<PacketFeederParams>()
+        .with::<PciBusParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
         .with::<TapParams>()

@@ -18,7 +18,8 @@ use std::path::Path;
 use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
-pub const PRESETS: &[Preset] = &[];
+pub const PRESETS: &[Preset] =
+    &[Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") }];
 
 /// Keys that files of cards wired from modules have, and others do not.
 const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];
@@ -117,6 +118,13 @@ fn module(kind: &Kind) -> Value {
 
 #[cfg(test)]
 mod tests {
+
+    #[test]
+    fn every_preset_is_right() {
+        for preset in super::PRESETS {
+            super::design(preset.name, &[], std::path::Path::new("")).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
 
     #[test]
     fn every_module_shows_how_it_is_written() {
