@@ -21,7 +21,8 @@ from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
-import nic_parameters  # noqa: E402  beside this file, which tests run from elsewhere
+import modules  # noqa: E402  beside this file, which tests run from elsewhere
+import nic_parameters  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
@@ -31,6 +32,7 @@ def pages() -> dict[Path, str]:
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
+        Path("docs/reference/modules.md"): modules.page(_NOTE),
         Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
         **{
             Path(f"docs/reference/{kind}.schema.json"): json.dumps(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards as data: build one from modules, check it, draw it. Everything here is what a card's TOML file says, and no more.
+"""Cards as data: build one from modules, check it, draw it. All here is what a card's TOML file says, and no more.
 
-A card has clocks, instances of modules, and connections from port to port. `docs/guides/build-a-nic.md` tells how to make
-one; `spinet nic modules` and `docs/reference/modules.md` list the modules.
+A card has clocks, instances of modules, and connections from port to port. `docs/guides/build-a-nic.md` tells how to
+make one; `spinet nic modules` and `docs/reference/modules.md` list the modules.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Body:
         module
             Which kind it is; left away, the instance of that name in the base is changed.
         clock
-            Name of its clock. Inside a module, by default that of the module's instance; in a card with one clock, that.
+            Name of its clock. By default that of the module's instance around it, or the card's only clock.
         count
             As many copies, ``name[0]`` and so on; in their parameters ``$index`` is the number of the copy.
         parameters
@@ -201,7 +201,7 @@ class Card(_Body):
         Raises
         ------
         InputError
-            With all that is wrong: the line of `to_toml`, what was found, what is allowed, and what may have been meant.
+            With all that is wrong: line of `to_toml`, what was found, what is allowed, what may have been meant.
         """
         name = str(self._data.get("name", "")) or "card"
         file = str(Path(base_dir) / f"{name}.toml")
@@ -274,7 +274,9 @@ class Design:
         ports = [tuple(PortOf(**port) for port in part["ports"]) for part in data["parts"]]
         parts = [Part(**{**part, "ports": found}) for part, found in zip(data["parts"], ports, strict=True)]
         wires = [
-            Connection(source=wire["from"], target=wire["to"], **{key: wire[key] for key in ("protocol", "room", "latency")})
+            Connection(
+                source=wire["from"], target=wire["to"], **{key: wire[key] for key in ("protocol", "room", "latency")}
+            )
             for wire in data["connections"]
         ]
         groups = [Group(**group) for group in data["groups"]]
@@ -355,8 +357,9 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A module of the library. `schema` is the JSON schema of its parameters, `example` a set of them as TOML; `ports` are
-    those that it has with these.
+    """A module of the library. `schema` is the JSON schema of its parameters, `example` a set of them as TOML.
+
+    `ports` are those that it has with these.
     """
 
     name: str
@@ -391,7 +394,11 @@ def _parameters(table: Mapping[str, Any], named: Mapping[str, Any], prefix: str)
             yield Parameter(path=f"{path}.{tag}", kind=words, about=about, default=value.get("default"))
             for choice in tagged:
                 inner = {**named.get(str(choice.get("$ref", "")).rpartition("/")[2], {}), **choice}
-                own = {k: v for k, v in {**inner.get("properties", {}), **choice.get("properties", {})}.items() if "const" not in v}
+                own = {
+                    k: v
+                    for k, v in {**inner.get("properties", {}), **choice.get("properties", {})}.items()
+                    if "const" not in v
+                }
                 yield from _parameters({"properties": own}, named, f"{path}.")
         elif "properties" in value:
             yield Parameter(path=path, kind="table", about=about, default=value.get("default"))
@@ -410,13 +417,19 @@ def _word(schema: Mapping[str, Any]) -> str:
         if "const" in inner:
             return f'"{inner["const"]}"'
     if "oneOf" in schema or "anyOf" in schema:
-        words = [_word(choice) for choice in schema.get("oneOf", schema.get("anyOf", []))]
-        return " or ".join(word for word in words if word != "null")
+        choices = [_word(choice) for choice in schema.get("oneOf", schema.get("anyOf", []))]
+        return " or ".join(choice for choice in choices if choice != "null")
     kind = schema.get("type", "table")
     kind = next((each for each in kind if each != "null"), "") if isinstance(kind, list) else kind
     if kind == "array":
         return f"list of {_word(schema.get('items', {}))}"
-    words = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "object": "table"}
+    words = {
+        "integer": "whole number",
+        "number": "number",
+        "string": "text",
+        "boolean": "true or false",
+        "object": "table",
+    }
     return words.get(kind, str(kind))
 
 

@@ -52,11 +52,11 @@ def list_command(as_json: bool) -> None:
 @click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter; may be repeated.")
 @click.option("--area", is_flag=True, help="Print area and power of its parts instead, scaled from the published ones.")
 @click.option("--tree", is_flag=True, help="Print the parts of a wired card and what each port is connected to.")
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw a wired card; - is stdout.")
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw a wired card; - is stdout."
+)
 @parameters.json_option
-def show_command(
-    nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool
-) -> None:
+def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool) -> None:
     """Print what a card's file says: a file that --nic accepts.
 
     Of PsPIN, every parameter with its source; with --area, mm² in 22 nm and W at the card's clock with every cell
@@ -162,7 +162,9 @@ def modules_command(name: str | None, as_json: bool) -> None:
 
     kinds = wiring.modules(name)
     if as_json:
-        rows = [{"name": kind.name, "about": kind.about, "example": kind.example, "schema": kind.schema} for kind in kinds]
+        rows = [
+            {"name": kind.name, "about": kind.about, "example": kind.example, "schema": kind.schema} for kind in kinds
+        ]
         ports = [[vars(port) for port in kind.ports] for kind in kinds]
         click.echo(json.dumps([{**row, "ports": found} for row, found in zip(rows, ports, strict=True)], indent=2))
         return
@@ -183,7 +185,11 @@ def _print_module(kind: Kind) -> None:
             for port in kind.gathered_ports()]  # fmt: skip
     widths = [max((len(row[at]) for row in rows), default=0) for at in range(3)]
     for row in rows:
-        click.echo("  " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}".rstrip())
+        click.echo(
+            "  "
+            + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False))
+            + f"  {row[3]}".rstrip()
+        )
     click.echo("\nparameters")
     found = kind.parameters()
     width = max((len(parameter.path) for parameter in found), default=0)

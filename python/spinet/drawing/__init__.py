@@ -2,8 +2,8 @@
 """Drawings of cards: a checked design in, SVG out. Who asks stands left of who answers, as far as circles allow.
 
 A drawing is made in steps, one file each: `boxes` makes of a design a tree of boxes, in which copies are drawn once;
-`layers` says which box stands in which column, and in which order; `places` gives all of it coordinates; `paint` writes it.
-All numbers are whole, so a design has one drawing.
+`layers` says which box stands in which column, and in which order; `places` gives all of it coordinates; `paint`
+writes it. All numbers are whole, so a design has one drawing.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def columns(box: Box) -> Columns:
 
 
 def _number(box: Box) -> None:
-    """Give each box inside its column: right of those that ask it, where no circle forbids it; edges at their border."""
+    """Give each box inside its column: right of those that ask it, where no circle forbids it; edges at a border."""
     inner = [each for each in box.inner if each.edge is None]
     after: dict[int, list[Box]] = {id(each): [] for each in inner}
     for wire in box.wires:
@@ -126,7 +126,9 @@ def _by_excess(boxes: list[Box], after: dict[int, list[Box]]) -> list[Box]:
 
     Source: Eades, Lin, Smyth: A fast and effective heuristic for the feedback arc set problem, 1993.
     """
-    rest, first, last = list(boxes), [], []
+    rest = list(boxes)
+    first: list[Box] = []
+    last: list[Box] = []
     while rest:
         here = {id(box) for box in rest}
         out = {id(box): sum(id(target) in here for target in after[id(box)]) for box in rest}
@@ -173,7 +175,9 @@ def _sort(found: Columns) -> None:
             places = _places(found)
             means = {id(slot): _mean(slot, found, places, forwards) for slot in found.slots[layer]}
             order = {id(slot): at for at, slot in enumerate(found.slots[layer])}
-            found.slots[layer].sort(key=lambda slot: (means[id(slot)] if means[id(slot)] >= 0 else order[id(slot)] * 1000))
+            found.slots[layer].sort(
+                key=lambda slot: means[id(slot)] if means[id(slot)] >= 0 else order[id(slot)] * 1000
+            )
         crossings = _crossings(found)
         if crossings < fewest:
             best, fewest = [list(column) for column in found.slots], crossings

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MARGIN = 24
 _INK = "#20262e"
 _FAINT = "#5c6670"
-# Fill and border of a clock's parts, by the position of the clock: light enough for black text, apart for the colour-blind.
+# Fill and border of a clock's parts, by the position of the clock: light enough for black text.
 _CLOCKS = (
     ("#dbe9f8", "#4a7fb5"), ("#fdebd0", "#c8852b"), ("#dff0dd", "#4f9153"), ("#f3dff0", "#9a5a92"),
     ("#fbdcd8", "#bf5549"), ("#e4e3f6", "#6762ad"), ("#d9f0ee", "#3d8f88"), ("#efe9d8", "#8d7a3c"),
@@ -43,7 +43,7 @@ def paint(design: Design, root: Box) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="Helvetica, Arial, \'Liberation Sans\', sans-serif">\n<title>{html.escape(design.name)}</title>\n'
+        f"font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n<title>{html.escape(design.name)}</title>\n"
         f'<defs>\n{markers}</defs>\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
         + "".join(title + brush.lines)
         + "</svg>\n"
@@ -138,7 +138,8 @@ class _Brush:
         """Clocks and protocols with their colours, in one row; where it ends."""
         for name, (fill, border) in self.clocks.items():
             self.lines.append(
-                f'<rect x="{x}" y="{y}" width="18" height="12" rx="2" fill="{fill}" stroke="{border}" stroke-width="1.2"/>\n'
+                f'<rect x="{x}" y="{y}" width="18" height="12" rx="2" fill="{fill}" stroke="{border}" '
+                'stroke-width="1.2"/>\n'
             )
             label = f"{name}, {self.frequencies[name]}"
             self.lines.append(_text(x + 24, y + 10, label, 11))
@@ -151,5 +152,3 @@ class _Brush:
             self.lines.append(_text(x + 32, y + 10, protocol, 11))
             x += 32 + text_width(protocol, 11) + 18
         return x
-
-

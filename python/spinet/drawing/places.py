@@ -54,7 +54,9 @@ def _size(box: Box) -> None:
         for rank, pin in enumerate(pins):
             pin.y = HEAD + PIN // 2 + rank * PIN
     left, right = (max((text_width(pin.label, 10) for pin in pins), default=0) for pins in sides)
-    title = max(text_width(box.name, 14) + (text_width(f" x {box.copies}", 14) if box.copies else 0), text_width(box.module, 11))
+    title = max(
+        text_width(box.name, 14) + (text_width(f" x {box.copies}", 14) if box.copies else 0), text_width(box.module, 11)
+    )
     box.width = (max(title + 24, left + right + 40, 96) + 9) // 10 * 10
     rows = max(len(pins) for pins in sides)
     box.height = HEAD + (rows * PIN + 8 if rows else 0)
