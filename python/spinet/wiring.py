@@ -389,22 +389,28 @@ def _parameters(table: Mapping[str, Any], named: Mapping[str, Any], prefix: str)
         choices = value.get("oneOf", [])
         tagged = [choice for choice in choices if "properties" in choice]
         if tagged:
-            tag = next(k for k, v in tagged[0]["properties"].items() if "const" in v)
-            words = " or ".join(_word(choice) for choice in choices)
-            yield Parameter(path=f"{path}.{tag}", kind=words, about=about, default=value.get("default"))
-            for choice in tagged:
-                inner = {**named.get(str(choice.get("$ref", "")).rpartition("/")[2], {}), **choice}
-                own = {
-                    k: v
-                    for k, v in {**inner.get("properties", {}), **choice.get("properties", {})}.items()
-                    if "const" not in v
-                }
-                yield from _parameters({"properties": own}, named, f"{path}.")
+            yield from _choices(path, about, value, named)
         elif "properties" in value:
             yield Parameter(path=path, kind="table", about=about, default=value.get("default"))
             yield from _parameters(value, named, f"{path}.")
         else:
             yield Parameter(path=path, kind=_word(value), about=about, default=value.get("default"))
+
+
+def _choices(path: str, about: str, value: Mapping[str, Any], named: Mapping[str, Any]) -> Iterator[Parameter]:
+    """A value of one of several kinds: told by a key of its own, or by the name of its only key."""
+    tables = [choice for choice in value["oneOf"] if "properties" in choice]
+    tags = [key for key, inner in tables[0]["properties"].items() if "const" in inner]
+    words = [_word(choice) for choice in value["oneOf"] if tags or "properties" not in choice]
+    words += [] if tags else [f"{{ {key} = ... }}" for table in tables for key in table["properties"]]
+    where = f"{path}.{tags[0]}" if tags else path
+    yield Parameter(path=where, kind=" or ".join(words), about=about, default=value.get("default"))
+    for table in tables:
+        reference = named.get(str(table.get("$ref", "")).rpartition("/")[2], {})
+        inner = {**reference.get("properties", {}), **table["properties"]}
+        own = {key: {"description": table.get("description", ""), **found} for key, found in inner.items()}
+        own = {key: found for key, found in own.items() if "const" not in found}
+        yield from _parameters({"properties": own}, named, f"{path}.")
 
 
 def _word(schema: Mapping[str, Any]) -> str:

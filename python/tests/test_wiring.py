@@ -87,7 +87,7 @@ def test_mistakes_name_the_line_of_the_text() -> None:
     with pytest.raises(spinet.InputError) as error:
         card.design()
     assert (
-        "cores.toml: line 7: `core[0]` (processor) has no port `memry`; its ports: `fetch`, `memory`; did you"
+        "cores.toml: line 6: `core[0]` (processor) has no port `memry`; its ports: `fetch`, `memory`; did you"
         in str(error.value)
     )
 

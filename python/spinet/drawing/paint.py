@@ -20,7 +20,10 @@ _CLOCKS = (
     ("#dbe9f8", "#4a7fb5"), ("#fdebd0", "#c8852b"), ("#dff0dd", "#4f9153"), ("#f3dff0", "#9a5a92"),
     ("#fbdcd8", "#bf5549"), ("#e4e3f6", "#6762ad"), ("#d9f0ee", "#3d8f88"), ("#efe9d8", "#8d7a3c"),
 )  # fmt: skip
-_WIRES = ("#20262e", "#1f6fb4", "#c0561f", "#3b8c4a", "#8e4fa0", "#8a7420", "#b03052")
+_WIRES = (
+    "#20262e", "#1f6fb4", "#c0561f", "#3b8c4a", "#8e4fa0", "#8a7420", "#b03052", "#1f8a8a", "#6a5a4a", "#4b58c4",
+    "#7a9a1a", "#c07aa0",
+)  # fmt: skip
 
 
 def paint(design: Design, root: Box) -> str:
@@ -29,9 +32,9 @@ def paint(design: Design, root: Box) -> str:
     protocols.sort(key=lambda protocol: (protocol != "memory", protocol))
     brush = _Brush(design, protocols)
     brush.inside(root, _MARGIN - 18, _MARGIN)
-    legend = brush.legend(_MARGIN, root.height + 2 * _MARGIN)
-    width = max(root.width, legend, text_width(design.about, 12)) + 2 * _MARGIN
-    height = root.height + 3 * _MARGIN + 20
+    reach, bottom = brush.legend(_MARGIN, root.height + 2 * _MARGIN, max(root.width, 640) + _MARGIN)
+    width = max(root.width + _MARGIN, reach, text_width(design.about, 12) + _MARGIN) + _MARGIN
+    height = bottom + _MARGIN
     title = [
         _text(_MARGIN, _MARGIN + 4, design.name, 18, weight="bold"),
         _text(_MARGIN, _MARGIN + 22, design.about, 12, fill=_FAINT),
@@ -134,21 +137,34 @@ class _Brush:
         beside, anchor = x + ax + 13 * towards, "start" if towards > 0 else "end"
         self.lines.append(_text(beside, y + ay - 4, ", ".join(notes), 9, anchor=anchor, fill=ink))
 
-    def legend(self, x: int, y: int) -> int:
-        """Clocks and protocols with their colours, in one row; where it ends."""
+    def legend(self, left: int, y: int, right: int) -> tuple[int, int]:
+        """Clocks and protocols with their colours, in rows that end at `right`; how far they reach, right and down."""
+        x = reach = left
+
+        def room(width: int) -> int:
+            """Where something as wide begins."""
+            nonlocal x, y, reach
+            if x > left and x + width > right:
+                x, y = left, y + 20
+            begin, x = x, x + width + 18
+            reach = max(reach, begin + width)
+            return begin
+
         for name, (fill, border) in self.clocks.items():
+            label = f"{name}, {self.frequencies[name]}"
+            at = room(24 + text_width(label, 11))
             self.lines.append(
-                f'<rect x="{x}" y="{y}" width="18" height="12" rx="2" fill="{fill}" stroke="{border}" '
+                f'<rect x="{at}" y="{y}" width="18" height="12" rx="2" fill="{fill}" stroke="{border}" '
                 'stroke-width="1.2"/>\n'
             )
-            label = f"{name}, {self.frequencies[name]}"
-            self.lines.append(_text(x + 24, y + 10, label, 11))
-            x += 24 + text_width(label, 11) + 18
-        for at, protocol in enumerate(self.protocols):
+            self.lines.append(_text(at + 24, y + 10, label, 11))
+        if self.protocols and self.clocks:
+            x = right  # a row of their own
+        for number, protocol in enumerate(self.protocols):
+            at = room(32 + text_width(protocol, 11))
             self.lines.append(
-                f'<polyline points="{x},{y + 6} {x + 26},{y + 6}" stroke="{_wire_ink(at)}" stroke-width="1.4" '
-                f'marker-end="url(#to-{at})"/>\n'
+                f'<polyline points="{at},{y + 6} {at + 26},{y + 6}" stroke="{_wire_ink(number)}" stroke-width="1.4" '
+                f'marker-end="url(#to-{number})"/>\n'
             )
-            self.lines.append(_text(x + 32, y + 10, protocol, 11))
-            x += 32 + text_width(protocol, 11) + 18
-        return x
+            self.lines.append(_text(at + 32, y + 10, protocol, 11))
+        return reach, y + 12
