@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import click
-from spinet import _core, plots, reproduce
+from spinet import _core, plots, reproduce, wiring
 from spinet.cli import cli
 from spinet.reproduce import report as reports
 from spinet.reproduce import results
@@ -43,6 +43,7 @@ def pages() -> dict[Path, str]:
         },
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),
+        Path("docs/images/guide-nic.svg"): _guide_drawing(),
         **_experiments(),
     }
 
@@ -79,6 +80,15 @@ def _readme() -> str:
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=wide).stdout
     report, _, _footer = printed.partition("\n\nDigest ")
     return re.sub(r"(?<=```text\n).*?(?=```)", lambda _: report + "\n", text, count=1, flags=re.DOTALL)
+
+
+def _guide_drawing() -> str:
+    """The last NIC that the guide builds, drawn."""
+    guide = (ROOT / "docs" / "guides" / "build-a-nic.md").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in re.findall(r"```toml\n# (\S+\.toml)\n(.*?)```", guide, flags=re.DOTALL):
+            (Path(folder) / name).write_text(text)
+        return wiring.design("split.toml", base_dir=folder).svg()
 
 
 def _experiments() -> dict[Path, str]:
