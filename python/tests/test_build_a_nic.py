@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide that builds a NIC: its cards are right, its commands and its Python run, its error is the one that comes."""
+"""The guide that builds a NIC: its cards are right, its commands and its Python run, its error is what comes."""
 
 from __future__ import annotations
 
