@@ -21,6 +21,8 @@ impl Module for FrameSinkParams {
     const NAME: &'static str = "frame-sink";
     const ABOUT: &'static str =
         "The network that a card sends to: counts frames and checks them against what the host sent";
+    const EXAMPLE: &'static str = r#"kept_times = 1000
+kept_frames = 0"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![PortSpec::to::<OneWay<Frame>>("wire")]

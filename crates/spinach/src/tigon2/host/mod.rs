@@ -40,6 +40,26 @@ impl Module for Tigon2HostParams {
     const NAME: &'static str = "tigon2-host";
     const ABOUT: &'static str =
         "A host that drives a Tigon-2 as Linux does: start-up, rings, interrupts, frames both ways";
+    const EXAMPLE: &'static str = r#"memory_base = 0x123456000
+mac = "02:00:00:00:00:01"
+mtu = 1518
+mode = 0x56
+local_control = 0x200
+pci_state = 0x76020000
+link = 0x400C0000
+dma_config = 0x100
+transmit_ratio_64ths = 21
+clear_end = 0x6000
+boot_timeout_us = 10_000
+watchdog_us = 1000
+promiscuous = false
+send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
+receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
+coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }
+interrupts = "acknowledge"
+interrupt_latency_ns = 1000
+frame_ns = 0
+kept_times = 1000"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
