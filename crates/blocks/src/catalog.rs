@@ -1,9 +1,15 @@
 //! The modules of this library, by name.
 
+use crate::feeders::{FrameSinkParams, PacketFeederParams};
 use crate::memory::{FrameMemoryParams, MemoryControllerParams, ScratchpadBanksParams};
 use crate::netlist::Catalog;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
-    Catalog::default().with::<FrameMemoryParams>().with::<MemoryControllerParams>().with::<ScratchpadBanksParams>()
+    Catalog::default()
+        .with::<FrameSinkParams>()
+        .with::<PacketFeederParams>()
+        .with::<FrameMemoryParams>()
+        .with::<MemoryControllerParams>()
+        .with::<ScratchpadBanksParams>()
 }
