@@ -122,8 +122,20 @@ mod tests {
 
     #[test]
     fn only_the_time_with_both_directions_counts() {
-        check(&[100, 200, 300, 400, 500], &[250, 350, 450, 550, 650], 0, 9, expect!["250 ns to 500 ns: 3 sent, 2 received, 20000000 frames/s"]);
-        check(&[100, 200, 300, 400, 500], &[250, 350, 450, 550, 650], 1, 9, expect!["350 ns to 500 ns: 2 sent, 1 received, 20000000 frames/s"]);
+        check(
+            &[100, 200, 300, 400, 500],
+            &[250, 350, 450, 550, 650],
+            0,
+            9,
+            expect!["250 ns to 500 ns: 3 sent, 2 received, 20000000 frames/s"],
+        );
+        check(
+            &[100, 200, 300, 400, 500],
+            &[250, 350, 450, 550, 650],
+            1,
+            9,
+            expect!["350 ns to 500 ns: 2 sent, 1 received, 20000000 frames/s"],
+        );
         check(&[100, 200, 300], &[], 0, 9, expect!["100 ns to 300 ns: 2 sent, 0 received, 10000000 frames/s"]);
     }
 

@@ -1,6 +1,7 @@
 //! What the driver does next.
 
 use super::boot::Step;
+use super::eeprom;
 use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
 use super::window::{self, events, host_control, mailbox, mailboxes, words};
 use super::{Diagnosis, Fault, Interrupts, RingState, Stage, Tigon2Host};
@@ -202,6 +203,15 @@ impl Tigon2Host {
                 }
                 true
             }),
+            Step::Sample => self.ask(window::LOCAL_CONTROL).is_some_and(|value| {
+                self.mac = self.mac << 1 | u64::from(value & eeprom::DATA_IN != 0);
+                true
+            }),
+            Step::WriteMac => {
+                self.bus.write(words::MAC_HIGH, (self.mac >> 32) as u32);
+                self.bus.write(words::MAC_LOW, self.mac as u32);
+                true
+            }
             Step::Pause(ns) => {
                 self.free_at = now + self.cycles(ns);
                 true

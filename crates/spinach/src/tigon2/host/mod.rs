@@ -7,6 +7,7 @@ mod accesses;
 mod boot;
 mod diagnosis;
 mod drive;
+mod eeprom;
 mod layout;
 mod params;
 mod receive;
@@ -35,6 +36,7 @@ use receive::Receiver;
 use send::SendRingState;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use wire::eth::Mac;
 
 impl Module for Tigon2HostParams {
     const NAME: &'static str = "tigon2-host";
@@ -121,6 +123,8 @@ pub struct Tigon2Host {
     handler_due: Option<Cycle>,
     handler: Option<Handler>,
     is_running: bool,
+    /// The card's address, the last six bytes.
+    mac: u64,
     event_consumer: u32,
     command_producer: u32,
     send: SendRingState,
@@ -170,6 +174,7 @@ impl Tigon2Host {
             handler_due: poll.then_some(0),
             handler: None,
             is_running: false,
+            mac: params.mac().map_or(0, |mac| mac.0.iter().fold(0, |mac, &byte| mac << 8 | u64::from(byte))),
             event_consumer: 0,
             command_producer: 0,
             send: SendRingState::new(params.send.clone(), layout.clone()),
@@ -196,6 +201,12 @@ impl Tigon2Host {
     /// Whether firmware has said that it runs.
     pub fn is_running(&self) -> bool {
         self.is_running
+    }
+
+    /// The card's Ethernet address, once the driver knows it.
+    pub fn mac(&self) -> Mac {
+        let bytes = self.mac.to_be_bytes();
+        Mac(std::array::from_fn(|position| bytes[position + 2]))
     }
 
     /// When start-up was over and frames could come; `None` before.

@@ -11,7 +11,6 @@ use kernel::Freq;
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use testkit::{Bench, bench};
-use wire::eth::Mac;
 
 fn params() -> Tigon2HostParams {
     Tigon2HostParams {
@@ -185,12 +184,12 @@ fn start_up_is_done_in_order() {
         5012  write 044 00000200
         5013  write 050 00100000
         5014  write 618 00000056
-        5015  write 05c 76020000
-        5016  read 140
-        5018  write 068 00002000
-        10148   5120 words from 0x2000
-        10148  write 600 00000200
-        10149  write 604 00000001
+        5015  write 600 00000200
+        5016  write 604 00000001
+        5017  write 05c 76020000
+        5018  read 140
+        5020  write 068 00002000
+        10150   5120 words from 0x2000
         10150  write 608 00000012
         10151  write 60c 34567000
         10152  write 61c 00000100
@@ -410,7 +409,7 @@ fn parameters_out_of_range_are_refused() {
         error(|params| params.receive.return_entries = 512),
     ];
     expect![[r#"
-        mac: `02:00` is not a MAC address, must be six pairs of hexadecimal digits such as 02:00:00:00:00:01
+        mac is `02:00`, must be an address such as 02:00:00:00:00:01, or `eeprom`
         mode is 0x40, must have the bits 0x16
         mtu is 9018, must be 64 to 1518
         memory_base is 0xc, must be a multiple of 4096 below 2^63
