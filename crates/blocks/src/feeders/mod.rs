@@ -3,6 +3,7 @@
 //! What travels is said by [`Offered`], which a run brings along. Every frame can be made again from its number, so that whoever
 //! gets one can tell by a [`Checker`] whether it is what was sent, whole and in order, and nothing but numbers is kept.
 
+mod acknowledgements;
 mod check;
 mod datagrams;
 mod frame_sink;
@@ -11,6 +12,7 @@ mod log;
 mod packet_feeder;
 mod traffic;
 
+pub use acknowledgements::Acknowledgements;
 pub use check::{Checker, Mismatch, Verdict};
 pub use datagrams::{Datagrams, Station};
 pub use frame_sink::{FrameSink, FrameSinkParams};

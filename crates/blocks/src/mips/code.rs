@@ -256,9 +256,9 @@ mod tests {
 
     #[test]
     fn a_line_stays_until_its_set_needs_room() {
-        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect![]);
-        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect![]);
-        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect![]);
+        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect!["mhmhmmh"]);
+        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect!["mmhhmmh"]);
+        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect!["mmhmhmm"]);
     }
 
     #[test]

@@ -135,6 +135,7 @@ mod tests {
             S a0A 00A 91A S a1A ff P
             S a0A 00A 92A S a1A ff P
             S a0A 00A 93A S a1A ff P
-        "#]].assert_eq(&heard(&steps(0x200)));
+        "#]]
+        .assert_eq(&heard(&steps(0x200)));
     }
 }

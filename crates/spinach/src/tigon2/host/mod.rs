@@ -25,7 +25,7 @@ pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Ti
 use super::FirmwareImage;
 use accesses::Accesses;
 use blocks::bus::Responder;
-use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, Traffic};
+use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Traffic};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use boot::Step;
@@ -133,6 +133,8 @@ pub struct Tigon2Host {
     returned: Cycle,
     traffic: Traffic,
     next_id: u64,
+    replies: Option<Acknowledgements>,
+    next_reply: u64,
     started: Option<Cycle>,
     checker: Checker,
     posted: FrameLog,
@@ -182,6 +184,8 @@ impl Tigon2Host {
             returned: 0,
             traffic: offered.host.clone(),
             next_id: 0,
+            replies: offered.replies,
+            next_reply: 0,
             started: None,
             checker: Checker::new(offered.network.frames.clone()),
             posted: FrameLog::new(params.kept_times),
@@ -214,9 +218,10 @@ impl Tigon2Host {
         self.started.map(|cycle| self.clock.edge(cycle))
     }
 
-    /// Whether every frame that the host is to send has been sent.
+    /// Whether every frame that the host is to send so far, replies too, has been sent.
     pub fn is_done(&self) -> bool {
-        self.started.is_some() && self.send.ahead() == 0 && self.traffic.due(self.next_id).is_none()
+        let has_none = self.traffic.due(self.next_id).is_none() && !self.owes_reply();
+        self.started.is_some() && self.send.ahead() == 0 && has_none
     }
 
     /// Frames that the host has given to the card, when it put them into the ring.
@@ -320,6 +325,7 @@ impl Component for Tigon2Host {
         let (reads, writes) = self.bus.totals();
         for (name, total) in [
             ("posted_frames", self.posted.frames()),
+            ("posted_replies", self.next_reply),
             ("received_frames", self.received.frames()),
             ("good_frames", self.checker.good()),
             ("lost_frames", self.checker.lost()),

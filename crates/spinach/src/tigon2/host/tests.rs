@@ -4,7 +4,8 @@ use super::scripted_card::{Misdeed, ScriptedCard};
 use super::*;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
-    Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams, Station,
+    Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,
+    Station,
 };
 use expect_test::{Expect, expect};
 use kernel::Freq;
@@ -50,8 +51,11 @@ fn params() -> Tigon2HostParams {
     }
 }
 
+fn station(last: u8) -> Station {
+    Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: Ipv4Addr::new(10, 0, 0, last), port: 9 }
+}
+
 fn datagrams(count: u64, sizes: &[u32], from: u8, to: u8) -> Frames {
-    let station = |last| Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: Ipv4Addr::new(10, 0, 0, last), port: 9 };
     let datagram_bytes = sizes.to_vec();
     Frames::Datagrams(Datagrams { count: Some(count), datagram_bytes, from: station(from), to: station(to) })
 }
@@ -60,6 +64,7 @@ struct Scene {
     params: Tigon2HostParams,
     send: Traffic,
     receive: Traffic,
+    replies: Option<Acknowledgements>,
     misdeed: Misdeed,
     /// Whether every access of the host is logged.
     accesses: bool,
@@ -68,7 +73,14 @@ struct Scene {
 impl Default for Scene {
     fn default() -> Scene {
         let nothing = Traffic::default();
-        Scene { params: params(), send: nothing.clone(), receive: nothing, misdeed: Misdeed::None, accesses: false }
+        Scene {
+            params: params(),
+            send: nothing.clone(),
+            receive: nothing,
+            replies: None,
+            misdeed: Misdeed::None,
+            accesses: false,
+        }
     }
 }
 
@@ -85,7 +97,7 @@ impl Scene {
         let (go, may_go) = bench.channel("go", 1, 1);
         let (wire_out, sink_in) = bench.channel("wire out", 2, 1);
         let (feeder_out, wire_in) = bench.channel("wire in", 64, 1);
-        let offered = Offered { network: self.receive.clone(), host: self.send.clone() };
+        let offered = Offered { network: self.receive.clone(), host: self.send.clone(), replies: self.replies };
         let image = FirmwareImage::raw((0..0x1000u32).map(|n| n as u8).collect(), 0x4000, 0x4008);
         let ports = HostPorts { memory: host_memory, bus, interrupt, go: Some(go) };
         let image = Rc::new(image.expect("an image"));
@@ -97,8 +109,9 @@ impl Scene {
         let line = PacketFeederParams { line_bps: 1_000_000_000, kept_times: 0 };
         bench.add("network", PacketFeeder::new(line, clock, offered.network, feeder_out, Some(may_go)));
         let checker = Checker::new(offered.host.frames);
+        let replies = self.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
         let sink = FrameSinkParams { kept_times: 0, kept_frames: 0 };
-        let sink = Rc::new(RefCell::new(FrameSink::new(sink, clock, checker, sink_in)));
+        let sink = Rc::new(RefCell::new(FrameSink::new(sink, clock, checker, sink_in).with_replies(replies)));
         bench.add("sink", sink.clone());
         (host, sink)
     }
@@ -114,6 +127,9 @@ impl Scene {
             let (good, lost, late, unknown) = (checker.good(), checker.lost(), checker.late(), checker.unknown());
             text += &format!("{name}: {good} good, {lost} lost, {late} late, {unknown} unknown\n");
         }
+        text.extend(
+            sink.replies().map(|replies| format!("replies: {} good, {} lost\n", replies.good(), replies.lost())),
+        );
         let (reads, writes) = host.bus.totals();
         let (interrupts, spurious) = (host.interrupts, host.spurious_interrupts);
         text += &format!("{interrupts} interrupts, {spurious} spurious, {reads} reads, {writes} writes\n");
@@ -302,6 +318,17 @@ fn paced_frames_are_sent_at_their_times() {
         20388  write 514 00000006
         25388  write 514 00000008"#]]
     .assert_eq(&announced.join("\n"));
+}
+
+#[test]
+fn a_host_that_reacts_acknowledges_what_it_receives() {
+    let replies = Some(Acknowledgements { every: 2, from: station(1), to: station(2) });
+    Scene { replies, ..Scene::both_ways() }.check(expect![[r#"
+        sent: 20 good, 0 lost, 0 late, 0 unknown
+        received: 20 good, 0 lost, 0 late, 0 unknown
+        replies: 10 good, 0 lost
+        36 interrupts, 0 spurious, 78 reads, 5325 writes
+    "#]]);
 }
 
 #[test]
