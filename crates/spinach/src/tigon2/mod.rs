@@ -3,4 +3,5 @@
 pub mod host;
 mod image;
 
+pub use host::Tigon2Host;
 pub use image::{FirmwareImage, ImageError};
