@@ -1,6 +1,6 @@
 //! The modules of this library, by name.
 
-use crate::feeders::{FrameSinkParams, PacketFeederParams};
+use crate::feeders::{FrameSinkParams, NicFeederParams, PacketFeederParams};
 use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
     BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
@@ -21,6 +21,7 @@ pub fn catalog() -> Catalog {
         .with::<MemoryControllerParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
+        .with::<NicFeederParams>()
         .with::<PacketFeederParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()

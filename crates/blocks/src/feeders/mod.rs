@@ -9,6 +9,7 @@ mod datagrams;
 mod frame_sink;
 mod host_memory;
 mod log;
+mod nic_feeder;
 mod packet_feeder;
 mod traffic;
 
@@ -18,5 +19,6 @@ pub use datagrams::{Datagrams, Station};
 pub use frame_sink::{FrameSink, FrameSinkParams};
 pub use host_memory::HostMemory;
 pub use log::{FrameLog, Passage};
+pub use nic_feeder::{After, Contents, Mailbox, NicFeeder, NicFeederParams, Write};
 pub use packet_feeder::{Go, PacketFeeder, PacketFeederParams};
 pub use traffic::{Frames, Given, Offered, Pace, Traffic, TrafficError};
