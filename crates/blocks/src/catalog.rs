@@ -1,5 +1,6 @@
 //! The modules of this library, by name.
 
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
 use crate::feeders::{FrameSinkParams, NicFeederParams, PacketFeederParams};
 use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
@@ -7,6 +8,7 @@ use crate::memory::{
     ScratchpadBanksParams, ScratchpadFilterParams,
 };
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
@@ -16,13 +18,17 @@ pub fn catalog() -> Catalog {
         .with::<CacheControllerParams>()
         .with::<CrossbarParams>()
         .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FrameMemoryParams>()
         .with::<FrameSinkParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<NicFeederParams>()
         .with::<PacketFeederParams>()
+        .with::<PciBusParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
         .with::<TapParams>()

@@ -7,5 +7,5 @@ pub mod tigon2;
 
 /// All modules that a wiring may name: those of `blocks`, and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {
-    blocks::catalog().with::<tigon2::host::Tigon2HostParams>()
+    blocks::catalog().with::<tigon2::host::Tigon2HostParams>().with::<tigon2::Tigon2RegistersParams>()
 }
