@@ -7,6 +7,7 @@ use crate::memory::{
     BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
     ScratchpadBanksParams, ScratchpadFilterParams,
 };
+use crate::mips::MipsCoreParams;
 use crate::netlist::Catalog;
 use crate::pci::PciBusParams;
 
@@ -24,6 +25,7 @@ pub fn catalog() -> Catalog {
         .with::<MacReceiveParams>()
         .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
+        .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<NicFeederParams>()
