@@ -25,6 +25,7 @@ pub fn catalog() -> Catalog {
         .with::<MacReceiveParams>()
         .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
+        .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<NicFeederParams>()
