@@ -1,7 +1,7 @@
 //! The modules of this library, by name.
 
 use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
-use crate::feeders::{FrameSinkParams, PacketFeederParams};
+use crate::feeders::{FrameSinkParams, NicFeederParams, PacketFeederParams};
 use crate::interconnect::{
     ArbiterParams, CrossbarParams, DemuxParams, FunctionParams, MuxParams, PipeParams, TapParams, TeeParams,
 };
@@ -35,6 +35,7 @@ pub fn catalog() -> Catalog {
         .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
+        .with::<NicFeederParams>()
         .with::<PacketFeederParams>()
         .with::<PciBusParams>()
         .with::<PipeParams>()
