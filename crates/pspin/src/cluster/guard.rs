@@ -148,6 +148,14 @@ impl Guard {
         }
     }
 
+    /// Whether an address is in the own L1, under any of its names.
+    #[inline(always)]
+    pub fn is_own_l1(&self, addr: u32) -> bool {
+        // Both windows are 2 MiB long: L1 and its test-and-set alias.
+        let window = addr >> 21;
+        window == map::ALIAS_BASE >> 21 || window == self.l1_base >> 21
+    }
+
     /// Whether the core may touch `bytes` of its own L1 from this address on, under any of its names.
     #[inline(always)]
     pub fn allows_l1(&self, addr: u32, bytes: u32) -> bool {

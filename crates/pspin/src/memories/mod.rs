@@ -170,7 +170,8 @@ impl Memories {
 
     /// Sides of memories that somebody's next access or burst goes to, by bit: most cycles have one or two.
     fn asked(&self) -> u32 {
-        let side = |addr, writes| self.memory_at(addr).map_or(ELSEWHERE, |memory| side_bit(memory, usize::from(writes)));
+        let side =
+            |addr, writes| self.memory_at(addr).map_or(ELSEWHERE, |memory| side_bit(memory, usize::from(writes)));
         let single = self.ports.pe.iter().filter_map(|(requests, _)| requests.peek());
         let single = single.map(|request| side(request.addr, matches!(request.op, PeOp::Store { .. })));
         let bursts = self.ports.dma.iter().chain(&self.ports.bursts).filter_map(|(requests, _)| requests.peek());
