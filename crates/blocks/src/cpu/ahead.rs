@@ -37,7 +37,7 @@ impl Core {
         while n < left
             && let Some(slot) = slots.get(at)
         {
-            let next = at + usize::from(slot.halves);
+            let behind = || at + usize::from(slot.halves);
             match slot.pace {
                 Pace::Straight | Pace::LineEnd => {
                     let mut run = slot.run;
@@ -62,7 +62,7 @@ impl Core {
                 Pace::Memory | Pace::MemoryLineEnd => {
                     if slot.pace == Pace::Memory || is_there(line(at) + 1) {
                         execute(self, &slot.inst);
-                        self.next = program.address(next);
+                        self.next = program.address(behind());
                         stop = Some(Stop::Access);
                     }
                     break;
@@ -75,6 +75,7 @@ impl Core {
                     {
                         break;
                     }
+                    let next = behind();
                     (self.pc, self.next) = (program.address(at), program.address(next));
                     execute(self, &slot.inst);
                     (last, at) = (at, next);

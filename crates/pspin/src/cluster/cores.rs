@@ -109,19 +109,18 @@ impl HpuCore {
 
 impl HpuCore {
     /// The address of the word or part of a word that the core asks for next.
-    #[inline(always)]
+    #[inline]
     pub fn next_address(&self) -> u32 {
         let addr = self.core.access().addr;
         if self.first_part.is_some() { (addr & !3).wrapping_add(4) } else { addr }
     }
 
-    /// The same, if it is in the own L1 and the access permitted, with its second part.
+    /// Whether that address is in the own L1 and the access permitted, with its second part.
     #[inline(always)]
-    fn next_in_l1(&self) -> Option<u32> {
-        let (access, addr) = (self.core.access(), self.next_address());
-        let is_permitted =
-            || self.guard.allows_l1(access.addr, access.bytes()) || self.core.privilege() == Privilege::Machine;
-        (self.guard.is_own_l1(addr) && is_permitted()).then_some(addr)
+    fn asks_l1(&self, addr: u32) -> bool {
+        let access = self.core.access();
+        self.guard.is_own_l1(addr)
+            && (self.guard.allows_l1(access.addr, access.bytes()) || self.core.privilege() == Privilege::Machine)
     }
 
     /// Whether it waits for an AMO whose address is no multiple of 4.
@@ -160,6 +159,12 @@ impl Ready {
     #[inline]
     fn take(&mut self, now: Cycle) -> u32 {
         u32::from(std::mem::take(&mut self.due[(now % AHEAD) as usize]))
+    }
+
+    /// Whether a core is due in the next cycle.
+    #[inline]
+    pub fn is_due_next(&self, now: Cycle) -> bool {
+        self.due[((now + 1) % AHEAD) as usize] != 0
     }
 
     /// The next cycle in which a core is due.
@@ -227,8 +232,10 @@ impl Cluster {
     /// Core `i` asks for memory from cycle `at` on.
     #[inline(always)]
     pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
-        self.cores[i].wait = Wait::Access;
-        if let Some(addr) = self.cores[i].next_in_l1() {
+        let hpu_core = &mut self.cores[i];
+        hpu_core.wait = Wait::Access;
+        let addr = hpu_core.next_address();
+        if hpu_core.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
         }
         self.ready.add(i, now, at);
@@ -293,8 +300,9 @@ impl Cluster {
         if stop != Stop::Access {
             return self.stopped(i, stop, now);
         }
-        // As `ask`, for a core that asked before.
-        if let Some(addr) = hpu_core.next_in_l1() {
+        // As `ask`, for a core that asked before and begins an access.
+        let addr = hpu_core.core.access().addr;
+        if hpu_core.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
         }
         self.ready.add(i, now, hpu_core.core.time() + 1);

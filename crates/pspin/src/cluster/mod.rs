@@ -429,7 +429,10 @@ impl Component for Cluster {
         self.run_cores(now);
         if self.is_calm {
             // All other steps would find nothing to do.
-            return sleep_until(self.next_of_cores(now), now);
+            return match self.ready.is_due_next(now) {
+                true => Activity::Busy,
+                false => sleep_until(self.next_of_cores(now), now),
+            };
         }
         self.finish_cycle(now)
     }
