@@ -10,11 +10,17 @@ if TYPE_CHECKING:
 
 try:
     from spinet._native import (
+        CardRun,
         InputError,
         InternalError,
         Machine,
         Run,
         SpinetError,
+        card_design,
+        card_design_of,
+        card_is_wired,
+        card_modules,
+        card_text,
         check_experiment,
         diff_trace,
         elf_info,
@@ -34,6 +40,7 @@ except ImportError as missing:
     raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
 
 __all__ = [
+    "CardRun",
     "InputError",
     "InternalError",
     "Machine",
@@ -41,6 +48,11 @@ __all__ = [
     "Run",
     "SpinetError",
     "UsageError",
+    "card_design",
+    "card_design_of",
+    "card_is_wired",
+    "card_modules",
+    "card_text",
     "check_experiment",
     "diff_trace",
     "elf_info",

@@ -4,4 +4,21 @@
 //! holds it calls it. What talks through channels is a component.
 
 pub mod arbiter;
+pub mod assist;
+pub mod bus;
+mod catalog;
+pub mod checks;
 pub mod cpu;
+pub mod ethernet;
+pub mod feeders;
+pub mod interconnect;
+pub mod interrupt;
+pub mod memory;
+pub mod mips;
+pub mod netlist;
+pub mod pci;
+pub mod policy;
+#[cfg(test)]
+mod testing;
+
+pub use catalog::catalog;

@@ -1,0 +1,110 @@
+//! The protocol between those who refer to memory and those who hold it.
+//!
+//! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each; a [`Responder`] is the other side. Rules, which
+//! every party keeps and [`testkit`'s contract test](crate) holds it to:
+//!
+//! - A responder answers every reference exactly once, writes too, in the order in which the port gave them to it.
+//! - A reference is to consecutive bytes. How many at most is the responder's to say; more is a [`BusError::Length`].
+//! - A reply is sent when its last byte is there; a write is answered when a later read would see it.
+//! - What cannot be taken waits in its channel: a full channel is the negative acknowledge of Spinach's modules.
+//!
+//! A reference sent at edge *k* is seen by its responder at *k + 1*, and an answer of that edge by the requester at *k + 2*:
+//! the memory stage of a five-stage pipeline in front of a memory of one cycle.
+
+use kernel::{Ports, Rx, Tx};
+use smallvec::SmallVec;
+
+/// Bytes on a bus, in the order of their addresses; up to 16 of them without an allocation.
+pub type Data = SmallVec<[u8; 16]>;
+
+/// What is asked of a memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// The requester's own name for it, which the reply carries.
+    pub id: u32,
+    /// Byte address.
+    pub addr: u64,
+    /// What is to happen there.
+    pub access: Access,
+}
+
+/// What is to happen at an address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Give me this many bytes.
+    Read(u32),
+    /// Keep these bytes.
+    Write(Data),
+}
+
+impl Access {
+    /// Bytes that move.
+    pub fn len(&self) -> u32 {
+        match self {
+            Access::Read(bytes) => *bytes,
+            Access::Write(data) => data.len() as u32,
+        }
+    }
+
+    /// Whether no byte moves.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The answer to a [`Reference`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The reference's `id`.
+    pub id: u32,
+    /// What was read (nothing for a write), or why it could not be done.
+    pub result: Result<Data, BusError>,
+}
+
+/// Why a reference could not be carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BusError {
+    /// Nothing answers at the address.
+    #[error("nothing answers at 0x{0:x}")]
+    Nowhere(u64),
+    /// The responder does not take references of this length or alignment.
+    #[error("a reference to {1} bytes at 0x{0:x} is not possible")]
+    Length(u64, u32),
+}
+
+/// The end of a memory connection that refers.
+pub struct Requester {
+    /// What is asked.
+    pub references: Tx<Reference>,
+    /// The answers.
+    pub replies: Rx<Reply>,
+}
+
+/// The end of a memory connection that answers.
+pub struct Responder {
+    /// What is asked.
+    pub references: Rx<Reference>,
+    /// The answers.
+    pub replies: Tx<Reply>,
+}
+
+impl Requester {
+    /// Names both channels to the kernel as parts of port `name`.
+    pub fn port(&self, name: &str, ports: &mut Ports) {
+        ports.output(&format!("{name}.references"), &self.references);
+        ports.input(&format!("{name}.replies"), &self.replies);
+    }
+}
+
+impl Responder {
+    /// Names both channels to the kernel as parts of port `name`.
+    pub fn port(&self, name: &str, ports: &mut Ports) {
+        ports.input(&format!("{name}.references"), &self.references);
+        ports.output(&format!("{name}.replies"), &self.replies);
+    }
+}
+
+/// The big-endian word in `data`, right-aligned if it has fewer than four bytes.
+pub fn word(data: &[u8]) -> u32 {
+    data.iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
+}

@@ -1,0 +1,337 @@
+//! The MIPS core: a component.
+
+use super::access::{Outcome, Place, References};
+use super::code::{InstructionCache, Scratchpad, Slot, What};
+use super::control::{CpuControl, CpuStatus};
+use super::fetch::Fetch;
+use super::params::{MipsCoreParams, PipelineKind};
+use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
+use super::profile::Profile;
+use super::refer::DataPort;
+use super::state::{Asked, State};
+use super::trouble::{Cause, Trouble};
+use crate::bus::Requester;
+use isa::mips::{Class, execute};
+use kernel::trace::Tracer;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+
+/// Cycles that a core runs ahead of the others at most, while it meets nobody; a power of two.
+const AHEAD: Cycle = 64;
+
+/// The ends of a core's connections.
+pub struct Ends {
+    /// Loads and stores.
+    pub memory: Requester,
+    /// Lines of the instruction cache, if there is one.
+    pub fetch: Option<Requester>,
+    /// Loads and stores in the register window, if there is one.
+    pub registers: Option<Requester>,
+    /// Orders.
+    pub control: Option<Rx<CpuControl>>,
+    /// How the core is.
+    pub status: Option<Tx<CpuStatus>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    Halted,
+    Running,
+    Stepping,
+}
+
+/// Executes MIPS instructions in order.
+///
+/// Ports:   `memory` out: loads and stores that no nearer place takes, one a cycle. `registers` out: those in the register window.
+///          `fetch` out: lines of the instruction cache. `control` in, `status` out.
+/// Timing:  `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the whole word
+///          around their address. Others see references in order: one to the registers waits until memory has answered all
+///          before it, one to memory as long as registers take, which are taken to have nobody in the way.
+///          An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets nobody the core is
+///          simulated ahead.
+/// Source:  P. Willmann's thesis (Rice University, 2004), 3.2.4, 3.3.1 and 4.2.
+/// Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
+///          The link of `ll` and `sc` is the core's own, as without a coherent bus: other writers do not break it.
+pub struct MipsCore {
+    pub(super) params: MipsCoreParams,
+    pub(super) memory: DataPort,
+    pub(super) registers: Option<DataPort>,
+    pub(super) fetch: Option<Fetch>,
+    pub(super) control: Option<Rx<CpuControl>>,
+    pub(super) status: Option<Tx<CpuStatus>>,
+    pub(super) tracer: Tracer,
+    pub(super) state: State,
+    pub(super) scratchpad: Scratchpad,
+    pub(super) pipeline: Pipeline,
+    pub(super) stack_offset: u32,
+    pub(super) mode: Mode,
+    /// The others are to hear how the core is.
+    pub(super) owes_status: bool,
+    /// Loads and held stores under way.
+    pub(super) holding: usize,
+    /// The first cycle in which the next reference may leave.
+    pub(super) memory_free: Cycle,
+    pub(super) trouble: Option<Trouble>,
+    pub(super) profile: Option<Profile>,
+    pub(super) by_class: [u64; Class::ALL.len()],
+    pub(super) annulled: u64,
+    pub(super) references: References,
+}
+
+impl MipsCore {
+    /// A core with parameters that passed [`check`](crate::netlist::Module::check).
+    ///
+    /// # Panics
+    ///
+    /// When an end is missing that the parameters ask for.
+    pub fn new(params: MipsCoreParams, ends: Ends, tracer: Tracer) -> MipsCore {
+        let rule = Rule {
+            is_five_stage: params.pipeline == PipelineKind::FiveStage,
+            multiply_cycles: params.multiply_cycles.into(),
+            divide_cycles: params.divide_cycles.into(),
+        };
+        assert_eq!(params.instruction_cache.is_some(), ends.fetch.is_some(), "a cache is filled through port fetch");
+        assert_eq!(params.registers.is_some(), ends.registers.is_some(), "the register window has a port");
+        let cache = params.instruction_cache.map(InstructionCache::new);
+        let fetch = ends.fetch.zip(cache).map(|(requester, cache)| Fetch::new(requester, cache));
+        MipsCore {
+            memory: DataPort::new(ends.memory, params.memory_cycles.into()),
+            registers: ends.registers.map(|requester| DataPort::new(requester, params.register_cycles.into())),
+            fetch,
+            control: ends.control,
+            status: ends.status,
+            tracer,
+            state: State::new(params.reset_pc),
+            scratchpad: Scratchpad::new(params.scratchpad),
+            pipeline: Pipeline::new(rule),
+            stack_offset: 0,
+            mode: if params.runs_at_start { Mode::Running } else { Mode::Halted },
+            owes_status: true,
+            holding: 0,
+            memory_free: 0,
+            trouble: None,
+            profile: None,
+            by_class: [0; Class::ALL.len()],
+            annulled: 0,
+            references: References::default(),
+            params,
+        }
+    }
+
+    /// Whether it stands still.
+    pub fn is_halted(&self) -> bool {
+        self.mode == Mode::Halted
+    }
+
+    /// Address of the next instruction.
+    pub fn pc(&self) -> u32 {
+        self.state.pc
+    }
+
+    /// The general registers. One that a load under way will write has its old value.
+    pub fn registers(&self) -> &[u32; 32] {
+        &self.state.r
+    }
+
+    /// Why the core stopped by itself, if it did since it was last made to run.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.trouble
+    }
+
+    /// Where its cycles went.
+    pub fn cycles(&self) -> Cycles {
+        self.pipeline.cycles
+    }
+
+    /// Instructions executed, by class.
+    pub fn instructions(&self) -> impl Iterator<Item = (Class, u64)> {
+        Class::ALL.into_iter().zip(self.by_class)
+    }
+
+    /// Counts by program counter from now on.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = Some(profile);
+    }
+
+    /// What was counted by program counter.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
+    /// Puts a word into the scratchpad, as a loader would; says whether it is in there.
+    pub fn load_scratchpad(&mut self, addr: u32, word: u32) -> bool {
+        let holds = self.scratchpad.window.holds(addr);
+        if holds {
+            self.scratchpad.write(addr, word, u32::MAX);
+        }
+        holds
+    }
+
+    /// The word of the scratchpad around `addr`.
+    pub fn scratchpad_word(&self, addr: u32) -> Option<u32> {
+        self.scratchpad.window.holds(addr).then(|| self.scratchpad.read(addr))
+    }
+
+    /// Runs as far as it can without others.
+    fn run(&mut self, now: Cycle) -> Activity {
+        let horizon = (now | (AHEAD - 1)) + 1;
+        while self.mode != Mode::Halted {
+            if self.pipeline.executed() + 1 >= horizon {
+                return Activity::Until(horizon);
+            }
+            let pc = self.state.pc;
+            if pc & 3 != 0 {
+                if self.pipeline.executed() >= now {
+                    return Activity::Until(self.pipeline.executed() + 1);
+                }
+                self.stop(now, Cause::MisalignedFetch, pc, pc);
+                break;
+            }
+            let (slot, is_near) = match self.scratchpad.slot(pc) {
+                Some(slot) => (slot, true),
+                None => match self.fetch.as_mut().and_then(|fetch| fetch.slot(pc)) {
+                    Some((slot, came)) => {
+                        if let Some(cycle) = came {
+                            self.pipeline.line_came(cycle);
+                        }
+                        (slot, false)
+                    }
+                    None => match self.miss(now, pc) {
+                        Some(activity) => return activity,
+                        None => break,
+                    },
+                },
+            };
+            if self.holding > 0 && self.waits_for_answer(&slot) {
+                self.look_ahead(now, &slot, is_near);
+                return Activity::Idle;
+            }
+            if self.state.annuls {
+                self.annul(pc, is_near);
+                continue;
+            }
+            let mut start = self.pipeline.start(&slot, is_near);
+            let before = self.pipeline.executed();
+            execute(&mut self.state, &slot.inst);
+            if matches!(slot.what, What::Memory | What::Special) && self.state.asked != Asked::Nothing {
+                let asked = std::mem::replace(&mut self.state.asked, Asked::Nothing);
+                match self.attend(now, asked, start) {
+                    Outcome::Done(later) => start = later,
+                    Outcome::Waits(activity) => return activity,
+                }
+                if self.mode == Mode::Halted {
+                    break;
+                }
+                self.pipeline.retire(&slot, &start);
+                self.settle(&slot, asked, start.executes);
+            } else {
+                self.pipeline.retire(&slot, &start);
+            }
+            self.by_class[slot.inst.class() as usize] += 1;
+            if let Some(profile) = &mut self.profile {
+                profile.add(pc, start.executes - before, 1);
+            }
+            self.state.advance();
+            if self.mode == Mode::Stepping {
+                self.halt();
+            }
+        }
+        self.rest()
+    }
+
+    /// Whether an instruction must see what is under way before its time is known: all but references that do not use it.
+    #[inline(always)]
+    fn waits_for_answer(&self, slot: &Slot) -> bool {
+        self.state.annuls || slot.what != What::Memory || self.pipeline.misses_operand(slot)
+    }
+
+    fn annul(&mut self, pc: u32, is_near: bool) {
+        let before = self.pipeline.executed();
+        self.pipeline.annul(is_near);
+        self.annulled += 1;
+        self.state.annuls = false;
+        self.state.advance();
+        if let Some(profile) = &mut self.profile {
+            profile.add(pc, self.pipeline.executed() - before, 0);
+        }
+    }
+
+    /// While an instruction waits for a load, the word behind it is fetched.
+    fn look_ahead(&mut self, now: Cycle, slot: &Slot, is_near: bool) {
+        let (pc, wanted) = (self.state.next, self.pipeline.start(slot, is_near).decodes());
+        let is_here = pc & 3 != 0 || self.scratchpad.window.holds(pc);
+        if let Some(fetch) = self.fetch.as_mut().filter(|fetch| !is_here && !fetch.cache.holds(pc))
+            && self.pipeline.is_five_stage()
+            && wanted <= now
+        {
+            fetch.ask(now, wanted, pc, &self.memory);
+        }
+    }
+
+    /// The word at `pc` is not here: asks for it. `None` if there is nobody to ask, and the core stopped.
+    #[cold]
+    fn miss(&mut self, now: Cycle, pc: u32) -> Option<Activity> {
+        let wanted = self.pipeline.fetches();
+        if wanted > now {
+            return Some(Activity::Until(wanted));
+        }
+        let Some(fetch) = &mut self.fetch else {
+            self.stop(now, Cause::FetchBus, pc, pc);
+            return None;
+        };
+        fetch.ask(now, wanted, pc, &self.memory);
+        Some(Activity::Idle)
+    }
+
+    /// What a core does that stands still: it says how it is.
+    fn rest(&mut self) -> Activity {
+        self.tell();
+        Activity::Idle
+    }
+}
+
+impl Component for MipsCore {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.take_answers(now);
+        self.take_orders(now);
+        if self.owes_status {
+            self.tell();
+        }
+        self.run(now)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.memory.requester().port("memory", ports);
+        if let Some(fetch) = &self.fetch {
+            fetch.requester.port("fetch", ports);
+        }
+        if let Some(registers) = &self.registers {
+            registers.requester().port("registers", ports);
+        }
+        if let Some(control) = &self.control {
+            ports.input("control", control);
+        }
+        if let Some(status) = &self.status {
+            ports.output("status", status);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        for (name, count) in cycle_names().into_iter().zip(self.pipeline.cycles.counts()) {
+            counters.add(&format!("cycles.{name}"), count);
+        }
+        for (class, count) in self.instructions() {
+            counters.add(&format!("instructions.{}", class.name()), count);
+        }
+        counters.add("annulled", self.annulled);
+        if let Some(fetch) = &self.fetch {
+            counters.add("fills", fetch.fills);
+        }
+        let References { loads, stores } = self.references;
+        for (place, name) in
+            [Place::Scratchpad, Place::Registers, Place::Memory].into_iter().zip(["scratchpad", "registers", "memory"])
+        {
+            counters.add(&format!("loads.{name}"), loads[place as usize]);
+            counters.add(&format!("stores.{name}"), stores[place as usize]);
+        }
+    }
+}

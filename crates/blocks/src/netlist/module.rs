@@ -1,0 +1,282 @@
+//! Kinds of parts, by name.
+
+use super::problem::{did_you_mean, listed};
+use super::protocol::Protocol;
+use kernel::{ClockId, Component, SystemBuilder};
+use serde::Serialize;
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::rc::Rc;
+
+/// A kind of part. The type that implements this holds the parameters, as the `[instances.NAME]` table of a card says them.
+pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
+    /// Its name in a wiring: `module = "mac-transmit"`.
+    const NAME: &'static str;
+    /// What it is, in one sentence.
+    const ABOUT: &'static str;
+    /// Parameters of a typical one as TOML, for the docs, which list its ports too. None are needed where all have defaults.
+    const EXAMPLE: &'static str = "";
+
+    /// Its ports; they may depend on the parameters.
+    fn ports(&self) -> Vec<PortSpec>;
+
+    /// What is wrong with the parameters beyond their types: `banks is 3, must be a power of two`.
+    ///
+    /// Refuses whatever would make thousands of ports, or gigabytes: the file may be anybody's.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The component. Called with parameters that passed `check` and with every port that is not optional connected.
+    fn build(self, site: &mut Site) -> Built;
+}
+
+/// Which side of an arrow a port stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Left: it asks, or sends.
+    From,
+    /// Right: it answers, or receives.
+    To,
+}
+
+type Join = fn(&mut SystemBuilder, &str, usize, u64) -> (Box<dyn Any>, Box<dyn Any>);
+
+/// A port of a module.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortSpec {
+    /// Its name within the module: `memory`, `inputs[2]`.
+    pub name: String,
+    /// What it is for, in a few words; may be empty.
+    pub about: &'static str,
+    /// Name of what it speaks.
+    pub protocol: &'static str,
+    /// Side of the arrow.
+    pub side: Side,
+    /// Whether it may stay unconnected.
+    pub is_optional: bool,
+    #[serde(skip)]
+    pub(super) join: Join,
+}
+
+impl PortSpec {
+    /// A port on the left of an arrow.
+    pub fn from<P: Protocol>(name: impl Into<String>) -> PortSpec {
+        PortSpec::new::<P>(name.into(), Side::From)
+    }
+
+    /// A port on the right of an arrow.
+    pub fn to<P: Protocol>(name: impl Into<String>) -> PortSpec {
+        PortSpec::new::<P>(name.into(), Side::To)
+    }
+
+    /// The same port, which may stay unconnected.
+    pub fn optional(self) -> PortSpec {
+        PortSpec { is_optional: true, ..self }
+    }
+
+    /// The same port, with a few words on what it is for.
+    pub fn about(self, about: &'static str) -> PortSpec {
+        PortSpec { about, ..self }
+    }
+
+    fn new<P: Protocol>(name: String, side: Side) -> PortSpec {
+        let join: Join = |system, name, room, latency| {
+            let (from, to) = P::join(system, name, room, latency);
+            (Box::new(from), Box::new(to))
+        };
+        PortSpec { name, about: "", protocol: P::NAME, side, is_optional: false, join }
+    }
+}
+
+/// What a module finds where its component is to stand.
+pub struct Site<'a> {
+    /// Path of the component.
+    pub path: &'a str,
+    /// Its clock.
+    pub clock: ClockId,
+    /// The system, for random streams, tracers and clocks.
+    pub system: &'a mut SystemBuilder,
+    /// What the run brings along.
+    pub environment: &'a Environment,
+    pub(super) ends: HashMap<String, Box<dyn Any>>,
+}
+
+impl Site<'_> {
+    /// The connection at a port on the left of an arrow.
+    ///
+    /// # Panics
+    ///
+    /// When the module's `ports` has no such port: that is a fault of the module.
+    pub fn from<P: Protocol>(&mut self, port: &str) -> P::From {
+        self.try_from::<P>(port).unwrap_or_else(|| panic!("{}: port {port} is not connected", self.path))
+    }
+
+    /// The connection at a port on the right of an arrow.
+    ///
+    /// # Panics
+    ///
+    /// When the module's `ports` has no such port: that is a fault of the module.
+    pub fn to<P: Protocol>(&mut self, port: &str) -> P::To {
+        self.try_to::<P>(port).unwrap_or_else(|| panic!("{}: port {port} is not connected", self.path))
+    }
+
+    /// The same for an optional port.
+    pub fn try_from<P: Protocol>(&mut self, port: &str) -> Option<P::From> {
+        self.end(port)
+    }
+
+    /// The same for an optional port.
+    pub fn try_to<P: Protocol>(&mut self, port: &str) -> Option<P::To> {
+        self.end(port)
+    }
+
+    fn end<E: 'static>(&mut self, port: &str) -> Option<E> {
+        let end = self.ends.remove(port)?;
+        Some(*end.downcast().unwrap_or_else(|_| panic!("{}: port {port} speaks something else", self.path)))
+    }
+}
+
+/// A component and the handle by which a run looks at it.
+pub struct Built {
+    pub(super) component: Box<dyn Component>,
+    pub(super) handle: Rc<dyn Any>,
+}
+
+impl Built {
+    /// A component that the run can reach, between two slices of time, by its path and type.
+    pub fn new<C: Component + 'static>(component: C) -> Built {
+        let shared = Rc::new(RefCell::new(component));
+        Built { component: Box::new(shared.clone()), handle: shared }
+    }
+}
+
+/// What a run brings along for the parts that need it: traffic, firmware, where to leave results. One thing of a type.
+#[derive(Default)]
+pub struct Environment(HashMap<TypeId, Rc<dyn Any>>);
+
+impl Environment {
+    /// Brings `thing` along.
+    pub fn insert<T: 'static>(&mut self, thing: Rc<T>) {
+        self.0.insert(TypeId::of::<T>(), thing);
+    }
+
+    /// The thing of this type.
+    pub fn get<T: 'static>(&self) -> Option<Rc<T>> {
+        self.0.get(&TypeId::of::<T>())?.clone().downcast().ok()
+    }
+}
+
+/// A kind of part whose parameter type is forgotten.
+#[derive(Clone)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// Parameters of a typical one as TOML.
+    pub example: &'static str,
+    /// JSON schema of its parameters.
+    pub schema: fn() -> schemars::Schema,
+    /// Its ports under these parameters, or what is wrong with them.
+    pub ports: fn(&toml::Table) -> Result<Vec<PortSpec>, ParameterProblem>,
+    pub(super) build: fn(&toml::Table, &mut Site) -> Built,
+}
+
+/// What is wrong with a module's parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParameterProblem {
+    /// Path of the key, as far as it is known: `cache.line_bytes`.
+    pub key: String,
+    /// Whether the module knows no such key.
+    pub is_unknown: bool,
+    /// What was found and what is allowed.
+    pub text: String,
+}
+
+impl ParameterProblem {
+    /// What serde has to say, in the words of files.
+    fn of_types(error: &toml::de::Error) -> ParameterProblem {
+        let said = error.to_string();
+        let path = said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+        let message = error.message();
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        let named = quoted.next().unwrap_or_default();
+        let inner = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        let full = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        if message.starts_with("unknown field") {
+            let known: Vec<&str> = quoted.collect();
+            let near = did_you_mean(named, known.iter().copied());
+            let text = format!("{inner}there is no parameter `{named}`; its parameters: {}{near}", listed(known));
+            return ParameterProblem { key: full(named), is_unknown: true, text };
+        }
+        if message.starts_with("missing field") {
+            return ParameterProblem {
+                key: path.to_owned(),
+                is_unknown: false,
+                text: format!("{inner}parameter `{named}` is missing"),
+            };
+        }
+        ParameterProblem {
+            key: path.to_owned(),
+            is_unknown: false,
+            text: format!("{inner}{}", wire::near::teach(message)),
+        }
+    }
+
+    /// What a module's `check` has to say; by custom its first word is the parameter.
+    fn of_check(text: String) -> ParameterProblem {
+        let key = text.split([' ', ':', '[']).next().unwrap_or_default().trim_matches('`').to_owned();
+        ParameterProblem { key, is_unknown: false, text }
+    }
+}
+
+impl Kind {
+    fn of<M: Module>() -> Kind {
+        fn read<M: Module>(parameters: &toml::Table) -> Result<M, ParameterProblem> {
+            let module: M = parameters.clone().try_into().map_err(|error| ParameterProblem::of_types(&error))?;
+            module.check().map_err(ParameterProblem::of_check)?;
+            Ok(module)
+        }
+        Kind {
+            name: M::NAME,
+            about: M::ABOUT,
+            example: M::EXAMPLE,
+            schema: || schemars::schema_for!(M),
+            ports: |parameters| Ok(read::<M>(parameters)?.ports()),
+            build: |parameters, site| read::<M>(parameters).expect("the parameters were checked").build(site),
+        }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The kinds of parts that a wiring may name.
+#[derive(Clone, Default)]
+pub struct Catalog(BTreeMap<&'static str, Kind>);
+
+impl Catalog {
+    /// Adds a kind.
+    pub fn with<M: Module>(mut self) -> Catalog {
+        let old = self.0.insert(M::NAME, Kind::of::<M>());
+        assert!(old.is_none(), "two modules are called {}", M::NAME);
+        self
+    }
+
+    /// The kind of this name.
+    pub fn get(&self, name: &str) -> Option<&Kind> {
+        self.0.get(name)
+    }
+
+    /// All kinds, by name.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.0.values()
+    }
+}
