@@ -40,3 +40,19 @@ def test_buffers_go_round() -> None:
     board = ["sram.bytes=0x80000", "host.clear_end=0x80000"]
     result = run_card("tigon2", firmware="tigon2", send=spec, traffic=spec + ",rate=20000pps", set=board, limit="60 ms")
     assert told(result) == "complete: sent 400/400, received 400/400"
+
+
+def test_each_receive_ring_has_its_frames() -> None:
+    """Mini, standard and jumbo; and a send ring in the card's memory."""
+    spec = "datagrams:bytes=8000:18:1472,count=60"
+    card = ["host.receive.mini_buffers=64", "host.receive.jumbo_buffers=32", "host.mtu=9018", "host.send.ring=card"]
+    result = run_card("tigon2", send=spec, traffic=spec, set=[*card, "mac_receive.buffer_bytes=16384"], limit="60 ms")
+    assert told(result) == "complete: sent 60/60, received 60/60"
+
+
+def test_small_frames_at_full_rate_keep_sending_alive() -> None:
+    """A network that brings more than one CPU can receive does not stop it from sending."""
+    result = run_card(
+        "tigon2", send="datagrams:bytes=18,count=400", traffic="datagrams:bytes=18,count=20000", limit="45 ms"
+    )
+    assert (result.summary["sent"]["good"], result.is_intact) == (400, True)
