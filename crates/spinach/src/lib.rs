@@ -2,6 +2,7 @@
 //!
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
+pub mod measure;
 pub mod tigon2;
 
 /// All modules that a wiring may name: those of `blocks`, and those of these cards.

@@ -78,6 +78,13 @@ impl Buffers {
         }
     }
 
+    /// Bytes from `from` on to `to`, around the end; 0 if they are the same, `None` if one of them is elsewhere.
+    pub(super) fn distance(&self, from: u64, to: u64) -> Option<u64> {
+        let area = self.base..self.end;
+        let len = self.end.checked_sub(self.base).filter(|_| area.contains(&from) && area.contains(&to))?;
+        Some((to + len - from) % len)
+    }
+
     /// Address and bytes of the next reference of a run of `bytes` at `addr` of which `done` are dealt with.
     pub(super) fn piece(&self, addr: u64, done: u32, bytes: u32, limit: u32) -> (u64, u32) {
         let at = self.after(addr, u64::from(done));
@@ -98,6 +105,9 @@ pub enum TransmitOrder {
     Ring(u64),
     /// Where frames stand.
     Buffers(Buffers),
+    /// The buffers hold frames up to this address: a frame whose bytes are not all before it waits. Until the first such order
+    /// no frame waits.
+    BufferProducer(u64),
     /// Entries before this one are to be sent.
     Producer(u32),
     /// Firmware sets how far the ring is done.

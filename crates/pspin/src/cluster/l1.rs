@@ -1,7 +1,7 @@
 //! L1 memory of a cluster (TCDM): word-interleaved banks that cores and wide ports share.
 
 use crate::protocol::BEAT_BYTES;
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::Cycle;
 

@@ -26,8 +26,8 @@ use crate::protocol::{
     Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
 };
 use crate::world::Console;
-use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
+use blocks::policy::RoundRobinTree;
 use cores::{HpuCore, NO_BANK, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;

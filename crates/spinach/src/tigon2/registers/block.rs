@@ -264,7 +264,10 @@ impl Block {
                 state.receive_consumer = wrap(receive);
                 self.receive.push(ReceiveOrder::BufferConsumer(u64::from(state.receive_consumer)));
             }
-            map::TRANSMIT_PRODUCER => state.transmit_producer = wrap(transmit),
+            map::TRANSMIT_PRODUCER => {
+                state.transmit_producer = wrap(transmit);
+                self.transmit.push(TransmitOrder::BufferProducer(u64::from(state.transmit_producer)));
+            }
             map::TRANSMIT_CONSUMER => state.transmit_consumer = value,
             _ => {
                 state.touch(offset);
@@ -380,6 +383,7 @@ impl Block {
                 // What hardware does for the last piece of a frame to send, as firmware without assists does it itself.
                 if is_read && state & LAST_PIECE != 0 {
                     *transmit_producer = end as u32;
+                    self.transmit.push(TransmitOrder::BufferProducer(end));
                 }
             }
             DmaProgress::Consumer(_, index, ..) => channel.high_ring.consumer = index,
