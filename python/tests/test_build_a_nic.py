@@ -16,7 +16,7 @@ GUIDE = (Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "bu
 @pytest.fixture
 def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the guide's cards, in which commands run."""
-    for name, text in re.findall(r"```toml\n# (\S+\.toml)\n(.*?)```", GUIDE, flags=re.DOTALL):
+    for text, name in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", GUIDE, flags=re.DOTALL):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -78,11 +78,9 @@ impl Buffers {
         }
     }
 
-    /// Bytes from `from` on to `to`, around the end; 0 if they are the same, `None` if one of them is elsewhere.
-    pub(super) fn distance(&self, from: u64, to: u64) -> Option<u64> {
-        let area = self.base..self.end;
-        let len = self.end.checked_sub(self.base).filter(|_| area.contains(&from) && area.contains(&to))?;
-        Some((to + len - from) % len)
+    /// How far it is from one address to another behind it.
+    pub fn distance(&self, from: u64, to: u64) -> u64 {
+        if to >= from { to - from } else { (self.end.saturating_sub(self.base)).saturating_sub(from - to) }
     }
 
     /// Address and bytes of the next reference of a run of `bytes` at `addr` of which `done` are dealt with.
@@ -105,13 +103,14 @@ pub enum TransmitOrder {
     Ring(u64),
     /// Where frames stand.
     Buffers(Buffers),
-    /// The buffers hold frames up to this address: a frame whose bytes are not all before it waits. Until the first such order
-    /// no frame waits.
-    BufferProducer(u64),
     /// Entries before this one are to be sent.
     Producer(u32),
     /// Firmware sets how far the ring is done.
     Consumer(u32),
+    /// Bytes of the buffers before this address are there: from the first such order on, a frame is read when all of it is.
+    BufferProducer(u64),
+    /// Where the next frame stands in the buffers.
+    BufferConsumer(u64),
     /// Type of inserted VLAN tags.
     VlanType(u16),
 }

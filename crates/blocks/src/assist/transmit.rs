@@ -35,13 +35,6 @@ pub struct MacTransmitParams {
 impl Module for MacTransmitParams {
     const NAME: &'static str = "mac-transmit";
     const ABOUT: &'static str = "Sends frames that a ring of descriptors points to, at the rate of the line";
-    const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
-ring_entries = 256
-descriptors_ahead = 1
-buffer_bytes = 2048
-start_bytes = 1024
-memory_burst_bytes = 8
-memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
@@ -143,7 +136,7 @@ const GOES_ON: u32 = 1 << 31;
 ///
 /// Ports:   `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
 ///          reference a cycle on each; `wire` out, a frame at the end of its last bit.
-/// Timing:  a frame is read when the buffers are filled up to its end. It starts when `start_bytes` of it are there and the gap behind the last one is over; bytes leave at the
+/// Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind the last one is over; bytes leave at the
 ///          exact rate of the line. Frames in sequence take their bytes, check sequence, preamble and gap.
 /// Done:    an entry is done when its frame's last byte has been read from memory.
 /// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7; IEEE 802.3.
@@ -159,9 +152,10 @@ pub struct MacTransmit {
     wire: Tx<Frame>,
     ring: Ring,
     buffers: Buffers,
-    /// Up to where the buffers are filled, if somebody says so, and up to where frames have begun to be read.
+    /// Bytes before this address are there, if anybody says so.
     filled: Option<u64>,
-    begun: u64,
+    /// Where the next frame stands.
+    next_frame: u64,
     vlan_type: u16,
     is_enabled: bool,
     /// The entry whose descriptor is being read, and the bytes that are asked and that came.
@@ -195,7 +189,7 @@ impl MacTransmit {
             ring: Ring::new(params.ring_entries),
             buffers: Buffers::default(),
             filled: None,
-            begun: 0,
+            next_frame: 0,
             vlan_type: 0x8100,
             is_enabled: false,
             reading: None,
@@ -226,10 +220,11 @@ impl MacTransmit {
             }
             TransmitOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
             TransmitOrder::Ring(base) => self.ring.base = base,
-            TransmitOrder::Buffers(buffers) => (self.buffers, self.begun) = (buffers, buffers.base),
-            TransmitOrder::BufferProducer(filled) => self.filled = Some(filled),
+            TransmitOrder::Buffers(buffers) => self.buffers = buffers,
             TransmitOrder::Producer(index) => self.ring.fill_to(index),
             TransmitOrder::Consumer(index) => self.ring.go_to(index),
+            TransmitOrder::BufferProducer(addr) => self.filled = Some(addr),
+            TransmitOrder::BufferConsumer(addr) => self.next_frame = addr,
             TransmitOrder::VlanType(vlan_type) => self.vlan_type = vlan_type,
         }
     }
@@ -370,11 +365,16 @@ impl MacTransmit {
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
         let at = self.clock.edge(now);
         let gone = self.frames.front().map_or(0, |frame| frame.gone(at, self.line));
-        let MacTransmit { params, memory, pieces, buffers, filled, begun, life, .. } = self;
+        let MacTransmit { params, memory, pieces, buffers, filled, next_frame, life, .. } = self;
         let piece = pieces.iter_mut().find(|piece| piece.asked < piece.bytes)?;
-        let end = buffers.after(piece.addr, u64::from(piece.bytes));
-        if piece.asked == 0 && !is_filled(buffers, *filled, *begun, end) {
-            return None; // The next order wakes us.
+        // Frames stand one behind the other, each on a multiple of 8 bytes; firmware may announce one before it is there.
+        let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
+        let is_there = |filled: u64| {
+            let filled = buffers.after(filled, filled.next_multiple_of(8) - filled);
+            buffers.distance(*next_frame, end) <= buffers.distance(*next_frame, filled)
+        };
+        if piece.asked == 0 && filled.is_some_and(|filled| !is_there(filled)) {
+            return None;
         }
         let (addr, bytes) = buffers.piece(piece.addr, piece.asked, piece.bytes, params.memory_burst_bytes);
         let over = (asked + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
@@ -385,7 +385,9 @@ impl MacTransmit {
         if memory.is_free(now) {
             memory.ask(now, addr, Access::Read(bytes), (*life, Use::Bytes(bytes)));
             piece.asked += bytes;
-            *begun = end;
+            if piece.asked == piece.bytes {
+                *next_frame = end;
+            }
         }
         None
     }
@@ -418,15 +420,6 @@ impl MacTransmit {
             self.n_frames += 1;
             self.bytes += len;
         }
-    }
-}
-
-/// Whether buffers that frames have been read from up to `begun` are filled up to `end`, as far as anybody says.
-fn is_filled(buffers: &Buffers, filled: Option<u64>, begun: u64, end: u64) -> bool {
-    let Some(filled) = filled else { return true };
-    match (buffers.distance(begun, filled), buffers.distance(begun, end)) {
-        (Some(there), Some(needed)) => there >= needed,
-        _ => true,
     }
 }
 

@@ -341,6 +341,7 @@ fn dma_that_is_done_is_an_event_until_firmware_has_seen_it() {
         8    receive Consumer(0)
         12   A 00000000
         13   A 00000000
+        13   transmit BufferProducer(134000)
         14   A 00008000
         15   A 00132040
         16   A done
