@@ -368,7 +368,7 @@ impl Block {
 
     fn write_receive_state(&mut self, value: u32) {
         let attentions = self.state.receive_state & RECEIVE_ATTENTIONS & !value;
-        self.state.receive_state = value & !(RESET | RECEIVE_ATTENTIONS) | attentions;
+        self.state.receive_state = value & !(RESET | RECEIVE_ATTENTIONS | RECEIVE_STATUS) | attentions;
         if value & RESET != 0 {
             self.receive.push(ReceiveOrder::Reset);
             self.point_receive();
@@ -389,6 +389,9 @@ impl Block {
                 if is_read && state & LAST_PIECE != 0 {
                     *transmit_producer = end as u32;
                     self.transmit.push(TransmitOrder::BufferProducer(end));
+                }
+                if !is_read && state & FRAME_BYTES != 0 {
+                    self.write_buffers(map::RECEIVE_CONSUMER, (end as u32).next_multiple_of(8));
                 }
             }
             DmaProgress::Consumer(_, index, ..) => channel.high_ring.consumer = index,

@@ -498,14 +498,14 @@ fn attentions_are_cleared_by_writing_ones() {
         3    A done
         3    receive Enable(true)
         11   A 02000000
-        12   A 40080002
+        12   A 400c0002
         13   A done
         13   receive Enable(true)
         14   A 02000000
         15   A done
         15   receive Enable(true)
         16   A 00000000
-        17   A 00080002
+        17   A 000c0002
     "#]]);
 }
 
