@@ -1,0 +1,100 @@
+/* From the host to the network: descriptors, then frames, then their order. */
+
+#include "dma.h"
+#include "events.h"
+
+struct send_state sending;
+struct send_descriptor send_descriptors[SEND_ENTRIES];
+struct transmit_descriptor transmit_ring[MAC_TRANSMIT_ENTRIES];
+volatile uint8_t frame_fetched[MAC_TRANSMIT_ENTRIES];
+volatile uint16_t frame_slot[MAC_TRANSMIT_ENTRIES];
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Fetches descriptors `start` to before `end` of the host's ring into their places in the card's copy. */
+uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
+    /* A place is free when the frame that used it is the MAC's: then both its descriptors are done with. */
+    uint32_t limit = 2 * sending.committed + SEND_ENTRIES;
+    while (start != end && start != limit) {
+        uint32_t place = start % SEND_ENTRIES;
+        uint32_t n = least(least(end - start, limit - start), SEND_ENTRIES - place);
+        uint32_t slot;
+        if (!take_reads(&slot, 1)) break;
+        uint32_t offset = place * sizeof(struct send_descriptor);
+        fill_read(slot, sending.ring_high, sending.ring_low + offset, (uint32_t)send_descriptors + offset,
+                  n * sizeof(struct send_descriptor), KIND_SEND_DESCRIPTORS, start);
+        reads_ready(slot, 1);
+        start += n;
+    }
+    return start;
+}
+
+/* Asks for one frame's header and payload, into consecutive bytes of its place in frame memory. */
+static inline void ask_for_frame(uint32_t frame, uint32_t slot) {
+    struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES];
+    struct send_descriptor *payload = header + 1;
+    uint32_t place = frame % MAC_TRANSMIT_ENTRIES;
+    uint32_t at = TRANSMIT_AREA + place * TRANSMIT_SLOT_BYTES;
+    uint32_t first = header->length, second = payload->length;
+    fill_read(slot, header->host_high, header->host_low, at, first, KIND_HEADER, frame);
+    fill_read(slot + 1, payload->host_high, payload->host_low, at + first, second, KIND_FRAME, frame);
+    transmit_ring[place].frame = at;
+    transmit_ring[place].length = first + second;
+}
+
+#ifdef BASE
+
+uint32_t fetch_frames(uint32_t start, uint32_t end) {
+    for (; start != end; start++) {
+        uint32_t slot;
+        if (start - REG(MAC_TRANSMIT_CONSUMER) >= TRANSMIT_SLOTS || !take_reads(&slot, 2)) break;
+        ask_for_frame(start, slot);
+        reads_ready(slot, 2);
+    }
+    return start;
+}
+
+#else
+
+uint32_t fetch_frames(uint32_t start, uint32_t end) {
+    uint32_t last = take_frame_reads(start, end);
+    for (; start != last; start++) {
+        uint32_t slot = frame_slot[start % MAC_TRANSMIT_ENTRIES];
+        ask_for_frame(start, slot);
+        reads_ready(slot, 2);
+    }
+    return start;
+}
+
+#endif
+
+/* Tells the host that frames before `frame` are sent; 0 if that must wait. */
+static int report(uint32_t frame) {
+    uint32_t slot;
+    if (!take_writes(&slot, 1)) return 0;
+    struct transfer *transfer = &write_transfers[slot % DMA_ENTRIES];
+    transfer->immediate = 2 * frame;
+    fill_write(slot, host.status_high, host.status_low, (uint32_t)&transfer->immediate, 4, KIND_STATUS, 0);
+    writes_ready(slot, 1);
+    return 1;
+}
+
+/* Gives the MAC all consecutive frames whose data is here; one processor at a time, so reports keep their order too. */
+void commit_send(int is_late) {
+    if (!try_lock(LOCK_SEND_COMMIT)) return;
+    uint32_t frame = sending.committed;
+    while (frame_fetched[frame % MAC_TRANSMIT_ENTRIES]) {
+        frame_fetched[frame % MAC_TRANSMIT_ENTRIES] = 0;
+        frame++;
+    }
+    if (frame != sending.committed) {
+        sending.committed = frame;
+        publish();
+        REG(MAC_TRANSMIT_PRODUCER) = frame;
+    }
+    uint32_t news = frame - sending.reported;
+    if (news >= sending.coalesce || (is_late && news != 0)) {
+        if (report(frame)) sending.reported = frame;
+    }
+    unlock(LOCK_SEND_COMMIT);
+}
