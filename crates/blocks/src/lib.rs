@@ -7,5 +7,6 @@ pub mod arbiter;
 pub mod bus;
 pub mod cpu;
 pub mod ethernet;
+pub mod memory;
 pub mod mips;
 pub mod netlist;

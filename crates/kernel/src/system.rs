@@ -163,11 +163,17 @@ impl System {
         if let [(domain, _)] = &self.domains[..] {
             return self.run_single(domain.clone(), limit);
         }
+        // An edge's time costs a division: it is kept while the edge stays the next one of its domain.
+        let mut edges = vec![(Cycle::MAX, Time::MAX); self.domains.len()];
         loop {
-            let first = self.domains.iter().enumerate().filter_map(|(position, (domain, _))| {
-                let cycle = domain.first()?;
-                Some((domain.clock.edge(cycle), position, cycle))
-            });
+            let first =
+                self.domains.iter().zip(&mut edges).enumerate().filter_map(|(position, ((domain, _), edge))| {
+                    let cycle = domain.first()?;
+                    if edge.0 != cycle {
+                        *edge = (cycle, domain.clock.edge(cycle));
+                    }
+                    Some((edge.1, position, cycle))
+                });
             match first.min() {
                 None => return Outcome::Quiet,
                 Some((at, ..)) if at > limit => return Outcome::Limit,

@@ -140,45 +140,51 @@ impl Freq {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
     freq: Freq,
-    /// Femtoseconds of a period where that is a whole number, else 0.
-    whole_period: u64,
+    /// A period is exactly `fs / cycles` femtoseconds, in lowest terms.
+    fs: u128,
+    cycles: u128,
 }
 
 impl Clock {
     /// The clock of this frequency, with edge 0 at time zero.
     pub const fn new(freq: Freq) -> Clock {
-        let fs = FS_PER_SECOND as u128 * freq.parts as u128;
-        let hz = freq.hz as u128;
-        let whole = fs.is_multiple_of(hz) && fs / hz <= u64::MAX as u128;
-        Clock { freq, whole_period: if whole { (fs / hz) as u64 } else { 0 } }
+        let (fs, hz) = (FS_PER_SECOND as u128 * freq.parts as u128, freq.hz as u128);
+        let common = gcd(fs, hz);
+        Clock { freq, fs: fs / common, cycles: hz / common }
     }
 
     /// When edge `cycle` is. Panics beyond [`Time::MAX`].
     pub fn edge(&self, cycle: Cycle) -> Time {
-        let fs = if self.whole_period != 0 {
-            cycle.checked_mul(self.whole_period)
-        } else {
-            let numerator = u128::from(cycle) * u128::from(FS_PER_SECOND) * u128::from(self.freq.parts);
-            u64::try_from(numerator / u128::from(self.freq.hz)).ok()
-        };
-        Time(fs.expect("a clock edge beyond 2^64 fs"))
+        let wide = || u64::try_from(u128::from(cycle) * self.fs / self.cycles).ok();
+        Time(
+            scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles)
+                .or_else(wide)
+                .expect("an edge beyond 2^64 fs"),
+        )
     }
 
     /// The first edge at `time` or later.
     pub fn cycle_at_or_after(&self, time: Time) -> Cycle {
-        if self.whole_period != 0 {
-            return time.0.div_ceil(self.whole_period);
-        }
-        // edge(k) >= t holds when k * 10^15 * parts >= t * hz, since t is whole.
-        let per_cycle = u128::from(FS_PER_SECOND) * u128::from(self.freq.parts);
-        let needed = (u128::from(time.0) * u128::from(self.freq.hz)).div_ceil(per_cycle);
-        u64::try_from(needed).expect("a cycle beyond 2^64")
+        // edge(k) >= t holds when k * fs >= t * cycles, since t is whole.
+        let wide = || u64::try_from((u128::from(time.0) * self.cycles).div_ceil(self.fs)).ok();
+        scaled(time.0, self.cycles, self.fs, u64::div_ceil).or_else(wide).expect("a cycle beyond 2^64")
     }
 
     /// The frequency.
     pub fn freq(&self) -> Freq {
         self.freq
     }
+}
+
+/// `value * factor / divisor` where all of it fits 64 bits, which is where wide division need not be paid for.
+#[inline]
+fn scaled(value: u64, factor: u128, divisor: u128, divide: fn(u64, u64) -> u64) -> Option<u64> {
+    let product = value.checked_mul(u64::try_from(factor).ok()?)?;
+    Some(divide(product, u64::try_from(divisor).ok()?))
+}
+
+const fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! ELF files for 32-bit RISC-V: hostile until every number in them has been checked.
+//! ELF files for 32-bit RISC-V and big-endian MIPS: hostile until every number in them has been checked.
 
 use object::Endianness;
 use object::elf::{self, FileHeader32};
@@ -30,6 +30,32 @@ pub enum ElfError {
     Overlap { file: String, place: String, other: String, at: u32 },
     #[error("{file}: nothing in it is loaded, must have code")]
     Empty { file: String },
+}
+
+/// What a program runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Machine {
+    /// Handlers: 32-bit RISC-V, little-endian.
+    RiscV,
+    /// Firmware: 32-bit MIPS, big-endian.
+    Mips,
+}
+
+impl Machine {
+    fn order(self) -> Endianness {
+        match self {
+            Machine::RiscV => Endianness::Little,
+            Machine::Mips => Endianness::Big,
+        }
+    }
+
+    /// Number and name of the machine, and the names of its byte order and of the other one.
+    fn names(self) -> (u16, &'static str, &'static str, &'static str) {
+        match self {
+            Machine::RiscV => (elf::EM_RISCV.0, "243 (RISC-V)", "little-endian", "big-endian"),
+            Machine::Mips => (elf::EM_MIPS.0, "8 (MIPS)", "big-endian", "little-endian"),
+        }
+    }
 }
 
 /// Bytes that a program puts into memory.
@@ -84,8 +110,13 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`, for RISC-V.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
+        Self::open_for(Machine::RiscV, path)
+    }
+
+    /// Reads the file at `path`.
+    pub fn open_for(machine: Machine, path: &Path) -> Result<Self, ElfError> {
         let file = path.display().to_string();
         let read = |file: &str| -> io::Result<Vec<u8>> {
             let mut data = Vec::new();
@@ -94,14 +125,19 @@ impl Elf {
         };
         match read(&file) {
             Ok(data) if data.len() as u64 > MAX_FILE_BYTES => Err(ElfError::TooLong { file }),
-            Ok(data) => Self::parse(file, data),
+            Ok(data) => Self::parse_for(machine, file, data),
             Err(source) => Err(ElfError::Read { file, source }),
         }
     }
 
-    /// Reads `data`, which came from `file`.
+    /// Reads `data`, which came from `file`, for RISC-V.
     pub fn parse(file: String, data: Vec<u8>) -> Result<Self, ElfError> {
-        let reader = Reader { file: &file, data: &data };
+        Self::parse_for(Machine::RiscV, file, data)
+    }
+
+    /// Reads `data`, which came from `file`.
+    pub fn parse_for(machine: Machine, file: String, data: Vec<u8>) -> Result<Self, ElfError> {
+        let reader = Reader { machine, order: machine.order(), file: &file, data: &data };
         let header = reader.header()?;
         let segments = reader.segments(header)?;
         let sections = reader.sections(header, &segments)?;
@@ -112,7 +148,7 @@ impl Elf {
         }
         refuse_overlaps(&file, &segments)?;
         refuse_overlaps(&file, &sections)?;
-        let entry = header.e_entry.get(Endianness::Little);
+        let entry = header.e_entry.get(machine.order());
         Ok(Elf { entry, segments, sections, symbols, file, data })
     }
 
@@ -159,11 +195,11 @@ struct Segment {
 }
 
 struct Reader<'a> {
+    machine: Machine,
+    order: Endianness,
     file: &'a str,
     data: &'a [u8],
 }
-
-const LE: Endianness = Endianness::Little;
 
 impl<'a> Reader<'a> {
     fn malformed(&self, place: impl Display, problem: impl Display) -> ElfError {
@@ -173,15 +209,17 @@ impl<'a> Reader<'a> {
     fn header(&self) -> Result<&'a FileHeader32<Endianness>, ElfError> {
         let refuse =
             |what, found: String, allowed| Err(ElfError::Header { file: self.file.into(), what, found, allowed });
+        let (number, name, own_order, other_order) = self.machine.names();
         match self.data.get(..6) {
             Some(ident) if ident[..4] == elf::ELFMAG => {
                 if ident[4] != 1 {
                     let found = if ident[4] == 2 { "64 bit".into() } else { ident[4].to_string() };
                     return refuse("the class", found, "32 bit");
                 }
-                if ident[5] != 1 {
-                    let found = if ident[5] == 2 { "big-endian".into() } else { ident[5].to_string() };
-                    return refuse("the byte order", found, "little-endian");
+                let (own, other) = if self.order == Endianness::Little { (1, 2) } else { (2, 1) };
+                if ident[5] != own {
+                    let found = if ident[5] == other { other_order.into() } else { ident[5].to_string() };
+                    return refuse("the byte order", found, own_order);
                 }
             }
             _ => {
@@ -191,11 +229,11 @@ impl<'a> Reader<'a> {
             }
         }
         let header = FileHeader32::<Endianness>::parse(self.data).map_err(|e| self.malformed("ELF header", e))?;
-        let machine = header.e_machine(LE).0;
-        if machine != elf::EM_RISCV.0 {
-            return refuse("the machine", machine.to_string(), "243 (RISC-V)");
+        let machine = header.e_machine(self.order).0;
+        if machine != number {
+            return refuse("the machine", machine.to_string(), name);
         }
-        let kind = header.e_type(LE).0;
+        let kind = header.e_type(self.order).0;
         if kind != elf::ET_EXEC.0 {
             let allowed =
                 "2 (linked for fixed addresses; an object file must be linked, a shared one linked with -static)";
@@ -205,16 +243,17 @@ impl<'a> Reader<'a> {
     }
 
     fn segments(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Segment>, ElfError> {
-        let table = header.program_headers(LE, self.data).map_err(|e| self.malformed("program headers", e))?;
+        let table = header.program_headers(self.order, self.data).map_err(|e| self.malformed("program headers", e))?;
         let mut segments = Vec::new();
         for (index, row) in table.iter().enumerate() {
             let place = format!("segment {index}");
-            let (addr, load_addr, size) = (row.p_vaddr.get(LE), row.p_paddr.get(LE), row.p_memsz.get(LE));
-            if row.p_type(LE) != elf::PT_LOAD || size == 0 {
+            let (addr, load_addr, size) =
+                (row.p_vaddr.get(self.order), row.p_paddr.get(self.order), row.p_memsz.get(self.order));
+            if row.p_type(self.order) != elf::PT_LOAD || size == 0 {
                 continue;
             }
-            let bytes = row.data(LE, self.data).map_err(|()| {
-                let (offset, n) = (row.p_offset.get(LE), row.p_filesz.get(LE));
+            let bytes = row.data(self.order, self.data).map_err(|()| {
+                let (offset, n) = (row.p_offset.get(self.order), row.p_filesz.get(self.order));
                 let have = self.data.len();
                 self.malformed(&place, format!("{n} bytes at offset {offset} of a file of {have} bytes"))
             })?;
@@ -226,25 +265,25 @@ impl<'a> Reader<'a> {
                 return Err(self.malformed(&place, format!("{size} bytes at {addr:#010x} pass the end of memory")));
             }
             let part = Part { place, addr, bytes: bytes.to_vec(), size };
-            segments.push(Segment { part, load_addr, offset: u64::from(row.p_offset.get(LE)) });
+            segments.push(Segment { part, load_addr, offset: u64::from(row.p_offset.get(self.order)) });
         }
         Ok(segments)
     }
 
     /// Sections are taken where they are loaded, which the segment around them says.
     fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<Part>, ElfError> {
-        let table = header.sections(LE, self.data).map_err(|e| self.malformed("section headers", e))?;
+        let table = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
         let mut parts = Vec::new();
         for row in table.iter() {
-            let (addr, size) = (row.sh_addr.get(LE), row.sh_size.get(LE));
-            let is_loaded = row.sh_flags(LE).contains(elf::SHF_ALLOC);
-            if !is_loaded || size == 0 || row.sh_type(LE) == elf::SHT_NOBITS {
+            let (addr, size) = (row.sh_addr.get(self.order), row.sh_size.get(self.order));
+            let is_loaded = row.sh_flags(self.order).contains(elf::SHF_ALLOC);
+            if !is_loaded || size == 0 || row.sh_type(self.order) == elf::SHT_NOBITS {
                 continue;
             }
-            let name = table.section_name(LE, row).map_err(|e| self.malformed("section names", e))?;
+            let name = table.section_name(self.order, row).map_err(|e| self.malformed("section names", e))?;
             let place = format!("section {}", String::from_utf8_lossy(name));
-            let bytes = row.data(LE, self.data).map_err(|e| self.malformed(&place, e))?;
-            let offset = u64::from(row.sh_offset.get(LE));
+            let bytes = row.data(self.order, self.data).map_err(|e| self.malformed(&place, e))?;
+            let offset = u64::from(row.sh_offset.get(self.order));
             let around = segments.iter().find(|segment| {
                 let within = offset.checked_sub(segment.offset);
                 within.is_some_and(|at| at + u64::from(size) <= segment.part.bytes.len() as u64)
@@ -262,24 +301,25 @@ impl<'a> Reader<'a> {
     }
 
     fn symbols(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Symbol>, ElfError> {
-        let sections = header.sections(LE, self.data).map_err(|e| self.malformed("section headers", e))?;
-        let table = sections.symbols(LE, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
+        let sections = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
+        let table =
+            sections.symbols(self.order, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
         let mut symbols = Vec::new();
         for row in table.iter() {
             let kind = row.st_type();
             let is_named = kind == elf::STT_FUNC || kind == elf::STT_NOTYPE || kind == elf::STT_OBJECT;
-            if !is_named || row.is_undefined(LE) {
+            if !is_named || row.is_undefined(self.order) {
                 continue;
             }
-            let name = row.name(LE, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
+            let name = row.name(self.order, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
             // Names that begin so mark data in code and lines of assembler, not places that a person named.
             if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
                 continue;
             }
             let name = String::from_utf8_lossy(name).into_owned();
-            let (addr, size) = (row.st_value.get(LE), row.st_size.get(LE));
-            let section = sections.section(object::SectionIndex(row.st_shndx(LE).0.into()));
-            let runs = section.is_ok_and(|section| section.sh_flags(LE).contains(elf::SHF_EXECINSTR));
+            let (addr, size) = (row.st_value.get(self.order), row.st_size.get(self.order));
+            let section = sections.section(object::SectionIndex(row.st_shndx(self.order).0.into()));
+            let runs = section.is_ok_and(|section| section.sh_flags(self.order).contains(elf::SHF_EXECINSTR));
             let is_code = kind == elf::STT_FUNC || kind == elf::STT_NOTYPE && runs;
             symbols.push(Symbol { name, addr, size, is_code });
         }
