@@ -2,4 +2,5 @@
 //!
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
+pub mod tengig;
 pub mod tigon2;

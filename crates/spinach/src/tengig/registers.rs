@@ -1,0 +1,402 @@
+//! The registers of the 10 Gigabit NIC: what joins processors, assists and host.
+
+use super::map;
+use super::pointer::{Outbox, Pointer};
+use blocks::assist::{
+    Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress,
+};
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
+use blocks::checks;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use kernel::trace::Counter;
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
+
+/// That a card wants its host's attention.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupt;
+
+impl Wire for Interrupt {
+    const NAME: &'static str = "tengig-interrupt";
+}
+
+/// Parameters of [`TengigRegisters`].
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TengigRegistersParams {
+    /// Processors, 1 to 32. Source: thesis, 4.5 (six and eight are evaluated).
+    pub cpus: usize,
+}
+
+/// Pointers, mailboxes, timer, locks, and what the host tells the firmware.
+///
+/// Ports:    `cpus[i]` and `host` (memory, answer: words at the offsets of [`map`]), `interrupt`, and for each assist
+///           `X.orders` and `X.progress`.
+/// Timing:   one cycle: a reference is answered at the edge that sees it; each port one a cycle, all at once.
+/// Locks:    reading a free lock takes it; of those who read it at one edge the first in turn gets it, and whose turn is
+///           first moves on every cycle.
+/// Source:   assumed, see `firmware/tengig/regs.h`; the Tigon-2's registers answer in one cycle too (thesis, 2.1.2).
+pub struct TengigRegisters {
+    clock: Clock,
+    cpus: Vec<Responder>,
+    host: Responder,
+    interrupt: Tx<Interrupt>,
+    assists: Assists,
+    /// What was written, by word; pointers and locks stand elsewhere.
+    words: Vec<u32>,
+    locks: u32,
+    interrupts: Counter,
+    /// An interrupt that waits for room.
+    is_interrupting: bool,
+    accesses: Counter,
+    /// Reads of a lock that was held.
+    contended: Counter,
+    faults: Counter,
+}
+
+/// The registers' side of the assists.
+struct Assists {
+    dma_read: Dma,
+    dma_write: Dma,
+    transmit: Transmit,
+    receive: Receive,
+}
+
+struct Dma {
+    orders: Outbox<DmaOrder>,
+    progress: Rx<DmaProgress>,
+    base: u32,
+    producer: u32,
+    consumer: Pointer,
+    failures: Counter,
+}
+
+struct Transmit {
+    orders: Outbox<TransmitOrder>,
+    progress: Rx<TransmitProgress>,
+    base: u32,
+    producer: u32,
+    consumer: Pointer,
+    attentions: Counter,
+}
+
+struct Receive {
+    orders: Outbox<ReceiveOrder>,
+    progress: Rx<ReceiveProgress>,
+    base: u32,
+    area: u32,
+    consumer: u32,
+    producer: Pointer,
+    dropped: Counter,
+    attentions: Counter,
+}
+
+impl Dma {
+    fn new(site: &mut Site, name: &str) -> Dma {
+        Dma {
+            orders: Outbox::new(site.from::<OneWay<DmaOrder>>(&format!("{name}.orders"))),
+            progress: site.to::<OneWay<DmaProgress>>(&format!("{name}.progress")),
+            base: 0,
+            producer: 0,
+            consumer: Pointer::new(map::DMA_ENTRIES),
+            failures: Counter::default(),
+        }
+    }
+
+    fn tick(&mut self) {
+        while let Some(progress) = self.progress.take() {
+            match progress {
+                DmaProgress::Consumer(_, index) => self.consumer.move_to(index),
+                DmaProgress::Failed(_) => self.failures.add(1),
+                DmaProgress::Begun(_) | DmaProgress::SingleDone(_) => {}
+            }
+        }
+        self.orders.send();
+    }
+
+    fn set_base(&mut self, base: u32) {
+        self.base = base;
+        self.orders.push(DmaOrder::Ring(0, u64::from(base)));
+        self.orders.push(DmaOrder::Enable(true));
+    }
+
+    fn set_producer(&mut self, producer: u32) {
+        self.producer = producer;
+        self.orders.push(DmaOrder::Producer(0, producer % map::DMA_ENTRIES));
+    }
+
+    fn ports(&self, name: &str, ports: &mut Ports) {
+        ports.output(&format!("{name}.orders"), &self.orders.tx);
+        ports.input(&format!("{name}.progress"), &self.progress);
+    }
+}
+
+impl Transmit {
+    fn tick(&mut self) {
+        while let Some(progress) = self.progress.take() {
+            match progress {
+                TransmitProgress::Consumer(index, _) => self.consumer.move_to(index),
+                TransmitProgress::Attention(_) => self.attentions.add(1),
+            }
+        }
+        self.orders.send();
+    }
+
+    fn set_base(&mut self, base: u32) {
+        self.base = base;
+        let whole = Buffers { base: u64::from(map::FRAME_MEMORY), end: u64::from(map::REGISTERS) };
+        self.orders.push(TransmitOrder::Ring(u64::from(base)));
+        self.orders.push(TransmitOrder::Buffers(whole));
+        self.orders.push(TransmitOrder::Enable(true));
+    }
+
+    fn set_producer(&mut self, producer: u32) {
+        self.producer = producer;
+        self.orders.push(TransmitOrder::Producer(producer % map::MAC_TRANSMIT_ENTRIES));
+    }
+}
+
+impl Receive {
+    fn tick(&mut self) {
+        while let Some(progress) = self.progress.take() {
+            match progress {
+                ReceiveProgress::Producer(index, _) => self.producer.move_to(index),
+                ReceiveProgress::Attention(
+                    Attention::BufferFull | Attention::RingFull | Attention::Overrun,
+                ) => self.dropped.add(1),
+                ReceiveProgress::Attention(_) => self.attentions.add(1),
+            }
+        }
+        self.orders.send();
+    }
+
+    fn set_base(&mut self, base: u32) {
+        self.base = base;
+        self.orders.push(ReceiveOrder::Ring(u64::from(base)));
+    }
+
+    fn enable(&mut self, bytes: u32) {
+        let base = u64::from(self.area);
+        self.orders.push(ReceiveOrder::Buffers(Buffers { base, end: base + u64::from(bytes) }));
+        self.orders.push(ReceiveOrder::Enable(true));
+    }
+
+    fn set_consumer(&mut self, consumer: u32) {
+        self.consumer = consumer;
+        self.orders.push(ReceiveOrder::Consumer(consumer % map::MAC_RECEIVE_ENTRIES));
+    }
+}
+
+impl TengigRegisters {
+    /// What a reference does. `cpu` is who refers, if it is a processor.
+    fn answer(&mut self, now: Cycle, cpu: Option<usize>, reference: Reference) -> Reply {
+        self.accesses.add(1);
+        let Reference { id, addr, access } = reference;
+        let result = match (u32::try_from(addr), access.len()) {
+            _ if addr >= u64::from(map::WINDOW_BYTES) => Err(BusError::Nowhere(addr)),
+            (Ok(offset), 4) if offset.is_multiple_of(4) => Ok(match access {
+                Access::Read(_) => Data::from_slice(&self.read(now, cpu, offset).to_be_bytes()),
+                Access::Write(data) => {
+                    self.write(offset, word(&data));
+                    Data::new()
+                }
+            }),
+            (_, bytes) => Err(BusError::Length(addr, bytes)),
+        };
+        if result.is_err() {
+            self.faults.add(1);
+        }
+        Reply { id, result }
+    }
+
+    fn read(&mut self, now: Cycle, cpu: Option<usize>, offset: u32) -> u32 {
+        let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
+        match offset {
+            map::CPU_ID => cpu.map_or(u32::MAX, |cpu| cpu as u32),
+            map::CPUS => self.cpus.len() as u32,
+            map::TIMER => (self.clock.edge(now).ns() / 1000) as u32,
+            map::DMA_READ_BASE => dma_read.base,
+            map::DMA_READ_PRODUCER => dma_read.producer,
+            map::DMA_READ_CONSUMER => dma_read.consumer.count(),
+            map::DMA_WRITE_BASE => dma_write.base,
+            map::DMA_WRITE_PRODUCER => dma_write.producer,
+            map::DMA_WRITE_CONSUMER => dma_write.consumer.count(),
+            map::MAC_TRANSMIT_BASE => transmit.base,
+            map::MAC_TRANSMIT_PRODUCER => transmit.producer,
+            map::MAC_TRANSMIT_CONSUMER => transmit.consumer.count(),
+            map::MAC_RECEIVE_BASE => receive.base,
+            map::MAC_RECEIVE_PRODUCER => receive.producer.count(),
+            map::MAC_RECEIVE_CONSUMER => receive.consumer,
+            _ => match lock_at(offset) {
+                Some(lock) => self.take_lock(lock),
+                None => self.words[(offset / 4) as usize],
+            },
+        }
+    }
+
+    fn write(&mut self, offset: u32, value: u32) {
+        let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
+        self.words[(offset / 4) as usize] = value;
+        match offset {
+            map::INTERRUPT => self.is_interrupting = true,
+            map::DMA_READ_BASE => dma_read.set_base(value),
+            map::DMA_READ_PRODUCER => dma_read.set_producer(value),
+            map::DMA_WRITE_BASE => dma_write.set_base(value),
+            map::DMA_WRITE_PRODUCER => dma_write.set_producer(value),
+            map::MAC_TRANSMIT_BASE => transmit.set_base(value),
+            map::MAC_TRANSMIT_PRODUCER => transmit.set_producer(value),
+            map::MAC_RECEIVE_BASE => receive.set_base(value),
+            map::MAC_RECEIVE_CONSUMER => receive.set_consumer(value),
+            map::RECEIVE_AREA => receive.area = value,
+            map::RECEIVE_AREA_BYTES => receive.enable(value),
+            map::RECEIVE_AREA_CONSUMER => receive.orders.push(ReceiveOrder::BufferConsumer(u64::from(value))),
+            _ => {
+                if let Some(lock) = lock_at(offset) {
+                    self.locks &= !(1 << lock);
+                }
+            }
+        }
+    }
+
+    fn take_lock(&mut self, lock: u32) -> u32 {
+        let was_held = self.locks >> lock & 1;
+        self.locks |= 1 << lock;
+        self.contended.add(u64::from(was_held));
+        was_held
+    }
+}
+
+/// The lock whose word is here.
+fn lock_at(offset: u32) -> Option<u32> {
+    let lock = offset.checked_sub(map::LOCK_WORDS)? / 4;
+    (lock < map::LOCKS).then_some(lock)
+}
+
+impl Component for TengigRegisters {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
+        dma_read.tick();
+        dma_write.tick();
+        transmit.tick();
+        receive.tick();
+        let n_cpus = self.cpus.len();
+        let mut goes_on = false;
+        for i in 0..n_cpus {
+            let cpu = (now as usize + i) % n_cpus;
+            if let Some(reference) = next_at(&self.cpus[cpu]) {
+                let reply = self.answer(now, Some(cpu), reference);
+                self.cpus[cpu].replies.send(reply);
+                goes_on = true;
+            }
+        }
+        if let Some(reference) = next_at(&self.host) {
+            let reply = self.answer(now, None, reference);
+            self.host.replies.send(reply);
+            goes_on = true;
+        }
+        if self.is_interrupting && self.interrupt.has_room() {
+            self.interrupt.send(Interrupt);
+            self.interrupts.add(1);
+            self.is_interrupting = false;
+        }
+        // What was written at this edge is passed on at the next, and a second reference is answered there.
+        if goes_on { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, cpu) in self.cpus.iter().enumerate() {
+            cpu.port(&format!("cpus[{i}]"), ports);
+        }
+        self.host.port("host", ports);
+        ports.output("interrupt", &self.interrupt);
+        self.assists.dma_read.ports("dma_read", ports);
+        self.assists.dma_write.ports("dma_write", ports);
+        ports.output("mac_transmit.orders", &self.assists.transmit.orders.tx);
+        ports.input("mac_transmit.progress", &self.assists.transmit.progress);
+        ports.output("mac_receive.orders", &self.assists.receive.orders.tx);
+        ports.input("mac_receive.progress", &self.assists.receive.progress);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
+        counters.add("accesses", self.accesses.total());
+        counters.add("faults", self.faults.total());
+        counters.add("contended_locks", self.contended.total());
+        counters.add("interrupts", self.interrupts.total());
+        counters.add("dma_failures", dma_read.failures.total() + dma_write.failures.total());
+        counters.add("transmit_attentions", transmit.attentions.total());
+        counters.add("receive_attentions", receive.attentions.total());
+        counters.add("dropped_frames", receive.dropped.total());
+    }
+}
+
+/// The next reference at a port whose answer has room.
+fn next_at(port: &Responder) -> Option<Reference> {
+    if port.references.has_item() && port.replies.has_room() { port.references.take() } else { None }
+}
+
+impl Module for TengigRegistersParams {
+    const NAME: &'static str = "tengig-registers";
+    const ABOUT: &'static str = "The registers of the 10 Gigabit NIC: pointers, mailboxes, timer, locks";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let cpus = (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")));
+        let dma = ["dma_read", "dma_write"].into_iter().flat_map(|name| {
+            [
+                PortSpec::from::<OneWay<DmaOrder>>(format!("{name}.orders")),
+                PortSpec::to::<OneWay<DmaProgress>>(format!("{name}.progress")),
+            ]
+        });
+        let others = [
+            PortSpec::from::<OneWay<TransmitOrder>>("mac_transmit.orders"),
+            PortSpec::to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+            PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
+            PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+            PortSpec::to::<Memory>("host"),
+            PortSpec::from::<OneWay<Interrupt>>("interrupt"),
+        ];
+        cpus.chain(dma).chain(others).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::within("cpus", self.cpus as u32, 1, 32)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let assists = Assists {
+            dma_read: Dma::new(site, "dma_read"),
+            dma_write: Dma::new(site, "dma_write"),
+            transmit: Transmit {
+                orders: Outbox::new(site.from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
+                progress: site.to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+                base: 0,
+                producer: 0,
+                consumer: Pointer::new(map::MAC_TRANSMIT_ENTRIES),
+                attentions: Counter::default(),
+            },
+            receive: Receive {
+                orders: Outbox::new(site.from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
+                progress: site.to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+                base: 0,
+                area: 0,
+                consumer: 0,
+                producer: Pointer::new(map::MAC_RECEIVE_ENTRIES),
+                dropped: Counter::default(),
+                attentions: Counter::default(),
+            },
+        };
+        Built::new(TengigRegisters {
+            clock: site.system.edges(site.clock),
+            cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
+            host: site.to::<Memory>("host"),
+            interrupt: site.from::<OneWay<Interrupt>>("interrupt"),
+            assists,
+            words: vec![0; (map::WINDOW_BYTES / 4) as usize],
+            locks: 0,
+            interrupts: Counter::default(),
+            is_interrupting: false,
+            accesses: Counter::default(),
+            contended: Counter::default(),
+            faults: Counter::default(),
+        })
+    }
+}
