@@ -5,8 +5,16 @@
 
 pub mod arbiter;
 pub mod bus;
+mod catalog;
+pub mod checks;
 pub mod cpu;
 pub mod ethernet;
+pub mod interconnect;
 pub mod memory;
 pub mod mips;
 pub mod netlist;
+pub mod policy;
+#[cfg(test)]
+mod testing;
+
+pub use catalog::catalog;

@@ -1,8 +1,9 @@
 //! A memory and its controller: bursts of words on one bus, shared by several requesters.
 
-use super::arbitration::{Arbitration, Asking, Policy};
+use super::{Rows, RowsParams};
 use crate::bus::{Access, BusError, Data, Reference, Reply, Responder};
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits};
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 
 /// A synchronous memory of bursts behind one bus.
@@ -21,6 +22,9 @@ pub struct MemoryControllerParams {
     pub requesters: usize,
     /// Longest reference in bytes.
     pub max_bytes: u32,
+    /// The rows of a DRAM; without them it is an SRAM. A word in a row that is not open takes that many cycles more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsParams>,
     /// Who goes first.
     pub policy: Policy,
 }
@@ -48,6 +52,7 @@ impl Module for MemoryControllerParams {
         in_range("burst_words", u64::from(self.burst_words), 1, 1024)?;
         in_range("requesters", self.requesters as u64, 1, 64)?;
         in_range("max_bytes", u64::from(self.max_bytes), 1, 65_536)?;
+        self.rows.as_ref().map_or(Ok(()), RowsParams::check)?;
         self.policy.check(self.requesters)
     }
 
@@ -91,13 +96,16 @@ struct Burst {
 /// Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
 ///          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
 ///          The reply is seen at the earliest when the last word has moved.
-/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts).
+///          A DRAM's word in a row that is not open takes the cycles of opening it besides.
+/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts; row length
+///          and row activation latency).
 pub struct MemoryController {
     params: MemoryControllerParams,
     lanes: Vec<Lane>,
-    arbitration: Arbitration,
-    asking: Vec<Asking>,
+    arbitrator: Arbitrator,
+    waits: Waits,
     burst: Option<Burst>,
+    rows: Option<Rows>,
     free_at: Cycle,
     bytes: Vec<u8>,
     busy_cycles: u64,
@@ -111,15 +119,22 @@ impl MemoryController {
         let lane = |port| Lane { port, active: None, served_words: 0, wait_cycles: 0 };
         MemoryController {
             lanes: ports.into_iter().map(lane).collect(),
-            arbitration: Arbitration::new(params.policy.clone(), params.requesters),
-            asking: vec![Asking::default(); params.requesters],
+            arbitrator: params.policy.start(),
+            waits: Waits::new(params.requesters),
             burst: None,
+            rows: params.rows.clone().map(Rows::new),
             free_at: 0,
             bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
             busy_cycles: 0,
             bursts: 0,
             params,
         }
+    }
+
+    /// The same with a policy of the user's own.
+    pub fn with_arbitration(mut self, policy: Box<dyn Arbitration>) -> MemoryController {
+        self.arbitrator = Arbitrator::Own(policy);
+        self
     }
 
     /// What stands at `addr`, between two slices of time.
@@ -139,34 +154,34 @@ impl MemoryController {
         (addr & (self.params.bytes - 1)) as usize
     }
 
-    /// Takes new references and notes who asks.
-    fn listen(&mut self, now: Cycle) {
+    /// Takes new references; the result is who asks, and who of them would go on with the burst under way.
+    fn listen(&mut self, now: Cycle) -> (u64, u64) {
         let burst = self.burst.filter(|burst| burst.at == now && burst.words_left > 0);
-        for (i, (lane, asking)) in self.lanes.iter_mut().zip(&mut self.asking).enumerate() {
+        let (mut waiting, mut continues) = (0, 0);
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
             let Some(port) = &lane.port else { continue };
             if lane.active.is_none() && port.references.is_due(now) {
                 let reference = port.references.take().expect("one is due");
-                let read = Data::new();
-                lane.active = Some(Active { reference, done: 0, read });
+                lane.active = Some(Active { reference, done: 0, read: Data::new() });
             }
             // Room for the reply is made sure of before the first word moves.
-            let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else {
-                *asking = Asking::default();
-                continue;
-            };
-            let goes_on =
-                |burst: Burst| (burst.lane, burst.next_addr, burst.is_write) == (i, active.addr(), active.is_write());
-            *asking = Asking { since: asking.since.or(Some(now)), continues_burst: burst.is_some_and(goes_on) };
+            let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
+            waiting |= 1 << i;
+            let here = (i, active.addr(), active.is_write());
+            if burst.is_some_and(|burst| (burst.lane, burst.next_addr, burst.is_write) == here) {
+                continues |= 1 << i;
+            }
         }
+        self.waits.note(now, waiting);
+        (waiting, continues)
     }
 
     /// Moves one word of requester `winner`; returns the cycles it takes.
-    fn serve(&mut self, now: Cycle, winner: usize) -> u64 {
-        let asking = std::mem::take(&mut self.asking[winner]);
+    fn serve(&mut self, now: Cycle, winner: usize, goes_on: bool) -> u64 {
         let word = u64::from(self.params.word_bytes);
         let MemoryController { lanes, bytes, params, .. } = self;
         let lane = &mut lanes[winner];
-        lane.wait_cycles += now - asking.since.unwrap_or(now);
+        lane.wait_cycles += self.waits.went(now, winner as u32);
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
         let (addr, is_write) = (active.addr(), active.is_write());
@@ -174,7 +189,7 @@ impl MemoryController {
         let here = ((word - addr % word) as u32).min(active.reference.access.len() - active.done);
         if !is_wrong {
             for i in 0..u64::from(here) {
-                let place = ((addr + i) & (params.bytes - 1)) as usize;
+                let place = (addr.wrapping_add(i) & (params.bytes - 1)) as usize;
                 match &active.reference.access {
                     Access::Read(_) => active.read.push(bytes[place]),
                     Access::Write(data) => bytes[place] = data[(u64::from(active.done) + i) as usize],
@@ -182,15 +197,16 @@ impl MemoryController {
             }
         }
         active.done += here;
-        let cycles = if asking.continues_burst { 1 } else { params.first_word_cycles };
+        let opening = self.rows.as_mut().filter(|_| !is_wrong).map_or(0, |rows| rows.open(addr & (params.bytes - 1)));
+        let cycles = opening + if goes_on { 1 } else { params.first_word_cycles };
         let words_left = match self.burst {
-            Some(burst) if asking.continues_burst => burst.words_left - 1,
+            Some(burst) if goes_on => burst.words_left - 1,
             _ => {
                 self.bursts += 1;
                 params.burst_words - 1
             }
         };
-        let next_addr = (addr / word + 1) * word;
+        let next_addr = (addr & !(word - 1)).wrapping_add(word);
         self.burst = Some(Burst { lane: winner, next_addr, is_write, words_left, at: now + cycles });
         lane.served_words += 1;
         if is_wrong || active.done == active.reference.access.len() {
@@ -207,7 +223,7 @@ impl MemoryController {
 impl Active {
     /// Address of the next word.
     fn addr(&self) -> u64 {
-        self.reference.addr + u64::from(self.done)
+        self.reference.addr.wrapping_add(u64::from(self.done))
     }
 
     fn is_write(&self) -> bool {
@@ -220,16 +236,16 @@ impl Component for MemoryController {
         if now < self.free_at {
             return Activity::Until(self.free_at);
         }
-        self.listen(now);
-        match self.arbitration.choose(now, &self.asking) {
-            None => Activity::Idle,
-            Some(winner) => {
-                let cycles = self.serve(now, winner);
-                self.free_at = now + cycles;
-                self.busy_cycles += cycles;
-                Activity::Until(self.free_at)
-            }
+        let (waiting, continues) = self.listen(now);
+        if waiting == 0 {
+            return Activity::Idle;
         }
+        let since = self.waits.since();
+        let winner = self.arbitrator.choose(&Contest { now, waiting, continues, since });
+        let cycles = self.serve(now, winner as usize, continues >> winner & 1 == 1);
+        self.free_at = now + cycles;
+        self.busy_cycles += cycles;
+        Activity::Until(self.free_at)
     }
 
     fn ports(&self, ports: &mut Ports) {
@@ -243,6 +259,10 @@ impl Component for MemoryController {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("busy_cycles", self.busy_cycles);
         counters.add("bursts", self.bursts);
+        if let Some(rows) = &self.rows {
+            counters.add("rows_opened", rows.n_opened);
+            counters.add("row_cycles", rows.cycles);
+        }
         for (i, lane) in self.lanes.iter().enumerate() {
             counters.add(&format!("requesters[{i}].words"), lane.served_words);
             counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles);
@@ -253,7 +273,7 @@ impl Component for MemoryController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::FixedPriority;
+    use crate::policy::FixedPriority;
     use expect_test::{Expect, expect};
     use kernel::{Freq, Inlet, Mode, Rx, SystemBuilder, Time};
     use std::cell::RefCell;
@@ -288,6 +308,7 @@ mod tests {
             burst_words,
             requesters: 2,
             max_bytes: 128,
+            rows: None,
             policy,
         }
     }
@@ -298,6 +319,10 @@ mod tests {
 
     /// `script`: cycle at which a reference is seen, port, `r` or `w`, address, bytes.
     fn check(policy: Policy, script: &[(u64, usize, char, u64, u32)], want: Expect) {
+        check_memory(&sram(policy), script, want);
+    }
+
+    fn check_memory(params: &MemoryControllerParams, script: &[(u64, usize, char, u64, u32)], want: Expect) {
         let run = |mode| {
             let mut system = SystemBuilder::new(1);
             let clock = system.clock(Freq::mhz(100).expect("a frequency"));
@@ -310,7 +335,7 @@ mod tests {
                 replies.push(rx);
             }
             let log = Rc::new(RefCell::new(String::new()));
-            system.add("memory", clock, MemoryController::new(sram(policy.clone()), ports));
+            system.add("memory", clock, MemoryController::new(params.clone(), ports));
             system.add("log", clock, Log(replies, log.clone()));
             let mut system = system.build().expect("it is wired");
             system.set_mode(mode);
@@ -436,6 +461,29 @@ mod tests {
              22 port 0 #4 []
              24 port 0 #5 []
         "#]],
+        );
+    }
+
+    #[test]
+    fn a_row_of_a_dram_is_opened_before_its_words_move() {
+        let rows = Some(RowsParams { row_bytes: 64, banks: 2, activation_cycles: 5, conflict_cycles: 9 });
+        let dram = MemoryControllerParams { rows, ..sram(Policy::RoundRobin) };
+        check_memory(
+            &dram,
+            &[
+                (10, 0, 'r', 0, 8),
+                (20, 0, 'r', 8, 8),
+                (30, 0, 'r', 56, 16),
+                (50, 0, 'r', 128, 8),
+                (70, 0, 'r', 1024, 8),
+            ],
+            expect![[r#"
+                17 port 0 #0 [00, 00, 00, 00, 00, 00, 00, 00]
+                22 port 0 #1 [00, 00, 00, 00, 00, 00, 00, 00]
+                38 port 0 #2 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00]
+                61 port 0 #3 [00, 00, 00, 00, 00, 00, 00, 00]
+                81 port 0 #4 [00, 00, 00, 00, 00, 00, 00, 00]
+            "#]],
         );
     }
 }

@@ -1,7 +1,13 @@
-//! Memories, and what stands in front of them.
+//! What holds bytes, and what stands in front of it.
 
-mod arbitration;
 mod controller;
+mod frame_memory;
+mod rows;
+mod scratchpad_banks;
+mod store;
 
-pub use arbitration::{Arbitration, FixedPriority, Policy};
 pub use controller::{MemoryController, MemoryControllerParams};
+pub use frame_memory::{FrameMemory, FrameMemoryParams};
+pub use rows::{Rows, RowsParams};
+pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams};
+pub use store::Store;

@@ -1,0 +1,5 @@
+//! What joins parts: arbiters, switches, delays, functions.
+
+mod returns;
+
+pub use returns::Returns;

@@ -1,0 +1,12 @@
+//! Functions as parameters: who goes first, and what has to go.
+//!
+//! The published policies are data ([`Policy`], [`Replacement`]). A user's own implements [`Arbitration`] and is given to
+//! a component by `with_arbitration`, in the `build` of a module that the user names.
+
+mod arbitration;
+mod replacement;
+mod round_robin;
+
+pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits, members};
+pub use replacement::{Replacement, Replacer};
+pub use round_robin::RoundRobin;
