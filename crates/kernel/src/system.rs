@@ -61,6 +61,11 @@ impl SystemBuilder {
         ClockId(self.domains.len() - 1)
     }
 
+    /// The clock of a domain, for parts whose parameters are times.
+    pub fn edges(&self, clock: ClockId) -> Clock {
+        self.domains[clock.0].0.clock
+    }
+
     /// A channel for up to `capacity` items, each seen `latency` cycles of its sender after it was sent.
     ///
     /// The capacity counts what is on its way too. An item a cycle through a latency of L needs a capacity of L + 1.

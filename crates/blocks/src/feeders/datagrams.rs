@@ -1,0 +1,137 @@
+//! UDP datagrams whose content follows from their number.
+
+use super::traffic::TrafficError;
+use std::net::Ipv4Addr;
+use wire::eth::{self, EthHeader, Mac, ether_type};
+use wire::ipv4::{self, Ipv4Header, protocol};
+use wire::udp::{self, UdpHeader};
+
+/// Bytes in front of a datagram's content: Ethernet, IPv4 without options, UDP.
+const HEADERS: usize = eth::HEADER_LEN + ipv4::MIN_HEADER_LEN + udp::HEADER_LEN;
+/// Bytes of a datagram's content that hold its number.
+const ID_BYTES: usize = 8;
+/// The smallest content: with it a frame is as short as Ethernet allows.
+const LEAST_BYTES: u32 = (eth::MIN_PACKET_LEN - HEADERS) as u32;
+
+/// Who sends or gets datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Station {
+    /// Ethernet address.
+    pub mac: Mac,
+    /// IPv4 address.
+    pub ip: Ipv4Addr,
+    /// UDP port.
+    pub port: u16,
+}
+
+/// A row of UDP datagrams over IPv4, each with its number and bytes that follow from it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datagrams {
+    /// How many; `None` for no end.
+    pub count: Option<u64>,
+    /// Bytes of content, UDP header not counted, of one datagram after the other, again from the first after the last.
+    pub datagram_bytes: Vec<u32>,
+    /// Who sends them.
+    pub from: Station,
+    /// Whom they are for.
+    pub to: Station,
+}
+
+impl Datagrams {
+    /// What is wrong with them, if a frame may have `most` bytes without check sequence.
+    pub(super) fn check(&self, most: usize) -> Result<(), TrafficError> {
+        let most = (most.min(usize::from(u16::MAX)) - HEADERS.min(most)) as u32;
+        let wrong = |bytes: &u32| !(LEAST_BYTES..=most).contains(bytes);
+        match self.datagram_bytes.iter().position(wrong) {
+            _ if self.datagram_bytes.is_empty() => Err(TrafficError::NoSizes),
+            Some(index) => {
+                let bytes = self.datagram_bytes[index];
+                Err(TrafficError::Datagram { index, bytes, least: LEAST_BYTES, most })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Frame number `id`, or `None` beyond the last.
+    pub fn frame(&self, id: u64) -> Option<Vec<u8>> {
+        if self.count.is_some_and(|count| id >= count) {
+            return None;
+        }
+        let size = self.datagram_bytes[(id % self.datagram_bytes.len() as u64) as usize] as usize;
+        let mut bytes = vec![0; HEADERS + size];
+        fill(id, &mut bytes[HEADERS..]);
+        self.write_headers(id, &mut bytes).expect("sizes that passed the check have headers");
+        Some(bytes)
+    }
+
+    /// The number that `bytes` claims to have, if it is as long as its content says at least.
+    pub(super) fn claimed(&self, bytes: &[u8]) -> Option<u64> {
+        let id = bytes.get(HEADERS..HEADERS + ID_BYTES)?;
+        Some(u64::from_be_bytes(id.try_into().expect("a slice of eight bytes")))
+    }
+
+    fn write_headers(&self, id: u64, bytes: &mut [u8]) -> Result<(), wire::format::FormatError> {
+        let payload_len = (bytes.len() - HEADERS) as u16;
+        let ip = Ipv4Header {
+            dscp_ecn: 0,
+            identification: id as u16,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol: protocol::UDP,
+            src: self.from.ip,
+            dst: self.to.ip,
+            options: wire::format::HeaderOptions::NONE,
+            payload_len: payload_len + udp::HEADER_LEN as u16,
+        };
+        let udp = UdpHeader { src_port: self.from.port, dst_port: self.to.port, payload_len };
+        EthHeader { dst: self.to.mac, src: self.from.mac, ether_type: ether_type::IPV4 }.emit(bytes)?;
+        ip.emit(&mut bytes[eth::HEADER_LEN..])?;
+        udp.emit(&mut bytes[eth::HEADER_LEN + ipv4::MIN_HEADER_LEN..], (&ip).into())?;
+        Ok(())
+    }
+}
+
+/// The number, then bytes that no two numbers have in common for long (a Weyl sequence, mixed by multiplication).
+fn fill(id: u64, content: &mut [u8]) {
+    let (number, rest) = content.split_at_mut(ID_BYTES);
+    number.copy_from_slice(&id.to_be_bytes());
+    let mut state = id;
+    for chunk in rest.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (state ^ state >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn datagrams(sizes: &[u32]) -> Datagrams {
+        let station = |last| Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: [10, 0, 0, last].into(), port: 9 };
+        Datagrams { count: Some(5), datagram_bytes: sizes.to_vec(), from: station(1), to: station(2) }
+    }
+
+    #[test]
+    fn frames_are_valid_datagrams_with_their_number() {
+        let row = datagrams(&[18, 1472]);
+        let bytes = row.frame(4).expect("there are five");
+        assert_eq!((bytes.len(), row.frame(3).map(|bytes| bytes.len()), row.frame(5)), (60, Some(1514), None));
+        let (ip, rest) = Ipv4Header::parse(&bytes[14..]).expect("IPv4");
+        assert!(ipv4::Ipv4View::new(&bytes[14..]).expect("IPv4").checksum_is_valid());
+        assert!(udp::UdpView::new(rest).expect("UDP").checksum_is_valid((&ip).into()));
+        assert_eq!(row.claimed(&bytes), Some(4));
+        assert_ne!(row.frame(3).map(|b| b[50..60].to_vec()), row.frame(1).map(|b| b[50..60].to_vec()));
+    }
+
+    #[test]
+    fn sizes_that_make_no_frame_are_refused() {
+        let error = |sizes: &[u32]| datagrams(sizes).check(1514).expect_err("it is wrong").to_string();
+        expect!["datagram_bytes[1] is 17, must be 18 to 1472"].assert_eq(&error(&[18, 17]));
+        expect!["datagram_bytes[0] is 1473, must be 18 to 1472"].assert_eq(&error(&[1473]));
+        expect!["datagram_bytes is empty, must have at least one size"].assert_eq(&error(&[]));
+    }
+}

@@ -1,0 +1,137 @@
+//! The network as a card's transmitter meets it: somebody who counts and checks.
+
+use super::check::Checker;
+use super::log::{FrameLog, Passage};
+use super::traffic::Offered;
+use crate::ethernet::Frame;
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx};
+
+/// The network's side of a line out of a card.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrameSinkParams {
+    /// How many frames' times are kept for the report, 32 bytes each; later ones are counted only.
+    pub kept_times: usize,
+    /// How many frames are kept with their bytes; later ones are counted and checked only.
+    pub kept_frames: usize,
+}
+
+impl Module for FrameSinkParams {
+    const NAME: &'static str = "frame-sink";
+    const ABOUT: &'static str =
+        "The network that a card sends to: counts frames and checks them against what the host sent";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![PortSpec::to::<OneWay<Frame>>("wire")]
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let offered = site.environment.get::<Offered>();
+        let sent = offered.map(|offered| offered.host.frames.clone()).unwrap_or_default();
+        let (clock, wire) = (site.system.edges(site.clock), site.to::<OneWay<Frame>>("wire"));
+        Built::new(FrameSink::new(self, clock, Checker::new(sent), wire))
+    }
+}
+
+/// Takes the frames that a card sends.
+///
+/// Ports:  `wire`, frames, as many as come at an edge.
+/// Timing: a frame's time is the edge at which it is seen.
+pub struct FrameSink {
+    params: FrameSinkParams,
+    clock: Clock,
+    wire: Rx<Frame>,
+    checker: Checker,
+    damaged: u64,
+    log: FrameLog,
+    kept: Vec<Frame>,
+}
+
+impl FrameSink {
+    /// A sink that holds what comes against what `checker` expects.
+    pub fn new(params: FrameSinkParams, clock: Clock, checker: Checker, wire: Rx<Frame>) -> FrameSink {
+        let log = FrameLog::new(params.kept_times);
+        FrameSink { params, clock, wire, checker, damaged: 0, log, kept: Vec::new() }
+    }
+
+    /// When each frame came.
+    pub fn log(&self) -> &FrameLog {
+        &self.log
+    }
+
+    /// Whether what came is what was sent.
+    pub fn checker(&self) -> &Checker {
+        &self.checker
+    }
+
+    /// The first frames that came.
+    pub fn kept(&self) -> &[Frame] {
+        &self.kept
+    }
+}
+
+impl Component for FrameSink {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        while let Some(frame) = self.wire.take() {
+            let at = self.clock.edge(now);
+            let id = if frame.is_intact {
+                self.checker.check(at, &frame.bytes).id()
+            } else {
+                self.damaged += 1;
+                None
+            };
+            self.log.note(Passage { id, at, bytes: frame.bytes.len() as u32 });
+            if self.kept.len() < self.params.kept_frames {
+                self.kept.push(frame);
+            }
+        }
+        Activity::Idle
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("wire", &self.wire);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("frames", self.log.frames());
+        counters.add("bytes", self.log.bytes());
+        counters.add("good_frames", self.checker.good());
+        counters.add("lost_frames", self.checker.lost());
+        counters.add("late_frames", self.checker.late());
+        counters.add("unknown_frames", self.checker.unknown());
+        counters.add("damaged_frames", self.damaged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feeders::Frames;
+    use expect_test::expect;
+    use kernel::Freq;
+    use std::rc::Rc;
+
+    #[test]
+    fn frames_are_counted_and_checked() {
+        let log = testkit::bench(100, |bench| {
+            let frame = |id: u64, byte: u8, is_intact| Frame { id, bytes: Rc::from([byte; 60]), is_intact };
+            let frames =
+                [frame(0, 0, true), frame(1, 2, true), frame(2, 1, true), frame(3, 3, false), frame(4, 9, true)];
+            let wire = bench.input("wire", 2, (10..).step_by(10).zip(frames).collect());
+            let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+            let checker = Checker::new(Frames::list((0..4).map(|byte| vec![byte; 60])));
+            bench.add("sink", FrameSink::new(FrameSinkParams { kept_times: 0, kept_frames: 0 }, clock, checker, wire));
+            bench.log_counters();
+        });
+        expect![[r#"
+            sink.frames 5
+            sink.bytes 300
+            sink.good_frames 2
+            sink.lost_frames 1
+            sink.late_frames 1
+            sink.unknown_frames 1
+            sink.damaged_frames 1
+        "#]].assert_eq(&log);
+    }
+}

@@ -1,0 +1,235 @@
+//! The network as a card's receiver meets it: frames at line rate, or at their times.
+
+use super::log::{FrameLog, Passage};
+use super::traffic::{Offered, Traffic};
+use crate::ethernet::Frame;
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+
+/// That the card is ready: the network may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Go;
+
+impl Wire for Go {
+    const NAME: &'static str = "go";
+}
+
+/// The network's side of a line into a card.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PacketFeederParams {
+    /// Bits a second of the line; Gigabit Ethernet has 1,000,000,000.
+    pub line_bps: u64,
+    /// How many frames' times are kept for the report, 32 bytes each; later ones are counted only.
+    pub kept_times: usize,
+}
+
+impl Module for PacketFeederParams {
+    const NAME: &'static str = "packet-feeder";
+    const ABOUT: &'static str =
+        "The network that sends to a card: the frames of the run, at line rate or at their times";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![PortSpec::from::<OneWay<Frame>>("wire"), PortSpec::to::<OneWay<Go>>("go").optional()]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let most = 1_000_000_000_000;
+        let is_in = (1..=most).contains(&self.line_bps);
+        if is_in { Ok(()) } else { Err(format!("line_bps is {}, must be 1 to {most}", self.line_bps)) }
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let traffic = site.environment.get::<Offered>().map(|offered| offered.network.clone()).unwrap_or_default();
+        let clock = site.system.edges(site.clock);
+        let (wire, go) = (site.from::<OneWay<Frame>>("wire"), site.try_to::<OneWay<Go>>("go"));
+        Built::new(PacketFeeder::new(self, clock, traffic, wire, go))
+    }
+}
+
+/// Plays the frames that the run offers at the network's side.
+///
+/// Ports:   `wire`, frames, each when its last bit has passed; `go`, optional: traffic starts when it says so, else at 0.
+/// Timing:  a frame begins when it is due and the line is free, and takes the line for its bytes, check sequence, preamble
+///          and gap; it is sent at the first edge at or after the end of its check sequence.
+/// Source:  Willmann 2004, 3.2.3 (packet feeder); IEEE 802.3 for the line.
+/// Differs: a line does not wait. A card that does not take its frames from the channel delays them here; that is counted.
+pub struct PacketFeeder {
+    params: PacketFeederParams,
+    clock: Clock,
+    traffic: Traffic,
+    wire: Tx<Frame>,
+    go: Option<Rx<Go>>,
+    /// When traffic started.
+    start: Option<Time>,
+    /// When the line is free again, counted from the start.
+    line_free: LineTime,
+    next_id: u64,
+    /// The frame on the line and the cycle from which it may be sent.
+    under_way: Option<(Cycle, Frame)>,
+    waits: u64,
+    log: FrameLog,
+}
+
+/// A time on a line: whole femtoseconds and bits after it, so that no rounding adds up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LineTime {
+    from: Time,
+    bits: u64,
+}
+
+impl LineTime {
+    fn at(self, bps: u64) -> Time {
+        let fs = u128::from(self.bits) * 1_000_000_000_000_000 / u128::from(bps);
+        self.from + Time::from_fs(u64::try_from(fs).expect("a line is used for less than 2^64 fs"))
+    }
+}
+
+impl PacketFeeder {
+    /// A feeder before its first frame.
+    pub fn new(
+        params: PacketFeederParams,
+        clock: Clock,
+        traffic: Traffic,
+        wire: Tx<Frame>,
+        go: Option<Rx<Go>>,
+    ) -> PacketFeeder {
+        let (log, start) = (FrameLog::new(params.kept_times), go.is_none().then_some(Time::ZERO));
+        let line_free = LineTime { from: Time::ZERO, bits: 0 };
+        PacketFeeder { params, clock, traffic, wire, go, start, line_free, next_id: 0, under_way: None, waits: 0, log }
+    }
+
+    /// When each frame's last bit passed.
+    pub fn log(&self) -> &FrameLog {
+        &self.log
+    }
+
+    /// Whether every frame has been sent.
+    pub fn is_done(&self) -> bool {
+        self.under_way.is_none() && self.traffic.due(self.next_id).is_none()
+    }
+
+    /// Puts the next frame on the line, if there is one.
+    fn begin(&mut self, start: Time) {
+        let Some(due) = self.traffic.due(self.next_id) else { return };
+        let frame = self.traffic.frames.frame(self.next_id).expect("a frame that is due exists");
+        let bps = self.params.line_bps;
+        if due > self.line_free.at(bps) {
+            self.line_free = LineTime { from: due, bits: 0 };
+        }
+        let frame = Frame { id: self.next_id, bytes: frame.bytes, is_intact: frame.is_intact };
+        // Of the overhead, preamble and start delimiter (8 bytes) come before the frame, the gap after it.
+        let after = 8 * u64::from(Frame::OVERHEAD_BYTES - 8);
+        self.line_free.bits += 8 * frame.line_bytes();
+        let end = LineTime { bits: self.line_free.bits - after, ..self.line_free };
+        self.under_way = Some((self.clock.cycle_at_or_after(start + end.at(bps)), frame));
+        self.next_id += 1;
+    }
+}
+
+impl Component for PacketFeeder {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if self.start.is_none() && self.go.as_ref().is_some_and(|go| go.take().is_some()) {
+            self.start = Some(self.clock.edge(now));
+        }
+        let Some(start) = self.start else { return Activity::Idle };
+        loop {
+            if self.under_way.is_none() {
+                self.begin(start);
+            }
+            match &self.under_way {
+                None => return Activity::Idle,
+                Some((cycle, _)) if *cycle > now => return Activity::Until(*cycle),
+                Some(_) if !self.wire.has_room() => {
+                    return Activity::Idle; // `wire` wakes us when room appears.
+                }
+                Some((cycle, frame)) => {
+                    let bytes = frame.bytes.len() as u32;
+                    self.waits += u64::from(*cycle < now);
+                    self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
+                }
+            }
+            let (_, frame) = self.under_way.take().expect("a frame is under way");
+            self.wire.send(frame);
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.output("wire", &self.wire);
+        if let Some(go) = &self.go {
+            ports.input("go", go);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("frames", self.log.frames());
+        counters.add("bytes", self.log.bytes());
+        counters.add("delayed_frames", self.waits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feeders::{Frames, Pace};
+    use expect_test::{Expect, expect};
+    use kernel::Freq;
+    use std::rc::Rc;
+
+    /// Frames of these sizes on a line of 8 Gbit/s, a byte a cycle of 1 GHz.
+    fn check(sizes: &[usize], pace: Pace, go: Option<Cycle>, ready: fn(Cycle) -> bool, want: Expect) {
+        let frames = Frames::list(sizes.iter().map(|&size| vec![0; size]));
+        let log = testkit::bench(2000, |bench| {
+            let show = |frame: &Frame| format!("frame {} of {}", frame.id, frame.bytes.len());
+            let wire = bench.output("wire", 1, ready, show);
+            let go = go.map(|cycle| bench.input("go", 1, vec![(cycle, Go)]));
+            let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
+            let traffic = Traffic { frames: frames.clone(), pace: pace.clone() };
+            let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+            bench.add("feeder", PacketFeeder::new(params, clock, traffic, wire, go));
+            bench.log_counters();
+        });
+        want.assert_eq(&log);
+    }
+
+    #[test]
+    fn frames_follow_each_other_at_line_rate() {
+        check(&[60, 60, 100], Pace::Saturating, None, |_| true, expect![[r#"
+            73   wire frame 0 of 60
+            157  wire frame 1 of 60
+            281  wire frame 2 of 100
+            feeder.frames 3
+            feeder.bytes 220
+        "#]]);
+    }
+
+    #[test]
+    fn frames_wait_for_their_times_and_the_line() {
+        let times = [100, 110, 500].map(Time::from_ns);
+        check(&[60, 60, 60], Pace::At(Rc::from(times)), None, |_| true, expect![[r#"
+            173  wire frame 0 of 60
+            257  wire frame 1 of 60
+            573  wire frame 2 of 60
+            feeder.frames 3
+            feeder.bytes 180
+        "#]]);
+        check(&[60, 60], Pace::Every(Time::from_ns(200)), Some(50), |_| true, expect![[r#"
+            123  wire frame 0 of 60
+            323  wire frame 1 of 60
+            feeder.frames 2
+            feeder.bytes 120
+        "#]]);
+    }
+
+    #[test]
+    fn a_card_that_does_not_listen_delays_frames() {
+        check(&[60, 60, 60], Pace::Saturating, None, |now| now > 400, expect![[r#"
+            401  wire frame 0 of 60
+            403  wire frame 1 of 60
+            405  wire frame 2 of 60
+            feeder.frames 3
+            feeder.bytes 180
+            feeder.delayed_frames 2
+        "#]]);
+    }
+}

@@ -1,0 +1,176 @@
+//! What a run offers to a card: frames from the network, and frames that its host is to send.
+
+use super::datagrams::Datagrams;
+use kernel::Time;
+use std::rc::Rc;
+
+/// Both directions of a run, which brings it along in its environment. The default offers nothing.
+#[derive(Clone, Default)]
+pub struct Offered {
+    /// What comes from the network.
+    pub network: Traffic,
+    /// What the host is to send.
+    pub host: Traffic,
+}
+
+/// Frames and their times.
+#[derive(Clone, Default)]
+pub struct Traffic {
+    /// What is sent.
+    pub frames: Frames,
+    /// When.
+    pub pace: Pace,
+}
+
+/// A frame of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// From destination address to the last byte before the frame check sequence.
+    pub bytes: Rc<[u8]>,
+    /// Whether the frame check sequence is right.
+    pub is_intact: bool,
+}
+
+/// A row of frames, each of which can be made from its number.
+#[derive(Clone)]
+pub enum Frames {
+    /// These.
+    List(Rc<[Given]>),
+    /// UDP datagrams.
+    Datagrams(Datagrams),
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames::List(Rc::from([]))
+    }
+}
+
+/// When frames are there to be sent, counted from the start of the traffic.
+#[derive(Clone, Default)]
+pub enum Pace {
+    /// As fast as they are taken.
+    #[default]
+    Saturating,
+    /// One each time this span is over; the first at once.
+    Every(Time),
+    /// At these times, one a frame, which do not descend; frames beyond them are not sent.
+    At(Rc<[Time]>),
+}
+
+/// Traffic that cannot be sent.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum TrafficError {
+    #[error("frame {id} has {bytes} bytes without check sequence, must be {least} to {most}")]
+    Length { id: u64, bytes: usize, least: usize, most: usize },
+    #[error("datagram_bytes[{index}] is {bytes}, must be {least} to {most}")]
+    Datagram { index: usize, bytes: u32, least: u32, most: u32 },
+    #[error("datagram_bytes is empty, must have at least one size")]
+    NoSizes,
+    #[error("frame {id} is to be sent before frame {}, must be at the same time or later", id - 1)]
+    Order { id: u64 },
+}
+
+impl Frames {
+    /// Frames with a right check sequence.
+    pub fn list(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
+        Frames::List(frames.into_iter().map(|bytes| Given { bytes: bytes.into(), is_intact: true }).collect())
+    }
+
+    /// Frame number `id`, or `None` beyond the last.
+    pub fn frame(&self, id: u64) -> Option<Given> {
+        match self {
+            Frames::List(frames) => frames.get(usize::try_from(id).ok()?).cloned(),
+            Frames::Datagrams(datagrams) => {
+                datagrams.frame(id).map(|bytes| Given { bytes: bytes.into(), is_intact: true })
+            }
+        }
+    }
+
+    /// How many there are; `None` for a row without end.
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Frames::List(frames) => Some(frames.len() as u64),
+            Frames::Datagrams(datagrams) => datagrams.count,
+        }
+    }
+
+    /// What is wrong with them, if each must have `least` to `most` bytes without check sequence.
+    pub fn check(&self, least: usize, most: usize) -> Result<(), TrafficError> {
+        match self {
+            Frames::List(frames) => {
+                let wrong = frames.iter().position(|frame| !(least..=most).contains(&frame.bytes.len()));
+                wrong.map_or(Ok(()), |id| {
+                    Err(TrafficError::Length { id: id as u64, bytes: frames[id].bytes.len(), least, most })
+                })
+            }
+            Frames::Datagrams(datagrams) => datagrams.check(most),
+        }
+    }
+}
+
+impl Traffic {
+    /// What is wrong with it, if each frame must have `least` to `most` bytes without check sequence.
+    pub fn check(&self, least: usize, most: usize) -> Result<(), TrafficError> {
+        if let Pace::At(times) = &self.pace
+            && let Some(earlier) = times.windows(2).position(|pair| pair[0] > pair[1])
+        {
+            return Err(TrafficError::Order { id: earlier as u64 + 1 });
+        }
+        self.frames.check(least, most)
+    }
+
+    /// How many frames there are; `None` for a row without end.
+    pub fn count(&self) -> Option<u64> {
+        let timed = match &self.pace {
+            Pace::At(times) => Some(times.len() as u64),
+            Pace::Saturating | Pace::Every(_) => None,
+        };
+        [self.frames.count(), timed].into_iter().flatten().min()
+    }
+
+    /// When frame `id` is there to be sent, from the start of the traffic; `None` beyond the last.
+    pub fn due(&self, id: u64) -> Option<Time> {
+        if self.count().is_some_and(|count| id >= count) {
+            return None;
+        }
+        match &self.pace {
+            Pace::Saturating => Some(Time::ZERO),
+            Pace::Every(span) => span.fs().checked_mul(id).map(Time::from_fs),
+            Pace::At(times) => times.get(usize::try_from(id).ok()?).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(traffic: Traffic, want: Expect) {
+        let due: Vec<_> = (0..4).map(|id| traffic.due(id).map_or("-".to_owned(), |time| time.to_string())).collect();
+        want.assert_eq(&format!("{:?} of {:?}", due.join(", "), traffic.count()));
+    }
+
+    #[test]
+    fn frames_are_due_by_their_pace() {
+        let frames = Frames::list([vec![0; 60], vec![1; 60], vec![2; 60]]);
+        let paced = |pace| Traffic { frames: frames.clone(), pace };
+        check(paced(Pace::Saturating), expect![[r#""0 ns, 0 ns, 0 ns, -" of Some(3)"#]]);
+        check(paced(Pace::Every(Time::from_ns(7))), expect![[r#""0 ns, 7 ns, 14 ns, -" of Some(3)"#]]);
+        let times = [Time::from_ns(1), Time::from_ns(5)];
+        check(paced(Pace::At(Rc::from(times))), expect![[r#""1 ns, 5 ns, -, -" of Some(2)"#]]);
+    }
+
+    #[test]
+    fn traffic_that_cannot_be_sent_is_refused() {
+        let frames = Frames::list([vec![0; 60], vec![1; 59]]);
+        let late_first = Pace::At(Rc::from([Time::from_ns(2), Time::from_ns(1)]));
+        let error = |traffic: Traffic| traffic.check(60, 1514).expect_err("it is wrong").to_string();
+        expect!["frame 1 has 59 bytes without check sequence, must be 60 to 1514"]
+            .assert_eq(&error(Traffic { frames: frames.clone(), pace: Pace::Saturating }));
+        expect!["frame 1 is to be sent before frame 0, must be at the same time or later"]
+            .assert_eq(&error(Traffic { frames, pace: late_first }));
+    }
+}
