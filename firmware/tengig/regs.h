@@ -42,7 +42,7 @@
 #define MAILBOX_SEND 0x040      /* Producer of the send ring, in descriptors. */
 #define MAILBOX_RECEIVE 0x044   /* Producer of the receive ring, in descriptors. */
 
-/* Any write interrupts the host. */
+/* The level of the interrupt line: firmware writes 1, the host writes 0 when it has heard. */
 #define INTERRUPT 0x048
 
 /* Assists. A ring's base is set before its first producer moves. */

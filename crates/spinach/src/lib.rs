@@ -4,3 +4,10 @@
 
 pub mod tengig;
 pub mod tigon2;
+
+use blocks::netlist::Catalog;
+
+/// All modules that a card may be wired from: those of [`blocks`] and the cards' own.
+pub fn catalog() -> Catalog {
+    blocks::catalog().with::<tengig::TengigHostParams>().with::<tengig::TengigRegistersParams>()
+}

@@ -52,7 +52,7 @@ header! {
     MAILBOX_SEND = 0x040;
     /// Producer of the receive ring.
     MAILBOX_RECEIVE = 0x044;
-    /// Any write interrupts the host.
+    /// Firmware writes 1 to call the host, the host 0 when it has heard.
     INTERRUPT = 0x048;
     /// Address of the DMA read assist's ring.
     DMA_READ_BASE = 0x080;

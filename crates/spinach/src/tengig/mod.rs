@@ -1,7 +1,9 @@
 //! The 10 Gigabit NIC: its registers, and the host driver that speaks to it.
 
+mod host;
 pub mod map;
 mod pointer;
 mod registers;
 
-pub use registers::{Interrupt, TengigRegisters, TengigRegistersParams};
+pub use host::{TengigHost, TengigHostParams};
+pub use registers::{TengigRegisters, TengigRegistersParams};

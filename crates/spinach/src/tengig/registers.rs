@@ -7,17 +7,11 @@ use blocks::assist::{
 };
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
 use blocks::checks;
-use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use blocks::interrupt::InterruptLine;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
-
-/// That a card wants its host's attention.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interrupt;
-
-impl Wire for Interrupt {
-    const NAME: &'static str = "tengig-interrupt";
-}
+use std::collections::VecDeque;
 
 /// Parameters of [`TengigRegisters`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -39,14 +33,15 @@ pub struct TengigRegisters {
     clock: Clock,
     cpus: Vec<Responder>,
     host: Responder,
-    interrupt: Tx<Interrupt>,
+    interrupt: Tx<InterruptLine>,
     assists: Assists,
     /// What was written, by word; pointers and locks stand elsewhere.
     words: Vec<u32>,
     locks: u32,
     interrupts: Counter,
-    /// An interrupt that waits for room.
-    is_interrupting: bool,
+    /// How the line is, with changes that have not been sent.
+    is_raised: bool,
+    changes: VecDeque<bool>,
     accesses: Counter,
     /// Reads of a lock that was held.
     contended: Counter,
@@ -107,7 +102,7 @@ impl Dma {
             match progress {
                 DmaProgress::Consumer(_, index) => self.consumer.move_to(index),
                 DmaProgress::Failed(_) => self.failures.add(1),
-                DmaProgress::Begun(_) | DmaProgress::SingleDone(_) => {}
+                DmaProgress::SingleDone(..) => {}
             }
         }
         self.orders.send();
@@ -237,7 +232,7 @@ impl TengigRegisters {
         let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
         self.words[(offset / 4) as usize] = value;
         match offset {
-            map::INTERRUPT => self.is_interrupting = true,
+            map::INTERRUPT => self.set_line(value != 0),
             map::DMA_READ_BASE => dma_read.set_base(value),
             map::DMA_READ_PRODUCER => dma_read.set_producer(value),
             map::DMA_WRITE_BASE => dma_write.set_base(value),
@@ -254,6 +249,14 @@ impl TengigRegisters {
                     self.locks &= !(1 << lock);
                 }
             }
+        }
+    }
+
+    fn set_line(&mut self, is_raised: bool) {
+        if is_raised != self.is_raised {
+            self.is_raised = is_raised;
+            self.interrupts.add(u64::from(is_raised));
+            self.changes.push_back(is_raised);
         }
     }
 
@@ -293,10 +296,9 @@ impl Component for TengigRegisters {
             self.host.replies.send(reply);
             goes_on = true;
         }
-        if self.is_interrupting && self.interrupt.has_room() {
-            self.interrupt.send(Interrupt);
-            self.interrupts.add(1);
-            self.is_interrupting = false;
+        while !self.changes.is_empty() && self.interrupt.has_room() {
+            let change = self.changes.pop_front().map(|is_raised| InterruptLine { is_raised });
+            change.into_iter().for_each(|line| self.interrupt.send(line));
         }
         // What was written at this edge is passed on at the next, and a second reference is answered there.
         if goes_on { Activity::Busy } else { Activity::Idle }
@@ -352,7 +354,7 @@ impl Module for TengigRegistersParams {
             PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
             PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
             PortSpec::to::<Memory>("host"),
-            PortSpec::from::<OneWay<Interrupt>>("interrupt"),
+            PortSpec::from::<OneWay<InterruptLine>>("interrupt"),
         ];
         cpus.chain(dma).chain(others).collect()
     }
@@ -388,12 +390,13 @@ impl Module for TengigRegistersParams {
             clock: site.system.edges(site.clock),
             cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
             host: site.to::<Memory>("host"),
-            interrupt: site.from::<OneWay<Interrupt>>("interrupt"),
+            interrupt: site.from::<OneWay<InterruptLine>>("interrupt"),
             assists,
             words: vec![0; (map::WINDOW_BYTES / 4) as usize],
             locks: 0,
             interrupts: Counter::default(),
-            is_interrupting: false,
+            is_raised: false,
+            changes: VecDeque::new(),
             accesses: Counter::default(),
             contended: Counter::default(),
             faults: Counter::default(),
