@@ -5,12 +5,13 @@
 //! every edge) and asks for one and the same log, so that a test of a component's timing is at the same time a test of
 //! its promise to sleep.
 //!
-//! For cores, [`random_program::random_program`] and [`qemu::run_qemu`]: programs that an independent implementation
+//! For cores, [`random_program::random_program`] and [`qemu::Emulator`]: programs that an independent implementation
 //! and a core of ours must end alike.
 
 pub mod assembler;
 mod bench;
 pub mod linked;
+pub mod mips;
 pub mod plain_hart;
 pub mod qemu;
 mod random_items;

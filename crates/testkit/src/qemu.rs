@@ -1,27 +1,41 @@
 //! qemu's user mode as the reference for what instructions mean.
 
-use crate::linked::{Linked, Outcome};
+use crate::linked::Outcome;
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use tempfile::TempPath;
 
-/// The emulator; Debian has it in the package `qemu-user`.
-const EMULATOR: &str = "qemu-riscv32";
+/// An emulator; Debian has them in the package `qemu-user`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emulator {
+    /// `qemu-riscv32`.
+    RiscV32,
+    /// `qemu-mips`, big-endian.
+    Mips,
+}
+
+impl std::fmt::Display for Emulator {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.program())
+    }
+}
 
 /// Why there is no reference outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// The emulator could not be started.
-    #[error("{EMULATOR} does not start ({0}); it is the reference for these tests: install Debian's qemu-user")]
-    Start(#[source] io::Error),
+    #[error("{0} does not start ({1}); it is the reference for these tests: install Debian's qemu-user")]
+    Start(Emulator, #[source] io::Error),
     /// The executable could not be written for it.
-    #[error("cannot write the program for {EMULATOR}: {0}")]
-    Write(#[source] io::Error),
+    #[error("cannot write the program for {0}: {1}")]
+    Write(Emulator, #[source] io::Error),
     /// It ended early: a program crashed or did what user mode may not.
-    #[error("{EMULATOR} ended with {status} after {done} of {n_programs} programs: {stderr}")]
+    #[error("{emulator} ended with {status} after {done} of {n_programs} programs: {stderr}")]
     Crash {
+        /// Which one.
+        emulator: Emulator,
         /// How it ended.
         status: std::process::ExitStatus,
         /// Programs that had written their record.
@@ -33,27 +47,43 @@ pub enum QemuError {
     },
 }
 
-/// What the emulator calls itself, such as `qemu-riscv32 version 7.2.22`; `None` if it is not on this machine.
-pub fn qemu_version() -> Option<String> {
-    let output = Command::new(EMULATOR).arg("--version").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(text.lines().next()?.trim().to_owned())
-}
-
-/// Runs `programs` on qemu and returns what each left behind.
-pub fn run_qemu(programs: &Linked) -> Result<Vec<Outcome>, QemuError> {
-    let path = executable(&programs.elf()).map_err(QemuError::Write)?;
-    let output = Command::new(EMULATOR).arg(&path).output().map_err(QemuError::Start)?;
-    let outcomes = Linked::outcomes(&output.stdout);
-    if !output.status.success() || outcomes.len() != programs.n_programs {
-        return Err(QemuError::Crash {
-            status: output.status,
-            done: outcomes.len(),
-            n_programs: programs.n_programs,
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
+impl Emulator {
+    fn program(self) -> &'static str {
+        match self {
+            Emulator::RiscV32 => "qemu-riscv32",
+            Emulator::Mips => "qemu-mips",
+        }
     }
-    Ok(outcomes)
+
+    /// What it calls itself, such as `qemu-riscv32 version 7.2.22`; `None` if it is not on this machine.
+    pub fn version(self) -> Option<String> {
+        let output = Command::new(self.program()).arg("--version").output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        Some(text.lines().next()?.trim().to_owned())
+    }
+
+    /// Runs the executable `elf` of `n_programs` programs and returns what each left behind, as `outcomes` reads it from
+    /// what they wrote.
+    pub fn run(
+        self,
+        elf: &[u8],
+        n_programs: usize,
+        outcomes: fn(&[u8]) -> Vec<Outcome>,
+    ) -> Result<Vec<Outcome>, QemuError> {
+        let path = executable(elf).map_err(|error| QemuError::Write(self, error))?;
+        let output = Command::new(self.program()).arg(&path).output().map_err(|error| QemuError::Start(self, error))?;
+        let outcomes = outcomes(&output.stdout);
+        if !output.status.success() || outcomes.len() != n_programs {
+            return Err(QemuError::Crash {
+                emulator: self,
+                status: output.status,
+                done: outcomes.len(),
+                n_programs,
+                stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            });
+        }
+        Ok(outcomes)
+    }
 }
 
 /// A file with these contents that may be executed, until the path is dropped.

@@ -48,5 +48,5 @@ pub use disassemble::{disassemble, register_name};
 pub use format::Operands;
 pub use hart::{Amo, Hart, Load, LoopPart, System, Width};
 pub use isa::{Isa, UnknownIsa};
-pub use row::{Pattern, Row, row, rows};
+pub use row::{Row, row, rows};
 pub use table::{Class, Op, execute};

@@ -3,50 +3,7 @@
 use super::format::{Format, Operands};
 use super::rv32c::COMPRESSED;
 use super::table::{BASE, Op};
-
-/// The fixed bits of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    /// Bits that are fixed.
-    pub mask: u32,
-    /// Their values; 0 elsewhere.
-    pub value: u32,
-    /// Length of the instruction in bytes: 2 or 4.
-    pub len: u8,
-}
-
-impl Pattern {
-    /// Reads a pattern of 16 or 32 characters: `0` and `1` are fixed, `.` is free, spaces are for the eye.
-    ///
-    /// # Panics
-    ///
-    /// On anything else; the patterns are constants, so that ends the compilation.
-    pub const fn parse(text: &str) -> Pattern {
-        let text = text.as_bytes();
-        let (mut mask, mut value, mut n_bits, mut i) = (0, 0, 0, 0);
-        while i < text.len() {
-            if text[i] != b' ' {
-                let (fixed, one) = match text[i] {
-                    b'0' => (1, 0),
-                    b'1' => (1, 1),
-                    b'.' => (0, 0),
-                    _ => panic!("a pattern is made of 0, 1, dots and spaces"),
-                };
-                mask = mask << 1 | fixed;
-                value = value << 1 | one;
-                n_bits += 1;
-            }
-            i += 1;
-        }
-        assert!(n_bits == 16 || n_bits == 32, "a pattern has 16 or 32 bits");
-        Pattern { mask, value, len: n_bits / 8 }
-    }
-
-    /// Whether `word` shows the pattern.
-    pub const fn matches(&self, word: u32) -> bool {
-        word & self.mask == self.value
-    }
-}
+use crate::Pattern;
 
 /// One instruction: how it is encoded, what it is called and which operation it performs.
 #[derive(Debug)]

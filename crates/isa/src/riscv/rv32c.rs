@@ -4,8 +4,9 @@
 //! What the standard reserves is excepted. Compressed floating point is absent, so its encodings are illegal.
 
 use super::format;
-use super::row::{Pattern, Row};
+use super::row::Row;
 use super::table::Op;
+use crate::Pattern;
 
 // A row reads: name, operation it stands for, format, pattern, exceptions.
 macro_rules! compressed {

@@ -7,7 +7,8 @@ use super::flow;
 use super::format;
 use super::hart::{Amo, Hart, Load, LoopPart, System, Width};
 use super::lanes;
-use super::row::{Pattern, Row};
+use super::row::Row;
+use crate::Pattern;
 
 /// What kind of work an instruction is; cores derive its timing from this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,7 +13,7 @@ use recorded::Record;
 use std::io::Write;
 use testkit::linked::{Linked, Outcome};
 use testkit::plain_hart::run_plain;
-use testkit::qemu::{qemu_version, run_qemu};
+use testkit::qemu::Emulator;
 use testkit::random_program::{Program, random_program};
 
 /// Items in a program.
@@ -36,7 +36,7 @@ const MACHINES: [(&str, Machine); 2] = [("the plain hart", PLAIN_HART), ("the co
 fn programs_end_here_as_was_recorded_on_qemu() {
     let is_renewed = std::env::var_os("UPDATE_EXPECT").is_some();
     // Whoever renews other expectations on a machine without qemu leaves these as they are.
-    if let Some(qemu) = qemu_version().filter(|_| is_renewed) {
+    if let Some(qemu) = Emulator::RiscV32.version().filter(|_| is_renewed) {
         let records = batches(1, N_PROGRAMS).flat_map(|programs| {
             let outcomes = reference(&Linked::new(&programs));
             programs.into_iter().zip(outcomes).map(|(program, outcome)| Record::new(&program, &outcome))
@@ -60,7 +60,7 @@ fn programs_end_here_as_was_recorded_on_qemu() {
 #[test]
 fn programs_end_here_as_on_qemu() {
     let is_wanted = std::env::var_os("SPINET_QEMU").is_some_and(|value| value == "1");
-    let Some(qemu) = qemu_version() else {
+    let Some(qemu) = Emulator::RiscV32.version() else {
         assert!(!is_wanted, "SPINET_QEMU is 1, and qemu-riscv32 is missing: install Debian's qemu-user");
         return say("NOT RUN live: qemu-riscv32 is missing; only what was recorded is compared");
     };
@@ -115,7 +115,8 @@ fn run(machine: Machine, linked: &Linked) -> Vec<Outcome> {
 }
 
 fn reference(linked: &Linked) -> Vec<Outcome> {
-    run_qemu(linked).unwrap_or_else(|error| panic!("{error}"))
+    let outcomes = Emulator::RiscV32.run(&linked.elf(), linked.n_programs, Linked::outcomes);
+    outcomes.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn number(name: &str, default: u64) -> u64 {

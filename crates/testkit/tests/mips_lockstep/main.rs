@@ -1,0 +1,127 @@
+//! Random MIPS programs end here as on qemu: as it was recorded once, and live where qemu is.
+//!
+//! The switches are those of the RISC-V comparison in `lockstep`.
+
+use std::io::Write;
+use testkit::linked::{Outcome, fnv};
+use testkit::mips::plain::run_plain;
+use testkit::mips::program::{Batch, Program};
+use testkit::qemu::Emulator;
+
+/// Items in a program.
+const LENGTH: usize = 200;
+/// Programs in one start of a simulator.
+const BATCH: u64 = 50;
+/// Programs in the gate.
+const N_PROGRAMS: u64 = 200;
+/// More instructions than a batch executes.
+const MAX_STEPS: u64 = 10_000_000;
+
+const QEMU: Emulator = Emulator::Mips;
+const TEXT: &str = include_str!("recorded.txt");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mips_lockstep/recorded.txt");
+
+/// A machine of ours: programs to what they leave behind, or why it stopped.
+type Machine = fn(&Batch) -> Result<Vec<Outcome>, String>;
+
+const PLAIN: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
+const MACHINES: [(&str, Machine); 1] = [("the plain machine", PLAIN)];
+
+#[test]
+fn programs_end_here_as_was_recorded_on_qemu() {
+    let is_renewed = std::env::var_os("UPDATE_EXPECT").is_some();
+    // Whoever renews other expectations on a machine without qemu leaves these as they are.
+    if let Some(qemu) = QEMU.version().filter(|_| is_renewed) {
+        let mut text = format!(
+            "# What {qemu} made of random programs: seed, digest of the program, digest of registers and memory.\n\
+             # Written by `UPDATE_EXPECT=1 cargo test -p testkit --test mips_lockstep`.\n"
+        );
+        for batch in batches(1, N_PROGRAMS) {
+            let lines = batch.programs.iter().zip(reference(&batch));
+            text.extend(lines.map(|(program, outcome)| record(program, &outcome) + "\n"));
+        }
+        std::fs::write(PATH, text).unwrap_or_else(|error| panic!("{PATH}: {error}"));
+    }
+    // Read when the test runs, for it may just have been written; what was compiled in says that it belongs here.
+    let text = std::fs::read_to_string(PATH).unwrap_or_else(|_| TEXT.into());
+    let mut recorded = text.lines().filter(|line| !line.starts_with('#'));
+    for batch in batches(1, N_PROGRAMS) {
+        let ours = MACHINES.map(|(name, machine)| (name, run(machine, &batch)));
+        for (place, program) in batch.programs.iter().enumerate() {
+            let line = recorded.next();
+            for (name, outcomes) in &ours {
+                let ours = record(program, &outcomes[place]);
+                assert_eq!(Some(ours.as_str()), line, "{name}, seed {}: the live test says more", program.seed);
+            }
+        }
+    }
+    assert_eq!(recorded.next(), None, "more is recorded than was run");
+    say(&format!("{N_PROGRAMS} MIPS programs end as recorded on qemu"));
+}
+
+#[test]
+fn programs_end_here_as_on_qemu() {
+    let is_wanted = std::env::var_os("SPINET_QEMU").is_some_and(|value| value == "1");
+    let Some(qemu) = QEMU.version() else {
+        assert!(!is_wanted, "SPINET_QEMU is 1, and {QEMU} is missing: install Debian's qemu-user");
+        return say(&format!("NOT RUN live: {QEMU} is missing; only what was recorded is compared"));
+    };
+    let (first, n) = (number("SPINET_SEED", 1), number("SPINET_PROGRAMS", N_PROGRAMS));
+    for batch in batches(first, n) {
+        // Ours first: they know when to stop.
+        let ours = MACHINES.map(|(_, machine)| run(machine, &batch));
+        let theirs = reference(&batch);
+        for ((name, machine), ours) in MACHINES.iter().zip(&ours) {
+            for ((ours, theirs), program) in ours.iter().zip(&theirs).zip(&batch.programs) {
+                let (seed, difference) = (program.seed, ours.difference(theirs));
+                assert!(difference.is_empty(), "{name}, seed {seed}: {difference}\n{}", cause(*machine, seed));
+            }
+        }
+    }
+    say(&format!("{n} MIPS programs from seed {first} on end as they do live on {qemu}"));
+}
+
+/// The programs of these seeds, some at a time.
+fn batches(first: u64, n: u64) -> impl Iterator<Item = Batch> {
+    let end = first + n;
+    (first..end).step_by(BATCH as usize).map(move |start| Batch::new(start..end.min(start + BATCH), LENGTH))
+}
+
+fn record(program: &Program, outcome: &Outcome) -> String {
+    format!("{} {:016x} {:016x}", program.seed, fnv(program.image.iter().copied()), outcome.digest())
+}
+
+/// Past the test runner, which keeps what passing tests print to itself: what was compared has to be known.
+fn say(what: &str) {
+    writeln!(std::io::stderr(), "lockstep: {what}").expect("there is a standard error");
+}
+
+/// The first item after which `machine` and the reference differ.
+fn cause(machine: Machine, seed: u64) -> String {
+    for length in 1..=LENGTH {
+        let batch = Batch::new(seed..seed + 1, length);
+        let difference = run(machine, &batch)[0].difference(&reference(&batch)[0]);
+        if !difference.is_empty() {
+            return format!("it begins with item {length}: {difference}\n{}", batch.programs[0].last_item());
+        }
+    }
+    "alone the program ends alike".into()
+}
+
+fn run(machine: Machine, batch: &Batch) -> Vec<Outcome> {
+    let outcomes = machine(batch).unwrap_or_else(|stop| panic!("{stop}"));
+    assert_eq!(outcomes.len(), batch.programs.len());
+    outcomes
+}
+
+fn reference(batch: &Batch) -> Vec<Outcome> {
+    let outcomes = QEMU.run(&batch.elf(), batch.programs.len(), Batch::outcomes);
+    outcomes.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, must be a number")),
+        Err(_) => default,
+    }
+}
