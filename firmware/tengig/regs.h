@@ -19,7 +19,7 @@
 #define CONTROL_BYTES 0x00040000u
 #define INSTRUCTION_MEMORY 0x00400000u /* 64 KiB, fetched from only; execution starts at its first word. */
 #define INSTRUCTION_BYTES 0x00010000u
-#define FRAME_MEMORY 0x80000000u /* GDDR; the processors have no need of it. */
+#define FRAME_MEMORY 0x10000000u /* GDDR; the processors have no need of it. */
 #define REGISTERS 0xC0000000u
 
 /* A register; offsets are the same for the host. */

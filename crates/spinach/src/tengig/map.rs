@@ -23,7 +23,7 @@ header! {
     /// Its size.
     INSTRUCTION_BYTES = 0x1_0000;
     /// First address of the frame memory.
-    FRAME_MEMORY = 0x8000_0000;
+    FRAME_MEMORY = 0x1000_0000;
     /// First address of the registers.
     REGISTERS = 0xC000_0000;
     /// Number of the processor that reads.

@@ -13,6 +13,9 @@ use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
+/// Bytes of address space for frames, where no transmit buffer wraps.
+const FRAME_SPACE: u64 = 1 << 28;
+
 /// Parameters of [`TengigRegisters`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -138,7 +141,7 @@ impl Transmit {
 
     fn set_base(&mut self, base: u32) {
         self.base = base;
-        let whole = Buffers { base: u64::from(map::FRAME_MEMORY), end: u64::from(map::REGISTERS) };
+        let whole = Buffers { base: u64::from(map::FRAME_MEMORY), end: u64::from(map::FRAME_MEMORY) + FRAME_SPACE };
         self.orders.push(TransmitOrder::Ring(u64::from(base)));
         self.orders.push(TransmitOrder::Buffers(whole));
         self.orders.push(TransmitOrder::Enable(true));
