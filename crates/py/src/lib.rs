@@ -43,6 +43,11 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_is_wired, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_text, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_design, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_design_of, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_modules, m)?)?;
     m.add_function(wrap_pyfunction!(tools::schema, m)?)?;
     m.add_function(wrap_pyfunction!(tools::check_experiment, m)?)?;
     m.add_function(wrap_pyfunction!(tools::offered, m)?)?;

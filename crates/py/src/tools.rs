@@ -10,7 +10,7 @@ use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
 use spinet::offered::Offered;
 use spinet::toml_text::Format;
-use spinet::{matching, nics, program};
+use spinet::{cards, matching, nics, program};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
@@ -38,7 +38,7 @@ pub fn version() -> &'static str {
 /// Presets: name and a line about each.
 #[pyfunction]
 pub fn nic_list() -> Vec<(&'static str, String)> {
-    nics::PRESETS.iter().map(|preset| (preset.name, preset.about())).collect()
+    nics::PRESETS.iter().chain(cards::PRESETS).map(|preset| (preset.name, preset.about())).collect()
 }
 
 /// A preset as TOML, with settings over it.
@@ -55,6 +55,51 @@ pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
 pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
     let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
     json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
+}
+
+/// Whether a card is wired from modules.
+#[pyfunction]
+#[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]
+pub fn card_is_wired(nic: &str, base_dir: PathBuf) -> bool {
+    cards::is_wired(nic, &base_dir)
+}
+
+/// The text of a card that is wired from modules.
+#[pyfunction]
+#[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]
+pub fn card_text(nic: &str, base_dir: PathBuf) -> PyResult<String> {
+    Ok(cards::text_of(nic, &base_dir).map_err(input)?.1)
+}
+
+/// A card that is wired from modules, checked, as JSON.
+#[pyfunction]
+#[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
+pub fn card_design(py: Python<'_>, nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
+    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+    let settings = settings.map_err(input)?;
+    py.detach(|| json(&cards::design(nic, &settings, &base_dir).map_err(input)?))
+}
+
+/// The same for a text; `file` is what errors call it.
+#[pyfunction]
+#[pyo3(signature = (text, file, sets = Vec::new(), base_dir = PathBuf::from(".")))]
+pub fn card_design_of(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    sets: Vec<String>,
+    base_dir: PathBuf,
+) -> PyResult<String> {
+    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+    let settings = settings.map_err(input)?;
+    py.detach(|| json(&cards::design_of(file, text, &settings, &base_dir).map_err(input)?))
+}
+
+/// The modules that a card may name, or one of them, as JSON.
+#[pyfunction]
+#[pyo3(signature = (name = None))]
+pub fn card_modules(name: Option<&str>) -> PyResult<String> {
+    json(&cards::modules(name).map_err(input)?)
 }
 
 /// JSON schema of the files of cards (`nic`) or of experiments (`experiment`).

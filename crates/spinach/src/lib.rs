@@ -5,9 +5,7 @@
 pub mod tengig;
 pub mod tigon2;
 
-use blocks::netlist::Catalog;
-
-/// All modules that a card may be wired from: those of [`blocks`] and the cards' own.
-pub fn catalog() -> Catalog {
+/// All modules that a wiring may name: those of `blocks`, and those of these cards.
+pub fn catalog() -> blocks::netlist::Catalog {
     blocks::catalog().with::<tengig::TengigHostParams>().with::<tengig::TengigRegistersParams>()
 }

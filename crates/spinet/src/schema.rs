@@ -36,7 +36,7 @@ pub fn experiment() -> Value {
 }
 
 /// The texts of items link to each other, which means nothing outside the code.
-fn without_links(schema: &Value) -> Value {
+pub(crate) fn without_links(schema: &Value) -> Value {
     let text = schema.to_string().replace("[`", "`").replace("`]", "`");
     serde_json::from_str(&text).expect("it was JSON and still is")
 }

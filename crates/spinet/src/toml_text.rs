@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use std::ops::Range;
-use wire::near::nearest;
+use wire::near::teach;
 use wire::text::TextError;
 
 /// A text that is not what its type says: file, line, what is wrong, the line itself with carets.
@@ -67,39 +67,4 @@ pub fn span_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
         };
     }
     Some(value.span())
-}
-
-/// Adds the word that may have been meant to serde's message about an unknown one, which has all words in backticks:
-/// first the one found, then those expected.
-fn teach(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    match quoted.next().filter(|_| is_unknown).and_then(|found| nearest(found, quoted)) {
-        Some(near) => format!("{message}; did you mean `{near}`?"),
-        None => said_plainly(message),
-    }
-}
-
-/// What serde says about types, in the words of files: `invalid type: map, expected a sequence`.
-fn said_plainly(message: &str) -> String {
-    let Some((found, expected)) =
-        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
-    else {
-        return message.into();
-    };
-    let word = |text: &str| match text {
-        "map" => "a table".to_owned(),
-        "sequence" | "a sequence" => "a list".into(),
-        "a map" | "struct" => "a table".into(),
-        "a string" => "a text".into(),
-        _ => match text.split_once(' ') {
-            Some(("string", value)) => format!("the text {value}"),
-            Some(("integer" | "floating", value)) => format!("the number {}", value.trim_start_matches("point ")),
-            Some(("boolean", value)) => value.into(),
-            Some(("struct", _)) => "a table".into(),
-            _ => text.into(),
-        },
-    };
-    let hint = if found == "map" && expected == "a sequence" { "; a list of tables is written [[name]]" } else { "" };
-    format!("found {}, must be {}{hint}", word(found), word(expected))
 }

@@ -1,4 +1,4 @@
-//! The nearest of the words that are allowed, for errors that ask "did you mean".
+//! The nearest of the words that are allowed, for errors that ask "did you mean", and serde's errors in plain words.
 
 /// The candidate nearest to `word`, if one is near enough to be meant.
 ///
@@ -38,6 +38,47 @@ fn distance(a: &[char], b: &[char]) -> usize {
         rows.rotate_left(1);
     }
     rows[1][b.len()]
+}
+
+/// Adds the word that may have been meant to serde's message about an unknown one, which has all words in backticks:
+/// first the one found, then those expected.
+pub fn teach(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    match quoted.next().filter(|_| is_unknown).and_then(|found| nearest(found, quoted)) {
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => said_plainly(message),
+    }
+}
+
+/// What serde says about types, in the words of files: `invalid type: map, expected a sequence`.
+fn said_plainly(message: &str) -> String {
+    let is_about = |what| message.strip_prefix(what)?.split_once(", expected ");
+    let Some((found, expected)) = is_about("invalid type: ").or_else(|| is_about("invalid value: ")) else {
+        return message.into();
+    };
+    let word = |text: &str| match text {
+        "map" => "a table".to_owned(),
+        "sequence" | "a sequence" => "a list".into(),
+        "a map" | "struct" => "a table".into(),
+        "a string" => "a text".into(),
+        "usize" | "u64" => "a whole number of at least 0".into(),
+        "u8" => "a whole number from 0 to 255".into(),
+        "u16" => "a whole number from 0 to 65535".into(),
+        "u32" => "a whole number from 0 to 4294967295".into(),
+        "i64" | "i32" => "a whole number".into(),
+        _ => match text.split_once(' ') {
+            Some(("string", value)) => format!("the text {value}"),
+            Some(("integer" | "floating", value)) => {
+                format!("the number {}", value.trim_start_matches("point ").replace('`', ""))
+            }
+            Some(("boolean", value)) => value.into(),
+            Some(("struct", _)) => "a table".into(),
+            _ => text.into(),
+        },
+    };
+    let hint = if found == "map" && expected == "a sequence" { "; a list of tables is written [[name]]" } else { "" };
+    format!("found {}, must be {}{hint}", word(found), word(expected))
 }
 
 #[cfg(test)]

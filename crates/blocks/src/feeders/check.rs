@@ -149,7 +149,7 @@ mod tests {
         let mut checker = Checker::new(Frames::List(list));
         let verdicts: Vec<_> = arriving
             .split(' ')
-            .map(|id| checker.check(Time::ZERO, &vec![id.parse().unwrap_or(99); 60]))
+            .map(|id| checker.check(Time::ZERO, &[id.parse().unwrap_or(99); 60]))
             .map(|verdict| format!("{verdict:?}"))
             .collect();
         let Checker { good, lost, late, unknown, .. } = checker;
@@ -162,7 +162,10 @@ mod tests {
 
     #[test]
     fn frames_are_expected_in_order() {
-        check("0 1 2 3 5", expect!["Good(0) Good(1) Good(2) Good(3) Good(5); good 5, lost 0, late 0, unknown 0, kept 0"]);
+        check(
+            "0 1 2 3 5",
+            expect!["Good(0) Good(1) Good(2) Good(3) Good(5); good 5, lost 0, late 0, unknown 0, kept 0"],
+        );
         check("0 2 3", expect!["Good(0) Good(2) Good(3); good 3, lost 1, late 0, unknown 0, kept 0"]);
         check("1 0 1 5", expect!["Good(1) Late(0) Late(1) Good(5); good 2, lost 3, late 2, unknown 0, kept 2"]);
         check("0 x 1", expect!["Good(0) Unknown Good(1); good 2, lost 0, late 0, unknown 1, kept 1"]);

@@ -132,6 +132,7 @@ mod tests {
             sink.late_frames 1
             sink.unknown_frames 1
             sink.damaged_frames 1
-        "#]].assert_eq(&log);
+        "#]]
+        .assert_eq(&log);
     }
 }

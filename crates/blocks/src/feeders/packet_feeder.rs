@@ -194,42 +194,66 @@ mod tests {
 
     #[test]
     fn frames_follow_each_other_at_line_rate() {
-        check(&[60, 60, 100], Pace::Saturating, None, |_| true, expect![[r#"
+        check(
+            &[60, 60, 100],
+            Pace::Saturating,
+            None,
+            |_| true,
+            expect![[r#"
             73   wire frame 0 of 60
             157  wire frame 1 of 60
             281  wire frame 2 of 100
             feeder.frames 3
             feeder.bytes 220
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn frames_wait_for_their_times_and_the_line() {
         let times = [100, 110, 500].map(Time::from_ns);
-        check(&[60, 60, 60], Pace::At(Rc::from(times)), None, |_| true, expect![[r#"
+        check(
+            &[60, 60, 60],
+            Pace::At(Rc::from(times)),
+            None,
+            |_| true,
+            expect![[r#"
             173  wire frame 0 of 60
             257  wire frame 1 of 60
             573  wire frame 2 of 60
             feeder.frames 3
             feeder.bytes 180
-        "#]]);
-        check(&[60, 60], Pace::Every(Time::from_ns(200)), Some(50), |_| true, expect![[r#"
+        "#]],
+        );
+        check(
+            &[60, 60],
+            Pace::Every(Time::from_ns(200)),
+            Some(50),
+            |_| true,
+            expect![[r#"
             123  wire frame 0 of 60
             323  wire frame 1 of 60
             feeder.frames 2
             feeder.bytes 120
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_card_that_does_not_listen_delays_frames() {
-        check(&[60, 60, 60], Pace::Saturating, None, |now| now > 400, expect![[r#"
+        check(
+            &[60, 60, 60],
+            Pace::Saturating,
+            None,
+            |now| now > 400,
+            expect![[r#"
             401  wire frame 0 of 60
             403  wire frame 1 of 60
             405  wire frame 2 of 60
             feeder.frames 3
             feeder.bytes 180
             feeder.delayed_frames 2
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -1,14 +1,30 @@
 //! Cards as data: instances of modules, their parameters, and connections from port to port.
 //!
 //! A [`Module`] is a kind of part: a parameter type that knows its ports and builds a component. The [`Catalog`] holds the
-//! kinds by name. A [`Netlist`] is a card as its TOML file says it; [`Card::build`] makes it a running system.
+//! kinds by name. A [`Netlist`] is a card as its files say it; [`Netlist::design`] looks everything up and checks it;
+//! [`Card::build`] makes of a [`Design`] a running system.
 
 mod build;
+mod clock;
+mod connect;
+mod design;
+mod elaborate;
+mod endpoint;
+mod expression;
+mod load;
 mod module;
+mod node;
+mod problem;
 mod protocol;
+#[cfg(test)]
+mod tests;
 mod text;
 
-pub use build::{Card, NetlistError};
-pub use module::{Built, Catalog, Environment, Kind, Module, PortSpec, Side, Site};
+pub use build::Card;
+pub use clock::ClockFreq;
+pub use design::{Connection, Design, Group, Part};
+pub use load::Finder;
+pub use module::{Built, Catalog, Environment, Kind, Module, ParameterProblem, PortSpec, Side, Site};
+pub use problem::{NetlistErrors, Place, Problem};
 pub use protocol::{Memory, OneWay, Protocol, Wire};
-pub use text::{ClockFreq, Connection, Instance, Netlist};
+pub use text::Netlist;

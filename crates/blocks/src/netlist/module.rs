@@ -1,10 +1,13 @@
 //! Kinds of parts, by name.
 
+use super::problem::{did_you_mean, listed};
 use super::protocol::Protocol;
 use kernel::{ClockId, Component, SystemBuilder};
+use serde::Serialize;
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::rc::Rc;
 
 /// A kind of part. The type that implements this holds the parameters, as the `[instances.NAME]` table of a card says them.
@@ -13,11 +16,15 @@ pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
     const NAME: &'static str;
     /// What it is, in one sentence.
     const ABOUT: &'static str;
+    /// Parameters of a typical one as TOML, for the docs, which list its ports too. None are needed where all have defaults.
+    const EXAMPLE: &'static str = "";
 
     /// Its ports; they may depend on the parameters.
     fn ports(&self) -> Vec<PortSpec>;
 
-    /// What is wrong with the parameters beyond their types: what was found and what is allowed.
+    /// What is wrong with the parameters beyond their types: `banks is 3, must be a power of two`.
+    ///
+    /// Refuses whatever would make thousands of ports, or gigabytes: the file may be anybody's.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -27,7 +34,8 @@ pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
 }
 
 /// Which side of an arrow a port stands on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Left: it asks, or sends.
     From,
@@ -38,16 +46,19 @@ pub enum Side {
 type Join = fn(&mut SystemBuilder, &str, usize, u64) -> (Box<dyn Any>, Box<dyn Any>);
 
 /// A port of a module.
-#[derive(Clone)]
+#[derive(Clone, Debug, Serialize)]
 pub struct PortSpec {
     /// Its name within the module: `memory`, `inputs[2]`.
     pub name: String,
+    /// What it is for, in a few words; may be empty.
+    pub about: &'static str,
     /// Name of what it speaks.
     pub protocol: &'static str,
     /// Side of the arrow.
     pub side: Side,
     /// Whether it may stay unconnected.
     pub is_optional: bool,
+    #[serde(skip)]
     pub(super) join: Join,
 }
 
@@ -67,12 +78,17 @@ impl PortSpec {
         PortSpec { is_optional: true, ..self }
     }
 
+    /// The same port, with a few words on what it is for.
+    pub fn about(self, about: &'static str) -> PortSpec {
+        PortSpec { about, ..self }
+    }
+
     fn new<P: Protocol>(name: String, side: Side) -> PortSpec {
         let join: Join = |system, name, room, latency| {
             let (from, to) = P::join(system, name, room, latency);
             (Box::new(from), Box::new(to))
         };
-        PortSpec { name, protocol: P::NAME, side, is_optional: false, join }
+        PortSpec { name, about: "", protocol: P::NAME, side, is_optional: false, join }
     }
 }
 
@@ -161,27 +177,84 @@ pub struct Kind {
     pub name: &'static str,
     /// What it is, in one sentence.
     pub about: &'static str,
+    /// Parameters of a typical one as TOML.
+    pub example: &'static str,
     /// JSON schema of its parameters.
     pub schema: fn() -> schemars::Schema,
     /// Its ports under these parameters, or what is wrong with them.
-    pub ports: fn(&toml::Table) -> Result<Vec<PortSpec>, String>,
+    pub ports: fn(&toml::Table) -> Result<Vec<PortSpec>, ParameterProblem>,
     pub(super) build: fn(&toml::Table, &mut Site) -> Built,
+}
+
+/// What is wrong with a module's parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParameterProblem {
+    /// Path of the key, as far as it is known: `cache.line_bytes`.
+    pub key: String,
+    /// Whether the module knows no such key.
+    pub is_unknown: bool,
+    /// What was found and what is allowed.
+    pub text: String,
+}
+
+impl ParameterProblem {
+    /// What serde has to say, in the words of files.
+    fn of_types(error: &toml::de::Error) -> ParameterProblem {
+        let said = error.to_string();
+        let path = said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+        let message = error.message();
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        let named = quoted.next().unwrap_or_default();
+        let inner = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        let full = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        if message.starts_with("unknown field") {
+            let known: Vec<&str> = quoted.collect();
+            let near = did_you_mean(named, known.iter().copied());
+            let text = format!("{inner}there is no parameter `{named}`; its parameters: {}{near}", listed(known));
+            return ParameterProblem { key: full(named), is_unknown: true, text };
+        }
+        if message.starts_with("missing field") {
+            return ParameterProblem {
+                key: path.to_owned(),
+                is_unknown: false,
+                text: format!("{inner}parameter `{named}` is missing"),
+            };
+        }
+        ParameterProblem {
+            key: path.to_owned(),
+            is_unknown: false,
+            text: format!("{inner}{}", wire::near::teach(message)),
+        }
+    }
+
+    /// What a module's `check` has to say; by custom its first word is the parameter.
+    fn of_check(text: String) -> ParameterProblem {
+        let key = text.split([' ', ':', '[']).next().unwrap_or_default().trim_matches('`').to_owned();
+        ParameterProblem { key, is_unknown: false, text }
+    }
 }
 
 impl Kind {
     fn of<M: Module>() -> Kind {
-        fn read<M: Module>(parameters: &toml::Table) -> Result<M, String> {
-            let module: M =
-                parameters.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-            module.check().map(|()| module)
+        fn read<M: Module>(parameters: &toml::Table) -> Result<M, ParameterProblem> {
+            let module: M = parameters.clone().try_into().map_err(|error| ParameterProblem::of_types(&error))?;
+            module.check().map_err(ParameterProblem::of_check)?;
+            Ok(module)
         }
         Kind {
             name: M::NAME,
             about: M::ABOUT,
+            example: M::EXAMPLE,
             schema: || schemars::schema_for!(M),
             ports: |parameters| Ok(read::<M>(parameters)?.ports()),
             build: |parameters, site| read::<M>(parameters).expect("the parameters were checked").build(site),
         }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 

@@ -1,104 +1,276 @@
-//! A card as its file says it.
+//! A card as its file says it, before anything is looked up.
 
-use kernel::Freq;
-use serde::Deserialize;
+use super::endpoint::{Endpoint, parse_wire};
+use super::expression::{Scope, evaluate};
+use super::node::{Key, Node, Table, Value};
+use super::problem::{Place, Problems, did_you_mean, listed};
 use std::collections::BTreeMap;
 
-/// A card: its clocks, its parts, and what is connected to what.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A card as its files say it: its own, those it includes, and the one it derives from.
+#[derive(Clone, Debug)]
 pub struct Netlist {
-    /// What it is called.
-    pub name: String,
-    /// What it is, in a sentence or two.
-    #[serde(default)]
-    pub about: String,
-    /// Clocks by name: `cpu = "88 MHz"`.
-    pub clocks: BTreeMap<String, ClockFreq>,
-    /// Parts by name.
-    pub instances: BTreeMap<String, Instance>,
-    /// What is connected to what.
-    pub connections: Vec<Connection>,
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) parameters: Table,
+    pub(super) clocks: Table,
+    pub(super) body: Body,
+    pub(super) modules: BTreeMap<String, ModuleText>,
+    /// The whole file.
+    pub(super) place: Place,
 }
 
-/// A part.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Instance {
-    /// Which kind it is.
-    pub module: String,
-    /// Which clock drives it.
-    pub clock: String,
-    /// The kind's own parameters.
-    #[serde(flatten)]
-    pub parameters: toml::Table,
+/// Parts and what connects them: of a card, or of a module.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Body {
+    pub instances: Vec<InstanceText>,
+    pub wires: Vec<WireText>,
 }
 
-/// `from = "cpu_a.memory"`, `to = "arbiter.inputs[4]"`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Connection {
-    /// The port that asks or sends.
-    pub from: String,
-    /// The port that answers or receives.
-    pub to: String,
-    /// Items under way each way.
-    #[serde(default = "two")]
-    pub room: usize,
-    /// Cycles of the sender from sending to being seen.
-    #[serde(default = "one")]
-    pub latency: u64,
+/// An entry of `[instances]`.
+#[derive(Clone, Debug)]
+pub(super) struct InstanceText {
+    pub key: Key,
+    pub module: Option<Node>,
+    pub clock: Option<Node>,
+    pub count: Option<Node>,
+    pub parameters: Table,
 }
 
-fn two() -> usize {
-    2
+/// A connection.
+#[derive(Clone, Debug)]
+pub(super) struct WireText {
+    pub place: Place,
+    pub from: Endpoint,
+    pub to: Endpoint,
+    pub room: Option<Node>,
+    pub latency: Option<Node>,
 }
 
-fn one() -> u64 {
-    1
+/// An entry of `[modules]`.
+#[derive(Clone, Debug)]
+pub(super) struct ModuleText {
+    pub key: Key,
+    pub parameters: Table,
+    pub body: Body,
+    pub ports: Vec<(Key, Place, Endpoint)>,
 }
 
-/// A frequency as people write it: `88 MHz`, `312.5 MHz`, `1 GHz`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ClockFreq(pub Freq);
-
-impl TryFrom<String> for ClockFreq {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<ClockFreq, String> {
-        read_freq(&text).map(ClockFreq).ok_or_else(|| {
-            format!("`{text}` is not a frequency; write a number and Hz, kHz, MHz or GHz, as in `312.5 MHz`")
-        })
-    }
+/// What one file says beside what it takes from others.
+pub(super) struct File {
+    pub netlist: Netlist,
+    pub include: Vec<Node>,
+    pub base: Option<Node>,
+    pub remove: Vec<Node>,
 }
 
-/// The exact value: decimals become a ratio, nothing is rounded.
-fn read_freq(text: &str) -> Option<Freq> {
-    let (number, unit) = text.trim().split_once(' ')?;
-    let per_unit: u64 = match unit.trim() {
-        "Hz" => 1,
-        "kHz" => 1_000,
-        "MHz" => 1_000_000,
-        "GHz" => 1_000_000_000,
-        _ => return None,
+const CARD_KEYS: &[&str] =
+    &["name", "about", "base", "include", "remove", "parameters", "clocks", "modules", "instances", "connections"];
+const MODULE_KEYS: &[&str] = &["about", "parameters", "instances", "connections", "ports"];
+
+/// Reads what the keys of a file say.
+pub(super) fn read_file(table: Table, place: &Place, problems: &mut Problems) -> File {
+    let mut reader = Reader { problems };
+    let mut fields = reader.fields(table, CARD_KEYS, "a card");
+    let mut take = |key: &str| fields.remove(key);
+    let netlist = Netlist {
+        name: reader.text(take("name"), "name"),
+        about: reader.text(take("about"), "about"),
+        parameters: reader.parameters(take("parameters"), "parameters"),
+        clocks: reader.named(take("clocks"), "clocks"),
+        modules: reader.modules(take("modules")),
+        body: Body {
+            instances: reader.instances(take("instances"), "instances"),
+            wires: reader.wires(take("connections"), "connections"),
+        },
+        place: place.clone(),
     };
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-    let parts = 10u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
-    let digits: u64 = format!("{whole}{decimals}").parse().ok()?;
-    Freq::ratio(digits.checked_mul(per_unit)?, parts).ok()
+    let include = reader.list(take("include"), "include");
+    let remove = reader.list(take("remove"), "remove");
+    File { netlist, include, base: take("base"), remove }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+struct Reader<'a> {
+    problems: &'a mut Problems,
+}
 
-    #[test]
-    fn frequencies_are_exact() {
-        let read = |text: &str| ClockFreq::try_from(text.to_owned()).ok().map(|freq| freq.0);
-        assert_eq!(read("312.5 MHz"), Freq::ratio(3_125_000_000, 10).ok());
-        assert_eq!(read("1 GHz"), Freq::hz(1_000_000_000).ok());
-        for bad in ["", "88", "88 mHz", "0 Hz", "-1 MHz", "1.2.3 MHz", "99999999999999999999 Hz", "9 9 MHz"] {
-            assert_eq!(read(bad), None, "{bad}");
+impl Reader<'_> {
+    fn wrong(&mut self, node: &Node, path: &str, allowed: &str) {
+        self.problems.add(&node.place, format!("{path} is {}, must be {allowed}", node.kind()));
+    }
+
+    /// The values by key; keys beyond `allowed` are problems.
+    fn fields(&mut self, table: Table, allowed: &[&str], whose: &str) -> BTreeMap<String, Node> {
+        let mut fields = BTreeMap::new();
+        for (key, node) in table {
+            if allowed.contains(&key.name.as_str()) {
+                fields.insert(key.name, node);
+                continue;
+            }
+            let near = did_you_mean(&key.name, allowed.iter().copied());
+            let known = listed(allowed.iter().copied());
+            self.problems.add(&key.place, format!("{whose} has no key `{}`, it may have {known}{near}", key.name));
+        }
+        fields
+    }
+
+    fn text(&mut self, node: Option<Node>, path: &str) -> String {
+        let Some(node) = node else { return String::new() };
+        if node.text().is_none() {
+            self.wrong(&node, path, "a text");
+        }
+        node.text().unwrap_or_default().to_owned()
+    }
+
+    fn list(&mut self, node: Option<Node>, path: &str) -> Vec<Node> {
+        let Some(node) = node else { return Vec::new() };
+        match node.list() {
+            Some(list) => list.to_vec(),
+            None => {
+                self.wrong(&node, path, "a list");
+                Vec::new()
+            }
         }
     }
+
+    /// A table whose keys are names that somebody chose.
+    fn named(&mut self, node: Option<Node>, path: &str) -> Table {
+        let Some(node) = node else { return Vec::new() };
+        let Value::Table(table) = node.value else {
+            self.wrong(&node, path, "a table");
+            return Vec::new();
+        };
+        let is_name = |text: &str| {
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+        };
+        for (key, _) in table.iter().filter(|(key, _)| !is_name(&key.name)) {
+            let text = format!("{path}.{} is no name; names are made of letters, digits, `_` and `-`", key.name);
+            self.problems.add(&key.place, text);
+        }
+        table
+    }
+
+    fn parameters(&mut self, node: Option<Node>, path: &str) -> Table {
+        let table = self.named(node, path);
+        for (key, _) in table.iter().filter(|(key, _)| key.name.contains('-')) {
+            let text = format!("{path}.{}: the name of a parameter has no `-`, which would be a minus", key.name);
+            self.problems.add(&key.place, text);
+        }
+        table
+    }
+
+    fn instances(&mut self, node: Option<Node>, path: &str) -> Vec<InstanceText> {
+        let mut found = Vec::new();
+        for (key, node) in self.named(node, path) {
+            let Value::Table(table) = node.value else {
+                let lost = CARD_KEYS.contains(&key.name.as_str());
+                let hint = if lost { "; what a card itself says stands above its first [table]" } else { "" };
+                let allowed = format!("a table such as {{ module = \"...\" }}{hint}");
+                self.wrong(&node, &format!("{path}.{}", key.name), &allowed);
+                continue;
+            };
+            let mut instance = InstanceText { key, module: None, clock: None, count: None, parameters: Vec::new() };
+            for (key, node) in table {
+                match key.name.as_str() {
+                    "module" => instance.module = Some(node),
+                    "clock" => instance.clock = Some(node),
+                    "count" => instance.count = Some(node),
+                    _ => instance.parameters.push((key, node)),
+                }
+            }
+            found.push(instance);
+        }
+        found
+    }
+
+    /// A list of `"from -> to"`, and of tables of such with a room or a latency of their own.
+    fn wires(&mut self, node: Option<Node>, path: &str) -> Vec<WireText> {
+        let mut found = Vec::new();
+        for node in self.list(node, path) {
+            match node.value {
+                Value::Table(table) => {
+                    let mut fields =
+                        self.fields(table, &["wires", "room", "latency", "about"], "a group of connections");
+                    let (room, latency) = (fields.remove("room"), fields.remove("latency"));
+                    self.text(fields.remove("about"), "about");
+                    if !fields.contains_key("wires") {
+                        let text = "a group of connections needs `wires`, a list such as [\"cpu.memory -> sram.port\"]";
+                        self.problems.add(&node.place, text);
+                    }
+                    for wire in self.list(fields.remove("wires"), "wires") {
+                        found.extend(self.wire(&wire, &room, &latency));
+                    }
+                }
+                _ => found.extend(self.wire(&node, &None, &None)),
+            }
+        }
+        found
+    }
+
+    fn wire(&mut self, node: &Node, room: &Option<Node>, latency: &Option<Node>) -> Option<WireText> {
+        let Some(text) = node.text() else {
+            self.wrong(node, "a connection", "a text such as \"cpu.memory -> sram.port\"");
+            return None;
+        };
+        match parse_wire(text) {
+            Ok((from, to)) => {
+                Some(WireText { place: node.place.clone(), from, to, room: room.clone(), latency: latency.clone() })
+            }
+            Err(problem) => {
+                self.problems.add(&node.place, problem);
+                None
+            }
+        }
+    }
+
+    fn modules(&mut self, node: Option<Node>) -> BTreeMap<String, ModuleText> {
+        let mut found = BTreeMap::new();
+        for (key, node) in self.named(node, "modules") {
+            let path = format!("modules.{}", key.name);
+            let Value::Table(table) = node.value else {
+                self.wrong(&node, &path, "a table");
+                continue;
+            };
+            let mut fields = self.fields(table, MODULE_KEYS, &format!("module `{}`", key.name));
+            self.text(fields.remove("about"), "about");
+            let module = ModuleText {
+                parameters: self.parameters(fields.remove("parameters"), &format!("{path}.parameters")),
+                body: Body {
+                    instances: self.instances(fields.remove("instances"), &format!("{path}.instances")),
+                    wires: self.wires(fields.remove("connections"), &format!("{path}.connections")),
+                },
+                ports: self.ports(fields.remove("ports"), &format!("{path}.ports")),
+                key: key.clone(),
+            };
+            found.insert(key.name, module);
+        }
+        found
+    }
+
+    fn ports(&mut self, node: Option<Node>, path: &str) -> Vec<(Key, Place, Endpoint)> {
+        let mut found = Vec::new();
+        for (key, node) in self.named(node, path) {
+            match node.text().map(Endpoint::parse) {
+                Some(Ok(inner)) => found.push((key, node.place, inner)),
+                Some(Err(problem)) => self.problems.add(&node.place, problem),
+                None => self.wrong(&node, &format!("{path}.{}", key.name), "a text such as \"cpu.memory\""),
+            }
+        }
+        found
+    }
+}
+
+/// The values of parameters: the defaults, which may use those above them, with `given` over them.
+pub(super) fn scope_of(defaults: &Table, given: &Scope, problems: &mut Problems) -> Scope {
+    let mut scope = Scope::new();
+    for (key, node) in defaults {
+        let value = match given.get(&key.name) {
+            Some(value) => value.clone(),
+            None => evaluate(node, &scope).unwrap_or_else(|(node, problem)| {
+                problems.add(&node.place, format!("parameter `{}`: {problem}", key.name));
+                toml::Value::Integer(1)
+            }),
+        };
+        scope.insert(key.name.clone(), value);
+    }
+    scope
 }

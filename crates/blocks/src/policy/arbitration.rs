@@ -18,7 +18,7 @@ pub enum Policy {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPriority {
-    /// Positions of requesters, highest priority first.
+    /// Positions of requesters, highest priority first. Those that no group names stand together in one more, the last.
     pub groups: Vec<Vec<usize>>,
     /// Whether a burst that has begun is not interrupted.
     pub keeps_bursts: bool,
@@ -73,9 +73,10 @@ impl Policy {
         let Policy::FixedPriority(FixedPriority { groups, timeout_cycles, .. }) = self else { return Ok(()) };
         let mut named: Vec<usize> = groups.iter().flatten().copied().collect();
         named.sort_unstable();
-        if named != (0..n_requesters).collect::<Vec<_>>() {
+        let is_twice = named.windows(2).any(|pair| pair[0] == pair[1]);
+        if is_twice || named.last().is_some_and(|&last| last >= n_requesters) {
             return Err(format!(
-                "policy.groups names requesters {named:?}; each of 0 to {} must stand in one group",
+                "policy.groups names requesters {named:?}; each of 0 to {} may stand in one group",
                 n_requesters - 1
             ));
         }
@@ -91,7 +92,9 @@ impl Policy {
             Policy::RoundRobin => Arbitrator::RoundRobin(RoundRobin::default()),
             Policy::FixedPriority(params) => {
                 let mask = |group: &Vec<usize>| group.iter().fold(0, |mask, &requester| mask | 1u64 << requester);
-                let groups = params.groups.iter().map(|group| (mask(group), RoundRobin::default())).collect();
+                let named: Vec<u64> = params.groups.iter().map(mask).collect();
+                let rest = !named.iter().fold(0, |all, group| all | group);
+                let groups = named.into_iter().chain([rest]).map(|group| (group, RoundRobin::default())).collect();
                 Arbitrator::FixedPriority(Ranks { params: params.clone(), groups })
             }
         }
@@ -178,7 +181,8 @@ mod tests {
 
     /// A word is who asks in a cycle, the one that would go on with a burst behind a `+`; the result is who is granted.
     fn check(keeps_bursts: bool, timeout_cycles: u64, cycles: &str, want: Expect) {
-        let groups = vec![vec![0], vec![1], vec![2, 3]];
+        // 2 and 3 are the rest, and so the last group.
+        let groups = vec![vec![0], vec![1]];
         let policy = Policy::FixedPriority(FixedPriority { groups, keeps_bursts, timeout_cycles });
         assert_eq!(policy.check(4), Ok(()));
         let (mut arbitrator, mut waits) = (policy.start(), Waits::new(4));
@@ -226,15 +230,15 @@ mod tests {
     fn wrong_policies_are_refused() {
         refused(
             3,
-            &[&[0], &[2]],
+            &[&[0], &[3]],
             1,
-            expect!["policy.groups names requesters [0, 2]; each of 0 to 2 must stand in one group"],
+            expect!["policy.groups names requesters [0, 3]; each of 0 to 2 may stand in one group"],
         );
         refused(
             2,
             &[&[0, 1], &[1]],
             1,
-            expect!["policy.groups names requesters [0, 1, 1]; each of 0 to 1 must stand in one group"],
+            expect!["policy.groups names requesters [0, 1, 1]; each of 0 to 1 may stand in one group"],
         );
         refused(1, &[&[0]], 0, expect!["policy.timeout_cycles is 0, must be at least 1"]);
         refused(65, &[], 1, expect!["requesters is 65, must be 1 to 64"]);

@@ -33,7 +33,8 @@ const RESERVABLE: usize = 512;
 /// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates the two
 ///          wide ports beat by beat; a beat is not delayed by an AMO's write-back.
 pub struct L1 {
-    words: Vec<u32>,
+    /// As their bytes lie, so that bursts are copies.
+    words: Vec<[u8; 4]>,
     n_banks: u32,
     arbiters: Vec<RoundRobinTree>,
     /// Banks that write back an AMO in the given cycle.
@@ -57,7 +58,7 @@ const NOTHING: Reserved = Reserved { cycle: Cycle::MAX, superbanks: 0, ports: 0 
 impl L1 {
     pub fn new(bytes: u32, n_banks: u32) -> Self {
         L1 {
-            words: vec![0; bytes as usize / 4],
+            words: vec![[0; 4]; bytes as usize / 4],
             n_banks,
             arbiters: vec![RoundRobinTree::default(); n_banks as usize],
             write_back: (0, 0),
@@ -104,7 +105,7 @@ impl L1 {
     /// The word at a byte offset.
     #[inline]
     pub fn load(&self, offset: u32) -> u32 {
-        self.words[offset as usize / 4 & (self.words.len() - 1)]
+        u32::from_le_bytes(self.words[offset as usize / 4 & (self.words.len() - 1)])
     }
 
     /// Replaces the bits of `mask` in the word at a byte offset.
@@ -112,7 +113,7 @@ impl L1 {
     pub fn store(&mut self, offset: u32, value: u32, mask: u32) {
         let index = offset as usize / 4 & (self.words.len() - 1);
         let word = &mut self.words[index];
-        *word = *word & !mask | value & mask;
+        *word = (u32::from_le_bytes(*word) & !mask | value & mask).to_le_bytes();
     }
 
     /// An atomic operation on the word at a byte offset; the word before it, or 0 for SC.
@@ -156,25 +157,25 @@ impl L1 {
 
     /// Copies bytes out; offsets wrap at the end of the memory.
     pub fn read(&self, offset: u32, size: u32) -> Box<[u8]> {
-        let mask = self.words.len() - 1;
-        (offset..offset + size).map(|at| self.words[at as usize / 4 & mask].to_le_bytes()[at as usize % 4]).collect()
+        let bytes = self.words.as_flattened();
+        let (mut at, mut left) = (offset as usize % bytes.len(), size as usize);
+        let mut data = Vec::with_capacity(left);
+        while left > 0 {
+            let n = left.min(bytes.len() - at);
+            data.extend_from_slice(&bytes[at..at + n]);
+            (at, left) = (0, left - n);
+        }
+        data.into()
     }
 
     /// Copies bytes in; offsets wrap at the end of the memory.
     pub fn write(&mut self, offset: u32, data: &[u8]) {
-        let mask = self.words.len() - 1;
-        let mut at = offset as usize;
-        let mut rest = data;
-        while let Some((&byte, tail)) = rest.split_first() {
-            let word = &mut self.words[at / 4 & mask];
-            if at.is_multiple_of(4) && rest.len() >= 4 {
-                *word = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
-                (rest, at) = (&rest[4..], at + 4);
-            } else {
-                let shift = at % 4 * 8;
-                *word = *word & !(0xff << shift) | u32::from(byte) << shift;
-                (rest, at) = (tail, at + 1);
-            }
+        let bytes = self.words.as_flattened_mut();
+        let (mut at, mut rest) = (offset as usize % bytes.len(), data);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(bytes.len() - at));
+            bytes[at..at + now.len()].copy_from_slice(now);
+            (at, rest) = (0, later);
         }
     }
 }
@@ -190,6 +191,9 @@ mod tests {
         assert_eq!(l1.load(0x106), 0x0706_0504);
         l1.store(0x103, 0xaa00_0000, 0xff00_0000);
         assert_eq!(*l1.read(0x100, 6), [0, 1, 2, 0xaa, 4, 5]);
+        l1.write(0x7ffe, &[1, 2, 3, 4]); // Behind the end is the beginning.
+        assert_eq!((l1.load(0x7ffc), l1.load(0)), (0x0201_0000, 0x0403));
+        assert_eq!(*l1.read(0xffff, 2), [2, 3]);
     }
 
     #[test]

@@ -98,6 +98,14 @@ const WRITE: usize = 1;
 const HANDLER: usize = 0;
 const PACKET: usize = 1;
 
+/// A side of a memory in [`Memories::asked`].
+const fn side_bit(memory: usize, side: usize) -> u32 {
+    1 << (2 * memory + side)
+}
+
+/// In [`Memories::asked`], somewhere that is neither memory.
+const ELSEWHERE: u32 = 1 << 4;
+
 /// Handler memory, packet memory, program memory and the system's control block.
 ///
 /// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts whole and in turn.
@@ -158,6 +166,17 @@ impl Memories {
 
     fn memory_at(&self, addr: u32) -> Option<usize> {
         self.memories.iter().position(|memory| memory.contains(addr))
+    }
+
+    /// Sides of memories that somebody's next access or burst goes to, by bit: most cycles have one or two.
+    fn asked(&self) -> u32 {
+        let side =
+            |addr, writes| self.memory_at(addr).map_or(ELSEWHERE, |memory| side_bit(memory, usize::from(writes)));
+        let single = self.ports.pe.iter().filter_map(|(requests, _)| requests.peek());
+        let single = single.map(|request| side(request.addr, matches!(request.op, PeOp::Store { .. })));
+        let bursts = self.ports.dma.iter().chain(&self.ports.bursts).filter_map(|(requests, _)| requests.peek());
+        let bursts = bursts.map(|burst| side(burst.addr(), matches!(*burst, Burst::Write { .. })));
+        single.chain(bursts).fold(0, |asked, bit| asked | bit)
     }
 
     /// Clusters whose next single access goes to this side of this memory and may be served now.
@@ -340,17 +359,19 @@ impl Memories {
             }
             self.ports.pe[cluster].0.take().expect("just seen");
         }
-        let mut late = Vec::new();
-        for (_, replies) in &self.ports.remote {
-            let Some(RemoteReply { to, reply, op }) = replies.take() else { continue };
+    }
+
+    /// Answers of other clusters.
+    fn take_remote_replies(&mut self, now: Cycle) {
+        for target in 0..self.ports.remote.len() {
+            let Some(RemoteReply { to, reply, op }) = self.ports.remote[target].1.take() else { continue };
             let extra = match op {
                 PeOp::Load => extra::REMOTE_LOAD,
                 PeOp::Store { .. } => extra::REMOTE_STORE,
                 PeOp::Amo { .. } => extra::REMOTE_AMO,
             };
-            late.push((now + extra, to as usize, reply));
+            self.reply_later(now + extra, to as usize, reply);
         }
-        late.into_iter().for_each(|(at, cluster, reply)| self.reply_later(at, cluster, reply));
     }
 
     fn control_register(&mut self, request: &PeRequest) -> u32 {
@@ -422,14 +443,19 @@ fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
 
 impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
-        for memory in [HANDLER, PACKET] {
-            for side in [READ, WRITE] {
+        let mut asked = self.asked();
+        for (memory, side) in [(HANDLER, READ), (HANDLER, WRITE), (PACKET, READ), (PACKET, WRITE)] {
+            if asked & side_bit(memory, side) != 0 {
                 self.serve_near(memory, side, now);
                 self.serve_far(memory, side, now);
+                asked = self.asked(); // Who was served may ask for the next side.
             }
         }
-        self.pass_on(now);
-        self.refuse_bursts();
+        if asked & ELSEWHERE != 0 {
+            self.pass_on(now);
+            self.refuse_bursts();
+        }
+        self.take_remote_replies(now);
         self.send_replies(now);
         self.program.tick(now, &self.ports);
         self.next(now)

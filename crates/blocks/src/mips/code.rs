@@ -1,0 +1,274 @@
+//! Instructions where the core finds them at once: scratchpad and instruction cache, decoded once a word.
+
+use super::params::{InstructionCacheParams, Window};
+use isa::mips::format::Role;
+use isa::mips::{Class, Inst, Op, decode};
+
+/// What the pipeline must do about an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// Not decoded yet.
+    Unknown,
+    /// One cycle, nothing but registers.
+    Plain,
+    /// Its operands are wanted in decode: branches and jumps to registers.
+    Branch,
+    /// It starts a multiplication.
+    Multiply,
+    /// It starts a division.
+    Divide,
+    /// It moves HI or LO.
+    HiLo,
+    /// It may end in an exception, or waits.
+    Special,
+    /// Load or store.
+    Memory,
+}
+
+/// An instruction in its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub inst: Inst,
+    /// Registers it reads, 0 where it reads none.
+    pub reads: [u8; 2],
+    /// Register it writes, 0 if none.
+    pub writes: u8,
+    pub what: What,
+}
+
+const _: () = assert!(size_of::<Slot>() == 12, "a slot has three words");
+
+impl Slot {
+    /// What stands in a delay slot that was annulled, as far as the pipeline sees it.
+    pub const BUBBLE: Slot = Slot { what: What::Plain, ..Slot::UNKNOWN };
+
+    const UNKNOWN: Slot = Slot {
+        inst: Inst { op: Op::Illegal, rs: 0, rt: 0, rd: 0, imm: 0 },
+        reads: [0; 2],
+        writes: 0,
+        what: What::Unknown,
+    };
+
+    fn new(word: u32) -> Slot {
+        let inst = decode(word);
+        let what = match inst.class() {
+            Class::Alu if matches!(inst.op, Op::Add | Op::Addi | Op::Sub) => What::Special,
+            Class::Alu => What::Plain,
+            Class::Multiply => What::Multiply,
+            Class::Divide => What::Divide,
+            Class::HiLo => What::HiLo,
+            Class::Load | Class::Store => What::Memory,
+            Class::Branch | Class::BranchLikely | Class::Jump | Class::JumpReg => What::Branch,
+            Class::Trap | Class::System | Class::Illegal => What::Special,
+        };
+        let source = |role, r| if matches!(role, Role::Source | Role::Both) { r } else { 0 };
+        let reads = inst.row().map_or([0; 2], |row| [source(row.format.rs, inst.rs), source(row.format.rt, inst.rt)]);
+        Slot { inst, reads, writes: inst.writes(), what }
+    }
+}
+
+/// Words of memory, each decoded when it is first executed.
+struct Words {
+    words: Vec<u32>,
+    slots: Vec<Slot>,
+}
+
+impl Words {
+    fn new(n: usize) -> Words {
+        Words { words: vec![0; n], slots: vec![Slot::UNKNOWN; n] }
+    }
+
+    #[inline(always)]
+    fn slot(&mut self, at: usize) -> Slot {
+        let slot = self.slots[at];
+        if slot.what == What::Unknown { self.decode(at) } else { slot }
+    }
+
+    #[cold]
+    fn decode(&mut self, at: usize) -> Slot {
+        self.slots[at] = Slot::new(self.words[at]);
+        self.slots[at]
+    }
+
+    fn write(&mut self, at: usize, word: u32) {
+        self.words[at] = word;
+        self.slots[at] = Slot::UNKNOWN;
+    }
+}
+
+/// A core's own memory, of data and instructions.
+pub(super) struct Scratchpad {
+    pub window: Window,
+    words: Words,
+}
+
+impl Scratchpad {
+    /// Without a window nothing is in it.
+    pub fn new(window: Option<Window>) -> Scratchpad {
+        let window = window.unwrap_or(Window { base: 0, bytes: 0 });
+        Scratchpad { window, words: Words::new(window.bytes as usize / 4) }
+    }
+
+    fn place(&self, addr: u32) -> usize {
+        (addr.wrapping_sub(self.window.base) / 4) as usize
+    }
+
+    /// The instruction at `pc`, if it is in here.
+    #[inline(always)]
+    pub fn slot(&mut self, pc: u32) -> Option<Slot> {
+        self.window.holds(pc).then(|| self.words.slot(self.place(pc)))
+    }
+
+    /// The aligned word around `addr`, which is in here.
+    #[inline(always)]
+    pub fn read(&self, addr: u32) -> u32 {
+        self.words.words[self.place(addr)]
+    }
+
+    /// Changes the bits of `mask` in that word.
+    #[inline(always)]
+    pub fn write(&mut self, addr: u32, bits: u32, mask: u32) {
+        let at = self.place(addr);
+        let word = self.words.words[at] & !mask | bits;
+        self.words.write(at, word);
+    }
+}
+
+/// No line has this address.
+const NO_LINE: u32 = u32::MAX;
+
+/// A core's cache of instructions.
+pub(super) struct InstructionCache {
+    params: InstructionCacheParams,
+    words: Words,
+    /// Of each way of each set the address of its line, or [`NO_LINE`].
+    tags: Vec<u32>,
+    /// When each was turned to last, in turns.
+    used: Vec<u64>,
+    turns: u64,
+    /// The line that was turned to last, and where its first word is.
+    current: (u32, usize),
+}
+
+impl InstructionCache {
+    pub fn new(params: InstructionCacheParams) -> InstructionCache {
+        let n_lines = (params.bytes / params.line_bytes) as usize;
+        InstructionCache {
+            params,
+            words: Words::new(params.bytes as usize / 4),
+            tags: vec![NO_LINE; n_lines],
+            used: vec![0; n_lines],
+            turns: 0,
+            current: (NO_LINE, 0),
+        }
+    }
+
+    /// Address of the line around `addr`.
+    #[inline(always)]
+    pub fn line(&self, addr: u32) -> u32 {
+        addr & !(self.params.line_bytes - 1)
+    }
+
+    pub fn line_bytes(&self) -> u32 {
+        self.params.line_bytes
+    }
+
+    /// The instruction at `pc`, if it is in here.
+    #[inline(always)]
+    pub fn slot(&mut self, pc: u32) -> Option<Slot> {
+        let line = self.line(pc);
+        if line != self.current.0 && !self.turn_to(line) {
+            return None;
+        }
+        Some(self.words.slot(self.current.1 + ((pc - line) / 4) as usize))
+    }
+
+    /// The ways of the set that a line belongs to.
+    fn set(&self, line: u32) -> std::ops::Range<usize> {
+        let ways = self.params.ways as usize;
+        let n_sets = self.tags.len() / ways;
+        let first = (line / self.params.line_bytes) as usize % n_sets * ways;
+        first..first + ways
+    }
+
+    fn find(&self, line: u32) -> Option<usize> {
+        self.set(line).find(|&way| self.tags[way] == line)
+    }
+
+    fn turn_to(&mut self, line: u32) -> bool {
+        let Some(way) = self.find(line) else { return false };
+        self.turns += 1;
+        self.used[way] = self.turns;
+        self.current = (line, way * (self.params.line_bytes / 4) as usize);
+        true
+    }
+
+    /// Puts a line in here, `data` as long as a line.
+    pub fn fill(&mut self, line: u32, data: &[u8]) {
+        let oldest = self.set(line).min_by_key(|&way| (self.tags[way] != NO_LINE, self.used[way]));
+        let way = oldest.expect("a set has a way");
+        self.tags[way] = line;
+        self.current = (NO_LINE, 0);
+        let first = way * (self.params.line_bytes / 4) as usize;
+        for (at, bytes) in (first..).zip(data.chunks_exact(4)) {
+            self.words.write(at, u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        }
+    }
+
+    /// The core stores to `addr`.
+    #[inline]
+    pub fn stored(&mut self, addr: u32) {
+        if self.params.drops_stored_lines
+            && let Some(way) = self.find(self.line(addr))
+        {
+            self.tags[way] = NO_LINE;
+            self.current = (NO_LINE, 0);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.tags.fill(NO_LINE);
+        self.current = (NO_LINE, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Turns to lines in order: `h` where the line is there, `m` where it must be filled first.
+    fn check(bytes: u32, ways: u32, lines: &[u32], want: Expect) {
+        let params = InstructionCacheParams { bytes, line_bytes: 32, ways, drops_stored_lines: true };
+        let mut cache = InstructionCache::new(params);
+        let mut text = String::new();
+        for line in lines {
+            let pc = line * 32 + 4;
+            let hit = cache.slot(pc).is_some();
+            text.push(if hit { 'h' } else { 'm' });
+            if !hit {
+                cache.fill(cache.line(pc), &[0; 32]);
+            }
+        }
+        want.assert_eq(&text);
+    }
+
+    #[test]
+    fn a_line_stays_until_its_set_needs_room() {
+        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect![]);
+        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect![]);
+        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect![]);
+    }
+
+    #[test]
+    fn a_stored_line_goes() {
+        let params = InstructionCacheParams { bytes: 64, line_bytes: 32, ways: 1, drops_stored_lines: true };
+        let mut cache = InstructionCache::new(params);
+        cache.fill(32, &[0; 32]);
+        cache.stored(31);
+        assert!(cache.slot(32).is_some());
+        cache.stored(63);
+        assert!(cache.slot(32).is_none());
+    }
+}

@@ -1,0 +1,166 @@
+//! What a MIPS core can have, as a card's file says it.
+
+use super::control::{CpuControl, CpuStatus};
+use super::core::{Ends, MipsCore};
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A MIPS core with what stands so close to it that it answers within the cycle: scratchpad, address filter, instruction cache.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MipsCoreParams {
+    /// How instructions take their time.
+    pub pipeline: PipelineKind,
+    /// Where execution begins, and what a reset sets the program counter to.
+    pub reset_pc: u32,
+    /// Whether the core runs from the start, or waits for an order.
+    pub runs_at_start: bool,
+    /// The scratchpad, for data and instructions: one port, a word a cycle. Addresses in it go no further.
+    pub scratchpad: Option<Window>,
+    /// Cache of instructions that come through port `fetch`; without one the core runs from the scratchpad alone.
+    pub instruction_cache: Option<InstructionCacheParams>,
+    /// Addresses that go to port `registers`.
+    pub registers: Option<Window>,
+    /// Addresses that go to port `memory` less the stack offset, which an order sets.
+    pub stack_window: Option<Window>,
+    /// Cycles from a load at port `memory` to its answer when nobody is in the way: at least 2. The next reference follows one
+    /// less behind it, and what a load takes longer is counted as conflict.
+    pub memory_cycles: u64,
+    /// The same for port `registers`.
+    pub register_cycles: u64,
+    /// Whether a store lets the core go on.
+    pub stores: StoreKind,
+    /// Cycles from a multiplication to its product.
+    pub multiply_cycles: u64,
+    /// Cycles from a division to its quotient.
+    pub divide_cycles: u64,
+}
+
+/// How instructions take their time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PipelineKind {
+    /// Fetch, decode, execute, memory, write-back, in order; branches are decided in decode.
+    FiveStage,
+    /// An instruction a cycle; only memory makes it wait.
+    Functional,
+}
+
+/// Whether a store lets the core go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoreKind {
+    /// It occupies the memory stage for a cycle.
+    Posted,
+    /// It occupies the memory stage until it is answered, as a load does.
+    Held,
+}
+
+/// A range of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// First address.
+    pub base: u32,
+    /// How many.
+    pub bytes: u32,
+}
+
+/// An instruction cache. A line is filled as a whole, by one reference; the line used longest ago makes room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstructionCacheParams {
+    /// Size in all: a power of two.
+    pub bytes: u32,
+    /// Size of a line: a power of two, at least 4.
+    pub line_bytes: u32,
+    /// Lines that an address may be in: a power of two.
+    pub ways: u32,
+    /// Whether a store of this core to a line drops it. Without, code that was changed is seen once its line has gone.
+    pub drops_stored_lines: bool,
+}
+
+impl Window {
+    /// Whether `addr` is in it.
+    #[inline(always)]
+    pub fn holds(&self, addr: u32) -> bool {
+        addr.wrapping_sub(self.base) < self.bytes
+    }
+
+    fn check(&self, name: &str) -> Result<(), String> {
+        let Window { base, bytes } = *self;
+        if bytes == 0 || !base.is_multiple_of(4) || !bytes.is_multiple_of(4) || base.checked_add(bytes - 1).is_none() {
+            return Err(format!("{name} is 0x{bytes:x} bytes at 0x{base:x}, must be words within 4 GiB"));
+        }
+        Ok(())
+    }
+}
+
+impl Module for MipsCoreParams {
+    const NAME: &'static str = "mips-core";
+    const ABOUT: &'static str = "A MIPS core with its scratchpad, address filter and instruction cache.";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let mut ports = vec![PortSpec::from::<Memory>("memory")];
+        if self.instruction_cache.is_some() {
+            ports.push(PortSpec::from::<Memory>("fetch"));
+        }
+        if self.registers.is_some() {
+            ports.push(PortSpec::from::<Memory>("registers"));
+        }
+        ports.push(PortSpec::to::<OneWay<CpuControl>>("control").optional());
+        ports.push(PortSpec::from::<OneWay<CpuStatus>>("status").optional());
+        ports
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (window, name) in
+            [(self.scratchpad, "scratchpad"), (self.registers, "registers"), (self.stack_window, "stack_window")]
+        {
+            window.map_or(Ok(()), |window| window.check(name))?;
+        }
+        for (cycles, name) in [(self.memory_cycles, "memory_cycles"), (self.register_cycles, "register_cycles")] {
+            if cycles < 2 {
+                return Err(format!("{name} is {cycles}, must be at least 2"));
+            }
+        }
+        if self.scratchpad.is_none() && self.instruction_cache.is_none() {
+            return Err("neither scratchpad nor instruction_cache is there, so there is nowhere to run from".into());
+        }
+        if self.scratchpad.is_some_and(|scratchpad| scratchpad.bytes > 1 << 24) {
+            return Err("scratchpad.bytes must be at most 16 MiB".into());
+        }
+        if let Some(InstructionCacheParams { bytes, line_bytes, ways, .. }) = self.instruction_cache {
+            for (value, name, least) in [(bytes, "bytes", 4), (line_bytes, "line_bytes", 4), (ways, "ways", 1)] {
+                if !value.is_power_of_two() || value < least || value > 1 << 24 {
+                    return Err(format!(
+                        "instruction_cache.{name} is {value}, must be a power of two from {least} to {}",
+                        1 << 24
+                    ));
+                }
+            }
+            if u64::from(line_bytes) * u64::from(ways) > bytes.into() {
+                return Err(format!(
+                    "instruction_cache: {ways} ways of {line_bytes} bytes are more than {bytes} bytes"
+                ));
+            }
+        }
+        if !self.reset_pc.is_multiple_of(4) {
+            return Err(format!("reset_pc is 0x{:x}, must be a multiple of 4", self.reset_pc));
+        }
+        Ok(())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let ends = Ends {
+            memory: site.from::<Memory>("memory"),
+            fetch: site.try_from::<Memory>("fetch"),
+            registers: site.try_from::<Memory>("registers"),
+            control: site.try_to::<OneWay<CpuControl>>("control"),
+            status: site.try_from::<OneWay<CpuStatus>>("status"),
+        };
+        let tracer = site.system.tracer(site.path, site.clock);
+        Built::new(MipsCore::new(self, ends, tracer))
+    }
+}

@@ -1,0 +1,96 @@
+//! A core's references to memory beyond its own: what it has sent and not been answered.
+
+use crate::bus::{self, Access, BusError, Reference, Requester};
+use isa::mips::Load;
+use kernel::{Cycle, Tx};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// References under way at one port, at most. Assumed: more than a load and the stores that a memory of a few cycles leaves
+/// unanswered when one is sent a cycle.
+const MAX_UNDER_WAY: usize = 4;
+
+/// What a reference that was sent is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// A load.
+    Load { rt: u8, kind: Load },
+    /// A store that holds the memory stage.
+    Held,
+    /// A store that does not.
+    Posted,
+    /// Nothing any more: the core was reset.
+    Forgotten,
+}
+
+/// A reference that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub purpose: Purpose,
+    /// Address that the instruction gave.
+    pub addr: u32,
+    /// Its own.
+    pub pc: u32,
+    /// Cycle in which it was sent.
+    pub sent: Cycle,
+}
+
+/// A port for data.
+pub(super) struct DataPort {
+    requester: Requester,
+    /// Cycles from a load to its answer when nobody is in the way.
+    pub cycles: u64,
+    under_way: VecDeque<Pending>,
+    id: u32,
+}
+
+impl DataPort {
+    pub fn new(requester: Requester, cycles: u64) -> DataPort {
+        DataPort { requester, cycles, under_way: VecDeque::with_capacity(MAX_UNDER_WAY), id: 0 }
+    }
+
+    pub fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Whether a reference may be sent now. If not, the core is woken when that changes.
+    pub fn has_room(&self) -> bool {
+        self.under_way.len() < MAX_UNDER_WAY && self.requester.references.has_room()
+    }
+
+    /// Sends a reference to bus address `addr`.
+    pub fn send(&mut self, addr: u32, access: Access, pending: Pending) {
+        send(&self.requester.references, &mut self.id, addr, access);
+        self.under_way.push_back(pending);
+    }
+
+    /// The next answer that has come: the word that was read (0 for a write), or why not.
+    pub fn answer(&mut self) -> Option<(Pending, Result<u32, BusError>)> {
+        let reply = self.requester.replies.take()?;
+        let pending = self.under_way.pop_front().expect("an answer is to a reference");
+        Some((pending, reply.result.map(|data| bus::word(&data))))
+    }
+
+    /// Whatever comes is not wanted any more.
+    pub fn forget(&mut self) {
+        self.under_way.iter_mut().for_each(|pending| pending.purpose = Purpose::Forgotten);
+    }
+}
+
+/// Sends a reference with the next name.
+pub(super) fn send(references: &Tx<Reference>, id: &mut u32, addr: u32, access: Access) {
+    references.send(Reference { id: *id, addr: addr.into(), access });
+    *id = id.wrapping_add(1);
+}
+
+/// The write of the bits of `mask` to the word around `addr`, those being whole bytes: its first address and its bytes.
+pub(super) fn write(addr: u32, bits: u32, mask: u32) -> (u32, Access) {
+    let first = mask.leading_zeros() as usize / 8;
+    let end = 4 - mask.trailing_zeros() as usize / 8;
+    let data = SmallVec::from_slice(&bits.to_be_bytes()[first..end]);
+    ((addr & !3) + first as u32, Access::Write(data))
+}

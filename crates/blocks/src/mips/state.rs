@@ -1,0 +1,129 @@
+//! What instructions act on.
+
+use isa::mips::{Cpu, Exception, Load, Store};
+
+/// What an instruction wants besides registers. Until it gets that, it has changed nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    Nothing,
+    Load { rt: u8, addr: u32, kind: Load },
+    Store { addr: u32, value: u32, kind: Store },
+    Conditional { rt: u8, addr: u32, value: u32 },
+    Sync,
+    Exception(Exception),
+}
+
+/// Registers, program counters, and what the instruction that executes asked for.
+pub(super) struct State {
+    pub r: [u32; 32],
+    pub hi: u32,
+    pub lo: u32,
+    /// Of the instruction that executes, the next, and the one behind that.
+    pub pc: u32,
+    pub next: u32,
+    pub after: u32,
+    /// The next instruction does nothing.
+    pub annuls: bool,
+    /// Address of the word that a linked load has read.
+    pub linked: Option<u32>,
+    pub asked: Asked,
+}
+
+impl State {
+    pub fn new(pc: u32) -> State {
+        State {
+            r: [0; 32],
+            hi: 0,
+            lo: 0,
+            pc,
+            next: pc.wrapping_add(4),
+            after: pc.wrapping_add(8),
+            annuls: false,
+            linked: None,
+            asked: Asked::Nothing,
+        }
+    }
+
+    /// Goes on at `pc`.
+    pub fn set_pc(&mut self, pc: u32) {
+        (self.pc, self.next, self.after) = (pc, pc.wrapping_add(4), pc.wrapping_add(8));
+        self.annuls = false;
+    }
+
+    /// The instruction is done: the next one's turn.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        (self.pc, self.next) = (self.next, self.after);
+        self.after = self.next.wrapping_add(4);
+    }
+}
+
+impl Cpu for State {
+    #[inline(always)]
+    fn r(&self, r: u8) -> u32 {
+        self.r[usize::from(r & 31)]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, r: u8, value: u32) {
+        self.r[usize::from(r & 31)] = value;
+        self.r[0] = 0;
+    }
+
+    #[inline(always)]
+    fn hi(&self) -> u32 {
+        self.hi
+    }
+
+    #[inline(always)]
+    fn lo(&self) -> u32 {
+        self.lo
+    }
+
+    #[inline(always)]
+    fn set_hi(&mut self, value: u32) {
+        self.hi = value;
+    }
+
+    #[inline(always)]
+    fn set_lo(&mut self, value: u32) {
+        self.lo = value;
+    }
+
+    #[inline(always)]
+    fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, target: u32) {
+        self.after = target;
+    }
+
+    #[inline(always)]
+    fn annul(&mut self) {
+        self.annuls = true;
+    }
+
+    #[inline(always)]
+    fn load(&mut self, rt: u8, addr: u32, kind: Load) {
+        self.asked = Asked::Load { rt, addr, kind };
+    }
+
+    #[inline(always)]
+    fn store(&mut self, addr: u32, value: u32, kind: Store) {
+        self.asked = Asked::Store { addr, value, kind };
+    }
+
+    fn store_conditional(&mut self, rt: u8, addr: u32, value: u32) {
+        self.asked = Asked::Conditional { rt, addr, value };
+    }
+
+    fn sync(&mut self) {
+        self.asked = Asked::Sync;
+    }
+
+    fn exception(&mut self, what: Exception) {
+        self.asked = Asked::Exception(what);
+    }
+}

@@ -1,0 +1,387 @@
+//! From a file's words to parts: modules are opened, parameters become values, instances become parts.
+
+use super::clock::ClockFreq;
+use super::connect::Wiring;
+use super::design::{Design, Group, Part, PortId};
+use super::endpoint::Endpoint;
+use super::expression::{Scope, evaluate};
+use super::module::Catalog;
+use super::node::{Node, kind};
+use super::problem::{NetlistErrors, Place, Problems, did_you_mean, listed};
+use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts, and instances of modules, that a card may have.
+const MOST_PARTS: usize = 10_000;
+/// Ports that all of them may have.
+const MOST_PORTS: usize = 100_000;
+/// Modules within each other.
+const DEEPEST: usize = 32;
+
+impl Netlist {
+    /// Looks everything up in `catalog` and checks it.
+    pub fn design(&self, catalog: &Catalog) -> Result<Design, NetlistErrors> {
+        let mut problems = Problems::default();
+        if self.name.is_empty() {
+            problems.add(&self.place, "the card has no `name`");
+        }
+        for module in self.modules.values().filter(|module| catalog.get(&module.key.name).is_some()) {
+            let name = &module.key.name;
+            problems.add(
+                &module.key.place,
+                format!("modules.{name}: `{name}` is a module of the library, take another name"),
+            );
+        }
+        let parameters = scope_of(&self.parameters, &Scope::new(), &mut problems);
+        let clocks = self.clocks(&parameters, &mut problems);
+        let wiring = Wiring::default();
+        let (parts, groups, open, used) = Default::default();
+        let mut work = Elaboration {
+            netlist: self,
+            catalog,
+            problems,
+            clocks,
+            parts,
+            groups,
+            wiring,
+            open,
+            used,
+            n_ports: 0,
+            is_full: false,
+        };
+        let outer = Around { scope: &parameters, path: "", clock: work.only_clock() };
+        work.body(&self.body, &outer);
+        let (parts, wiring) = (std::mem::take(&mut work.parts), std::mem::take(&mut work.wiring));
+        let groups = std::mem::take(&mut work.groups);
+        work.try_the_unused();
+        let Elaboration { clocks, mut problems, is_full, .. } = work;
+        let connections = wiring.finish(&parts, is_full, &mut problems);
+        let (name, about) = (self.name.clone(), self.about.clone());
+        problems.none_or(Design { name, about, parameters, clocks, parts, groups, connections })
+    }
+
+    fn clocks(&self, parameters: &Scope, problems: &mut Problems) -> BTreeMap<String, ClockFreq> {
+        let mut clocks = BTreeMap::new();
+        for (key, node) in &self.clocks {
+            let freq =
+                evaluate(node, parameters).map_err(|(_, problem)| problem).and_then(|value| match value.as_str() {
+                    Some(text) => ClockFreq::try_from(text),
+                    None => Err(format!("it is {}, must be a text such as \"88 MHz\"", kind(&value))),
+                });
+            match freq {
+                Ok(freq) => drop(clocks.insert(key.name.clone(), freq)),
+                Err(problem) => {
+                    problems.add(&node.place, format!("clocks.{}: {problem}", key.name));
+                    // The name stands, so that nobody is told that there is no such clock.
+                    clocks.insert(key.name.clone(), ClockFreq::default());
+                }
+            }
+        }
+        clocks
+    }
+}
+
+/// What holds where instances stand.
+pub(super) struct Around<'a> {
+    pub scope: &'a Scope,
+    /// Path of the module's instance with a dot at its end, or nothing.
+    pub path: &'a str,
+    /// Clock of instances that name none.
+    pub clock: Option<String>,
+}
+
+/// The parts of an entry of `[instances]`.
+pub(super) struct Instance {
+    /// One, or as many as `count` says; none if something wrong was said of the entry.
+    pub items: Vec<Item>,
+    pub is_array: bool,
+}
+
+/// A part or a module's instance, seen from outside.
+pub(super) struct Item {
+    pub path: String,
+    pub module: String,
+    /// Its ports; nothing where something wrong was said of it.
+    pub ports: Option<BTreeMap<String, PortId>>,
+}
+
+pub(super) struct Elaboration<'a> {
+    netlist: &'a Netlist,
+    catalog: &'a Catalog,
+    pub problems: Problems,
+    clocks: BTreeMap<String, ClockFreq>,
+    pub parts: Vec<Part>,
+    groups: Vec<Group>,
+    pub wiring: Wiring,
+    /// Modules that are being opened.
+    open: Vec<&'a str>,
+    used: BTreeSet<&'a str>,
+    n_ports: usize,
+    is_full: bool,
+}
+
+impl<'a> Elaboration<'a> {
+    fn only_clock(&self) -> Option<String> {
+        if self.clocks.len() == 1 { self.clocks.keys().next().cloned() } else { None }
+    }
+
+    /// Makes the parts of a card or a module and connects them; its instances by name.
+    fn body(&mut self, body: &'a Body, around: &Around) -> BTreeMap<&'a str, Instance> {
+        let mut instances = BTreeMap::new();
+        for text in &body.instances {
+            let instance = self.instance(text, around).unwrap_or(Instance { items: Vec::new(), is_array: false });
+            instances.insert(text.key.name.as_str(), instance);
+        }
+        for wire in &body.wires {
+            self.wire(wire, &instances, around.scope);
+        }
+        instances
+    }
+
+    fn instance(&mut self, text: &'a InstanceText, around: &Around) -> Option<Instance> {
+        let name = &text.key.name;
+        let Some(module) = text.module.as_ref().and_then(|node| self.text(node, "module", around.scope)) else {
+            if text.module.is_none() {
+                self.problems.add(&text.key.place, format!("instance `{name}` names no `module`"));
+            }
+            return None;
+        };
+        let count = match &text.count {
+            None => 1,
+            Some(node) => match self.whole_number(node, "count", 0..=MOST_PARTS as u64, around.scope) {
+                Some(count) => count,
+                None => return None,
+            },
+        };
+        let is_array = text.count.is_some();
+        let mut items = Vec::new();
+        for index in 0..count {
+            if self.is_full {
+                break;
+            }
+            let mut scope = around.scope.clone();
+            let path = match is_array {
+                true => {
+                    scope.insert("index".to_owned(), toml::Value::Integer(index as i64));
+                    format!("{}{name}[{index}]", around.path)
+                }
+                false => format!("{}{name}", around.path),
+            };
+            let around = Around { scope: &scope, path: around.path, clock: around.clock.clone() };
+            items.push(self.item(text, &module, path, &around));
+        }
+        Some(Instance { items, is_array })
+    }
+
+    fn item(&mut self, text: &'a InstanceText, module: &str, path: String, around: &Around) -> Item {
+        let mut given = Scope::new();
+        let mut is_sound = true;
+        for (key, node) in &text.parameters {
+            match evaluate(node, around.scope) {
+                Ok(value) => drop(given.insert(key.name.clone(), value)),
+                Err((node, problem)) => {
+                    self.problems.add(&node.place, format!("`{}` of `{}`: {problem}", key.name, text.key.name));
+                    is_sound = false;
+                }
+            }
+        }
+        let clock = match &text.clock {
+            Some(node) => self.text(node, "clock", around.scope).map(|clock| (clock, node.place.clone())),
+            None => around.clock.clone().map(|clock| (clock, text.key.place.clone())),
+        };
+        let item = |ports| Item { path: path.clone(), module: module.to_owned(), ports };
+        if !is_sound {
+            return item(None);
+        }
+        if self.parts.len() + self.groups.len() >= MOST_PARTS {
+            self.is_full = true;
+            self.problems.add(&text.key.place, format!("a card may have {MOST_PARTS} parts, this is one too many"));
+            return item(None);
+        }
+        let ports = match self.netlist.modules.get(module) {
+            Some(inner) => self.group(text, inner, given, &path, clock.map(|(clock, _)| clock)),
+            None => self.part(text, module, given, &path, clock),
+        };
+        item(ports)
+    }
+
+    /// A part: a module of the library.
+    fn part(
+        &mut self,
+        text: &InstanceText,
+        module: &str,
+        parameters: Scope,
+        path: &str,
+        clock: Option<(String, Place)>,
+    ) -> Option<BTreeMap<String, PortId>> {
+        let Some(kind) = self.catalog.get(module) else {
+            let known =
+                || self.catalog.kinds().map(|kind| kind.name).chain(self.netlist.modules.keys().map(String::as_str));
+            let near = did_you_mean(module, known());
+            let place = text.module.as_ref().map_or(&text.key.place, |node| &node.place);
+            let hint = if near.is_empty() { "; `spinet nic modules` lists them" } else { "" };
+            self.problems.add(place, format!("there is no module `{module}`{near}{hint}"));
+            return None;
+        };
+        let clocks = || self.clocks.keys().map(String::as_str);
+        match &clock {
+            None => {
+                let text_of = format!("`{path}` needs a `clock`; the card's clocks: {}", listed(clocks()));
+                self.problems.add(&text.key.place, text_of);
+            }
+            Some((clock, place)) if !self.clocks.contains_key(clock) => {
+                let near = did_you_mean(clock, clocks());
+                let text_of =
+                    format!("`{path}`: there is no clock `{clock}`; the card's clocks: {}{near}", listed(clocks()));
+                self.problems.add(place, text_of);
+            }
+            Some(_) => {}
+        }
+        let table: toml::Table = parameters.clone().into_iter().collect();
+        let ports = match (kind.ports)(&table) {
+            Ok(ports) => ports,
+            Err(problem) => {
+                // The key that the problem names, if it stands there, is a better place than the instance.
+                let first = problem.key.split('.').next().unwrap_or_default();
+                let named = text.parameters.iter().find(|(key, _)| !first.is_empty() && key.name == first);
+                let place = match named {
+                    Some((key, _)) if problem.is_unknown => &key.place,
+                    Some((_, node)) => &node.place,
+                    None => &text.key.place,
+                };
+                self.problems.add(place, format!("`{}` ({module}): {}", text.key.name, problem.text));
+                return None;
+            }
+        };
+        self.n_ports += ports.len();
+        if self.n_ports > MOST_PORTS {
+            self.is_full = true;
+            self.problems
+                .add(&text.key.place, format!("the parts of a card may have {MOST_PORTS} ports, here are more"));
+            return None;
+        }
+        let part = self.parts.len();
+        let found = ports.iter().enumerate().map(|(port, spec)| (spec.name.clone(), PortId { part, port })).collect();
+        let clock = clock.map_or_else(String::new, |(clock, _)| clock);
+        let (path, place) = (path.to_owned(), text.key.place.clone());
+        self.parts.push(Part { path, module: kind.name, clock, parameters, ports, kind: kind.clone(), place });
+        Some(found)
+    }
+
+    /// A module of the file: its parts, and the ports that it shows.
+    fn group(
+        &mut self,
+        text: &InstanceText,
+        module: &'a ModuleText,
+        given: Scope,
+        path: &str,
+        clock: Option<String>,
+    ) -> Option<BTreeMap<String, PortId>> {
+        let name = module.key.name.as_str();
+        if self.open.contains(&name) || self.open.len() >= DEEPEST {
+            let problem = match self.open.iter().position(|open| *open == name) {
+                Some(at) => {
+                    format!("a module cannot have itself inside: {}", [&self.open[at..], &[name]].concat().join(" -> "))
+                }
+                None => format!("more than {DEEPEST} modules are within each other here"),
+            };
+            self.problems.add(&text.key.place, problem);
+            return None;
+        }
+        for (key, _) in
+            text.parameters.iter().filter(|(key, _)| !module.parameters.iter().any(|(known, _)| known.name == key.name))
+        {
+            let known = || module.parameters.iter().map(|(key, _)| key.name.as_str());
+            let near = did_you_mean(&key.name, known());
+            let problem =
+                format!("module `{name}` has no parameter `{}`; its parameters: {}{near}", key.name, listed(known()));
+            self.problems.add(&key.place, problem);
+        }
+        self.used.insert(name);
+        self.open.push(name);
+        let scope = scope_of(&module.parameters, &given, &mut self.problems);
+        let at = self.groups.len();
+        self.groups.push(Group { path: path.to_owned(), module: name.to_owned(), ports: BTreeMap::new() });
+        let inner = format!("{path}.");
+        let instances = self.body(&module.body, &Around { scope: &scope, path: &inner, clock });
+        self.open.pop();
+        let mut ports = BTreeMap::new();
+        for (key, place, endpoint) in &module.ports {
+            let shown = self.shown(&key.name, endpoint, &instances, &scope, place);
+            ports.extend(shown);
+        }
+        self.groups[at].ports =
+            ports.iter().map(|(name, id)| (name.clone(), Design::path_of(&self.parts, *id))).collect();
+        Some(ports)
+    }
+
+    /// The ports that a module shows under `name`.
+    fn shown(
+        &mut self,
+        name: &str,
+        inner: &Endpoint,
+        instances: &BTreeMap<&str, Instance>,
+        scope: &Scope,
+        place: &Place,
+    ) -> Vec<(String, PortId)> {
+        let Some(meant) = self.meant(inner, instances, scope, place) else { return Vec::new() };
+        match meant.is_list {
+            true => meant.ports.into_iter().enumerate().map(|(i, id)| (format!("{name}[{i}]"), id)).collect(),
+            false => meant.ports.into_iter().map(|id| (name.to_owned(), id)).collect(),
+        }
+    }
+
+    /// Opens modules that nothing uses, with their defaults, for the mistakes in them.
+    fn try_the_unused(&mut self) {
+        for module in self.netlist.modules.values() {
+            if !self.used.contains(module.key.name.as_str()) {
+                self.n_ports = 0;
+                let clock = self.clocks.keys().next().cloned().or(Some(String::new()));
+                let key = module.key.clone();
+                let text = InstanceText { key, module: None, clock: None, count: None, parameters: Vec::new() };
+                self.group(&text, module, Scope::new(), &module.key.name, clock);
+                self.parts.clear();
+                self.groups.clear();
+                self.wiring = Wiring::default();
+            }
+        }
+    }
+
+    fn text(&mut self, node: &Node, what: &str, scope: &Scope) -> Option<String> {
+        match evaluate(node, scope) {
+            Ok(toml::Value::String(text)) => return Some(text),
+            Ok(other) => self.problems.add(&node.place, format!("{what} is {}, must be a text", kind(&other))),
+            Err((node, problem)) => self.problems.add(&node.place, format!("{what}: {problem}")),
+        }
+        None
+    }
+
+    pub fn whole_number(
+        &mut self,
+        node: &Node,
+        what: &str,
+        allowed: std::ops::RangeInclusive<u64>,
+        scope: &Scope,
+    ) -> Option<u64> {
+        let found = match evaluate(node, scope) {
+            Ok(toml::Value::Integer(number)) if u64::try_from(number).is_ok_and(|number| allowed.contains(&number)) => {
+                return Some(number as u64);
+            }
+            Ok(other) => other.to_string(),
+            Err((node, problem)) => {
+                self.problems.add(&node.place, format!("{what}: {problem}"));
+                return None;
+            }
+        };
+        let why = match (what, found.as_str()) {
+            ("latency", "0") => {
+                "; what is sent at an edge is seen at a later one: without latency, parts that are connected in a circle \
+                 would wait for each other within the edge"
+            }
+            _ => "",
+        };
+        let (least, most) = (allowed.start(), allowed.end());
+        self.problems.add(&node.place, format!("{what} is {found}, must be {least} to {most}{why}"));
+        None
+    }
+}

@@ -1,0 +1,194 @@
+//! A core between memories of a given latency.
+
+use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
+use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window};
+use blocks::netlist::Module;
+use kernel::{Activity, Component, Cycle, Ports};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use testkit::mips::text::assemble;
+use testkit::{Bench, Log, bench};
+
+/// Where the scratchpad stands.
+pub const SCRATCHPAD: u32 = 0x00c0_0000;
+/// Where memory with code stands.
+pub const CODE: u32 = 0x4000;
+/// Where registers stand.
+pub const REGISTERS: u32 = 0xc000_0000;
+
+/// A scene: a core, its program, and what stands around it.
+pub struct Scene {
+    pub params: MipsCoreParams,
+    /// Program, assembled where the core begins.
+    pub program: String,
+    /// Cycles from a load to its answer at each port.
+    pub memory_cycles: u64,
+    pub register_cycles: u64,
+    pub fetch_cycles: u64,
+    /// Memory takes a reference only this many cycles after the one before.
+    pub memory_gap: u64,
+    /// Orders to the core, and when they come.
+    pub orders: Vec<(Cycle, CpuControl)>,
+    /// What is logged of the counters.
+    pub counters: &'static [&'static str],
+    /// Whether references are logged.
+    pub shows_references: bool,
+}
+
+/// A five-stage core that runs a program from its scratchpad, between memories of one cycle.
+pub fn scene(program: &str) -> Scene {
+    Scene {
+        params: MipsCoreParams {
+            pipeline: PipelineKind::FiveStage,
+            reset_pc: SCRATCHPAD,
+            runs_at_start: true,
+            scratchpad: Some(Window { base: SCRATCHPAD, bytes: 0x4000 }),
+            instruction_cache: None,
+            registers: Some(Window { base: REGISTERS, bytes: 0x400 }),
+            stack_window: Some(Window { base: 0x00b0_0000, bytes: 0x10_0000 }),
+            memory_cycles: 2,
+            register_cycles: 2,
+            stores: StoreKind::Posted,
+            multiply_cycles: 10,
+            divide_cycles: 69,
+        },
+        program: program.to_owned(),
+        memory_cycles: 2,
+        register_cycles: 2,
+        fetch_cycles: 2,
+        memory_gap: 1,
+        orders: Vec::new(),
+        counters: &["cycles"],
+        shows_references: false,
+    }
+}
+
+impl Scene {
+    /// The log, then a line of counters, then why the core stopped and its a0 to a3.
+    pub fn run(&self) -> String {
+        self.params.check().expect("the parameters are right");
+        let last = Rc::new(RefCell::new(String::new()));
+        let log = bench(100_000, |b| {
+            b.log_counters();
+            *last.borrow_mut() = String::new();
+            self.build(b, &last);
+        });
+        let is_counter = |line: &&str| line.starts_with("cpu.");
+        let mut text: String = log.lines().filter(|line| !is_counter(line)).map(|line| format!("{line}\n")).collect();
+        let counters: Vec<_> = log.lines().filter(is_counter).filter_map(|line| line.strip_prefix("cpu.")).collect();
+        for group in self.counters {
+            let of = counters.iter().filter_map(|line| line.strip_prefix(group)?.strip_prefix('.'));
+            text += &(of.collect::<Vec<_>>().join(", ") + "\n");
+        }
+        text + &last.borrow()
+    }
+
+    fn build(&self, b: &mut Bench, last: &Rc<RefCell<String>>) {
+        let mut words: Vec<(u32, u32)> =
+            (self.params.reset_pc..).step_by(4).zip(assemble(self.params.reset_pc, &self.program)).collect();
+        let mut port = |b: &mut Bench, name: &str, cycles, gap, bytes: Option<BTreeMap<u32, u8>>| {
+            let (references, asked) = b.channel(&format!("{name}.references"), 2, 1);
+            let (answers, replies) = b.channel(&format!("{name}.replies"), 4, 1);
+            let log = self.shows_references.then(|| b.log.clone());
+            let responder = Responder { references: asked, replies: answers };
+            let bytes = bytes.unwrap_or_default();
+            b.add(name, Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, log });
+            Requester { references, replies }
+        };
+        let image: BTreeMap<u32, u8> =
+            words.iter().flat_map(|&(addr, word)| (addr..).zip(word.to_be_bytes())).collect();
+        let memory = port(b, "memory", self.memory_cycles, self.memory_gap, Some(image.clone()));
+        let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, Some(image)));
+        let registers = self.params.registers.map(|_| port(b, "registers", self.register_cycles, 1, None));
+        let (control, status) = if self.orders.is_empty() {
+            (None, None)
+        } else {
+            let show = |status: &CpuStatus| {
+                let a0 = status.registers.as_ref().map(|r| format!(", a0 is {}", r[4]));
+                let how = if status.is_halted { "halted" } else { "runs" };
+                format!("{how} at {:x}{}", status.pc, a0.unwrap_or_default())
+            };
+            (Some(b.input("control", 2, self.orders.clone())), Some(b.output("status", 2, |_| true, show)))
+        };
+        let ends = Ends { memory, fetch, registers, control, status };
+        let mut core = MipsCore::new(self.params.clone(), ends, b.tracer("cpu"));
+        words.retain(|&(addr, word)| core.load_scratchpad(addr, word));
+        let core = Rc::new(RefCell::new(core));
+        b.add("cpu", core.clone());
+        b.add("witness", Witness { core, last: last.clone() });
+    }
+}
+
+/// Writes down how the core ended. It looks every cycle until then, and is no part of the machine.
+struct Witness {
+    core: Rc<RefCell<MipsCore>>,
+    last: Rc<RefCell<String>>,
+}
+
+impl Component for Witness {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let core = self.core.borrow();
+        let [a0, a1, a2, a3] = [4, 5, 6, 7].map(|r| core.registers()[r]);
+        let end = match core.trouble() {
+            Some(trouble) => format!("{} at {:x}: {:x}", trouble.cause.text(), trouble.pc, trouble.value),
+            None => format!("at {:x}", core.pc()),
+        };
+        *self.last.borrow_mut() = format!("{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
+        if now > 600 { Activity::Idle } else { Activity::Busy }
+    }
+
+    fn ports(&self, _ports: &mut Ports) {}
+}
+
+/// A memory that answers so many cycles after it was asked. Nothing is above 16 MiB but registers.
+struct Flat {
+    name: String,
+    responder: Responder,
+    cycles: u64,
+    gap: u64,
+    free: Cycle,
+    bytes: BTreeMap<u32, u8>,
+    log: Option<Log>,
+}
+
+impl Component for Flat {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if !self.responder.references.has_item() {
+            return Activity::Idle;
+        }
+        if now < self.free {
+            return Activity::Until(self.free);
+        }
+        if !self.responder.replies.has_room() {
+            return Activity::Idle;
+        }
+        let Reference { id, addr, access } = self.responder.references.take().expect("it is there");
+        self.free = now + self.gap;
+        if let Some(log) = &self.log {
+            let what = match &access {
+                Access::Read(bytes) => format!("read {bytes}"),
+                Access::Write(data) => format!("write {:02x?}", data.as_slice()),
+            };
+            log.note(now, format!("{} {addr:x} {what}", self.name));
+        }
+        let first = addr as u32;
+        let result = match access {
+            _ if (0x0100_0000..REGISTERS).contains(&first) => Err(BusError::Nowhere(addr)),
+            Access::Read(bytes) => {
+                Ok((first..first + bytes).map(|addr| self.bytes.get(&addr).copied().unwrap_or(0)).collect())
+            }
+            Access::Write(data) => {
+                self.bytes.extend((first..).zip(data));
+                Ok(blocks::bus::Data::new())
+            }
+        };
+        // One cycle each way is the channels'.
+        self.responder.replies.send_late(Reply { id, result }, self.cycles - 2);
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.responder.port("port", ports);
+    }
+}

@@ -1,0 +1,119 @@
+//! Running from memory by way of the instruction cache, and code that changes.
+
+use super::bench::{CODE, Scene, scene};
+use blocks::mips::InstructionCacheParams;
+use expect_test::{Expect, expect};
+
+fn check(program: &str, change: impl Fn(&mut Scene), want: Expect) {
+    let mut scene = scene(&format!("{program} \n break 0"));
+    scene.params.reset_pc = CODE;
+    scene.params.instruction_cache =
+        Some(InstructionCacheParams { bytes: 64, line_bytes: 32, ways: 2, drops_stored_lines: true });
+    scene.shows_references = true;
+    scene.counters = &["cycles", "instructions"];
+    change(&mut scene);
+    want.assert_eq(&scene.run());
+}
+
+#[test]
+fn a_miss_waits_for_its_line() {
+    let program = "nop \n".repeat(10);
+    check(&program, |_| (), expect![[r#"
+        1    fetch 4000 read 32
+        11   fetch 4020 read 32
+        execution 10, instruction_misses 4
+        alu 10
+        a break instruction at 4028: 0; a0-a3 0 0 0 0
+    "#]]);
+    check(&program, |scene| scene.fetch_cycles = 10, expect![[r#"
+        1    fetch 4000 read 32
+        19   fetch 4020 read 32
+        execution 10, instruction_misses 20
+        alu 10
+        a break instruction at 4028: 0; a0-a3 0 0 0 0
+    "#]]);
+}
+
+#[test]
+fn a_loop_that_fits_is_fetched_once() {
+    check(
+        "addiu a0, zero, 20 \n again: \n addiu a0, a0, -1 \n bne a0, zero, again \n addiu a1, a1, 1",
+        |_| (),
+        expect![[r#"
+            1    fetch 4000 read 32
+            execution 61, instruction_misses 2, pipeline 20
+            alu 41, branch 20
+            a break instruction at 4010: 0; a0-a3 0 14 0 0
+        "#]],
+    );
+}
+
+/// It puts `addiu a0, zero, 7` in the place of `addiu a0, zero, 1`, which it has executed before.
+const PATCH: &str = "addiu t2, zero, 2 \n lui t0, 0x2404 \n ori t0, t0, 7 \n ori t1, zero, 0x4020
+    again: \n nop \n nop \n nop \n nop
+    addiu a0, zero, 1   # 4020
+    sw t0, 0(t1) \n addiu t2, t2, -1 \n nop \n nop \n nop \n bne t2, zero, again \n nop";
+
+#[test]
+fn changed_code_is_seen_if_stores_drop_lines() {
+    let in_lines = |drops_stored_lines| {
+        move |scene: &mut Scene| {
+            scene.counters = &[];
+            scene.shows_references = false;
+            scene.params.instruction_cache =
+                Some(InstructionCacheParams { bytes: 256, line_bytes: 32, ways: 2, drops_stored_lines });
+        }
+    };
+    // The fetch port of this bench has a memory of its own, so a dropped line comes back as it was.
+    check(
+        PATCH,
+        |scene| {
+            in_lines(true)(scene);
+            scene.counters = &["fills"];
+        },
+        expect![[r#"
+
+            a break instruction at 4040: 0; a0-a3 1 0 0 0
+        "#]],
+    );
+    check(PATCH, in_lines(false), expect![[r#"
+        a break instruction at 4040: 0; a0-a3 1 0 0 0
+    "#]]);
+}
+
+/// Copies a routine to the scratchpad, runs it there, changes it, and runs it again.
+#[test]
+fn code_in_the_scratchpad_may_change() {
+    check(
+        "lui t0, 0xc0 \n addiu t1, zero, 0x4070
+         copy: \n lw t2, 0(t1) \n addiu t1, t1, 4 \n sw t2, 0(t0) \n addiu t0, t0, 4
+         addiu t3, zero, 0x407c \n bne t1, t3, copy \n nop
+         lui s0, 0xc0 \n jalr ra, s0 \n nop
+         addu a1, a0, zero
+         lui t2, 0x2404 \n ori t2, t2, 9 \n sw t2, 0(s0)
+         jalr ra, s0 \n nop \n break 1
+         .word 0 \n .word 0 \n .word 0 \n .word 0 \n .word 0 \n .word 0 \n .word 0 \n .word 0 \n .word 0
+         addiu a0, zero, 1 \n jr ra \n nop",
+        |scene| {
+            scene.counters = &[];
+            scene.shows_references = false;
+        },
+        expect![[r#"
+            a break instruction at 4048: 1; a0-a3 9 1 0 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_fetch_from_nowhere_stops_the_core() {
+    check(
+        "lui t0, 0x200 \n jr t0 \n nop",
+        |scene| {
+            scene.counters = &[];
+            scene.shows_references = false;
+        },
+        expect![[r#"
+            a fetch from where no memory is at 2000000: 2000000; a0-a3 0 0 0 0
+        "#]],
+    );
+}

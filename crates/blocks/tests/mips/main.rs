@@ -1,0 +1,7 @@
+//! Timing and behaviour of the MIPS core, as programs and what they cost.
+
+mod bench;
+mod caches;
+mod memory;
+mod orders;
+mod pipeline;

@@ -1,0 +1,101 @@
+//! The driver's accesses to the card, in order.
+
+use super::window::{WINDOW, WINDOW_BASE, WINDOW_BYTES};
+use blocks::bus::{Access, BusError, Data, Reference, Requester, word};
+use std::collections::VecDeque;
+
+const WRITE: u32 = 0;
+const READ: u32 = 1;
+
+/// Accesses to one word each. Writes are posted: the driver goes on when they are on the bus. It waits for what it reads.
+pub struct Accesses {
+    port: Requester,
+    queue: VecDeque<(u32, Option<u32>)>,
+    /// A read is in the queue or under way.
+    reading: bool,
+    answer: Option<u32>,
+    /// Where the window to card memory stands, once it was put somewhere.
+    window: Option<u32>,
+    reads: u64,
+    writes: u64,
+}
+
+impl Accesses {
+    pub fn new(port: Requester) -> Accesses {
+        Accesses { port, queue: VecDeque::new(), reading: false, answer: None, window: None, reads: 0, writes: 0 }
+    }
+
+    pub fn port(&self) -> &Requester {
+        &self.port
+    }
+
+    /// Words read and written.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.reads, self.writes)
+    }
+
+    pub fn write(&mut self, offset: u32, value: u32) {
+        self.writes += 1;
+        self.queue.push_back((offset, Some(value)));
+    }
+
+    /// Writes `words` into card memory from `at` on, as far as one place of the window reaches; returns how many.
+    pub fn write_card(&mut self, at: u32, words: impl IntoIterator<Item = u32>) -> u32 {
+        let base = at & !(WINDOW_BYTES - 1);
+        if self.window.replace(base) != Some(base) {
+            self.write(WINDOW_BASE, base);
+        }
+        let mut written = 0;
+        for (offset, word) in (WINDOW + (at - base)..WINDOW + WINDOW_BYTES).step_by(4).zip(words) {
+            self.write(offset, word);
+            written += 1;
+        }
+        written
+    }
+
+    /// Asks for a word; [`Accesses::take_answer`] has it when the driver is free again.
+    pub fn read(&mut self, offset: u32) {
+        assert!(!self.reading, "the driver waits for what it reads");
+        self.reads += 1;
+        self.reading = true;
+        self.answer = None;
+        self.queue.push_back((offset, None));
+    }
+
+    /// Whether the driver has to wait for the bus.
+    pub fn is_busy(&self) -> bool {
+        self.reading || !self.queue.is_empty()
+    }
+
+    /// What was read last. A read that nothing answered gives ones, as on PCI.
+    pub fn take_answer(&mut self) -> Option<u32> {
+        self.answer.take()
+    }
+
+    /// Takes replies; the errors among them are given to `heard`.
+    pub fn collect(&mut self, mut heard: impl FnMut(BusError)) {
+        while let Some(reply) = self.port.replies.take() {
+            if let Err(error) = &reply.result {
+                heard(*error);
+            }
+            if reply.id == READ {
+                self.reading = false;
+                self.answer = Some(reply.result.map_or(u32::MAX, |data| word(&data)));
+            }
+        }
+    }
+
+    /// Puts the next access on the bus. Returns whether another can be put there at the next edge.
+    pub fn send(&mut self) -> bool {
+        if self.queue.is_empty() || !self.port.references.has_room() {
+            return false; // The channel wakes us when room appears.
+        }
+        let (offset, value) = self.queue.pop_front().expect("the queue is not empty");
+        let (id, access) = match value {
+            Some(value) => (WRITE, Access::Write(Data::from_slice(&value.to_be_bytes()))),
+            None => (READ, Access::Read(4)),
+        };
+        self.port.references.send(Reference { id, addr: offset.into(), access });
+        true
+    }
+}

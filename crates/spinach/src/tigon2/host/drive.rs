@@ -1,0 +1,344 @@
+//! What the driver does next.
+
+use super::boot::Step;
+use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
+use super::window::{self, events, host_control, mailbox, mailboxes, words};
+use super::{Diagnosis, Fault, Interrupts, RingState, Stage, Tigon2Host};
+use blocks::bus::word;
+use blocks::feeders::{Go, Pace, Passage};
+use kernel::Cycle;
+
+/// Distance of two looks at the command ring's consumer.
+/// assumed: the Linux driver does not look; a microsecond is short beside what firmware takes.
+const COMMAND_POLL_NS: u64 = 1_000;
+
+/// How far the driver has come with an interrupt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handler {
+    /// Asks whether the interrupt is the card's.
+    Ask,
+    /// Has asked.
+    Asked,
+    /// Has acknowledged or masked, and asked for the mailbox so that the write has arrived.
+    Acknowledged,
+    /// Works on what the card has written.
+    Look,
+    /// Is through.
+    End,
+}
+
+impl Tigon2Host {
+    /// Does what can be done at this edge; returns the cycle at which there is more to do if nothing happens before.
+    pub(super) fn drive(&mut self, now: Cycle) -> Option<Cycle> {
+        loop {
+            if self.bus.is_busy() {
+                return None;
+            }
+            if now < self.free_at {
+                return Some(self.free_at);
+            }
+            let went_on = match (self.handler, &self.stage) {
+                (_, Stage::Stopped) => return None,
+                (Some(handler), _) => {
+                    self.handle(now, handler);
+                    true
+                }
+                (None, _) if self.handler_due.is_some_and(|due| due <= now) => {
+                    self.begin_handler(now);
+                    true
+                }
+                (None, Stage::Boot(_)) => self.boot(now),
+                (None, Stage::Serve) => self.post_frames(now),
+            };
+            if !went_on {
+                self.watch(now);
+                return self.next_deadline(now);
+            }
+        }
+    }
+
+    fn begin_handler(&mut self, now: Cycle) {
+        (self.handler_due, self.handler) = match self.params.interrupts {
+            Interrupts::Poll { every_ns } => (Some(now + self.cycles(every_ns).max(1)), Some(Handler::Look)),
+            Interrupts::Acknowledge | Interrupts::Mask => (None, Some(Handler::Ask)),
+        };
+    }
+
+    fn handle(&mut self, now: Cycle, handler: Handler) {
+        let masks = self.params.interrupts == Interrupts::Mask;
+        self.handler = match handler {
+            Handler::Ask => {
+                self.bus.read(window::HOST_CONTROL);
+                Some(Handler::Asked)
+            }
+            Handler::Asked if self.bus.take_answer().is_some_and(|word| word & host_control::INTERRUPT == 0) => {
+                self.spurious_interrupts += 1;
+                None
+            }
+            Handler::Asked => {
+                self.interrupts += 1;
+                self.bus.write(mailbox(mailboxes::INTERRUPT), masks.into());
+                self.bus.read(mailbox(mailboxes::INTERRUPT));
+                Some(Handler::Acknowledged)
+            }
+            Handler::Acknowledged => Some(Handler::Look),
+            Handler::Look if self.look(now) => Some(Handler::Look),
+            Handler::Look => Some(Handler::End),
+            Handler::End => {
+                if masks {
+                    self.bus.write(mailbox(mailboxes::INTERRUPT), 0);
+                }
+                if self.is_raised && self.handler_due.is_none() {
+                    self.handler_due = Some(now + self.cycles(self.params.interrupt_latency_ns).max(1));
+                }
+                None
+            }
+        };
+    }
+
+    /// Takes one thing that the card has written; returns whether there was one.
+    fn look(&mut self, now: Cycle) -> bool {
+        if self.memory.word(self.layout.event_producer) != self.event_consumer && self.take_events(now) {
+            return true;
+        }
+        let produced = self.memory.word(self.layout.return_producer);
+        if produced != self.receiver.consumer {
+            return self.take_frame(now, produced);
+        }
+        let consumer = self.memory.word(self.layout.send_consumer);
+        if consumer != self.send.consumer {
+            let heard = self.send.hear(now, consumer, |_| {});
+            if let Err(text) = heard {
+                self.bad_ring(now, text);
+                self.memory.put_word(self.layout.send_consumer, self.send.consumer);
+            }
+            return true;
+        }
+        false
+    }
+
+    fn bad_ring(&mut self, now: Cycle, text: String) {
+        self.faults.note(self.clock.edge(now), Fault::BadRing, || text);
+    }
+
+    /// Takes all events and tells the card.
+    fn take_events(&mut self, now: Cycle) -> bool {
+        let producer = self.memory.word(self.layout.event_producer);
+        if producer >= EVENT_ENTRIES {
+            self.bad_ring(now, format!("the event producer is {producer}, must be below {EVENT_ENTRIES}"));
+            self.memory.put_word(self.layout.event_producer, self.event_consumer);
+            return false;
+        }
+        while self.event_consumer != producer {
+            let event = self.memory.word(self.layout.events + u64::from(self.event_consumer * EVENT_BYTES));
+            self.event_consumer = (self.event_consumer + 1) % EVENT_ENTRIES;
+            match event >> 24 {
+                events::RUNNING => self.is_running = true,
+                events::STATISTICS => self.statistics_events += 1,
+                events::LINK => self.link_events += 1,
+                events::ERROR => {
+                    let text = || format!("event 0x{event:08x}");
+                    self.faults.note(self.clock.edge(now), Fault::ErrorEvent, text);
+                }
+                _ => {}
+            }
+        }
+        self.bus.write(words::EVENT_CONSUMER, producer);
+        true
+    }
+
+    /// Takes a frame from the return ring.
+    fn take_frame(&mut self, now: Cycle, produced: u32) -> bool {
+        if produced >= self.params.receive.return_entries {
+            let most = self.params.receive.return_entries;
+            self.bad_ring(now, format!("the return producer is {produced}, must be below {most}"));
+            self.memory.put_word(self.layout.return_producer, self.receiver.consumer);
+            return true;
+        }
+        self.returned = now;
+        match self.receiver.take(&self.memory) {
+            Err(text) => self.bad_ring(now, text),
+            Ok(returned) => {
+                if returned.errors == 0 {
+                    let bytes = self.memory.get(returned.address, returned.len as usize).expect("a posted buffer");
+                    let at = self.clock.edge(now);
+                    let id = self.checker.check(at, bytes).id();
+                    self.received.note(Passage { id, at, bytes: returned.len });
+                }
+                for (bit, total) in self.receive_errors.iter_mut().enumerate() {
+                    *total += u64::from(returned.errors >> bit & 1);
+                }
+                self.receiver.free(&returned);
+                self.receiver.post_batch(&mut self.memory, &mut self.bus);
+            }
+        }
+        if self.params.receive.tells_consumer && self.receiver.consumer == produced {
+            self.bus.write(words::RETURN_CONSUMER, produced);
+        }
+        self.free_at = now + self.cycles(self.params.frame_ns);
+        true
+    }
+
+    /// Does the next step of the start, or a part of it; returns whether it could.
+    fn boot(&mut self, now: Cycle) -> bool {
+        let Stage::Boot(steps) = &mut self.stage else { return false };
+        let Some(step) = steps.front().cloned() else {
+            self.stage = Stage::Serve;
+            return true;
+        };
+        let since = *self.waits_since.get_or_insert(now);
+        let done = match step {
+            Step::Write(offset, value) => {
+                self.bus.write(offset, value);
+                true
+            }
+            Step::Change { offset, set, clear } => self.ask(offset).is_some_and(|value| {
+                self.bus.write(offset, value & !clear | set);
+                true
+            }),
+            Step::Expect { offset, mask, value, what } => self.ask(offset).is_some_and(|found| {
+                if found & mask != value {
+                    self.give_up(now, format!("expected {what}; the word at 0x{offset:03x} is 0x{found:08x}"), None);
+                }
+                true
+            }),
+            Step::Pause(ns) => {
+                self.free_at = now + self.cycles(ns);
+                true
+            }
+            Step::Clear { from, to } => {
+                let words = (to.saturating_sub(from)).div_ceil(4) as usize;
+                let written = if words == 0 { 0 } else { self.bus.write_card(from, std::iter::repeat_n(0, words)) };
+                self.replace_step(Step::Clear { from: from + 4 * written, to });
+                from + 4 * written >= to
+            }
+            Step::Load { from } => {
+                let words = self.image.bytes()[from as usize..].chunks(4).map(word);
+                let next = from + 4 * self.bus.write_card(self.image.load_address() + from, words);
+                self.replace_step(Step::Load { from: next });
+                next as usize == self.image.bytes().len()
+            }
+            Step::AwaitRunning => {
+                if !self.is_running && now >= since + self.cycles(self.params.boot_timeout_us * 1000) {
+                    let waited = self.params.boot_timeout_us;
+                    self.give_up(now, format!("firmware has not said that it runs, {waited} us after its start"), None);
+                }
+                self.is_running
+            }
+            Step::PostBuffers => {
+                self.receiver.post(1, &mut self.memory, &mut self.bus);
+                true
+            }
+            Step::Command { code, subcode } => {
+                self.bus.write(window::COMMAND_RING + 4 * self.command_producer, code << 24 | subcode << 12);
+                self.command_producer = (self.command_producer + 1) % COMMAND_ENTRIES;
+                self.bus.write(mailbox(mailboxes::COMMAND), self.command_producer);
+                true
+            }
+            Step::AwaitCommands => self.ask(words::COMMAND_CONSUMER).is_some_and(|consumer| {
+                if consumer != self.command_producer {
+                    self.free_at = now + self.cycles(COMMAND_POLL_NS);
+                    if now >= since + self.cycles(self.params.watchdog_us * 1000) {
+                        let (producer, since) = (self.command_producer, self.clock.edge(since));
+                        let ring = RingState { ring: "command", producer, consumer, since };
+                        self.give_up(now, "firmware does not take commands".to_owned(), Some(ring));
+                    }
+                }
+                consumer == self.command_producer
+            }),
+            Step::Go => {
+                self.started = Some(now);
+                if let Some(go) = &self.go {
+                    go.send(Go);
+                }
+                true
+            }
+        };
+        match &mut self.stage {
+            Stage::Boot(steps) if done => {
+                steps.pop_front();
+                self.waits_since = None;
+                true
+            }
+            Stage::Boot(_) => self.bus.is_busy() || self.free_at > now,
+            Stage::Serve | Stage::Stopped => true,
+        }
+    }
+
+    /// The word at `offset`, once the card has answered.
+    fn ask(&mut self, offset: u32) -> Option<u32> {
+        if !std::mem::replace(&mut self.asked, true) {
+            self.bus.read(offset);
+            return None;
+        }
+        self.asked = false;
+        self.bus.take_answer()
+    }
+
+    fn replace_step(&mut self, step: Step) {
+        if let Stage::Boot(steps) = &mut self.stage
+            && let Some(front) = steps.front_mut()
+        {
+            *front = step;
+        }
+    }
+
+    fn give_up(&mut self, now: Cycle, text: String, ring: Option<RingState>) {
+        self.diagnosis = Some(Diagnosis { at: self.clock.edge(now), text, ring });
+        self.stage = Stage::Stopped;
+    }
+
+    /// Posts frames that are due, a batch at a time; returns whether there were some.
+    fn post_frames(&mut self, now: Cycle) -> bool {
+        let Some(start) = self.started else { return false };
+        let elapsed = self.clock.edge(now) - self.clock.edge(start);
+        let batch = self.params.send.batch_frames;
+        let may_wait = matches!(self.traffic.pace, Pace::Saturating);
+        // A batch that was begun goes on as long as frames are there; a saturating host waits until a whole one fits.
+        let room = self.params.send.frames_ahead - self.send.ahead();
+        if may_wait && room < batch && self.send.ahead() > 0 && self.send.unannounced() == 0 {
+            return false;
+        }
+        let is_due = self.traffic.due(self.next_id).is_some_and(|due| due <= elapsed);
+        if !is_due || !self.send.has_room() {
+            return self.send.announce(&mut self.bus);
+        }
+        let frame = self.traffic.frames.frame(self.next_id).expect("a frame that is due exists");
+        self.send.post(now, (self.next_id, &frame.bytes), &mut self.memory, &mut self.bus);
+        let bytes = frame.bytes.len() as u32;
+        self.posted.note(Passage { id: Some(self.next_id), at: self.clock.edge(now), bytes });
+        self.next_id += 1;
+        if self.send.unannounced() >= batch {
+            self.send.announce(&mut self.bus);
+        }
+        self.free_at = now + self.cycles(self.params.frame_ns);
+        true
+    }
+
+    /// Notes it when the card has left the send ring alone for too long.
+    fn watch(&mut self, now: Cycle) {
+        if self.send_deadline().is_some_and(|deadline| now >= deadline) {
+            let ring = self.rings().swap_remove(0);
+            let text = format!("the card has not sent for {} us though frames wait", self.params.watchdog_us);
+            self.diagnosis = Some(Diagnosis { at: self.clock.edge(now), text, ring: Some(ring) });
+        }
+    }
+
+    fn send_deadline(&self) -> Option<Cycle> {
+        let waits = self.send.ahead() > 0 && self.diagnosis.is_none();
+        waits.then(|| self.send.moved + self.cycles(self.params.watchdog_us * 1000))
+    }
+
+    /// When there is something to do if nothing happens before.
+    fn next_deadline(&self, now: Cycle) -> Option<Cycle> {
+        let boot = matches!(self.stage, Stage::Boot(_)).then_some(self.waits_since).flatten();
+        let boot = boot.map(|since| since + self.cycles(self.params.boot_timeout_us * 1000));
+        let due = match (self.started, self.traffic.due(self.next_id)) {
+            (Some(start), Some(due)) if self.send.has_room() => {
+                Some(self.clock.cycle_at_or_after(self.clock.edge(start) + due)).filter(|&cycle| cycle > now)
+            }
+            _ => None,
+        };
+        [boot, due, self.handler_due, self.send_deadline()].into_iter().flatten().min().map(|cycle| cycle.max(now + 1))
+    }
+}

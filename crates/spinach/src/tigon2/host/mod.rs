@@ -1,0 +1,333 @@
+//! A host that drives a Tigon-2 as Linux's `acenic` driver does, and checks every frame.
+//!
+//! The driver is one thread on one processor: it does one thing after the other, waits for what it reads from the card, and
+//! spends `frame_ns` on every frame. Apart from that its memory answers the card's DMA at any time.
+
+mod accesses;
+mod boot;
+mod diagnosis;
+mod drive;
+mod layout;
+mod params;
+mod receive;
+mod send;
+mod window;
+
+#[cfg(test)]
+mod scripted_card;
+#[cfg(test)]
+mod tests;
+
+pub use diagnosis::{Diagnosis, Fault, Faults, RingState};
+pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Tigon2HostParams};
+
+use super::FirmwareImage;
+use accesses::Accesses;
+use blocks::bus::Responder;
+use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, Traffic};
+use blocks::interrupt::InterruptLine;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use boot::Step;
+use drive::Handler;
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use layout::Layout;
+use receive::Receiver;
+use send::SendRingState;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+impl Module for Tigon2HostParams {
+    const NAME: &'static str = "tigon2-host";
+    const ABOUT: &'static str =
+        "A host that drives a Tigon-2 as Linux does: start-up, rings, interrupts, frames both ways";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<Memory>("memory"),
+            PortSpec::from::<Memory>("bus"),
+            PortSpec::to::<OneWay<InterruptLine>>("interrupt"),
+            PortSpec::from::<OneWay<Go>>("go").optional(),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.validate()
+    }
+
+    /// # Panics
+    ///
+    /// When the run brings no [`FirmwareImage`] along.
+    fn build(self, site: &mut Site) -> Built {
+        let image = site.environment.get::<FirmwareImage>().expect("a run of a Tigon-2 brings its firmware along");
+        let offered = site.environment.get::<Offered>().unwrap_or_default();
+        let ports = HostPorts {
+            memory: site.to::<Memory>("memory"),
+            bus: site.from::<Memory>("bus"),
+            interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
+            go: site.try_from::<OneWay<Go>>("go"),
+        };
+        Built::new(Tigon2Host::new(self, site.system.edges(site.clock), image, &offered, ports))
+    }
+}
+
+/// Connections of a [`Tigon2Host`].
+pub struct HostPorts {
+    /// The card's references to host memory.
+    pub memory: Responder,
+    /// The host's references to the card's window of 4 KB, a word each; addresses are offsets in it.
+    pub bus: blocks::bus::Requester,
+    /// The card's interrupt.
+    pub interrupt: Rx<InterruptLine>,
+    /// Where it says that frames may come.
+    pub go: Option<Tx<Go>>,
+}
+
+/// What the driver is at.
+enum Stage {
+    /// Steps that are left.
+    Boot(VecDeque<Step>),
+    Serve,
+    /// It has given up.
+    Stopped,
+}
+
+/// A host with memory, driver and traffic.
+///
+/// Ports:   `memory`, one reference an edge, any length; `bus`, a word each, one an edge; `interrupt`; `go`, optional, says once
+///          that frames may come.
+/// Timing:  memory answers at the edge at which it is asked. Writes to the card are posted; the driver goes on when its last
+///          write is on the bus. From an interrupt to its first access it takes `interrupt_latency_ns`, for a frame `frame_ns`.
+/// Source:  the public Tigon-2 driver headers; order of accesses as in Linux's `acenic`; Willmann 2004, 2.1.1 and 3.2.3.
+/// Differs: buffers are fixed and copied by nobody; the driver has one thread where Linux has several contexts.
+pub struct Tigon2Host {
+    params: Tigon2HostParams,
+    clock: Clock,
+    image: Rc<FirmwareImage>,
+    layout: Layout,
+    memory: HostMemory,
+    memory_port: Responder,
+    bus: Accesses,
+    interrupt: Rx<InterruptLine>,
+    go: Option<Tx<Go>>,
+    stage: Stage,
+    /// What a step of the start or a handler has asked the card for.
+    asked: bool,
+    /// When the step under way began to wait.
+    waits_since: Option<Cycle>,
+    /// The driver computes until then.
+    free_at: Cycle,
+    is_raised: bool,
+    /// When the handler is to begin.
+    handler_due: Option<Cycle>,
+    handler: Option<Handler>,
+    is_running: bool,
+    event_consumer: u32,
+    command_producer: u32,
+    send: SendRingState,
+    receiver: Receiver,
+    /// When the card last returned a buffer.
+    returned: Cycle,
+    traffic: Traffic,
+    next_id: u64,
+    started: Option<Cycle>,
+    checker: Checker,
+    posted: FrameLog,
+    received: FrameLog,
+    receive_errors: [u64; receive::ERRORS.len()],
+    link_events: u64,
+    statistics_events: u64,
+    interrupts: u64,
+    spurious_interrupts: u64,
+    faults: Faults,
+    diagnosis: Option<Diagnosis>,
+}
+
+impl Tigon2Host {
+    /// A host before its first access. `offered.host` is what it sends, `offered.network` what it expects.
+    pub fn new(
+        params: Tigon2HostParams,
+        clock: Clock,
+        image: Rc<FirmwareImage>,
+        offered: &Offered,
+        ports: HostPorts,
+    ) -> Tigon2Host {
+        let layout = Layout::new(&params);
+        let steps = boot::steps(&params, &image, layout.information);
+        let poll = matches!(params.interrupts, Interrupts::Poll { .. });
+        Tigon2Host {
+            clock,
+            image,
+            memory: layout.memory(&params),
+            memory_port: ports.memory,
+            bus: Accesses::new(ports.bus),
+            interrupt: ports.interrupt,
+            go: ports.go,
+            stage: Stage::Boot(steps.into()),
+            asked: false,
+            waits_since: None,
+            free_at: 0,
+            is_raised: false,
+            handler_due: poll.then_some(0),
+            handler: None,
+            is_running: false,
+            event_consumer: 0,
+            command_producer: 0,
+            send: SendRingState::new(params.send.clone(), layout.clone()),
+            receiver: Receiver::new(&layout, params.receive.batch_buffers, params.receive.return_entries),
+            returned: 0,
+            traffic: offered.host.clone(),
+            next_id: 0,
+            started: None,
+            checker: Checker::new(offered.network.frames.clone()),
+            posted: FrameLog::new(params.kept_times),
+            received: FrameLog::new(params.kept_times),
+            receive_errors: [0; receive::ERRORS.len()],
+            link_events: 0,
+            statistics_events: 0,
+            interrupts: 0,
+            spurious_interrupts: 0,
+            faults: Faults::default(),
+            diagnosis: None,
+            layout,
+            params,
+        }
+    }
+
+    /// Whether firmware has said that it runs.
+    pub fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    /// When start-up was over and frames could come; `None` before.
+    pub fn started(&self) -> Option<Time> {
+        self.started.map(|cycle| self.clock.edge(cycle))
+    }
+
+    /// Whether every frame that the host is to send has been sent.
+    pub fn is_done(&self) -> bool {
+        self.started.is_some() && self.send.ahead() == 0 && self.traffic.due(self.next_id).is_none()
+    }
+
+    /// Frames that the host has given to the card, when it put them into the ring.
+    pub fn posted(&self) -> &FrameLog {
+        &self.posted
+    }
+
+    /// Good frames that the host has received, when the driver took them from the return ring.
+    pub fn received(&self) -> &FrameLog {
+        &self.received
+    }
+
+    /// Whether what was received is what the network sent.
+    pub fn checker(&self) -> &Checker {
+        &self.checker
+    }
+
+    /// What the card did that no card should do.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Why the host believes that the card does not serve it, if it does.
+    pub fn diagnosis(&self) -> Option<&Diagnosis> {
+        self.diagnosis.as_ref()
+    }
+
+    /// The rings as the host sees them.
+    pub fn rings(&self) -> Vec<RingState> {
+        let state =
+            |ring, producer, consumer, since| RingState { ring, producer, consumer, since: self.clock.edge(since) };
+        let (send, returned) = (&self.send, self.returned);
+        let mut rings = vec![state("send", send.producer, send.consumer, send.moved)];
+        rings.extend(self.receiver.rings().map(|(name, producer, next)| state(name, producer, next, returned)));
+        rings
+    }
+
+    /// The 256 words of statistics that firmware wrote last.
+    pub fn statistics(&self) -> Vec<u32> {
+        (0..256).map(|word| self.memory.word(self.layout.information + 4 * word)).collect()
+    }
+
+    /// Host memory, as the card sees it.
+    pub fn memory(&self) -> &HostMemory {
+        &self.memory
+    }
+
+    fn answer_card(&mut self, now: Cycle) {
+        if !self.memory_port.replies.has_room() {
+            return; // `replies` wakes us when room appears.
+        }
+        let Some(reference) = self.memory_port.references.take() else { return };
+        let (addr, len) = (reference.addr, reference.access.len());
+        let reply = self.memory.answer(reference);
+        if reply.result.is_err() {
+            let text = || format!("{len} bytes at 0x{addr:x}");
+            self.faults.note(self.clock.edge(now), Fault::StrayDma, text);
+        }
+        self.memory_port.replies.send(reply);
+    }
+
+    fn hear_interrupt(&mut self, now: Cycle) {
+        while let Some(line) = self.interrupt.take() {
+            self.is_raised = line.is_raised;
+            if line.is_raised && !matches!(self.params.interrupts, Interrupts::Poll { .. }) {
+                let due = now + self.cycles(self.params.interrupt_latency_ns);
+                self.handler_due.get_or_insert(due);
+            }
+        }
+    }
+
+    /// The cycles of a span, rounded up.
+    fn cycles(&self, ns: u64) -> Cycle {
+        self.clock.cycle_at_or_after(Time::from_ns(ns))
+    }
+}
+
+impl Component for Tigon2Host {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.answer_card(now);
+        self.hear_interrupt(now);
+        let (faults, at) = (&mut self.faults, self.clock.edge(now));
+        self.bus.collect(|error| faults.note(at, Fault::Bus, || error.to_string()));
+        let wait = self.drive(now);
+        if self.bus.send() || self.memory_port.references.has_item() && self.memory_port.replies.has_room() {
+            return Activity::Busy;
+        }
+        wait.filter(|_| !self.bus.is_busy()).map_or(Activity::Idle, Activity::Until)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.memory_port.port("memory", ports);
+        self.bus.port().port("bus", ports);
+        ports.input("interrupt", &self.interrupt);
+        if let Some(go) = &self.go {
+            ports.output("go", go);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let (reads, writes) = self.bus.totals();
+        for (name, total) in [
+            ("posted_frames", self.posted.frames()),
+            ("received_frames", self.received.frames()),
+            ("good_frames", self.checker.good()),
+            ("lost_frames", self.checker.lost()),
+            ("late_frames", self.checker.late()),
+            ("unknown_frames", self.checker.unknown()),
+            ("interrupts", self.interrupts),
+            ("spurious_interrupts", self.spurious_interrupts),
+            ("bus_reads", reads),
+            ("bus_writes", writes),
+            ("link_events", self.link_events),
+            ("statistics_events", self.statistics_events),
+        ] {
+            counters.add(name, total);
+        }
+        for (name, total) in receive::ERRORS.iter().zip(self.receive_errors) {
+            counters.add(&format!("receive_errors.{name}"), total);
+        }
+        for (name, total) in Faults::NAMES.iter().zip(self.faults.counts()) {
+            counters.add(&format!("faults.{name}"), total);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The sending side of the driver: its ring.
+
+use super::accesses::Accesses;
+use super::layout::{Layout, PAYLOAD_OFFSET, SEND_BYTES, card_send_ring, put_address};
+use super::params::{SendParams, SendRing};
+use super::window::{mailbox, mailboxes};
+use blocks::feeders::HostMemory;
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// The last descriptor of a frame.
+const END_OF_FRAME: u32 = 0x4;
+
+/// The send ring as the driver sees it.
+pub struct SendRingState {
+    params: SendParams,
+    layout: Layout,
+    /// The driver's producer, in descriptors.
+    pub producer: u32,
+    /// The card's consumer, as the driver saw it last.
+    pub consumer: u32,
+    /// Frames that wait for the card: number, and the producer behind them.
+    waiting: VecDeque<(u64, u32)>,
+    /// Frames that the mailbox does not announce yet.
+    unannounced: u32,
+    /// When the card moved its consumer, or the ring ceased to be empty.
+    pub moved: Cycle,
+}
+
+impl SendRingState {
+    pub fn new(params: SendParams, layout: Layout) -> SendRingState {
+        SendRingState { params, layout, producer: 0, consumer: 0, waiting: VecDeque::new(), unannounced: 0, moved: 0 }
+    }
+
+    /// Frames that wait for the card.
+    pub fn ahead(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// Whether another frame may be posted: there is room, and not too many wait.
+    pub fn has_room(&self) -> bool {
+        // One descriptor stays free: a full ring would look like an empty one.
+        let used = self.distance(self.consumer, self.producer);
+        used + 2 < self.params.entries && self.ahead() < self.params.frames_ahead
+    }
+
+    /// Puts frame `id` into the ring.
+    pub fn post(&mut self, now: Cycle, (id, frame): (u64, &[u8]), memory: &mut HostMemory, bus: &mut Accesses) {
+        if self.waiting.is_empty() {
+            self.moved = now;
+        }
+        let place = self.layout.send_place(self.producer);
+        let (header, payload) = frame.split_at(frame.len().min(self.params.header_bytes as usize));
+        memory.put(place, header);
+        memory.put(place + PAYLOAD_OFFSET, payload);
+        let header_flags = if payload.is_empty() { END_OF_FRAME } else { 0 };
+        self.describe(place, header.len() as u32, header_flags, memory, bus);
+        if !payload.is_empty() {
+            let payload_len = payload.len() as u32;
+            self.describe(place + PAYLOAD_OFFSET, payload_len, END_OF_FRAME, memory, bus);
+        }
+        self.waiting.push_back((id, self.producer));
+        self.unannounced += 1;
+    }
+
+    fn describe(&mut self, address: u64, len: u32, flags: u32, memory: &mut HostMemory, bus: &mut Accesses) {
+        match self.params.ring {
+            SendRing::Host => {
+                let at = self.layout.send_ring + u64::from(self.producer * SEND_BYTES);
+                put_address(memory, at, address);
+                memory.put_word(at + 8, len << 16 | flags);
+                memory.put_word(at + 12, 0);
+            }
+            SendRing::Card => {
+                let at = card_send_ring(self.params.entries) + self.producer * SEND_BYTES;
+                bus.write_card(at, [(address >> 32) as u32, address as u32, len << 16 | flags, 0]);
+            }
+        }
+        self.producer = (self.producer + 1) % self.params.entries;
+    }
+
+    /// Frames that the card has not been told of.
+    pub fn unannounced(&self) -> u32 {
+        self.unannounced
+    }
+
+    /// Tells the card how far the ring is filled; returns whether it did not know.
+    pub fn announce(&mut self, bus: &mut Accesses) -> bool {
+        let is_news = std::mem::take(&mut self.unannounced) > 0;
+        if is_news {
+            bus.write(mailbox(mailboxes::SEND), self.producer);
+        }
+        is_news
+    }
+
+    /// Takes the card's consumer and calls `freed` with each frame that is sent. An error is one that is not possible.
+    pub fn hear(&mut self, now: Cycle, consumer: u32, mut freed: impl FnMut(u64)) -> Result<(), String> {
+        let most = self.distance(self.consumer, self.producer);
+        let entries = self.params.entries;
+        if consumer >= entries || self.distance(self.consumer, consumer) > most {
+            let (old, producer) = (self.consumer, self.producer);
+            return Err(format!("the send consumer went from {old} to {consumer}, beyond the producer {producer}"));
+        }
+        let moved = self.distance(self.consumer, consumer);
+        if moved > 0 {
+            self.moved = now;
+        }
+        let start = self.consumer;
+        while let Some(&(id, behind)) = self.waiting.front() {
+            if self.distance(start, behind) > moved {
+                break;
+            }
+            self.waiting.pop_front();
+            freed(id);
+        }
+        self.consumer = consumer;
+        Ok(())
+    }
+
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        (to + self.params.entries - from) % self.params.entries
+    }
+}

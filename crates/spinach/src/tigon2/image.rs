@@ -1,0 +1,143 @@
+//! Firmware as the host loads it into the card.
+
+/// Where firmware may lie: below are the rings and words that it shares with its host, above nothing is addressable.
+/// Source: Tigon-2 driver headers and firmware: text begins at 0x4000, external memory ends at 8 MB.
+const PLACE: std::ops::Range<u32> = 0x4000..0x80_0000;
+/// Bytes of the header in front of a released image.
+const HEADER_BYTES: usize = 12;
+
+/// Code and data that are copied to one place, and where the first processor starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FirmwareImage {
+    bytes: Vec<u8>,
+    load_address: u32,
+    entry: u32,
+    version: Option<[u8; 3]>,
+}
+
+/// A file that is no firmware.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum ImageError {
+    #[error(
+        "{bytes} bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+    )]
+    Short { bytes: usize },
+    #[error("no code: the image is empty")]
+    Empty,
+    #[error("the load address is 0x{address:x}, must be a multiple of 4 from 0x4000 on")]
+    Load { address: u32 },
+    #[error("{bytes} bytes from 0x{address:x} on do not fit below 0x800000")]
+    Room { address: u32, bytes: usize },
+    #[error("the entry is 0x{entry:x}, must be a multiple of 4 within the image, 0x{first:x} to 0x{last:x}")]
+    Entry { entry: u32, first: u32, last: u32 },
+}
+
+impl FirmwareImage {
+    /// An image without a header. It is filled up with zeros to whole words.
+    pub fn raw(mut bytes: Vec<u8>, load_address: u32, entry: u32) -> Result<FirmwareImage, ImageError> {
+        if bytes.is_empty() {
+            return Err(ImageError::Empty);
+        }
+        if !load_address.is_multiple_of(4) || load_address < PLACE.start {
+            return Err(ImageError::Load { address: load_address });
+        }
+        let room = PLACE.end.saturating_sub(load_address) as usize;
+        if bytes.len() > room {
+            return Err(ImageError::Room { address: load_address, bytes: bytes.len() });
+        }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let last = load_address + bytes.len() as u32 - 4;
+        if !entry.is_multiple_of(4) || !(load_address..=last).contains(&entry) {
+            return Err(ImageError::Entry { entry, first: load_address, last });
+        }
+        Ok(FirmwareImage { bytes, load_address, entry, version: None })
+    }
+
+    /// An image behind a header of three big-endian words: version (three bytes and a zero), entry, load address.
+    /// Source: the Linux driver, which reads these words of `acenic/tg2.bin`.
+    pub fn with_header(file: &[u8]) -> Result<FirmwareImage, ImageError> {
+        let Some((header, body)) = file.split_first_chunk::<HEADER_BYTES>().filter(|(_, body)| body.len() >= 4) else {
+            return Err(ImageError::Short { bytes: file.len() });
+        };
+        let word = |at: usize| blocks::bus::word(&header[at..at + 4]);
+        let image = FirmwareImage::raw(body.to_vec(), word(8), word(4))?;
+        Ok(FirmwareImage { version: Some([header[0], header[1], header[2]]), ..image })
+    }
+
+    /// What is copied, in the card's byte order; whole words.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where in the card's memory it is copied to.
+    pub fn load_address(&self) -> u32 {
+        self.load_address
+    }
+
+    /// Where the first processor starts.
+    pub fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    /// Its version, if a header says it: `[12, 4, 11]`.
+    pub fn version(&self) -> Option<[u8; 3]> {
+        self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// `file` is in hexadecimal digits.
+    fn check(file: &str, want: Expect) {
+        let digits: Vec<u32> = file.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        let bytes: Vec<u8> = digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect();
+        want.assert_eq(&match FirmwareImage::with_header(&bytes) {
+            Ok(FirmwareImage { bytes, load_address, entry, version }) => {
+                format!("{version:?}: {bytes:02x?} at {load_address:x}, entry {entry:x}")
+            }
+            Err(error) => error.to_string(),
+        });
+    }
+
+    #[test]
+    fn a_header_says_version_entry_and_load_address() {
+        check(
+            "0c040b00 00004004 00004000 11223344 5566",
+            expect!["Some([12, 4, 11]): [11, 22, 33, 44, 55, 66, 00, 00] at 4000, entry 4004"],
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_firmware_are_refused() {
+        check(
+            "",
+            expect![
+                "0 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+            ],
+        );
+        check(
+            "0c040b00 00004000 00004000 112233",
+            expect![
+                "15 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+            ],
+        );
+        check(
+            "7f454c46 01020100 00000000 11223344",
+            expect!["the load address is 0x0, must be a multiple of 4 from 0x4000 on"],
+        );
+        check(
+            "0c040b00 00004002 00004000 11223344",
+            expect!["the entry is 0x4002, must be a multiple of 4 within the image, 0x4000 to 0x4000"],
+        );
+        check(
+            "0c040b00 00004004 00004000 11223344",
+            expect!["the entry is 0x4004, must be a multiple of 4 within the image, 0x4000 to 0x4000"],
+        );
+        check("0c040b00 fffffffc fffffffc 11223344", expect!["4 bytes from 0xfffffffc on do not fit below 0x800000"]);
+        check("0c040b00 007ffffc 007ffffc 11223344 55", expect!["5 bytes from 0x7ffffc on do not fit below 0x800000"]);
+    }
+}

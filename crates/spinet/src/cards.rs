@@ -1,0 +1,139 @@
+//! Cards that are wired from modules by data: by name, or by the path of their file.
+
+use crate::nics::{Preset, Setting};
+use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
+use serde_json::{Value, json};
+use std::io::{self, Read};
+use std::path::Path;
+use wire::near::nearest;
+
+/// Cards wired from modules that are compiled in.
+pub const PRESETS: &[Preset] = &[];
+
+/// Bytes that a card's file may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A card that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum CardError {
+    #[error("nic is `{found}`, must be {known}the path of a card (*.toml){}",
+            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown { found: String, known: String, near: Option<&'static str> },
+    #[error("{file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error("{file}: it has more than {MOST_BYTES} bytes, which no card needs")]
+    Long { file: String },
+    #[error("there is no module `{found}`{}", near.map_or_else(|| "; `spinet nic modules` lists them".to_owned(), |near| format!("; did you mean `{near}`?")))]
+    Module { found: String, near: Option<&'static str> },
+    #[error(transparent)]
+    Wiring(#[from] NetlistErrors),
+}
+
+/// Name and text of the card called `nic`: a preset, or a file beside `base_dir`.
+pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError> {
+    if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {
+        return Ok((format!("presets/{nic}.toml"), preset.text.into()));
+    }
+    if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
+        let names = || PRESETS.iter().map(|preset| preset.name);
+        let known = names().map(|name| format!("`{name}`, ")).collect::<String>();
+        let known =
+            if known.is_empty() { known } else { format!("{}or ", known.trim_end_matches(", ").to_owned() + " ") };
+        return Err(CardError::Unknown { found: nic.into(), known, near: nearest(nic, names()) });
+    }
+    let path = base_dir.join(nic);
+    let file = path.display().to_string();
+    let mut text = String::new();
+    let read = std::fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    match read {
+        Ok(n) if n as u64 > MOST_BYTES => Err(CardError::Long { file }),
+        Ok(_) => Ok((file, text)),
+        Err(source) => Err(CardError::Read { file, source }),
+    }
+}
+
+/// Whether `nic` is wired from modules: a preset that is, or a file that has instances or derives from one that has.
+pub fn is_wired(nic: &str, base_dir: &Path) -> bool {
+    match text_of(nic, base_dir) {
+        Ok((_, text)) => match toml::from_str::<toml::Table>(&text) {
+            Ok(table) => ["instances", "modules", "base", "connections"].iter().any(|key| table.contains_key(*key)),
+            Err(_) => text.lines().any(|line| line.trim_start().starts_with("[instances")),
+        },
+        Err(_) => false,
+    }
+}
+
+/// The card called `nic`, checked, with `settings` over it.
+pub fn design(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
+    let (file, text) = text_of(nic, base_dir)?;
+    design_of(&file, &text, settings, base_dir)
+}
+
+/// The card that `text` says, checked; `file` is what errors call it, and where paths in it begin.
+pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
+    let find = |wanted: &str, by: &str| {
+        let is_preset = by.starts_with("presets/") && PRESETS.iter().any(|preset| by.contains(preset.name));
+        let beside = if is_preset { base_dir } else { Path::new(by).parent().unwrap_or(base_dir) };
+        text_of(wanted, beside).map_err(|error| error.to_string())
+    };
+    Ok(Netlist::read(file, text, settings, &find)?.design(&spinach::catalog())?)
+}
+
+/// All modules that a card may name, or the one called so: about, ports, parameters as a JSON schema, an example.
+pub fn modules(name: Option<&str>) -> Result<Value, CardError> {
+    let catalog = spinach::catalog();
+    let found: Vec<Value> =
+        catalog.kinds().filter(|kind| name.is_none_or(|name| kind.name == name)).map(module).collect();
+    match name {
+        Some(name) if found.is_empty() => {
+            let near = nearest(name, catalog.kinds().map(|kind| kind.name));
+            Err(CardError::Module { found: name.into(), near })
+        }
+        _ => Ok(Value::Array(found)),
+    }
+}
+
+fn module(kind: &Kind) -> Value {
+    let example: toml::Table = toml::from_str(kind.example).unwrap_or_default();
+    let ports: Vec<PortSpec> = (kind.ports)(&example).unwrap_or_default();
+    let schema = crate::schema::without_links(&(kind.schema)().to_value());
+    json!({ "name": kind.name, "about": kind.about, "ports": ports, "example": kind.example, "schema": schema })
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn every_module_shows_how_it_is_written() {
+        for kind in spinach::catalog().kinds() {
+            let example: toml::Table =
+                toml::from_str(kind.example).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+            let ports = (kind.ports)(&example).unwrap_or_else(|problem| panic!("{}: {}", kind.name, problem.text));
+            assert!(!ports.is_empty(), "{} has no ports", kind.name);
+            for reserved in ["module", "clock", "count"] {
+                let schema = (kind.schema)().to_value();
+                assert!(schema["properties"].get(reserved).is_none(), "{}: a card's own key `{reserved}`", kind.name);
+            }
+        }
+    }
+
+    /// A card may be anybody's: no number makes a module ask for thousands of ports.
+    #[test]
+    fn every_module_refuses_absurd_numbers_or_does_not_mind() {
+        for kind in spinach::catalog().kinds() {
+            let example: toml::Table = toml::from_str(kind.example).unwrap_or_default();
+            let schema = (kind.schema)().to_value();
+            let numbers =
+                schema["properties"].as_object().into_iter().flatten().filter(|(_, value)| value["type"] == "integer");
+            for (key, _) in numbers {
+                for absurd in [0, -1, 3, 1_000_000, i64::from(u32::MAX), i64::MAX] {
+                    let mut table = example.clone();
+                    table.insert(key.clone(), toml::Value::Integer(absurd));
+                    let n = (kind.ports)(&table).map_or(0, |ports| ports.len());
+                    assert!(n <= 4096, "{}: {key} = {absurd} makes {n} ports", kind.name);
+                }
+            }
+        }
+    }
+}

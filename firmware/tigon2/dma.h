@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rings of the DMA assists. A ring is 0x800 bytes of 64 descriptors on a boundary of 0x800; one descriptor always stays
+ * free. What firmware has not yet looked at (from the reference on) still occupies its place.
+ */
+#ifndef TIGON2_DMA_H
+#define TIGON2_DMA_H
+
+#include "state.h"
+
+/* The place behind this one. */
+static inline u32 ring_after(u32 address)
+{
+    u32 next = address + sizeof(struct transfer);
+    return next & (DMA_RING_BYTES - 1) ? next : next - DMA_RING_BYTES;
+}
+
+/* Whether `n` transfers can be queued, the next one at `producer`. */
+static inline int has_room(u32 producer, u32 reference, u32 n)
+{
+    return ((producer - reference) & (DMA_RING_BYTES - 1)) < DMA_RING_BYTES - n * sizeof(struct transfer);
+}
+
+/* Queues a transfer at `producer`; gives the place of the next one. */
+static inline u32 queue(u32 producer, u32 host_high, u32 host_low, u32 local, u32 length, u32 state, u32 tag, u32 argument)
+{
+    struct transfer *transfer = (struct transfer *)producer;
+    transfer->host_high = host_high;
+    transfer->host_low = host_low;
+    transfer->local = local;
+    transfer->length = length;
+    transfer->state = state;
+    transfer->tag = tag;
+    transfer->argument = argument;
+    return ring_after(producer);
+}
+
+/* Queues a few bytes for the host, at an address it gave at start. 0 if there is no room. */
+static inline int write_word(const struct address *to, volatile u32 *from, u32 tag)
+{
+    u32 producer = REG(DMA_WRITE_PRODUCER);
+    if (!has_room(producer, REG(DMA_WRITE_REFERENCE), 1))
+        return 0;
+    REG(DMA_WRITE_PRODUCER) = queue(producer, to->high, to->low, (u32)from, 4, here->write_control, tag, 0);
+    return 1;
+}
+
+/* There is no room to write: the event goes and comes again when a DMA write is done, which it must not outrank. */
+static inline void wait_for_room(u32 event)
+{
+    here->in.short_of_write_descriptors++;
+    here->blocked |= 1u << event;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timer: the host hears of what is done after a time, however little it is; and now and then of statistics.
+ */
+#include "state.h"
+
+#define LONGEST 1000 /* microseconds until the times that the host has set are looked at again; assumed */
+
+/* Whether a deadline has passed; if so it is set anew. A time of 0 is none. */
+static inline int is_over(u32 now, u32 *deadline, u32 time)
+{
+    if (time == 0 || (i32)(now - *deadline) < 0)
+        return 0;
+    *deadline = now + time;
+    return 1;
+}
+
+static inline u32 earlier(u32 a, u32 b)
+{
+    return (i32)(a - b) < 0 ? a : b;
+}
+
+/* Event 28. */
+SECTION_TIMER void timer(void)
+{
+    u32 now = REG(TIMER);
+    u32 send_time = shared_words[SEND_COALESCING_TIME];
+    u32 return_time = shared_words[RECEIVE_COALESCING_TIME];
+    u32 statistics_time = shared_words[STATISTICS_TIME];
+    u32 wanted = 0;
+    u32 next = now + LONGEST;
+
+    count(TASK_TIMER);
+    if (is_over(now, &here->send_deadline, send_time))
+        wanted |= 1u << EVENT_SEND_CONSUMER;
+    if (is_over(now, &here->return_deadline, return_time))
+        wanted |= 1u << EVENT_RETURN_PRODUCER;
+    if (is_over(now, &here->statistics_deadline, statistics_time)) {
+#ifdef SPLIT
+        collect_send(); /* the other CPU does not see our counters */
+#endif
+        common.statistics_wanted++;
+        wanted |= 1u << EVENT_HOUSEKEEPING;
+    }
+    if (wanted)
+        timer_tells_receive(wanted);
+    if (send_time)
+        next = earlier(next, here->send_deadline);
+    if (return_time)
+        next = earlier(next, here->return_deadline);
+    REG(TIMER_REFERENCE) = next;
+}
