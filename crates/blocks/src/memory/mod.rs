@@ -2,12 +2,16 @@
 
 mod controller;
 mod frame_memory;
+mod multiported;
 mod rows;
 mod scratchpad_banks;
+mod scratchpad_filter;
 mod store;
 
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
+pub use multiported::{MultiportedMemory, MultiportedMemoryParams};
 pub use rows::{Rows, RowsParams};
 pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams};
+pub use scratchpad_filter::ScratchpadFilterParams;
 pub use store::Store;

@@ -4,9 +4,11 @@
 //! a component by `with_arbitration`, in the `build` of a module that the user names.
 
 mod arbitration;
+mod head;
 mod replacement;
 mod round_robin;
 
 pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits, members};
+pub use head::Head;
 pub use replacement::{Replacement, Replacer};
 pub use round_robin::RoundRobin;

@@ -1,0 +1,88 @@
+//! A scratchpad filter: a core's references to its registers, to its scratchpad, or onward.
+
+use crate::checks;
+use crate::interconnect::{Crossbar, CrossbarWiring, Route, Window};
+use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use crate::policy::Policy;
+
+/// Parameters of the module `scratchpad-filter`.
+///
+/// Ports:   `core` (memory, answers); `registers`, `scratchpad`, `onward` (memory, ask).
+/// Timing:  that of a [`Crossbar`]: a reference a cycle, 0 cycles of its own. A reference to another place waits until those
+///          before it are answered.
+/// Source:  thesis, table 3.2 and 3.2.2. A descriptor memory of its own is one more filter (3.5.2, figure 3.7).
+/// Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. `mips-core` has a
+///          filter and a scratchpad inside for a scratchpad of one cycle.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScratchpadFilterParams {
+    /// Where the registers are.
+    pub registers: Window,
+    /// Where the scratchpad is.
+    pub scratchpad: Window,
+    /// References under way in one direction at most.
+    pub outstanding: u32,
+}
+
+impl Module for ScratchpadFilterParams {
+    const NAME: &'static str = "scratchpad-filter";
+    const ABOUT: &'static str = "A core's references to its registers, to its scratchpad, or onward, by address.";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let outputs = ["registers", "scratchpad", "onward"].map(PortSpec::from::<Memory>);
+        [PortSpec::to::<Memory>("core")].into_iter().chain(outputs).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.registers.check("registers")?;
+        self.scratchpad.check("scratchpad")?;
+        checks::within("outstanding", self.outstanding, 1, 1024)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), site.from::<Memory>(name)));
+        let wiring = CrossbarWiring {
+            requesters: vec![("core".to_owned(), site.to::<Memory>("core"))],
+            outputs: outputs.into(),
+            route: Route::Address(vec![self.registers, self.scratchpad]),
+            outstanding: self.outstanding,
+            burst_references: 1,
+        };
+        Built::new(Crossbar::new(wiring, || Policy::RoundRobin.start()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{answers, asks};
+    use expect_test::expect;
+
+    #[test]
+    fn addresses_decide() {
+        let log = testkit::bench(200, |bench| {
+            let core = asks(bench, "core", "1 r c0000004+4; 2 r c00000+4; 3 r 4000+4; 4 r c000003e+4", 0);
+            let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), answers(bench, name, 0)));
+            let registers = Window { base: 0xc000_0000, bytes: 0x40, becomes: 0 };
+            let scratchpad = Window { base: 0xc0_0000, bytes: 0x4000, becomes: 0xc0_0000 };
+            let wiring = CrossbarWiring {
+                requesters: vec![("core".to_owned(), core)],
+                outputs: outputs.into(),
+                route: Route::Address(vec![registers, scratchpad]),
+                outstanding: 2,
+                burst_references: 1,
+            };
+            bench.add("filter", Crossbar::new(wiring, || Policy::RoundRobin.start()));
+        });
+        expect![[r#"
+            2    registers r 4+4
+            4    core 0 04050607
+            4    scratchpad r c00000+4
+            6    core 1 00010203
+            6    onward r 4000+4
+            8    core 2 00010203
+            9    core 3 nothing answers at 0xc0000040
+        "#]]
+        .assert_eq(&log);
+    }
+}

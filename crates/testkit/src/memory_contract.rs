@@ -1,0 +1,259 @@
+//! The contract of the memory protocol (`blocks::bus`), and the parties that hold a module to it.
+//!
+//! A wiring around the module under test has `random-requester`s, each with bytes of its own that nobody else writes, and
+//! `model-memory`s behind it where it forwards. A requester knows what each of its references must give: it asks at random
+//! moments for reads and writes of random lengths, keeps some answers waiting, and compares each answer with what it
+//! expects next. So what is lost, comes twice, is out of order, or reads the wrong bytes ends the test.
+
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+use blocks::netlist::{Built, Card, Catalog, Design, Environment, Memory, Module, Netlist, PortSpec, Site};
+use kernel::{Activity, Component, Cycle, Mode, Outcome, Ports, Stream, Time};
+use std::collections::VecDeque;
+
+/// A party that asks at random. Port: `memory`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomRequester {
+    /// How many references it makes.
+    pub references: u32,
+    /// Its own bytes: first addresses and numbers of bytes.
+    pub own: Vec<(u64, u64)>,
+    /// Lengths of its references; each is aligned to the greatest power of two in it.
+    pub lengths: Vec<u32>,
+    /// Addresses at which nothing answers; none if empty.
+    pub nowhere: Vec<u64>,
+    /// Of a hundred references, how many follow the one before at once and are taken at once.
+    pub haste_percent: u64,
+}
+
+/// A party that answers after a random time, in order. Port: `requester`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelMemory {
+    /// Address of its first byte.
+    pub base: u64,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Most cycles that it lets a reference wait.
+    pub longest_cycles: u64,
+}
+
+/// Runs the card that `wiring` says, of modules of `catalog` and the two of this contract, with some seeds and in all modes.
+///
+/// # Panics
+///
+/// When the contract is broken: the text says the seed, who noticed, and what.
+pub fn check_memory_contract(catalog: &Catalog, wiring: &str) {
+    let catalog = catalog.clone().with::<RandomRequester>().with::<ModelMemory>();
+    let alone = |wanted: &str, _: &str| Err(format!("a contract's card asks for no file, such as {wanted}"));
+    let netlist = Netlist::read("contract", wiring, &[], &alone);
+    let design = netlist.and_then(|netlist| netlist.design(&catalog)).unwrap_or_else(|errors| panic!("{errors}"));
+    for seed in 1..=5 {
+        let normal = run(&design, seed, Mode::Normal);
+        assert_eq!(normal, run(&design, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks shows");
+        assert_eq!(normal, run(&design, seed, Mode::Sleepless), "seed {seed}: who was idle was not");
+    }
+}
+
+/// All answers with the cycles in which they were taken.
+fn run(design: &Design, seed: u64, mode: Mode) -> Vec<(String, Vec<(Cycle, Reply)>)> {
+    let mut card = Card::build(design, seed, &Environment::default());
+    card.system.set_mode(mode);
+    let outcome = card.system.run_until(Time::from_ns(10_000_000));
+    let parties = card.parts::<Asking>();
+    for (path, party) in &parties {
+        let party = party.borrow();
+        let (taken, made) = (party.log.len(), party.params.references);
+        assert!(taken as u32 == made, "seed {seed}, {mode:?}: {path} got {taken} answers to {made} references");
+    }
+    assert!(!parties.is_empty(), "nobody asks");
+    assert_eq!(outcome, Outcome::Quiet, "seed {seed}, {mode:?}: something goes on for ever");
+    parties.iter().map(|(path, party)| ((*path).to_owned(), std::mem::take(&mut party.borrow_mut().log))).collect()
+}
+
+impl Module for RandomRequester {
+    const NAME: &'static str = "random-requester";
+    const ABOUT: &'static str = "Asks at random and knows what it must get.";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![PortSpec::from::<Memory>("memory")]
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let bytes = self.own.iter().map(|&(_, bytes)| vec![0; bytes as usize]).collect();
+        Built::new(Asking {
+            path: site.path.to_owned(),
+            draws: site.system.stream(site.path),
+            port: site.from::<Memory>("memory"),
+            params: self,
+            bytes,
+            made: 0,
+            ask_at: Some(0),
+            expected: VecDeque::new(),
+            take_at: None,
+            log: Vec::new(),
+        })
+    }
+}
+
+struct Asking {
+    path: String,
+    params: RandomRequester,
+    port: Requester,
+    draws: Stream,
+    /// What its own bytes will be when all references under way are done.
+    bytes: Vec<Vec<u8>>,
+    made: u32,
+    /// When it asks next.
+    ask_at: Option<Cycle>,
+    /// Answers to come, in their order.
+    expected: VecDeque<Reply>,
+    /// When it takes the answer that is there.
+    take_at: Option<Cycle>,
+    log: Vec<(Cycle, Reply)>,
+}
+
+impl Asking {
+    /// A pause: none if hasty, else up to ten cycles.
+    fn pause(&mut self) -> u64 {
+        if self.draws.below(100) < self.params.haste_percent { 0 } else { self.draws.below(10) }
+    }
+
+    fn next(&mut self) -> Reference {
+        let id = self.draws.next_u64() as u32;
+        let n_own = self.params.own.len() as u64;
+        let which = self.draws.below(n_own + u64::from(!self.params.nowhere.is_empty())) as usize;
+        let n = self.params.lengths[self.draws.below(self.params.lengths.len() as u64) as usize];
+        let is_write = self.draws.below(2) == 0;
+        let data: Data = (0..n).map(|_| self.draws.next_u64() as u8).collect();
+        let access = if is_write { Access::Write(data.clone()) } else { Access::Read(n) };
+        let Some(&(base, bytes)) = self.params.own.get(which) else {
+            let n_nowhere = self.params.nowhere.len() as u64;
+            let addr = self.params.nowhere[self.draws.below(n_nowhere) as usize];
+            self.expected.push_back(Reply { id, result: Err(BusError::Nowhere(addr)) });
+            return Reference { id, addr, access };
+        };
+        let aligned = 1u64 << n.trailing_zeros();
+        let place = self.draws.below((bytes - u64::from(n)) / aligned + 1) * aligned;
+        let there = &mut self.bytes[which][place as usize..][..n as usize];
+        let result = if is_write { Data::new() } else { Data::from_slice(there) };
+        if is_write {
+            there.copy_from_slice(&data);
+        }
+        self.expected.push_back(Reply { id, result: Ok(result) });
+        Reference { id, addr: base + place, access }
+    }
+
+    fn take(&mut self, now: Cycle) {
+        let reply = self.port.replies.take().expect("an answer is there");
+        let expected = self.expected.pop_front();
+        let n = self.log.len();
+        assert_eq!(Some(&reply), expected.as_ref(), "{} at {now}: answer {n} is not the expected one", self.path);
+        self.log.push((now, reply));
+        self.take_at = None;
+    }
+}
+
+impl Component for Asking {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if self.port.replies.has_item() {
+            if self.take_at.is_none() {
+                self.take_at = Some(now + self.pause());
+            }
+            if self.take_at == Some(now) {
+                self.take(now);
+            }
+        }
+        let mut waits_for_room = false;
+        if self.ask_at.is_some_and(|at| at <= now) {
+            if self.made == self.params.references {
+                self.ask_at = None;
+            } else if self.port.references.has_room() {
+                let reference = self.next();
+                self.port.references.send(reference);
+                self.made += 1;
+                self.ask_at = Some(now + 1 + self.pause());
+            } else {
+                waits_for_room = true;
+            }
+        }
+        if self.port.replies.has_item() && self.take_at.is_none() {
+            return Activity::Busy;
+        }
+        let next = [self.take_at, self.ask_at.filter(|_| !waits_for_room)].into_iter().flatten().min();
+        next.map_or(Activity::Idle, Activity::Until)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.port.port("memory", ports);
+    }
+}
+
+impl Module for ModelMemory {
+    const NAME: &'static str = "model-memory";
+    const ABOUT: &'static str = "Answers in order after a random time.";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![PortSpec::to::<Memory>("requester")]
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let bytes = vec![0; self.bytes as usize];
+        let (draws, port) = (site.system.stream(site.path), site.to::<Memory>("requester"));
+        Built::new(Answering { params: self, port, draws, bytes, answer_at: None })
+    }
+}
+
+struct Answering {
+    params: ModelMemory,
+    port: Responder,
+    draws: Stream,
+    bytes: Vec<u8>,
+    /// When it answers what it sees first.
+    answer_at: Option<Cycle>,
+}
+
+impl Answering {
+    fn serve(&mut self, reference: Reference) -> Reply {
+        let Reference { id, addr, access } = reference;
+        let place = addr.wrapping_sub(self.params.base) as usize;
+        let there = self.bytes.get_mut(place..place.saturating_add(access.len() as usize));
+        let result = match (there, access) {
+            (None, _) => Err(BusError::Nowhere(addr)),
+            (Some(there), Access::Read(_)) => Ok(Data::from_slice(there)),
+            (Some(there), Access::Write(data)) => {
+                there.copy_from_slice(&data);
+                Ok(Data::new())
+            }
+        };
+        Reply { id, result }
+    }
+}
+
+impl Component for Answering {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if !self.port.references.has_item() {
+            return Activity::Idle;
+        }
+        let at = match self.answer_at {
+            Some(at) => at,
+            None => now + self.draws.below(self.params.longest_cycles + 1),
+        };
+        self.answer_at = Some(at);
+        if now < at {
+            return Activity::Until(at);
+        }
+        if !self.port.replies.has_room() {
+            return Activity::Idle;
+        }
+        let reference = self.port.references.take().expect("a reference is there");
+        let reply = self.serve(reference);
+        self.port.replies.send(reply);
+        self.answer_at = None;
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.port.port("requester", ports);
+    }
+}
