@@ -103,7 +103,7 @@ impl Dma {
     fn tick(&mut self) {
         while let Some(progress) = self.progress.take() {
             match progress {
-                DmaProgress::Consumer(_, index) => self.consumer.move_to(index),
+                DmaProgress::Consumer(_, index, ..) => self.consumer.move_to(index),
                 DmaProgress::Failed(_) => self.failures.add(1),
                 DmaProgress::SingleDone(..) => {}
             }
