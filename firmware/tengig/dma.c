@@ -37,7 +37,7 @@ static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n, unsigned pro
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_POSTED;
     ring->allocated = slot;
     ring->posted = slot;
-    publish();
+    keep_order();
     REG(producer) = slot;
     unlock(which);
 }
@@ -76,7 +76,7 @@ static void post(struct dma_ring *ring, unsigned producer, unsigned which) {
     }
     if (slot != ring->posted) {
         ring->posted = slot;
-        publish();
+        keep_order();
         REG(producer) = slot;
     }
     unlock(which);

@@ -1,14 +1,12 @@
-/* Locks, and the order in which others see what a processor writes. */
+/* Locks, and the order of what a processor reads and writes. */
 #ifndef TENGIG_LOCK_H
 #define TENGIG_LOCK_H
 
 #include "config.h"
 #include "regs.h"
 
-/* What was written before is seen by others before what is written behind: registers answer sooner than control memory. */
-static inline void publish(void) { __asm__ volatile("sync" ::: "memory"); }
-
-/* What was read or written before stays before, in the compiler's eyes: control memory keeps a processor's order. */
+/* What was read or written before stays before. For the compiler only: others see what a processor writes, to control memory
+ * and registers, in the order in which it writes (thesis, 4.3.3: sequential consistency). */
 static inline void keep_order(void) { __asm__ volatile("" ::: "memory"); }
 
 /* Takes the lock if it is free; 1 if it was. */
@@ -25,7 +23,7 @@ static inline void lock(unsigned which) {
 }
 
 static inline void unlock(unsigned which) {
-    publish();
+    keep_order();
     REG(LOCK_WORDS + 4 * which) = 0;
 }
 

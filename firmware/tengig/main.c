@@ -81,7 +81,7 @@ static void set_up(void) {
     REG(MAC_RECEIVE_BASE) = (uint32_t)receive_ring;
     REG(RECEIVE_AREA) = RECEIVE_AREA_AT;
     REG(RECEIVE_AREA_BYTES) = RECEIVE_AREA_SIZE;
-    publish();
+    keep_order();
     host.is_started = 1;
 }
 

@@ -106,7 +106,7 @@ void commit_receive(int is_late) {
         struct receive_descriptor *last = &receive_ring[(frame - 1) % MAC_RECEIVE_ENTRIES];
         uint32_t behind = (last->frame + (last->status & RECEIVE_LENGTH) + 7) & ~7u;
         receiving.committed = frame;
-        publish();
+        keep_order();
         REG(RECEIVE_AREA_CONSUMER) = behind;
         REG(MAC_RECEIVE_CONSUMER) = frame;
     }

@@ -89,7 +89,7 @@ void commit_send(int is_late) {
     }
     if (frame != sending.committed) {
         sending.committed = frame;
-        publish();
+        keep_order();
         REG(MAC_TRANSMIT_PRODUCER) = frame;
     }
     uint32_t news = frame - sending.reported;
