@@ -22,6 +22,7 @@ static uint32_t free_slots(struct dma_ring *ring, uint32_t wanted, uint32_t slot
 
 #ifdef BASE
 
+/* What was locked stays locked until the slots are ready. */
 static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slots, unsigned which) {
     lock(which);
     if (free_slots(ring, n, slots) < n) {
@@ -29,6 +30,12 @@ static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slot
         return 0;
     }
     *slot = ring->allocated;
+    return 1;
+}
+
+int take_next_read(uint32_t *slot, volatile uint32_t *next, uint32_t first, uint32_t last) {
+    if (first != *next || !take_reads(slot, 1)) return 0;
+    *next = last;
     return 1;
 }
 
@@ -63,6 +70,17 @@ static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n) {
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_READY;
 }
 
+int take_next_read(uint32_t *slot, volatile uint32_t *next, uint32_t first, uint32_t last) {
+    lock(LOCK_READ_SLOTS);
+    int is_there = first == *next && free_slots(&reads, 1, READ_SLOTS) >= 1;
+    if (is_there) {
+        *slot = reads.allocated++;
+        *next = last;
+    }
+    unlock(LOCK_READ_SLOTS);
+    return is_there;
+}
+
 void reads_ready(uint32_t slot, uint32_t n) { ready(&reads, slot, n); }
 void writes_ready(uint32_t slot, uint32_t n) { ready(&writes, slot, n); }
 
@@ -85,7 +103,8 @@ static void post(struct dma_ring *ring, unsigned producer, unsigned which) {
 void commit_reads(void) { post(&reads, DMA_READ_PRODUCER, LOCK_READ_COMMIT); }
 void commit_writes(void) { post(&writes, DMA_WRITE_PRODUCER, LOCK_WRITE_COMMIT); }
 
-/* A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
+/* The descriptors of all frames before `last` are here, for they are fetched in order; else the ring could fill up with slots
+ * of frames whose descriptors had no slot left. A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
  * them in `frame_slot`. */
 uint32_t take_frame_reads(uint32_t first, uint32_t last) {
     lock(LOCK_READ_SLOTS);

@@ -39,10 +39,10 @@ uint32_t mark_buffers(uint32_t start, uint32_t end) {
 /* Sends one frame to its buffer; 0 if it has to wait for the buffer or for a slot. */
 static inline int to_host(uint32_t frame) {
     uint32_t place = frame % RECEIVE_ENTRIES;
-    uint32_t slot;
-    if (!buffer_there[place] || !take_writes(&slot, 1)) return 0;
-    buffer_there[place] = 0;
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
+    uint32_t at = arrived->frame, before_end = RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - at;
+    uint32_t slot;
+    if (!buffer_there[place]) return 0;
     struct buffer_descriptor *buffer = &buffer_descriptors[place];
     struct return_descriptor *given = &returns[frame % RETURN_ENTRIES];
     uint32_t status = arrived->status;
@@ -51,12 +51,23 @@ static inline int to_host(uint32_t frame) {
     if (errors || length > buffer->length) {
         length = 0; /* The buffer goes back empty. */
     }
+    uint32_t pieces = length > before_end ? 2 : 1; /* The area goes on at its start. */
+    if (!take_writes(&slot, pieces)) return 0;
+    buffer_there[place] = 0;
     given->opaque = buffer->opaque;
     given->length = length;
     given->errors = errors;
     given->number = frame;
-    fill_write(slot, buffer->host_high, buffer->host_low, arrived->frame, length, KIND_FRAME, frame);
-    writes_ready(slot, 1);
+    uint32_t high = buffer->host_high, low = buffer->host_low;
+    if (pieces == 2) {
+        fill_write(slot, high, low, at, before_end, KIND_HEADER, frame);
+        low += before_end;
+        if (low < before_end) high++;
+        at = RECEIVE_AREA_AT;
+        length -= before_end;
+    }
+    fill_write(slot + pieces - 1, high, low, at, length, KIND_FRAME, frame);
+    writes_ready(slot, pieces);
     return 1;
 }
 
@@ -105,6 +116,7 @@ void commit_receive(int is_late) {
     if (frame != receiving.committed) {
         struct receive_descriptor *last = &receive_ring[(frame - 1) % MAC_RECEIVE_ENTRIES];
         uint32_t behind = (last->frame + (last->status & RECEIVE_LENGTH) + 7) & ~7u;
+        if (behind >= RECEIVE_AREA_AT + RECEIVE_AREA_SIZE) behind -= RECEIVE_AREA_SIZE;
         receiving.committed = frame;
         keep_order();
         REG(RECEIVE_AREA_CONSUMER) = behind;

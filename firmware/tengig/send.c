@@ -19,7 +19,7 @@ uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
         uint32_t place = start % SEND_ENTRIES;
         uint32_t n = least(least(end - start, limit - start), SEND_ENTRIES - place);
         uint32_t slot;
-        if (!take_reads(&slot, 1)) break;
+        if (!take_next_read(&slot, &sending.fetched, start, start + n)) break;
         uint32_t offset = place * sizeof(struct send_descriptor);
         fill_read(slot, sending.ring_high, sending.ring_low + offset, (uint32_t)send_descriptors + offset,
                   n * sizeof(struct send_descriptor), KIND_SEND_DESCRIPTORS, start);

@@ -18,8 +18,8 @@ struct transfer {
 
 /* Its kinds. */
 enum {
-    KIND_HEADER,              /* First piece of a frame to send. */
-    KIND_FRAME,               /* Last piece of a frame to send, or a received frame. */
+    KIND_HEADER,              /* First piece of a frame. */
+    KIND_FRAME,               /* Last piece of a frame. */
     KIND_SEND_DESCRIPTORS,    /* argument: the first one's number. */
     KIND_RECEIVE_DESCRIPTORS, /* argument: the first one's number. */
     KIND_RETURN_DESCRIPTORS,
@@ -42,6 +42,7 @@ extern struct transfer read_transfers[DMA_ENTRIES], write_transfers[DMA_ENTRIES]
 /* Sending. Frames are counted from reset; a frame has two descriptors. */
 struct send_state {
     volatile uint32_t seen;      /* Mailbox, in descriptors. */
+    volatile uint32_t fetched;   /* Descriptors before this one are fetched, or asked for. */
     volatile uint32_t next;      /* The next frame to get its slots in the DMA read ring, in order. */
     volatile uint32_t committed; /* Frames before this one are the MAC's. */
     volatile uint32_t reported;  /* Frames before this one the host knows about. */
