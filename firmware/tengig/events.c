@@ -62,10 +62,10 @@ static void hardware_event(enum event_type type, unsigned pointer, volatile uint
     run(type, start, first);
 }
 
-static void queued_event(void) {
+static void queued_event(uint32_t last) {
     lock(LOCK_QUEUE);
     uint32_t place = taken;
-    if (place == queued) {
+    if ((int32_t)(last - place) <= 0) {
         unlock(LOCK_QUEUE);
         return;
     }
@@ -74,6 +74,12 @@ static void queued_event(void) {
     taken = place + 1;
     unlock(LOCK_QUEUE);
     run(type, start, end);
+}
+
+/* Events that are queued now; those that they lead to wait for the next round. */
+static void queued_events(void) {
+    uint32_t last = queued;
+    while ((int32_t)(last - taken) > 0) queued_event(last);
 }
 
 static void timer_event(void) {
@@ -104,7 +110,7 @@ void dispatch(void) {
 #else
         if (is_alone) commit_send(0);
 #endif
-        if (queued != taken) queued_event();
+        queued_events();
         if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen)
             hardware_event(FRAMES_ARRIVED, MAC_RECEIVE_PRODUCER, &receiving.seen, LOCK_ARRIVED, FRAMES_AN_EVENT);
 #ifndef BASE

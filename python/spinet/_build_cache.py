@@ -36,16 +36,20 @@ class Request:
 
     sources: tuple[Path, ...]
     flags: tuple[str, ...]
-    sdk: Path
     cache: Path
+    sdk: Path | None = None  # None for firmware, which has no runtime but its own
     place: Place | None = None  # None for a program that brings the runtime
+    script: Path | None = None  # linker script of firmware
 
     def key(self, compiler: Compiler) -> str:
         """Stands for all that decides the build, except the headers of the user."""
         digest = hashlib.sha256(
             repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags, self.place)).encode()
         )
-        digest.update(hash_sdk(self.sdk).encode())
+        if self.sdk is not None:
+            digest.update(hash_sdk(self.sdk).encode())
+        if self.script is not None:
+            digest.update(hash_file(self.script).encode())
         for source in self.sources:
             digest.update(repr((str(source), hash_file(source))).encode())
         return digest.hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a handler's source and its ELF file. All of it is the input's fault: exit code 2."""
+"""What can go wrong between a source and its ELF file. All of it is the input's fault: exit code 2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 class BuildError(Exception):
-    """A handler could not be built. `hint`, if not empty, says what to try."""
+    """A program could not be built. `hint`, if not empty, says what to try."""
 
     exit_code = 2
 
@@ -21,7 +21,7 @@ class SourceNotFound(BuildError):
 
 
 class CompilerNotFound(BuildError):
-    """No usable RISC-V compiler: not installed, or not one for RISC-V."""
+    """No usable compiler: not installed, or not one for the processor."""
 
 
 class CompileError(BuildError):

@@ -78,16 +78,19 @@ def _compile_source(request: Request, compiler: Compiler, source: Path, target: 
 
 def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
     """Objects of the runtime: compiled once for each compiler, as its authors meant it, whatever the user's flags."""
+    sdk = request.sdk
+    if sdk is None:
+        return []
     shape = [flag for flag in request.flags if flag.startswith(("-DNB_CLUSTERS=", "-DNB_CORES="))]
     # -fno-builtin keeps memcpy from calling itself.
     flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin", *shape)
-    key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(request.sdk))).encode()).hexdigest()[:24]
+    key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(sdk))).encode()).hexdigest()[:24]
     home = request.cache / "runtime" / key
     if not home.is_dir():
         fresh = workshop / "runtime"
         fresh.mkdir()
         jobs = [
-            pool.submit(_compile_one, request, compiler, request.sdk / "runtime" / name, fresh / f"{name}.o", flags)
+            pool.submit(_compile_one, request, compiler, sdk / "runtime" / name, fresh / f"{name}.o", flags)
             for name in _RUNTIME
         ]
         for job in jobs:
@@ -99,8 +102,8 @@ def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, wor
 
 
 def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
-    include = f"-I{request.sdk / 'include'}"
-    done = _run(request, compiler, (*flags, include, "-c", str(source), "-o", str(target)))
+    include = () if request.sdk is None else (f"-I{request.sdk / 'include'}",)
+    done = _run(request, compiler, (*flags, *include, "-c", str(source), "-o", str(target)))
     if done.returncode != 0:
         raise CompileError(f"{source.name} does not compile", stderr=done.stderr)
     return _Unit(object=target, messages=done.stderr)
@@ -116,7 +119,7 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
         done = _run_linker(request, compiler, objects, elf, script, libraries)
     if done.returncode == 0:
         return done.stderr
-    if request.place is None and "prog_mem" in done.stderr:
+    if request.sdk is not None and request.place is None and "prog_mem" in done.stderr:
         roomy = elf.with_suffix(".ld")
         roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
         if _run_linker(request, compiler, objects, elf, roomy, libraries).returncode == 0:
@@ -129,7 +132,10 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
 
 
 def _script(request: Request, elf: Path) -> Path:
-    """The linker script: the whole card's, or one for the room that there is."""
+    """The linker script: the firmware's own, the whole card's, or one for the room that there is."""
+    if request.sdk is None:
+        assert request.script is not None, "firmware has a linker script"
+        return request.script
     folder = request.sdk / "link"
     if request.place is None:
         return folder / "pspin.ld"
@@ -179,12 +185,14 @@ def _headers(request: Request, workshop: Path) -> dict[str, str]:
         _, _, names = rules.read_text().partition(": ")
         for name in re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()):
             path = Path(name.replace("\\ ", " ")).absolute()
-            if path not in request.sources and not path.is_relative_to(request.sdk):
+            if path not in request.sources and not (request.sdk and path.is_relative_to(request.sdk)):
                 found[str(path)] = hash_file(path)
     return found
 
 
 def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
+    if request.sdk is None:
+        return {}
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
     if not handlers and request.sources:
         names = ", ".join(source.name for source in request.sources)

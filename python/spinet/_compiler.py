@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding a RISC-V compiler, and the flags that make each kind produce the same sort of code."""
+"""Finding a compiler for a processor."""
 
 from __future__ import annotations
 
@@ -13,55 +13,16 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from spinet._build_errors import CompilerNotFound
-
-Kind = Literal["zig", "clang", "gcc"]
-
-# Frame pointers, strict alignment and assumptions about address 0 would all change what a handler costs or does:
-# packed fields are read by one load, and a store through NULL is a store, which the memory protection then catches.
-_COMMON_FLAGS = (
-    "-ffreestanding",
-    "-fomit-frame-pointer",
-    "-ffunction-sections",
-    "-fdata-sections",
-    "-fno-delete-null-pointer-checks",
-    "-fno-pic",
-    "-falign-functions=16",  # a fetch line: what a handler costs does not hang on what precedes it
-    "-D__riscv__=1",
-)
-
-_KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
-    "zig": (
-        "-target",
-        "riscv32-freestanding-none",
-        "-mcpu=generic_rv32+m+a+c+unaligned_scalar_mem",
-        "-mabi=ilp32",
-        "-fno-sanitize=undefined",
-    ),
-    "clang": (
-        "--target=riscv32-unknown-elf",
-        "-march=rv32imac_zicsr_zifencei",
-        "-mabi=ilp32",
-        "-mno-strict-align",
-    ),
-    "gcc": (
-        "-march=rv32imac",
-        "-mabi=ilp32",
-        "-misa-spec=2.2",  # so that rv32imac includes the CSR instructions and libgcc's multilib still matches
-        "-mno-strict-align",
-        "-mtune=thead-c906",  # the default's costs, except that misaligned accesses are not shunned
-    ),
-}
-
-_HINT = "pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC"
+from spinet._target import RISCV, Kind, Target
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
-    """A compiler that can make RV32IMAC programs."""
+    """A compiler that can make programs for a processor."""
 
+    target: Target
     kind: Kind
     command: tuple[str, ...]
     version: str  # the first line it says about itself
@@ -70,17 +31,14 @@ class Compiler:
     @property
     def compile_flags(self) -> tuple[str, ...]:
         """Flags for compiling, apart from the optimisation level and the user's own."""
-        return (*_KIND_FLAGS[self.kind], *_COMMON_FLAGS)
+        return (*self.target.kind_flags[self.kind], *self.target.common_flags)
 
     @property
     def link_flags(self) -> tuple[str, ...]:
         """Flags for linking without any library of the compiler."""
-        own = {
-            "zig": ("-nostartfiles",),
-            "clang": (f"-fuse-ld={_lld_for(self.command[0])}",),
-            "gcc": ("-nostartfiles", "-Wl,--no-warn-rwx-segments"),
-        }
-        return (*_KIND_FLAGS[self.kind], "-static", *own[self.kind], "-Wl,--gc-sections", "-Wl,-e,_start")
+        lld = (f"-fuse-ld={_lld_for(self.command[0])}",) if self.kind == "clang" else ()
+        machine = self.target.kind_flags[self.kind]
+        return (*machine, "-static", *lld, *self.target.link_flags[self.kind], "-Wl,-e,_start")
 
     @property
     def library_flags(self) -> tuple[str, ...]:
@@ -94,8 +52,8 @@ class Compiler:
         return ()
 
 
-def find_compiler(*, cc: str | None, cache: Path) -> Compiler:
-    """The compiler that `cc` names, else `SPINET_CC`, else zig from PyPI.
+def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Compiler:
+    """The compiler that `cc` names, else the target's variable (`SPINET_CC`), else the first that is there: zig.
 
     Parameters
     ----------
@@ -103,64 +61,84 @@ def find_compiler(*, cc: str | None, cache: Path) -> Compiler:
         ``"zig"``, or a command such as ``"riscv64-unknown-elf-gcc"`` or ``"/opt/llvm/bin/clang -v"``.
     cache
         Folder that remembers what each compiler said about itself, so that asking again costs nothing.
+    target
+        What to compile for.
 
     Raises
     ------
     CompilerNotFound
-        If there is none, or it does not compile for RISC-V.
+        If there is none, or it does not compile for the target.
     """
-    wanted = cc or os.environ.get("SPINET_CC") or "zig"
-    command = _zig_command() if wanted == "zig" else _resolve(wanted)
+    wanted = cc or os.environ.get(target.variable)
+    command = _resolve(wanted, target) if wanted else _first_of(target)
     status = os.stat(command[0])
     identity = hashlib.sha256(repr((command, status.st_size, status.st_mtime_ns)).encode()).hexdigest()
-    note = cache / "compilers" / f"{identity}.json"
+    note = cache / "compilers" / f"{identity}-{target.name}.json"
     try:
         known = json.loads(note.read_text())
-        return Compiler(kind=known["kind"], command=command, version=known["version"], identity=identity)
+        return Compiler(target=target, kind=known["kind"], command=command, version=known["version"], identity=identity)
     except (OSError, ValueError, KeyError):
         pass
-    kind, version = _ask(command)
+    kind, version = _ask(command, target)
     note.parent.mkdir(parents=True, exist_ok=True)
     scratch = note.with_suffix(f".{os.getpid()}.tmp")
     scratch.write_text(json.dumps({"kind": kind, "version": version}))
     os.replace(scratch, note)
-    return Compiler(kind=kind, command=command, version=version, identity=identity)
+    return Compiler(target=target, kind=kind, command=command, version=version, identity=identity)
 
 
-def _zig_command() -> tuple[str, ...]:
+def _first_of(target: Target) -> tuple[str, ...]:
+    """The first of a target's compilers that is installed; the first one's absence is what an error tells of."""
+    missing: CompilerNotFound | None = None
+    for wanted in target.commands:
+        try:
+            return _resolve(wanted, target)
+        except CompilerNotFound as error:
+            missing = missing or error
+    assert missing is not None, "a target names a compiler"
+    raise missing
+
+
+def _zig_command(target: Target) -> tuple[str, ...]:
     package = importlib.util.find_spec("ziglang")
     if package is None or not package.submodule_search_locations:
-        raise CompilerNotFound("the default compiler, ziglang, is not installed", hint=_HINT)
+        raise CompilerNotFound("the default compiler, ziglang, is not installed", hint=target.hint)
     folder = Path(package.submodule_search_locations[0])
     for name in ("zig", "zig.exe"):
         if (folder / name).is_file():
             return (str(folder / name), "cc")
-    raise CompilerNotFound(f"{folder} holds no zig", hint=_HINT)
+    raise CompilerNotFound(f"{folder} holds no zig", hint=target.hint)
 
 
-def _resolve(wanted: str) -> tuple[str, ...]:
+def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
+    if wanted == "zig":
+        return _zig_command(target)
     words = shlex.split(wanted)
     found = shutil.which(words[0]) if words else None
     if found is None:
-        raise CompilerNotFound(f"no compiler {wanted!r} in the search path", hint=_HINT)
+        raise CompilerNotFound(f"no compiler {wanted!r} in the search path", hint=target.hint)
     return (os.path.abspath(found), *words[1:])
 
 
-def _ask(command: tuple[str, ...]) -> tuple[Kind, str]:
+def _ask(command: tuple[str, ...], target: Target) -> tuple[Kind, str]:
     """Kind and version of a compiler, from what it says about itself."""
     said = _output((*command, "--version"))
     if said is None:
-        raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=_HINT)
+        raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)
     first_line = said.splitlines()[0] if said else ""
     if command[-1] == "cc" and Path(command[0]).name.startswith("zig"):
         zig = _output((command[0], "version")) or ""
         return "zig", f"zig {zig.strip()} ({first_line})"
     if "clang" in said:
+        if "clang" not in target.kind_flags:
+            raise CompilerNotFound(
+                f"{shlex.join(command)} is a clang, which does not link for {target.name}", hint=target.hint
+            )
         return "clang", first_line
     machine = _output((*command, "-dumpmachine"))
-    if machine is None or not machine.startswith("riscv"):
-        target = (machine or "an unknown machine").strip()
-        raise CompilerNotFound(f"{shlex.join(command)} compiles for {target}, not for RISC-V", hint=_HINT)
+    if machine is None or not machine.startswith(target.machine):
+        other = (machine or "an unknown machine").strip()
+        raise CompilerNotFound(f"{shlex.join(command)} compiles for {other}, not for {target.name}", hint=target.hint)
     return "gcc", first_line
 
 

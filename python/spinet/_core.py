@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 try:
     from spinet._native import (
+        CardRun,
         InputError,
         InternalError,
         Machine,
@@ -39,6 +40,7 @@ except ImportError as missing:
     raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
 
 __all__ = [
+    "CardRun",
     "InputError",
     "InternalError",
     "Machine",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections and symbols of a 32-bit little-endian ELF file, as far as the build needs them."""
+"""Sections and symbols of a 32-bit ELF file of either byte order, as far as the build needs them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _SHT_SYMTAB = 2
 _SHF_ALLOC = 2
 _STT_NOTYPE = 0
 _STT_FUNC = 2
+_PT_LOAD = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +37,10 @@ class Elf:
 def read(path: Path) -> Elf:
     """Read what the linker wrote."""
     data = path.read_bytes()
-    assert data[:6] == b"\x7fELF\x01\x01", f"{path} is not a 32-bit little-endian ELF file"
-    (table_at,) = struct.unpack_from("<I", data, 32)
-    entry_size, count, names_index = struct.unpack_from("<HHH", data, 46)
-    headers = [struct.unpack_from("<10I", data, table_at + i * entry_size) for i in range(count)]
+    order = _order(data, path)
+    (table_at,) = struct.unpack_from(f"{order}I", data, 32)
+    entry_size, count, names_index = struct.unpack_from(f"{order}HHH", data, 46)
+    headers = [struct.unpack_from(f"{order}10I", data, table_at + i * entry_size) for i in range(count)]
     names_at = headers[names_index][4]
     sections = {
         _text(data, names_at + header[0]): header[5] for header in headers if header[2] & _SHF_ALLOC and header[5]
@@ -49,7 +50,7 @@ def read(path: Path) -> Elf:
         symbol
         for header in headers
         if header[1] == _SHT_SYMTAB
-        for symbol in _symbols(data, at=header[4], size=header[5], names_at=headers[header[6]][4])
+        for symbol in _symbols(data, order, at=header[4], size=header[5], names_at=headers[header[6]][4])
     ]
     return Elf(sections=sections, ends=ends, symbols=tuple(symbols))
 
@@ -57,9 +58,10 @@ def read(path: Path) -> Elf:
 def content(path: Path) -> list[tuple[int, bytes]]:
     """Address and bytes of each section that is loaded and has content, in the order of the file."""
     data = path.read_bytes()
-    (table_at,) = struct.unpack_from("<I", data, 32)
-    entry_size, count = struct.unpack_from("<HH", data, 46)
-    headers = [struct.unpack_from("<10I", data, table_at + i * entry_size) for i in range(count)]
+    order = _order(data, path)
+    (table_at,) = struct.unpack_from(f"{order}I", data, 32)
+    entry_size, count = struct.unpack_from(f"{order}HH", data, 46)
+    headers = [struct.unpack_from(f"{order}10I", data, table_at + i * entry_size) for i in range(count)]
     return [
         (address, data[at : at + size])
         for _name, kind, flags, address, at, size, *_rest in headers
@@ -67,9 +69,33 @@ def content(path: Path) -> list[tuple[int, bytes]]:
     ]
 
 
-def _symbols(data: bytes, *, at: int, size: int, names_at: int) -> list[Symbol]:
+def entry_and_segments(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
+    """Where the program begins, and load address and bytes of each segment with content, lowest first.
+
+    The load address is where a loader puts the bytes; a program may move them from there to where it runs.
+    """
+    data = path.read_bytes()
+    order = _order(data, path)
+    entry, table_at = struct.unpack_from(f"{order}II", data, 24)
+    entry_size, count = struct.unpack_from(f"{order}HH", data, 42)
+    headers = [struct.unpack_from(f"{order}8I", data, table_at + i * entry_size) for i in range(count)]
+    return entry, sorted(
+        (load_address, data[at : at + size])
+        for kind, at, _address, load_address, size, *_rest in headers
+        if kind == _PT_LOAD and size
+    )
+
+
+def _order(data: bytes, path: Path) -> str:
+    """Byte order, as `struct` writes it."""
+    order = {b"\x7fELF\x01\x01": "<", b"\x7fELF\x01\x02": ">"}.get(data[:6])
+    assert order is not None, f"{path} is not a 32-bit ELF file"
+    return order
+
+
+def _symbols(data: bytes, order: str, *, at: int, size: int, names_at: int) -> list[Symbol]:
     found = []
-    for name, address, length, info, _other, section in struct.iter_unpack("<IIIBBH", data[at : at + size]):
+    for name, address, length, info, _other, section in struct.iter_unpack(f"{order}IIIBBH", data[at : at + size]):
         if section != 0 and name != 0 and info & 0xF in (_STT_NOTYPE, _STT_FUNC):
             text = _text(data, names_at + name)
             found.append(Symbol(name=text, address=address, size=length, is_function=info & 0xF == _STT_FUNC))

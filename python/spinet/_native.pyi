@@ -15,6 +15,33 @@ class Progress(TypedDict):
     simulated_ps: int
     cycles: int
 
+class CardProgress(TypedDict):
+    done: bool
+    frames: int
+    simulated_ns: int
+    fraction: float
+
+class CardRun:
+    def __init__(
+        self,
+        nic: str,
+        *,
+        base_dir: str,
+        sets: list[str] = ...,
+        elf: str | None = None,
+        image: str | None = None,
+        load: int | None = None,
+        entry: int | None = None,
+        traffic: str | None = None,
+        send: str | None = None,
+        limit: str = "20 ms",
+        seed: int = 1,
+        profile: bool = False,
+    ) -> None: ...
+    def advance(self, max_wall_ms: int) -> CardProgress: ...
+    def summary(self) -> str: ...
+    def close(self) -> None: ...
+
 class Run:
     def __init__(
         self,

@@ -163,8 +163,8 @@ def build(
     SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge
     """
     request = Request(
-        sources=tuple(_readable(Path(source)) for source in sources),
-        flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *_define_flags(defines or {}), *flags),
+        sources=tuple(readable(Path(source)) for source in sources),
+        flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *define_flags(defines or {}), *flags),
         sdk=sdk_dir(),
         cache=(cache or cache_dir()).absolute(),
         place=place,
@@ -198,7 +198,7 @@ def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
     if product is None:
         product = compile_and_link(request, compiler, key)
     if out is not None:
-        _copy(product.elf, out)
+        copy_elf(product.elf, out)
         product = dataclasses.replace(product, elf=out)
     return Build(
         elf=product.elf,
@@ -212,7 +212,8 @@ def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
     )
 
 
-def _readable(source: Path) -> Path:
+def readable(source: Path) -> Path:
+    """The absolute path of a source file that can be read."""
     path = source.absolute()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -222,11 +223,13 @@ def _readable(source: Path) -> Path:
     return path
 
 
-def _define_flags(defines: Mapping[str, str | int]) -> list[str]:
+def define_flags(defines: Mapping[str, str | int]) -> list[str]:
+    """Macros as the compiler takes them."""
     return [f"-D{name}" if value == "" else f"-D{name}={value}" for name, value in defines.items()]
 
 
-def _copy(elf: Path, out: Path) -> None:
+def copy_elf(elf: Path, out: Path) -> None:
+    """Write the ELF file in one step."""
     scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     shutil.copyfile(elf, scratch)
     os.replace(scratch, out)

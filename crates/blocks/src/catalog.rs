@@ -1,21 +1,31 @@
 //! The modules of this library, by name.
 
-use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams};
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
+use crate::interconnect::{ArbiterParams, CrossbarParams, DemuxParams, MuxParams, TapParams};
 use crate::memory::{
-    FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams, ScratchpadBanksParams, ScratchpadFilterParams,
+    BlockTransferParams, CacheControllerParams, FrameMemoryParams, MemoryControllerParams, MultiportedMemoryParams,
+    ScratchpadBanksParams, ScratchpadFilterParams,
 };
 use crate::netlist::Catalog;
+use crate::pci::PciBusParams;
 
 /// All modules of this crate.
 pub fn catalog() -> Catalog {
     Catalog::default()
         .with::<ArbiterParams>()
+        .with::<BlockTransferParams>()
+        .with::<CacheControllerParams>()
         .with::<CrossbarParams>()
         .with::<DemuxParams>()
+        .with::<DmaAssistParams>()
         .with::<FrameMemoryParams>()
+        .with::<MacReceiveParams>()
+        .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
+        .with::<PciBusParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
+        .with::<TapParams>()
 }

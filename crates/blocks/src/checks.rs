@@ -8,6 +8,11 @@ pub fn within(name: &str, value: u32, least: u32, most: u32) -> Result<(), Strin
     Err(format!("{name} is {value}, must be {least} to {most}"))
 }
 
+/// A number of ports or the like within its bounds.
+pub fn count(name: &str, value: usize, least: u32, most: u32) -> Result<(), String> {
+    within(name, u32::try_from(value).unwrap_or(u32::MAX), least, most)
+}
+
 /// A power of two within its bounds.
 pub fn power_of_two(name: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
     if value.is_power_of_two() && (least..=most).contains(&value) {

@@ -4,6 +4,7 @@
 //! holds it calls it. What talks through channels is a component.
 
 pub mod arbiter;
+pub mod assist;
 pub mod bus;
 mod catalog;
 pub mod checks;
@@ -15,6 +16,7 @@ pub mod interrupt;
 pub mod memory;
 pub mod mips;
 pub mod netlist;
+pub mod pci;
 pub mod policy;
 #[cfg(test)]
 mod testing;

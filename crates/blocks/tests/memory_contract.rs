@@ -127,3 +127,36 @@ fn scratchpad_filter() {
     ];
     check(&(one("[1, 2, 4]", "[0x2000]") + it + LOW + HIGH), &connections);
 }
+
+#[test]
+fn cache_controller() {
+    for (replacement, on_read, on_write) in
+        [("lru", true, false), ("random", true, true), ("round-robin", false, true), ("lru", false, false)]
+    {
+        let it = format!(
+            "[instances.it]\nmodule = \"cache-controller\"\nline_bytes = 8\nsets = 2\nways = 2\n\
+             replacement = \"{replacement}\"\nallocates_on_read = {on_read}\nallocates_on_write = {on_write}\n\
+             [instances.lines]\nmodule = \"multiported-memory\"\nports = 1\nbase = 0\nbytes = 32\nport_bytes = 8\n\
+             [instances.all]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n"
+        );
+        let connections = ["a.memory -> it.requester", "it.cache -> lines.ports[0]", "it.memory -> all.requester"];
+        check(&(one("[1, 2, 4, 3, 8, 12]", "[0x0, 0xfff, 0x9000]") + &it), &connections);
+    }
+}
+
+#[test]
+fn tap() {
+    let it = "[instances.it]\nmodule = \"tap\"\nlisteners = 1\noutstanding = 2\n\
+              [instances.cache]\nmodule = \"cache-controller\"\nline_bytes = 8\nsets = 2\nways = 2\n\
+              replacement = \"lru\"\nallocates_on_read = true\nallocates_on_write = true\n\
+              [instances.lines]\nmodule = \"multiported-memory\"\nports = 1\nbase = 0\nbytes = 32\nport_bytes = 8\n";
+    let connections = [
+        "a.memory -> cache.requester",
+        "cache.cache -> lines.ports[0]",
+        "cache.memory -> it.requester",
+        "it.seen[0] -> cache.snooped",
+        "it.memory -> all.requester",
+    ];
+    let all = "[instances.all]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n";
+    check(&(one("[1, 2, 4, 3, 8, 12]", "[0x0, 0x9000]") + it + all), &connections);
+}

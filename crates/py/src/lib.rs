@@ -2,6 +2,7 @@
 //!
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
+mod card;
 mod machine;
 mod run;
 mod tools;
@@ -36,6 +37,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("SpinetError", m.py().get_type::<SpinetError>())?;
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
+    m.add_class::<card::CardRun>()?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;

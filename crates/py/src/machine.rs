@@ -71,7 +71,7 @@ impl Machine {
     ) -> PyResult<Self> {
         let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
         let params = nics::load(nic, &settings.map_err(input)?, &base_dir).map_err(input)?;
-        let build = move || {
+        let build = move || -> Result<_, RunError> {
             let runtime = Rc::new(Elf::open(&runtime).map_err(RunError::from)?);
             let mut driver = Driver::boot(&params, runtime, seed)?;
             driver.keep_packets();

@@ -17,7 +17,7 @@ use std::time::Duration;
 const MAX_HOST_BYTES: usize = 1 << 30;
 
 /// Why nothing began, as Python hears it.
-pub fn start_error(error: StartError) -> PyErr {
+pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
     match error {
         StartError::Run(error) => input(error),
         StartError::Gone(error) => internal(error),

@@ -7,5 +7,8 @@ pub mod tigon2;
 
 /// All modules that a wiring may name: those of `blocks`, and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {
-    blocks::catalog().with::<tengig::TengigHostParams>().with::<tengig::TengigRegistersParams>()
+    blocks::catalog()
+        .with::<tengig::TengigHostParams>()
+        .with::<tengig::TengigRegistersParams>()
+        .with::<tigon2::Tigon2RegistersParams>()
 }

@@ -1,5 +1,15 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod run;
+mod sides;
+mod summary;
+mod traffic;
+
+pub use run::{CardEnded, CardProgress, CardRun, CardRunError, Firmware, Setup};
+pub use sides::Rate;
+pub use summary::CardSummary;
+pub use traffic::{CardTrafficError, MOST_FRAMES};
+
 use crate::nics::{Preset, Setting};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
 use serde_json::{Value, json};
@@ -8,7 +18,8 @@ use std::path::Path;
 use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
-pub const PRESETS: &[Preset] = &[];
+pub const PRESETS: &[Preset] =
+    &[Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") }];
 
 /// Bytes that a card's file may have.
 const MOST_BYTES: u64 = 1 << 20;

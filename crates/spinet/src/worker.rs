@@ -1,6 +1,5 @@
 //! Something that lives on a thread of its own: a NIC lives on one thread, its user may come from any.
 
-use crate::run::RunError;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,10 +17,10 @@ pub struct WorkerGone {
 
 /// Why it cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The experiment.
-    #[error(transparent)]
-    Run(#[from] Box<RunError>),
+pub enum StartError<E> {
+    /// What was asked for.
+    #[error("{0}")]
+    Run(Box<E>),
     /// A bug of ours.
     #[error(transparent)]
     Gone(#[from] WorkerGone),
@@ -38,7 +37,9 @@ const STACK_BYTES: usize = 16 << 20;
 
 impl<T: 'static> Worker<T> {
     /// Builds it on a new thread.
-    pub fn start(build: impl FnOnce() -> Result<T, RunError> + Send + 'static) -> Result<Self, StartError> {
+    pub fn start<E: Send + 'static>(
+        build: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<Self, StartError<E>> {
         let (jobs, inbox) = channel::<Job<T>>();
         let (tell, hear) = channel();
         let body = move || match build() {
@@ -54,7 +55,7 @@ impl<T: 'static> Worker<T> {
         let worker = Worker { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) };
         match hear.recv() {
             Ok(Ok(())) => Ok(worker),
-            Ok(Err(error)) => Err(Box::new(error).into()),
+            Ok(Err(error)) => Err(StartError::Run(Box::new(error))),
             Err(_) => Err(worker.gone().into()),
         }
     }

@@ -18,6 +18,7 @@ from spinet.cli import errors
 _COMMANDS = {
     "run": "Run handlers on a card and say what came of every packet.",
     "build": "Compile handlers into a program for a card.",
+    "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",
     "nic": "List the cards, or show all parameters of one.",
     "schema": "Print what a card's or an experiment's file may say, for editors.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -77,3 +77,48 @@ def progress_bar() -> Iterator[OnProgress | None]:
         yield show
     finally:
         bar.stop()
+
+
+@contextlib.contextmanager
+def card_progress_bar() -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
+    """The same for a card that is wired from modules."""
+    with progress_bar() as show:
+        if show is None:
+            yield None
+            return
+
+        def translated(progress: Mapping[str, Any]) -> None:
+            show(
+                {
+                    "done": progress["done"],
+                    "packets_in": progress["frames"],
+                    "packets_done": progress["frames"],
+                    "packets_total": None,
+                    "fraction": progress["fraction"],
+                    "simulated_ps": progress["simulated_ns"] * 1000,
+                    "cycles": 0,
+                }
+            )
+
+        yield translated
+
+
+class _Address(click.ParamType):
+    """A number, decimal or hexadecimal."""
+
+    name = "address"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        if isinstance(value, int):
+            return value
+        try:
+            number = int(str(value), 0)
+        except ValueError:
+            number = -1
+        if not 0 <= number < 1 << 32:
+            self.fail(f"{value} is no address, which is a number below 2^32 such as 0x4000", param, ctx)
+        return number
+
+
+ADDRESS = _Address()

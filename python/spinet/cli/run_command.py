@@ -15,7 +15,7 @@ from spinet.cli import errors, parameters
 
 
 @click.command(short_help="Run handlers on a card.")
-@click.argument("program", nargs=-1, required=True, type=click.Path(), metavar="HANDLER.c... | EXPERIMENT.toml")
+@click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c... | EXPERIMENT.toml]")
 @click.option(
     "-t",
     "--traffic",
@@ -39,6 +39,16 @@ from spinet.cli import errors, parameters
     shell_complete=parameters.complete_files,
 )
 @click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
+@click.option(
+    "--firmware",
+    metavar="NAME|FILE",
+    multiple=True,
+    help="For a card that is wired from modules: firmware that comes with spinet, sources, an ELF file or an image.",
+    shell_complete=parameters.complete_files,
+)
+@click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Where an image without a header is loaded.")
+@click.option("--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Where it begins. Default: where it is loaded.")
+@click.option("--send", metavar="CAPTURE|SPEC", help="For such a card: what its host sends, as --traffic says it.")
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
 )
@@ -75,6 +85,10 @@ def command(
     handler: str | None,
     handler_memory: str | None,
     nic: str | None,
+    firmware: tuple[str, ...],
+    load: int | None,
+    entry: int | None,
+    send: str | None,
     sets: tuple[str, ...],
     pace: str | None,
     count: int | None,
@@ -104,6 +118,15 @@ def command(
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
 
+    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the network,
+    --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
+
+    \b
+      spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
+      spinet run --nic tigon2 --firmware tg2.bin --traffic dns.pcap
+      spinet run --nic tigon2 --firmware tigon2 -D SPLIT --send datagrams:bytes=18
+      spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
+
     \b
     In the output folder:
       summary.json      what --json prints
@@ -114,11 +137,48 @@ def command(
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, as the RTL's tracer writes it;
                         spinet diff-trace compares two of them
     """
-    from spinet import api, experiment
+    from spinet import _core, api, experiment
+    from spinet.cli import card_run
     from spinet.output import OutputFolder
 
     if force and output is None:
         raise click.UsageError("--force goes with -o")
+    if nic is not None and _core.card_is_wired(nic):
+        of_handlers = {
+            "--match": match,
+            "--message": message,
+            "--handler": handler,
+            "--handler-memory": handler_memory,
+            "--pace": pace,
+            "--count": count,
+            "--fault": faults,
+            "--trace-instructions": trace_instructions,
+        }
+        return card_run.command(
+            nic,
+            card_run.Wanted(
+                program=program,
+                firmware=firmware,
+                load=load,
+                entry=entry,
+                traffic=traffic,
+                send=send,
+                sets=sets,
+                limit=limit,
+                seed=seed,
+                cc=cc,
+                defines=parameters.macros(defines),
+                output=output,
+                force=force,
+                as_json=as_json,
+            ),
+            refused=[option for option, value in of_handlers.items() if value],
+        )
+    for option, value in {"--firmware": firmware, "--load": load, "--entry": entry, "--send": send}.items():
+        if value:
+            raise click.UsageError(f"{option} is for cards that are wired from modules, such as tigon2")
+    if not program:
+        raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
     if trace_instructions and output is None:
         raise click.UsageError("--trace-instructions goes with -o")
     if (trace_cores or trace_time) and not trace_instructions:

@@ -53,7 +53,7 @@ def _columns() -> int:
     return min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
 
 
-def _table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Table:
+def table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Table:
     """Columns under their headings; `kinds`: w for words, which may be broken, b for bars; the rest are numbers."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= _columns() else 1
@@ -93,7 +93,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     ]
     if output["host_reads"]:
         rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
-    yield _table("Packets", "count", "bytes", rows=rows)
+    yield table("Packets", "count", "bytes", rows=rows)
     network = summary["network"]
     done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
     if done:
@@ -110,7 +110,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
         *([("marked as congested", _count(packets["marked"]))] if packets["marked"] else []),
         *(dropped or [("dropped by the card", "0")]),
     ]
-    yield _table("What came of the matched", "packets", rows=fates)
+    yield table("What came of the matched", "packets", rows=fates)
 
 
 def _contexts(summary: Mapping[str, Any]) -> Blocks:
@@ -128,7 +128,7 @@ def _contexts(summary: Mapping[str, Any]) -> Blocks:
         )
         for context in contexts
     ]
-    yield _table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, kinds="www")
+    yield table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, kinds="www")
 
 
 def _times(summary: Mapping[str, Any]) -> Blocks:
@@ -164,7 +164,7 @@ def _split(split: Mapping[str, Mapping[str, float]]) -> Table:
         for name, stage in sorted(split.items(), key=lambda item: _order(item[0]))
         if stage["p99"] or stage["mean"]
     ]
-    return _table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
+    return table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
 
 
 def _handlers(summary: Mapping[str, Any]) -> Blocks:
@@ -179,7 +179,7 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
         for handler in summary["handlers"]
     ]
     if rows:
-        yield _table(
+        yield table(
             "Handler", "stage", "runs", "instructions", "min", "max", "cycles", "min", "max", rows=rows, kinds="ww"
         )
 
@@ -211,7 +211,7 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
         if events[what]:
             rows.append((_words(what), text, _count(events[what])))
     if rows:
-        yield _table("Fault", "first at", "count", rows=rows, kinds="ww")
+        yield table("Fault", "first at", "count", rows=rows, kinds="ww")
 
 
 def _refused(first: Mapping[str, Any]) -> str:
@@ -270,7 +270,7 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
     ]
     yield f"Not finished: {left}"
     if cores:
-        yield _table("Core", "stage", "is at", "and", rows=cores, kinds="wwww")
+        yield table("Core", "stage", "is at", "and", rows=cores, kinds="wwww")
 
 
 def _footer(summary: Mapping[str, Any]) -> str:

@@ -1,5 +1,7 @@
 //! What holds bytes, and what stands in front of it.
 
+mod block_transfer;
+mod cache_controller;
 mod controller;
 mod frame_memory;
 mod multiported;
@@ -8,6 +10,8 @@ mod scratchpad_banks;
 mod scratchpad_filter;
 mod store;
 
+pub use block_transfer::{BlockTransfer, BlockTransferParams, Direction, Transfer, TransferDone};
+pub use cache_controller::{CacheController, CacheControllerParams, CachePorts};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
 pub use multiported::{MultiportedMemory, MultiportedMemoryParams};

@@ -114,7 +114,7 @@ impl Module for MultiportedMemoryParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::within("ports", u32::try_from(self.ports).unwrap_or(u32::MAX), 1, 64)?;
+        checks::count("ports", self.ports, 1, 64)?;
         checks::within("port_bytes", self.port_bytes, 1, 1 << 16)?;
         checks::memory(self.base, self.bytes)
     }

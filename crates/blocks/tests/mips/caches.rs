@@ -18,20 +18,28 @@ fn check(program: &str, change: impl Fn(&mut Scene), want: Expect) {
 #[test]
 fn a_miss_waits_for_its_line() {
     let program = "nop \n".repeat(10);
-    check(&program, |_| (), expect![[r#"
+    check(
+        &program,
+        |_| (),
+        expect![[r#"
         1    fetch 4000 read 32
         11   fetch 4020 read 32
         execution 10, instruction_misses 4
         alu 10
         a break instruction at 4028: 0; a0-a3 0 0 0 0
-    "#]]);
-    check(&program, |scene| scene.fetch_cycles = 10, expect![[r#"
+    "#]],
+    );
+    check(
+        &program,
+        |scene| scene.fetch_cycles = 10,
+        expect![[r#"
         1    fetch 4000 read 32
         19   fetch 4020 read 32
         execution 10, instruction_misses 20
         alu 10
         a break instruction at 4028: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -76,9 +84,13 @@ fn changed_code_is_seen_if_stores_drop_lines() {
             a break instruction at 4040: 0; a0-a3 1 0 0 0
         "#]],
     );
-    check(PATCH, in_lines(false), expect![[r#"
+    check(
+        PATCH,
+        in_lines(false),
+        expect![[r#"
         a break instruction at 4040: 0; a0-a3 1 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 /// Copies a routine to the scratchpad, runs it there, changes it, and runs it again.

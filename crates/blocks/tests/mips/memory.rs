@@ -13,14 +13,18 @@ fn check(program: &str, change: impl Fn(&mut Scene), want: Expect) {
 
 #[test]
 fn a_memory_of_one_cycle_stalls_nobody() {
-    check("lw a0, 0x80(zero) \n lw a1, 0x84(zero) \n sw a2, 0x88(zero) \n lw a3, 0x8c(zero)", |_| (), expect![[r#"
+    check(
+        "lw a0, 0x80(zero) \n lw a1, 0x84(zero) \n sw a2, 0x88(zero) \n lw a3, 0x8c(zero)",
+        |_| (),
+        expect![[r#"
         4    memory 80 read 4
         5    memory 84 read 4
         6    memory 88 write [00, 00, 00, 00]
         7    memory 8c read 4
         execution 4, conflicts 1
         a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -46,22 +50,38 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
         scene.memory_cycles = 3;
         scene.shows_references = false;
     };
-    check("lw a0, 0x80(zero) \n nop \n nop \n nop", two, expect![[r#"
+    check(
+        "lw a0, 0x80(zero) \n nop \n nop \n nop",
+        two,
+        expect![[r#"
         execution 4, load_stalls 1, conflicts 1
         a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]]);
-    check("lw a0, 0x80(zero) \n addu a0, a0, a0 \n nop \n nop", two, expect![[r#"
+    "#]],
+    );
+    check(
+        "lw a0, 0x80(zero) \n addu a0, a0, a0 \n nop \n nop",
+        two,
+        expect![[r#"
         execution 4, load_stalls 1, conflicts 1, pipeline 1
         a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]]);
-    check("lw a0, 0x80(zero) \n lw a1, 0x80(zero) \n nop \n nop", two, expect![[r#"
+    "#]],
+    );
+    check(
+        "lw a0, 0x80(zero) \n lw a1, 0x80(zero) \n nop \n nop",
+        two,
+        expect![[r#"
         execution 4, load_stalls 2, conflicts 1
         a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]]);
-    check("sw a0, 0x80(zero) \n sw a0, 0x84(zero) \n nop \n nop", two, expect![[r#"
+    "#]],
+    );
+    check(
+        "sw a0, 0x80(zero) \n sw a0, 0x84(zero) \n nop \n nop",
+        two,
+        expect![[r#"
         execution 4, conflicts 1
         a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
     check(
         "lw a0, 0x80(zero) \n nop",
         |scene| {
@@ -89,7 +109,10 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
 #[test]
 fn a_full_port_stalls_stores() {
     let stores = "sw a0, 0x80(zero) \n".repeat(6);
-    check(&stores, |scene| scene.memory_gap = 4, expect![[r#"
+    check(
+        &stores,
+        |scene| scene.memory_gap = 4,
+        expect![[r#"
         4    memory 80 write [00, 00, 00, 00]
         8    memory 80 write [00, 00, 00, 00]
         12   memory 80 write [00, 00, 00, 00]
@@ -98,7 +121,8 @@ fn a_full_port_stalls_stores() {
         24   memory 80 write [00, 00, 00, 00]
         execution 6, conflicts 10
         a break instruction at c00018: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -108,11 +132,15 @@ fn a_held_store_waits_for_its_answer() {
         scene.memory_cycles = 5;
         scene.params.stores = StoreKind::Held;
     };
-    check("sw a0, 0x80(zero) \n nop \n nop", slow, expect![[r#"
+    check(
+        "sw a0, 0x80(zero) \n nop \n nop",
+        slow,
+        expect![[r#"
         4    memory 80 write [00, 00, 00, 00]
         execution 3, load_stalls 3, conflicts 1
         a break instruction at c0000c: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -158,30 +186,54 @@ fn parts_of_words_move_by_byte() {
 #[test]
 fn what_a_program_may_not_do_stops_the_core() {
     let check = |program: &str, want: Expect| check(program, |scene| scene.counters = &[], want);
-    check("lui t0, 0xc0 \n nop \n lw a0, 2(t0)", expect![[r#"
+    check(
+        "lui t0, 0xc0 \n nop \n lw a0, 2(t0)",
+        expect![[r#"
         a misaligned load at c00008: c00002; a0-a3 0 0 0 0
-    "#]]);
-    check("addiu t0, zero, 1 \n sh a0, 0(t0)", expect![[r#"
+    "#]],
+    );
+    check(
+        "addiu t0, zero, 1 \n sh a0, 0(t0)",
+        expect![[r#"
         a misaligned store at c00004: 1; a0-a3 0 0 0 0
-    "#]]);
-    check("lui t0, 0x200 \n lw a0, 0(t0) \n addiu a1, zero, 1", expect![[r#"
+    "#]],
+    );
+    check(
+        "lui t0, 0x200 \n lw a0, 0(t0) \n addiu a1, zero, 1",
+        expect![[r#"
         5    memory 2000000 read 4
         a load from where no memory is at c00004: 2000000; a0-a3 0 0 0 0
-    "#]]);
-    check("lui t0, 0x200 \n sw a0, 0(t0) \n nop \n nop \n nop \n nop \n nop", expect![[r#"
+    "#]],
+    );
+    check(
+        "lui t0, 0x200 \n sw a0, 0(t0) \n nop \n nop \n nop \n nop \n nop",
+        expect![[r#"
         5    memory 2000000 write [00, 00, 00, 00]
         a store to where no memory is at c00004: 2000000; a0-a3 0 0 0 0
-    "#]]);
-    check("addiu t0, zero, 2 \n jr t0 \n addiu a0, zero, 1", expect![[r#"
+    "#]],
+    );
+    check(
+        "addiu t0, zero, 2 \n jr t0 \n addiu a0, zero, 1",
+        expect![[r#"
         a jump to a misaligned address at 2: 2; a0-a3 1 0 0 0
-    "#]]);
-    check("jr zero \n addiu a0, zero, 1", expect![[r#"
+    "#]],
+    );
+    check(
+        "jr zero \n addiu a0, zero, 1",
+        expect![[r#"
         a fetch from where no memory is at 0: 0; a0-a3 1 0 0 0
-    "#]]);
-    check(".word 0x40016000", expect![[r#"
+    "#]],
+    );
+    check(
+        ".word 0x40016000",
+        expect![[r#"
         a word that is no instruction at c00000: 40016000; a0-a3 0 0 0 0
-    "#]]);
-    check("teq zero, zero, 7", expect![[r#"
+    "#]],
+    );
+    check(
+        "teq zero, zero, 7",
+        expect![[r#"
         a trap instruction at c00000: 7; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }

@@ -18,25 +18,35 @@ const COUNT: &str = "again: \n addiu a0, a0, 1 \n j again \n nop";
 
 #[test]
 fn a_core_waits_for_its_order() {
-    check("nop", &[(10, Run)], |scene| scene.params.runs_at_start = false, expect![[r#"
+    check(
+        "nop",
+        &[(10, Run)],
+        |scene| scene.params.runs_at_start = false,
+        expect![[r#"
         1    status halted at c00000, a0 is 0
         11   status runs at c00000
         14   status halted at c00004, a0 is 0
         alu 1
         a break instruction at c00004: 0; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_core_halts_goes_on_and_is_reset() {
-    check(COUNT, &[(100, Halt), (200, Run), (300, Reset)], |_| (), expect![[r#"
+    check(
+        COUNT,
+        &[(100, Halt), (200, Run), (300, Reset)],
+        |_| (),
+        expect![[r#"
         1    status runs at c00000
         101  status halted at c00008, a0 is 42
         201  status runs at c00008
         301  status halted at c00000, a0 is 0
         alu 162, jump 81
         at c00000; a0-a3 0 0 0 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

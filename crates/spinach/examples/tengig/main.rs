@@ -35,9 +35,6 @@ fn main() {
     }));
     let catalog = || {
         spinach::catalog()
-            .with::<blocks::assist::DmaAssistParams>()
-            .with::<blocks::assist::MacTransmitParams>()
-            .with::<blocks::assist::MacReceiveParams>()
             .with::<blocks::feeders::PacketFeederParams>()
             .with::<blocks::feeders::FrameSinkParams>()
             .with::<blocks::mips::MipsCoreParams>()

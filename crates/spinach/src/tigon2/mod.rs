@@ -2,5 +2,8 @@
 
 pub mod host;
 mod image;
+pub mod registers;
 
+pub use host::Tigon2Host;
 pub use image::{FirmwareImage, ImageError};
+pub use registers::{Tigon2Registers, Tigon2RegistersParams};

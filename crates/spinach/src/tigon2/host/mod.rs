@@ -193,6 +193,11 @@ impl Tigon2Host {
         }
     }
 
+    /// What a wiring says about it.
+    pub fn params(&self) -> &Tigon2HostParams {
+        &self.params
+    }
+
     /// Whether firmware has said that it runs.
     pub fn is_running(&self) -> bool {
         self.is_running

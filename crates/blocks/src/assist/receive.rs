@@ -1,0 +1,392 @@
+//! MAC assist that receives: from the line to buffers and descriptors in memory.
+
+use super::asked::Asked;
+use super::line::Line;
+use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
+use super::ring::Ring;
+use crate::bus::{Access, Data, Requester};
+use crate::checks;
+use crate::ethernet::Frame;
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use std::collections::VecDeque;
+
+/// A receiving MAC assist.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MacReceiveParams {
+    /// Bits a second of the line.
+    pub link_bps: u64,
+    /// Descriptors of the ring, 8 bytes each.
+    pub ring_entries: u32,
+    /// Bytes between line and memory.
+    pub buffer_bytes: u32,
+    /// Whether bytes go to memory no faster than the line brought them, as if they were written while the frame arrives;
+    /// if not, a whole frame goes as fast as memory takes it.
+    pub is_paced: bool,
+    /// Longest reference to memory; references end at multiples of it.
+    pub memory_burst_bytes: u32,
+    /// References to memory under way.
+    pub memory_references: usize,
+}
+
+impl Module for MacReceiveParams {
+    const NAME: &'static str = "mac-receive";
+    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<OneWay<ReceiveOrder>>("orders"),
+            PortSpec::from::<OneWay<ReceiveProgress>>("progress"),
+            PortSpec::from::<Memory>("memory"),
+            PortSpec::from::<Memory>("descriptors").optional(),
+            PortSpec::to::<OneWay<Frame>>("wire"),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Line::check(self.link_bps)?;
+        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
+        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;
+        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let clock = site.system.edges(site.clock);
+        Built::new(MacReceive::new(
+            self,
+            clock,
+            MacReceivePorts {
+                orders: site.to::<OneWay<ReceiveOrder>>("orders"),
+                progress: site.from::<OneWay<ReceiveProgress>>("progress"),
+                memory: site.from::<Memory>("memory"),
+                descriptors: site.try_from::<Memory>("descriptors"),
+                wire: site.to::<OneWay<Frame>>("wire"),
+            },
+        ))
+    }
+}
+
+/// The ports of a [`MacReceive`].
+pub struct MacReceivePorts {
+    /// What it is told.
+    pub orders: Rx<ReceiveOrder>,
+    /// What it tells.
+    pub progress: Tx<ReceiveProgress>,
+    /// Where frames stand.
+    pub memory: Requester,
+    /// Where descriptors stand, if not in `memory`.
+    pub descriptors: Option<Requester>,
+    /// The line.
+    pub wire: Rx<Frame>,
+}
+
+/// What a reply is for.
+#[derive(Clone, Copy)]
+enum Use {
+    /// So many bytes of a frame are in memory.
+    Bytes(u32),
+    Descriptor,
+}
+
+/// A frame on its way to memory.
+struct Incoming {
+    /// With check sequence.
+    bytes: Vec<u8>,
+    flags: u32,
+    addr: u64,
+    /// Entry of its descriptor.
+    index: u32,
+    /// When its last bit arrived.
+    arrived: Time,
+    given: u32,
+    settled: u32,
+    is_described: bool,
+    is_done: bool,
+}
+
+/// What happened to frames.
+#[derive(Default)]
+struct Counts {
+    frames: u64,
+    bytes: u64,
+    disabled: u64,
+    overruns: u64,
+    buffer_full: u64,
+    ring_full: u64,
+    failures: u64,
+}
+
+/// Error bits of a receive descriptor, word 1. Source: tigon2-facts, sections 5.4 and 7.
+const CRC_ERROR: u32 = 1 << 16;
+const RUNT: u32 = 1 << 22;
+/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: tigon2-facts, section 7.
+const DESCRIPTOR_BYTES: u32 = 8;
+/// Frames start at multiples of this. Source: tigon2-facts, section 7.
+const ALIGNMENT: u64 = 8;
+
+/// Takes frames as they come and gives each the next buffer and the next descriptor.
+///
+/// Ports:   `wire` in; `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
+///          reference a cycle on each.
+/// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or not enough room
+///          between line and memory, it is dropped. Its descriptor is written behind its last byte, and reported when memory
+///          has both.
+/// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7.
+/// Differs: where `is_paced`, bytes reach memory one frame time later than in hardware, which writes while the frame
+///          arrives; where not, at once behind its end and in one rush. There is no address filter.
+pub struct MacReceive {
+    params: MacReceiveParams,
+    line: Line,
+    clock: Clock,
+    memory: Asked<(u32, Use)>,
+    descriptors: Option<Asked<(u32, Use)>>,
+    orders: Rx<ReceiveOrder>,
+    progress: Tx<ReceiveProgress>,
+    wire: Rx<Frame>,
+    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
+    ring: Ring,
+    buffers: Buffers,
+    producer: u64,
+    consumer: u64,
+    is_enabled: bool,
+    frames: VecDeque<Incoming>,
+    attentions: VecDeque<Attention>,
+    /// Counts resets: what was asked before one is of no use.
+    life: u32,
+    counts: Counts,
+}
+
+impl MacReceive {
+    /// An assist that is not enabled; `clock` drives it.
+    pub fn new(params: MacReceiveParams, clock: Clock, ports: MacReceivePorts) -> MacReceive {
+        let MacReceivePorts { orders, progress, memory, descriptors, wire } = ports;
+        MacReceive {
+            line: Line::new(params.link_bps),
+            clock,
+            memory: Asked::new(memory, params.memory_references),
+            descriptors: descriptors.map(|port| Asked::new(port, params.memory_references)),
+            orders,
+            progress,
+            wire,
+            ring: Ring::new(params.ring_entries),
+            buffers: Buffers::default(),
+            producer: 0,
+            consumer: 0,
+            is_enabled: false,
+            frames: VecDeque::new(),
+            attentions: VecDeque::new(),
+            life: 0,
+            counts: Counts::default(),
+            params,
+        }
+    }
+
+    fn obey(&mut self, order: ReceiveOrder) {
+        match order {
+            ReceiveOrder::Reset => {
+                self.life = self.life.wrapping_add(1);
+                self.frames.clear();
+                self.attentions.clear();
+                (self.ring.producer, self.ring.next) = (0, 0);
+                (self.producer, self.consumer) = (self.buffers.base, self.buffers.base);
+            }
+            ReceiveOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
+            ReceiveOrder::Ring(base) => self.ring.base = base,
+            ReceiveOrder::Buffers(buffers) => {
+                self.buffers = buffers;
+                (self.producer, self.consumer) = (buffers.base, buffers.base);
+            }
+            ReceiveOrder::Producer(index) => self.ring.go_to(index),
+            ReceiveOrder::Consumer(index) => self.ring.fill_to(index),
+            ReceiveOrder::BufferProducer(addr) => self.producer = addr,
+            ReceiveOrder::BufferConsumer(addr) => self.consumer = addr,
+        }
+    }
+
+    /// Bytes that may be filled: an area whose pointers are equal is empty, so one byte is always free.
+    fn room(&self) -> u64 {
+        let used = if self.producer >= self.consumer {
+            self.producer - self.consumer
+        } else {
+            (self.buffers.end - self.buffers.base).saturating_sub(self.consumer - self.producer)
+        };
+        (self.buffers.end.saturating_sub(self.buffers.base)).saturating_sub(used + 1)
+    }
+
+    /// Finds a place for a frame that has arrived, or the reason why there is none.
+    fn accept(&mut self, now: Cycle, frame: &Frame) -> Result<(), Attention> {
+        let len = frame.bytes.len() as u64 + u64::from(Frame::FCS_BYTES);
+        let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64 - u64::from(frame.given)).sum();
+        if held + len > u64::from(self.params.buffer_bytes) {
+            return Err(Attention::Overrun);
+        }
+        let room = len.next_multiple_of(ALIGNMENT);
+        if room > self.room() {
+            return Err(Attention::BufferFull);
+        }
+        let index = self.ring.next;
+        if self.ring.after(index) == self.ring.producer {
+            return Err(Attention::RingFull);
+        }
+        let mut bytes = Vec::with_capacity(len as usize);
+        bytes.extend_from_slice(&frame.bytes);
+        bytes.extend_from_slice(&frame.fcs());
+        let is_runt = frame.bytes.len() < Frame::LEAST_BYTES;
+        let flags = if frame.is_intact { 0 } else { CRC_ERROR } | if is_runt { RUNT } else { 0 };
+        let (addr, arrived) = (self.producer, self.clock.edge(now));
+        let (given, settled, is_described, is_done) = (0, 0, false, false);
+        self.frames.push_back(Incoming { bytes, flags, addr, index, arrived, given, settled, is_described, is_done });
+        self.producer = self.buffers.after(addr, room);
+        self.ring.next = self.ring.after(index);
+        self.counts.frames += 1;
+        self.counts.bytes += len;
+        Ok(())
+    }
+
+    fn take_frame(&mut self, now: Cycle) -> bool {
+        let Some(frame) = self.wire.take() else { return false };
+        if !self.is_enabled {
+            self.counts.disabled += 1;
+        } else if let Err(attention) = self.accept(now, &frame) {
+            match attention {
+                Attention::BufferFull => self.counts.buffer_full += 1,
+                Attention::RingFull => self.counts.ring_full += 1,
+                _ => self.counts.overruns += 1,
+            }
+            self.attentions.push_back(attention);
+        }
+        true
+    }
+
+    fn take_answers(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let descriptor = self.descriptors.as_mut().and_then(Asked::answer);
+            let Some(((life, what), result)) = descriptor.or_else(|| self.memory.answer()) else { return any };
+            any = true;
+            if let Err(error) = result {
+                self.counts.failures += 1;
+                self.attentions.push_back(Attention::Memory(error));
+            }
+            if life != self.life {
+                continue;
+            }
+            match what {
+                Use::Bytes(bytes) => {
+                    let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
+                    self.frames.iter_mut().find(unsettled).expect("a frame gave them").settled += bytes;
+                }
+                Use::Descriptor => {
+                    self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
+                }
+            }
+        }
+    }
+
+    fn report(&mut self) -> bool {
+        let mut any = false;
+        while let Some(&attention) = self.attentions.front() {
+            if !self.progress.has_room() {
+                return any;
+            }
+            self.attentions.pop_front();
+            self.progress.send(ReceiveProgress::Attention(attention));
+            any = true;
+        }
+        while let Some(frame) = self.frames.front().filter(|frame| frame.is_done) {
+            if !self.progress.has_room() {
+                return any;
+            }
+            let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
+            self.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
+            self.frames.pop_front();
+            any = true;
+        }
+        any
+    }
+
+    /// Writes the next bytes of the first frame that has some; if they are not due yet, says when they will be.
+    fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
+        let MacReceive { params, line, clock, memory, buffers, frames, life, .. } = self;
+        let frame = frames.iter_mut().find(|frame| (frame.given as usize) < frame.bytes.len())?;
+        let len = frame.bytes.len() as u32;
+        let (addr, bytes) = buffers.piece(frame.addr, frame.given, len, params.memory_burst_bytes);
+        if params.is_paced {
+            let due = frame.arrived + line.time(u64::from(frame.given + bytes));
+            if clock.edge(now) < due {
+                return Some(due);
+            }
+        }
+        if memory.is_free(now) {
+            let (from, to) = (frame.given as usize, (frame.given + bytes) as usize);
+            let data = Data::from_slice(&frame.bytes[from..to]);
+            memory.ask(now, addr, Access::Write(data), (*life, Use::Bytes(bytes)));
+            frame.given += bytes;
+        }
+        None
+    }
+
+    /// Writes the descriptor of the first frame that has none, behind its bytes.
+    fn describe(&mut self, now: Cycle) {
+        let MacReceive { memory, descriptors, ring, frames, life, .. } = self;
+        let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
+        // In one memory the descriptor comes behind the bytes; in another it must wait for them.
+        let behind = if descriptors.is_some() { frame.settled } else { frame.given };
+        let port = descriptors.as_mut().unwrap_or(memory);
+        if behind as usize == frame.bytes.len() && port.is_free(now) {
+            let words = (frame.addr as u32, frame.bytes.len() as u32 | frame.flags);
+            let mut data = Data::from_slice(&words.0.to_be_bytes());
+            data.extend_from_slice(&words.1.to_be_bytes());
+            let addr = ring.addr(frame.index, DESCRIPTOR_BYTES);
+            port.ask(now, addr, Access::Write(data), (*life, Use::Descriptor));
+            frame.is_described = true;
+        }
+    }
+}
+
+impl Component for MacReceive {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let mut acted = false;
+        while let Some(order) = self.orders.take() {
+            self.obey(order);
+            acted = true;
+        }
+        acted |= self.take_answers();
+        acted |= self.take_frame(now);
+        acted |= self.report();
+        self.describe(now);
+        let due = self.give_bytes(now);
+        let has_asked = self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now));
+        match due {
+            _ if acted || has_asked => Activity::Busy,
+            Some(time) => Activity::Until(self.clock.cycle_at_or_after(time).max(now + 1)),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("orders", &self.orders);
+        ports.output("progress", &self.progress);
+        self.memory.port("memory", ports);
+        if let Some(descriptors) = &self.descriptors {
+            descriptors.port("descriptors", ports);
+        }
+        ports.input("wire", &self.wire);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let Counts { frames, bytes, disabled, overruns, buffer_full, ring_full, failures } = self.counts;
+        counters.add("frames", frames);
+        counters.add("bytes_with_fcs", bytes);
+        counters.add("dropped.disabled", disabled);
+        counters.add("dropped.overrun", overruns);
+        counters.add("dropped.buffer_full", buffer_full);
+        counters.add("dropped.ring_full", ring_full);
+        counters.add("failures", failures);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Memories and scripts for the scenes of assists.
+
+use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
+use kernel::{Activity, Component, Cycle, Ports};
+use std::cell::RefCell;
+use std::rc::Rc;
+use testkit::{Bench, Log};
+
+/// Bytes that a scene and its memory share.
+pub type Shared = Rc<RefCell<Vec<u8>>>;
+
+pub fn hex(data: &[u8]) -> String {
+    data.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A memory that answers in the cycle in which it sees a reference; it logs them as `name` if `is_logged`. Addresses beyond
+/// its bytes are errors.
+pub fn memory(bench: &mut Bench, name: &str, bytes: &Shared, is_logged: bool) -> Requester {
+    let (references, asked) = bench.channel(&format!("{name}?"), 4, 1);
+    let (answers, replies) = bench.channel(&format!("{name}!"), 4, 1);
+    let log = is_logged.then(|| bench.log.clone());
+    let port = Responder { references: asked, replies: answers };
+    bench.add(name, Ram { port, name: name.to_owned(), bytes: bytes.clone(), log });
+    Requester { references, replies }
+}
+
+struct Ram {
+    port: Responder,
+    name: String,
+    bytes: Shared,
+    log: Option<Log>,
+}
+
+impl Component for Ram {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if !self.port.references.has_item() || !self.port.replies.has_room() {
+            return Activity::Idle;
+        }
+        let reference = self.port.references.take().expect("one is there");
+        let mut bytes = self.bytes.borrow_mut();
+        let (from, to) = (reference.addr as usize, reference.addr as usize + reference.access.len() as usize);
+        let result = match &reference.access {
+            _ if to > bytes.len() => Err(BusError::Nowhere(reference.addr)),
+            Access::Read(_) => Ok(Data::from_slice(&bytes[from..to])),
+            Access::Write(data) => {
+                bytes[from..to].copy_from_slice(data);
+                Ok(Data::new())
+            }
+        };
+        if let Some(log) = &self.log {
+            let what = match &reference.access {
+                Access::Read(bytes) => format!("r {from:x}+{bytes}"),
+                Access::Write(data) => format!("w {from:x}={}", hex(data)),
+            };
+            log.note(now, format!("{} {what}", self.name));
+        }
+        self.port.replies.send(Reply { id: reference.id, result });
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.port.port("port", ports);
+    }
+}

@@ -1,0 +1,392 @@
+//! PCI: one bus that everything between host and card shares.
+
+use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+use crate::checks;
+use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use kernel::{Activity, Component, CounterList, Cycle, Ports};
+use std::collections::VecDeque;
+
+/// Width of a bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub enum BusWidth {
+    /// 32 bits: 4 bytes a cycle.
+    #[serde(rename = "32-bit")]
+    Bits32,
+    /// 64 bits: 8 bytes a cycle.
+    #[serde(rename = "64-bit")]
+    Bits64,
+}
+
+/// A PCI bus; its clock is 33 or 66 MHz.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PciBusParams {
+    /// Width of the bus.
+    pub width: BusWidth,
+    /// Masters on the card.
+    pub masters: usize,
+    /// Cycles of a transaction beside its data: arbitration, address, turnaround.
+    pub overhead_cycles: u32,
+    /// Cycles more until the first data of a read, at least; the responder may take longer.
+    pub read_cycles: u32,
+    /// References of a port under way: while the last one waits for its answer, the next one may have the bus.
+    pub references: usize,
+    /// Longest transaction; a longer reference becomes several, between which others may come.
+    pub burst_bytes: u32,
+}
+
+impl Module for PciBusParams {
+    const NAME: &'static str = "pci-bus";
+    const ABOUT: &'static str = "A PCI bus: the card's references to host memory and the host's to the card share it";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let masters = (0..self.masters).map(|i| PortSpec::to::<Memory>(format!("masters[{i}]")));
+        masters
+            .chain([
+                PortSpec::to::<Memory>("host"),
+                PortSpec::from::<Memory>("target"),
+                PortSpec::from::<Memory>("card"),
+            ])
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::count("masters", self.masters, 0, 64)?;
+        checks::count("references", self.references, 1, 1024)?;
+        checks::within("overhead_cycles", self.overhead_cycles, 1, 1000)?;
+        checks::within("read_cycles", self.read_cycles, 0, 1000)?;
+        checks::power_of_two("burst_bytes", self.burst_bytes, 8, 4096)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let mut ports: Vec<_> =
+            (0..self.masters).map(|i| Lane::new(site.to::<Memory>(&format!("masters[{i}]")))).collect();
+        ports.push(Lane::new(site.to::<Memory>("host")));
+        let (target, card) = (Side::new(site.from::<Memory>("target")), Side::new(site.from::<Memory>("card")));
+        Built::new(PciBus {
+            lanes: ports,
+            sides: [target, card],
+            turn: 0,
+            phase: Phase::Free,
+            since: 0,
+            words: 0,
+            busy_cycles: 0,
+            data_cycles: 0,
+            transactions: 0,
+            params: self,
+        })
+    }
+}
+
+/// A port that refers, and its reference.
+struct Lane {
+    port: Responder,
+    queue: VecDeque<Active>,
+    transactions: u64,
+    bytes: u64,
+    wait_cycles: u64,
+}
+
+struct Active {
+    reference: Reference,
+    /// Since when it waits for the bus.
+    since: Cycle,
+    /// Bytes that had a transaction, and that were answered.
+    given: u32,
+    settled: u32,
+    read: Data,
+    failed: Option<BusError>,
+}
+
+/// A port that answers, and who waits there: lane and bytes.
+struct Side {
+    port: Requester,
+    waiting: VecDeque<(usize, u32)>,
+}
+
+/// What the bus does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Free,
+    /// A write of this lane is on the bus; it is handed over at a cycle.
+    Write {
+        lane: usize,
+        until: Cycle,
+    },
+    /// A read of this lane is handed over at a cycle.
+    Address {
+        lane: usize,
+        until: Cycle,
+    },
+    /// The bus waits for the data of a read, at least until a cycle.
+    Wait {
+        lane: usize,
+        until: Cycle,
+        is_there: bool,
+    },
+    /// The data of a read are on the bus until a cycle.
+    Data {
+        lane: usize,
+        until: Cycle,
+    },
+}
+
+/// Serves one transaction at a time, from all its ports in turn.
+///
+/// Ports:    `masters[i]` refer to `target`, the host's memory; `host` refers to `card`, its registers.
+/// Timing:   a transaction takes `overhead_cycles` and a cycle for each word it touches. A write is handed over with its last
+///           word and the bus is free then. A read is handed over behind the overhead; its data follow after `read_cycles`,
+///           or when the answer is there, and the bus waits for them. A reference is answered when its last part is.
+/// Fairness: ports take turns, a transaction each; of each port, references go one after the other.
+/// Source:   PCI Local Bus Specification 2.2: widths, clocks, one transaction at a time.
+/// Differs:  no retries and no delayed transactions: a slow responder keeps the bus.
+pub struct PciBus {
+    params: PciBusParams,
+    /// The masters, then the host.
+    lanes: Vec<Lane>,
+    /// Host memory, then the card.
+    sides: [Side; 2],
+    /// The lane that is looked at first in the next choice.
+    turn: usize,
+    phase: Phase,
+    /// Since when the bus is taken, and words of the transaction.
+    since: Cycle,
+    words: u64,
+    busy_cycles: u64,
+    data_cycles: u64,
+    transactions: u64,
+}
+
+impl Lane {
+    fn new(port: Responder) -> Lane {
+        Lane { port, queue: VecDeque::new(), transactions: 0, bytes: 0, wait_cycles: 0 }
+    }
+}
+
+impl Lane {
+    /// The first reference that has something left for the bus.
+    fn next(&self) -> Option<usize> {
+        self.queue.iter().position(|active| active.given < active.reference.access.len())
+    }
+}
+
+impl Side {
+    fn new(port: Requester) -> Side {
+        Side { port, waiting: VecDeque::new() }
+    }
+}
+
+impl Active {
+    fn is_write(&self) -> bool {
+        matches!(self.reference.access, Access::Write(_))
+    }
+
+    /// The next transaction.
+    fn part(&self, burst: u32) -> Reference {
+        let (given, Reference { id, addr, access }) = (self.given, &self.reference);
+        let addr = addr.wrapping_add(u64::from(given));
+        let to_boundary = burst - (addr % u64::from(burst)) as u32;
+        let bytes = (access.len() - given).min(to_boundary);
+        let access = match access {
+            Access::Read(_) => Access::Read(bytes),
+            Access::Write(data) => Access::Write(Data::from_slice(&data[given as usize..(given + bytes) as usize])),
+        };
+        Reference { id: *id, addr, access }
+    }
+}
+
+impl PciBus {
+    /// Which side a lane refers to.
+    fn side(&self, lane: usize) -> usize {
+        usize::from(lane == self.params.masters)
+    }
+
+    /// Cycles of the words that a run of bytes touches.
+    fn words(&self, addr: u64, bytes: u32) -> u64 {
+        let word = match self.params.width {
+            BusWidth::Bits32 => 4,
+            BusWidth::Bits64 => 8,
+        };
+        (addr % word + u64::from(bytes)).div_ceil(word)
+    }
+
+    fn listen(&mut self, now: Cycle) {
+        for lane in &mut self.lanes {
+            while lane.queue.len() < self.params.references
+                && let Some(reference) = lane.port.references.take()
+            {
+                let (since, given, settled) = (now, 0, 0);
+                lane.queue.push_back(Active { reference, since, given, settled, read: Data::new(), failed: None });
+            }
+        }
+    }
+
+    /// Takes answers.
+    fn hear(&mut self) {
+        for side in &mut self.sides {
+            while let Some(reply) = side.port.replies.take() {
+                let (from, bytes) = side.waiting.pop_front().expect("a responder answers what it was asked");
+                let waits = |active: &&mut Active| active.settled < active.reference.access.len();
+                let active = self.lanes[from].queue.iter_mut().find(waits).expect("it waits for its answer");
+                active.settled += bytes;
+                if let Phase::Wait { lane, is_there, .. } = &mut self.phase {
+                    *is_there |= *lane == from && !active.is_write();
+                }
+                match reply.result {
+                    Ok(data) => active.read.extend_from_slice(&data),
+                    Err(error) => _ = active.failed.get_or_insert(error),
+                }
+            }
+        }
+    }
+
+    /// Answers references of which every part was answered, except a read that is still on the bus.
+    fn answer(&mut self) {
+        let reader = match self.phase {
+            Phase::Wait { lane, .. } | Phase::Data { lane, .. } => Some(lane),
+            _ => None,
+        };
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
+            let is_done = |active: &Active| active.settled == active.reference.access.len();
+            // The reply of a read is given when its data have been on the bus; none behind it has been there yet.
+            let is_on_bus = |lane: &Lane, front: &Active| {
+                reader == Some(i) && !front.is_write() && lane.queue.get(1).is_none_or(|next| next.given == 0)
+            };
+            while lane.queue.front().is_some_and(|front| is_done(front) && !is_on_bus(lane, front))
+                && lane.port.replies.has_room()
+            {
+                let Active { reference, read, failed, .. } = lane.queue.pop_front().expect("it is done");
+                let empty = reference.access.is_empty().then_some(BusError::Length(reference.addr, 0));
+                let result = failed.or(empty).map_or(Ok(read), Err);
+                lane.port.replies.send(Reply { id: reference.id, result });
+            }
+        }
+    }
+
+    /// The next lane in turn that has a transaction.
+    fn choose(&self) -> Option<usize> {
+        let n = self.lanes.len();
+        (0..n).map(|i| (self.turn + i) % n).find(|&i| self.lanes[i].next().is_some())
+    }
+
+    fn start(&mut self, now: Cycle, lane: usize) {
+        let next = self.lanes[lane].next().expect("a chosen lane has a reference");
+        let active = &self.lanes[lane].queue[next];
+        let part = active.part(self.params.burst_bytes);
+        let (waited, is_write, bytes) = (now - active.since, active.is_write(), part.access.len());
+        self.words = self.words(part.addr, bytes);
+        self.since = now;
+        self.transactions += 1;
+        self.turn = (lane + 1) % self.lanes.len();
+        let served = &mut self.lanes[lane];
+        served.transactions += 1;
+        served.bytes += u64::from(bytes);
+        served.wait_cycles += waited;
+        let address = now + u64::from(self.params.overhead_cycles);
+        self.phase = if is_write {
+            Phase::Write { lane, until: address + self.words }
+        } else {
+            Phase::Address { lane, until: address }
+        };
+    }
+
+    /// Hands the next part of a lane's reference over, if there is room.
+    fn hand_over(&mut self, now: Cycle, lane: usize) -> bool {
+        let side = self.side(lane);
+        let side = &mut self.sides[side];
+        if !side.port.references.has_room() {
+            return false;
+        }
+        let next = self.lanes[lane].next().expect("its transaction is on the bus");
+        let active = &mut self.lanes[lane].queue[next];
+        let part = active.part(self.params.burst_bytes);
+        let bytes = part.access.len();
+        active.given += bytes;
+        active.since = now;
+        side.waiting.push_back((lane, bytes));
+        side.port.references.send(part);
+        true
+    }
+
+    fn release(&mut self, now: Cycle) -> Phase {
+        self.busy_cycles += now - self.since;
+        self.data_cycles += self.words;
+        Phase::Free
+    }
+
+    /// Goes on to the next phase; if it cannot, says when to look again.
+    fn step(&mut self, now: Cycle) -> Result<Phase, Option<Cycle>> {
+        match self.phase {
+            Phase::Free => {
+                let lane = self.choose().ok_or(None)?;
+                self.start(now, lane);
+                Ok(self.phase)
+            }
+            Phase::Write { until, .. } | Phase::Address { until, .. } | Phase::Data { until, .. } if now < until => {
+                Err(Some(until))
+            }
+            Phase::Write { lane, .. } => {
+                if self.hand_over(now, lane) {
+                    Ok(self.release(now))
+                } else {
+                    Err(None)
+                }
+            }
+            Phase::Address { lane, .. } => {
+                let wait = Phase::Wait { lane, until: now + u64::from(self.params.read_cycles), is_there: false };
+                if self.hand_over(now, lane) { Ok(wait) } else { Err(None) }
+            }
+            Phase::Wait { is_there: false, .. } => Err(None),
+            Phase::Wait { until, .. } if now < until => Err(Some(until)),
+            Phase::Wait { lane, .. } => Ok(Phase::Data { lane, until: now + self.words }),
+            Phase::Data { .. } => Ok(self.release(now)),
+        }
+    }
+}
+
+impl Component for PciBus {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.listen(now);
+        self.hear();
+        let next = loop {
+            match self.step(now) {
+                Ok(phase) => self.phase = phase,
+                Err(next) => break next,
+            }
+        };
+        self.answer();
+        // A lane whose reference was answered may have the next one waiting.
+        let has_room = |lane: &Lane| lane.queue.len() < self.params.references;
+        let is_waiting = self.lanes.iter().any(|lane| has_room(lane) && lane.port.references.has_item());
+        match next {
+            _ if is_waiting => Activity::Busy,
+            Some(cycle) => Activity::Until(cycle),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        let (host, masters) = self.lanes.split_last().expect("the host has a lane");
+        for (i, lane) in masters.iter().enumerate() {
+            lane.port.port(&format!("masters[{i}]"), ports);
+        }
+        host.port.port("host", ports);
+        self.sides[0].port.port("target", ports);
+        self.sides[1].port.port("card", ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("transactions", self.transactions);
+        counters.add("busy_cycles", self.busy_cycles);
+        counters.add("data_cycles", self.data_cycles);
+        for (i, lane) in self.lanes.iter().enumerate() {
+            let name = if i == self.params.masters { "host".to_owned() } else { format!("masters[{i}]") };
+            counters.add(&format!("{name}.transactions"), lane.transactions);
+            counters.add(&format!("{name}.bytes"), lane.bytes);
+            counters.add(&format!("{name}.wait_cycles"), lane.wait_cycles);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! A run of a card that is wired from modules.
+
+use crate::run::start_error;
+use crate::{input, internal, json};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use spinet::cards::{CardRun as Inner, Firmware, Setup};
+use spinet::experiment::Span;
+use spinet::nics;
+use spinet::worker::Worker;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A run of a card with firmware; it lives on a thread of its own.
+#[pyclass(frozen, module = "spinet._native")]
+pub struct CardRun {
+    worker: Worker<Inner>,
+}
+
+#[pymethods]
+impl CardRun {
+    /// Builds the card.
+    #[new]
+    #[pyo3(signature = (nic, *, base_dir, sets = Vec::new(), elf = None, image = None, load = None, entry = None, traffic = None, send = None, limit = "20 ms", seed = 1, profile = false))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn new(
+        py: Python<'_>,
+        nic: String,
+        base_dir: PathBuf,
+        sets: Vec<String>,
+        elf: Option<PathBuf>,
+        image: Option<PathBuf>,
+        load: Option<u32>,
+        entry: Option<u32>,
+        traffic: Option<String>,
+        send: Option<String>,
+        limit: &str,
+        seed: u64,
+        profile: bool,
+    ) -> PyResult<Self> {
+        let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
+        let firmware = match (elf, image, load, entry) {
+            (Some(elf), ..) => Some(Firmware::Elf(elf)),
+            (None, Some(image), Some(load), entry) => Some(Firmware::Raw(image, load, entry.unwrap_or(load))),
+            (None, Some(image), None, _) => Some(Firmware::Image(image)),
+            (None, None, ..) => None,
+        };
+        let refuse = || input(format!("limit is `{limit}`, must be a time such as `10 ms` (ps, ns, us, ms, s)"));
+        let limit = Span::parse(limit).ok_or_else(refuse)?.time();
+        let settings = settings.map_err(input)?;
+        let setup = Setup { nic, settings, base_dir, firmware, traffic, send, limit, seed, profile };
+        let started = py.detach(|| Worker::start(move || Inner::new(setup)));
+        let worker = started.map_err(start_error)?;
+        Ok(CardRun { worker })
+    }
+
+    /// Runs for about that long.
+    fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
+        let budget = Duration::from_millis(max_wall_ms);
+        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget))).map_err(internal)?;
+        let dict = PyDict::new(py);
+        dict.set_item("done", progress.is_done)?;
+        dict.set_item("frames", progress.frames)?;
+        dict.set_item("simulated_ns", progress.simulated.fs() / 1_000_000)?;
+        dict.set_item("fraction", progress.fraction)?;
+        Ok(dict)
+    }
+
+    /// The summary so far, as JSON.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+    }
+
+    /// Ends the run and frees its memory.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.worker.stop());
+    }
+}

@@ -1,0 +1,206 @@
+//! The serial EEPROM behind four bits of the local control register.
+
+/// Pins of the EEPROM in the local control register. Source: tigon2-facts, section 3 (0x044).
+pub const CLOCK: u32 = 1 << 20;
+pub const TRANSMIT_ENABLE: u32 = 1 << 21;
+pub const DATA_OUT: u32 = 1 << 22;
+pub const DATA_IN: u32 = 1 << 23;
+
+/// Where the driver reads the MAC address. Source: the Linux driver `acenic` reads six bytes from there.
+const MAC_ADDRESS_AT: usize = 0x8c;
+/// assumed: 64 kbit, of which drivers read less.
+const BYTES: usize = 8192;
+/// The part's address on its bus, with the bit that says read. Source: 24C64 data sheets; device address 0.
+const SELECT_WRITE: u8 = 0xa0;
+const SELECT_READ: u8 = 0xa1;
+
+/// What the part does with the next bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Waits for a start condition.
+    Idle,
+    /// Takes byte `n` of select, address high, address low, data.
+    Take(u8),
+    /// Gives bytes, one after the other.
+    Give,
+}
+
+/// A two-wire EEPROM of the 24C family: gives its bytes, and keeps what is written to it.
+#[derive(Clone, Debug)]
+pub struct Eeprom {
+    bytes: Vec<u8>,
+    phase: Phase,
+    /// Levels of the wires as the host drives them.
+    clock: bool,
+    data: bool,
+    /// The byte on the wire and how many bits of it had their clock; the ninth is the acknowledge.
+    shift: u8,
+    bits: u8,
+    addr: u16,
+    /// What the part puts on the data wire; high is nothing.
+    out: bool,
+    /// The reader acknowledged the last byte: it wants another one.
+    goes_on: bool,
+}
+
+impl Eeprom {
+    pub fn new(mac: [u8; 6]) -> Eeprom {
+        let mut bytes = vec![0xff; BYTES];
+        bytes[MAC_ADDRESS_AT..MAC_ADDRESS_AT + 6].copy_from_slice(&mac);
+        let (clock, data, out, goes_on) = (true, true, true, false);
+        Eeprom { bytes, phase: Phase::Idle, clock, data, shift: 0, bits: 0, addr: 0, out, goes_on }
+    }
+
+    /// The wires after local control was written.
+    pub fn drive(&mut self, control: u32) {
+        let clock = control & CLOCK != 0;
+        let data = control & TRANSMIT_ENABLE == 0 || control & DATA_OUT != 0;
+        match (self.clock, clock) {
+            (true, true) if self.data && !data => self.start(),
+            (true, true) if !self.data && data => (self.phase, self.out) = (Phase::Idle, true),
+            (false, true) => self.rise(data),
+            (true, false) => self.fall(),
+            _ => {}
+        }
+        (self.clock, self.data) = (clock, data);
+    }
+
+    /// Level of the data wire, as the data-in pin shows it.
+    pub fn data_in(&self) -> bool {
+        self.data && self.out
+    }
+
+    fn start(&mut self) {
+        (self.phase, self.bits, self.out) = (Phase::Take(0), 0, true);
+    }
+
+    /// Data are sampled while the clock is high.
+    fn rise(&mut self, data: bool) {
+        match self.phase {
+            Phase::Take(_) if self.bits < 8 => self.shift = self.shift << 1 | u8::from(data),
+            Phase::Give if self.bits == 8 => self.goes_on = !data,
+            _ => {}
+        }
+        self.bits += 1;
+    }
+
+    /// Data change while the clock is low.
+    fn fall(&mut self) {
+        match (self.phase, self.bits) {
+            (Phase::Take(n), 8) => self.out = !(n > 0 || matches!(self.shift, SELECT_WRITE | SELECT_READ)),
+            (Phase::Take(n), 9) => {
+                self.out = true;
+                self.bits = 0;
+                self.taken(n);
+            }
+            (Phase::Give, bits @ 1..=7) => self.out = self.shift >> (7 - bits) & 1 == 1,
+            (Phase::Give, 8) => self.out = true,
+            (Phase::Give, 9) if self.goes_on => {
+                self.advance();
+                self.give();
+            }
+            (Phase::Give, 9) => {
+                self.advance();
+                self.phase = Phase::Idle;
+            }
+            _ => {}
+        }
+    }
+
+    fn taken(&mut self, n: u8) {
+        let byte = self.shift;
+        match n {
+            0 if byte == SELECT_READ => return self.give(),
+            0 if byte != SELECT_WRITE => return self.phase = Phase::Idle,
+            0 => {}
+            1 => self.addr = u16::from(byte) << 8 | self.addr & 0xff,
+            2 => self.addr = self.addr & 0xff00 | u16::from(byte),
+            _ => {
+                self.bytes[usize::from(self.addr) % BYTES] = byte;
+                self.advance();
+            }
+        }
+        self.phase = Phase::Take((n + 1).min(3));
+    }
+
+    fn give(&mut self) {
+        self.phase = Phase::Give;
+        self.bits = 0;
+        self.shift = self.bytes[usize::from(self.addr) % BYTES];
+        self.out = self.shift >> 7 == 1;
+    }
+
+    fn advance(&mut self) {
+        self.addr = self.addr.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The host's side of the wires.
+    struct Host(Eeprom, u32);
+
+    impl Host {
+        fn set(&mut self, bits: u32, is_on: bool) {
+            self.1 = if is_on { self.1 | bits } else { self.1 & !bits };
+            self.0.drive(self.1);
+        }
+
+        fn start(&mut self) {
+            for (bits, is_on) in [(TRANSMIT_ENABLE | DATA_OUT, true), (CLOCK, true), (DATA_OUT, false), (CLOCK, false)]
+            {
+                self.set(bits, is_on);
+            }
+        }
+
+        /// Sends a byte; whether it was acknowledged.
+        fn send(&mut self, byte: u8) -> bool {
+            for bit in (0..8).rev() {
+                self.set(DATA_OUT, byte >> bit & 1 == 1);
+                self.set(CLOCK, true);
+                self.set(CLOCK, false);
+            }
+            self.set(TRANSMIT_ENABLE, false);
+            self.set(CLOCK, true);
+            let is_acknowledged = !self.0.data_in();
+            self.set(CLOCK, false);
+            self.set(TRANSMIT_ENABLE, true);
+            is_acknowledged
+        }
+
+        fn receive(&mut self, goes_on: bool) -> u8 {
+            self.set(TRANSMIT_ENABLE, false);
+            let mut byte = 0;
+            for _ in 0..8 {
+                self.set(CLOCK, true);
+                byte = byte << 1 | u8::from(self.0.data_in());
+                self.set(CLOCK, false);
+            }
+            self.set(TRANSMIT_ENABLE, true);
+            self.set(DATA_OUT, !goes_on);
+            self.set(CLOCK, true);
+            self.set(CLOCK, false);
+            byte
+        }
+    }
+
+    #[test]
+    fn the_driver_reads_the_mac_address() {
+        let mut host = Host(Eeprom::new([0x00, 0x60, 0xcf, 0x12, 0x34, 0x56]), 0);
+        host.start();
+        assert!(host.send(SELECT_WRITE) && host.send(0x00) && host.send(0x8c));
+        host.start();
+        assert!(host.send(SELECT_READ));
+        let address: Vec<u8> = (0..6).map(|i| host.receive(i < 5)).collect();
+        assert_eq!(address, [0x00, 0x60, 0xcf, 0x12, 0x34, 0x56]);
+    }
+
+    #[test]
+    fn another_part_on_the_wires_is_not_answered() {
+        let mut host = Host(Eeprom::new([0; 6]), 0);
+        host.start();
+        assert!(!host.send(0xa2));
+    }
+}

@@ -1,0 +1,270 @@
+//! The registers of the Tigon-2: what cores, host and assists say to each other.
+
+mod block;
+mod eeprom;
+mod map;
+mod outbox;
+mod rings;
+mod state;
+mod window;
+
+use block::{Block, Outboxes};
+use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
+use blocks::interrupt::InterruptLine;
+use blocks::mips::{CpuControl, CpuStatus};
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
+use outbox::Outbox;
+use window::Window;
+
+/// The registers of a Tigon-2.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tigon2RegistersParams {
+    /// Processors; the chip has two. A third and a fourth have registers at 0x300 and 0x380.
+    pub cpus: usize,
+    /// Where the receive buffers end, and with them the memory as firmware sees it. The released firmware wants 0x200000.
+    pub buffers_end: u32,
+    /// The card's own address, as its EEPROM holds it: `00:60:cf:00:00:01`.
+    pub mac_address: String,
+}
+
+impl Module for Tigon2RegistersParams {
+    const NAME: &'static str = "tigon2-registers";
+    const ABOUT: &'static str = "The Tigon-2's registers: events, pointers, mailboxes, semaphore, timer, host window";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let cpus = (0..self.cpus).flat_map(|i| {
+            [
+                PortSpec::to::<Memory>(format!("cpus[{i}]")),
+                PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]")).optional(),
+                PortSpec::to::<OneWay<CpuStatus>>(format!("statuses[{i}]")).optional(),
+            ]
+        });
+        cpus.chain([
+            PortSpec::to::<Memory>("host"),
+            PortSpec::from::<Memory>("sram"),
+            PortSpec::from::<OneWay<InterruptLine>>("interrupt").optional(),
+            PortSpec::from::<OneWay<DmaOrder>>("dma_read.orders").optional(),
+            PortSpec::to::<OneWay<DmaProgress>>("dma_read.progress").optional(),
+            PortSpec::from::<OneWay<DmaOrder>>("dma_write.orders").optional(),
+            PortSpec::to::<OneWay<DmaProgress>>("dma_write.progress").optional(),
+            PortSpec::from::<OneWay<TransmitOrder>>("mac_transmit.orders").optional(),
+            PortSpec::to::<OneWay<TransmitProgress>>("mac_transmit.progress").optional(),
+            PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders").optional(),
+            PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress").optional(),
+        ])
+        .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !(1..=4).contains(&self.cpus) {
+            return Err(format!("cpus is {}, must be 1 to 4", self.cpus));
+        }
+        if !self.buffers_end.is_multiple_of(8) {
+            return Err(format!("buffers_end is 0x{:x}, must be a multiple of 8", self.buffers_end));
+        }
+        mac_address(&self.mac_address).map(|_| ())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
+        let controls =
+            (0..self.cpus).map(|i| Outbox::new(site.try_from::<OneWay<CpuControl>>(&format!("controls[{i}]"))));
+        let boxes = Outboxes {
+            controls: controls.collect(),
+            dma_read: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_read.orders")),
+            dma_write: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_write.orders")),
+            transmit: Outbox::new(site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
+            receive: Outbox::new(site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
+            interrupt: Outbox::new(site.try_from::<OneWay<InterruptLine>>("interrupt")),
+        };
+        let mac = mac_address(&self.mac_address).expect("it was checked");
+        Built::new(Tigon2Registers {
+            block: Block::new(site.system.edges(site.clock), mac, self.buffers_end, boxes),
+            window: Window::new(site.to::<Memory>("host"), site.from::<Memory>("sram")),
+            cpus,
+            statuses: (0..self.cpus).map(|i| site.try_to::<OneWay<CpuStatus>>(&format!("statuses[{i}]"))).collect(),
+            dma: [
+                site.try_to::<OneWay<DmaProgress>>("dma_read.progress"),
+                site.try_to::<OneWay<DmaProgress>>("dma_write.progress"),
+            ],
+            transmit: site.try_to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+            receive: site.try_to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+            reads: 0,
+            writes: 0,
+            errors: 0,
+        })
+    }
+}
+
+/// Six bytes in hexadecimal, with colons between them.
+fn mac_address(text: &str) -> Result<[u8; 6], String> {
+    let wrong = || format!("mac_address is `{text}`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`");
+    let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
+    let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(wrong)
+}
+
+/// Registers that cores read and write within a cycle.
+///
+/// Ports:   `cpus[i]`: one reference of a core to a whole register, or to bytes of one, a cycle; its address is the offset.
+///          `host`: the host's window, see `window.rs`; it reaches memory through `sram`. For each assist, orders out and
+///          progress in; for each core, control out and status in; `interrupt` out, its level.
+/// Timing:  a core's reference is answered in the cycle in which it is seen. In one cycle, what assists report comes first,
+///          then cores in their order, then the host. What a write causes outside is on its way in the same cycle.
+/// Source:  tigon2-facts, sections 2 to 7.
+/// Differs: a register of which nothing is known keeps what is written, and is counted as a surprise. Status of the DMA
+///          channels does not count while the rings work. The cores' private memories cannot be reached by 0x154 and 0x158.
+pub struct Tigon2Registers {
+    block: Block,
+    window: Window,
+    cpus: Vec<Responder>,
+    statuses: Vec<Option<Rx<CpuStatus>>>,
+    /// Read, write.
+    dma: [Option<Rx<DmaProgress>>; 2],
+    transmit: Option<Rx<TransmitProgress>>,
+    receive: Option<Rx<ReceiveProgress>>,
+    reads: u64,
+    writes: u64,
+    errors: u64,
+}
+
+impl Tigon2Registers {
+    /// What register `offset` shows at cycle `now`, between two slices of time; reading changes nothing.
+    pub fn show(&mut self, now: Cycle, offset: u32) -> u32 {
+        let surprises = self.block.state.surprises.clone();
+        let value = self.block.read(now, offset);
+        self.block.state.surprises = surprises;
+        value
+    }
+
+    /// Registers of which nothing is known and how often they were touched.
+    pub fn surprises(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.block.state.surprises.iter().map(|(&offset, &times)| (offset, times))
+    }
+
+    fn listen(&mut self) -> bool {
+        let mut any = false;
+        for (is_read, port) in [true, false].into_iter().zip(&self.dma) {
+            while let Some(progress) = port.as_ref().and_then(Rx::take) {
+                self.block.hear_dma(is_read, progress);
+                any = true;
+            }
+        }
+        while let Some(progress) = self.transmit.as_ref().and_then(Rx::take) {
+            self.block.hear_transmit(progress);
+            any = true;
+        }
+        while let Some(progress) = self.receive.as_ref().and_then(Rx::take) {
+            self.block.hear_receive(progress);
+            any = true;
+        }
+        for (cpu, port) in self.statuses.iter().enumerate() {
+            while let Some(status) = port.as_ref().and_then(Rx::take) {
+                self.block.hear_cpu(cpu, status);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn serve_cpus(&mut self, now: Cycle) -> bool {
+        let mut any = false;
+        for i in 0..self.cpus.len() {
+            let port = &self.cpus[i];
+            if !port.references.is_due(now) || !port.replies.has_room() {
+                continue;
+            }
+            let reference = port.references.take().expect("one is due");
+            let id = reference.id;
+            let result = self.serve(now, &reference);
+            self.errors += u64::from(result.is_err());
+            self.cpus[i].replies.send(Reply { id, result });
+            any = true;
+        }
+        any
+    }
+
+    /// A core's reference: to a whole register, or to bytes of one.
+    fn serve(&mut self, now: Cycle, reference: &Reference) -> Result<Data, BusError> {
+        let (addr, len) = (reference.addr, reference.access.len());
+        let at = (addr % 4) as usize;
+        if addr >= 0x400 {
+            return Err(BusError::Nowhere(addr));
+        }
+        if len == 0 || at + len as usize > 4 {
+            return Err(BusError::Length(addr, len));
+        }
+        let offset = addr as u32 & !3;
+        match &reference.access {
+            Access::Read(_) => {
+                self.reads += 1;
+                let bytes = self.block.read(now, offset).to_be_bytes();
+                Ok(Data::from_slice(&bytes[at..at + len as usize]))
+            }
+            Access::Write(data) => {
+                self.writes += 1;
+                // Bytes that are not written keep what is read there.
+                let mut bytes = if len == 4 { [0; 4] } else { self.block.read(now, offset).to_be_bytes() };
+                bytes[at..at + len as usize].copy_from_slice(data);
+                self.block.write(now, offset, word(&bytes));
+                Ok(Data::new())
+            }
+        }
+    }
+}
+
+impl Component for Tigon2Registers {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let mut any = self.listen();
+        any |= self.serve_cpus(now);
+        any |= self.window.tick(now, &mut self.block);
+        self.block.flush();
+        if any { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, port) in self.cpus.iter().enumerate() {
+            port.port(&format!("cpus[{i}]"), ports);
+        }
+        for (i, control) in self.block.controls.iter().enumerate() {
+            control.ports(&format!("controls[{i}]"), ports);
+        }
+        for (i, status) in self.statuses.iter().enumerate() {
+            if let Some(status) = status {
+                ports.input(&format!("statuses[{i}]"), status);
+            }
+        }
+        self.window.ports(ports);
+        self.block.interrupt.ports("interrupt", ports);
+        self.block.dma_read.ports("dma_read.orders", ports);
+        self.block.dma_write.ports("dma_write.orders", ports);
+        self.block.transmit.ports("mac_transmit.orders", ports);
+        self.block.receive.ports("mac_receive.orders", ports);
+        for (name, port) in ["dma_read.progress", "dma_write.progress"].into_iter().zip(&self.dma) {
+            if let Some(port) = port {
+                ports.input(name, port);
+            }
+        }
+        if let Some(port) = &self.transmit {
+            ports.input("mac_transmit.progress", port);
+        }
+        if let Some(port) = &self.receive {
+            ports.input("mac_receive.progress", port);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("reads", self.reads);
+        counters.add("writes", self.writes);
+        counters.add("errors", self.errors);
+        for (offset, times) in self.surprises() {
+            counters.add(&format!("surprises.0x{offset:03x}"), times);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Pointers into the descriptor rings, as firmware reads and writes them.
+
+/// A ring of descriptors below the transmit buffers, and its pointer registers.
+///
+/// Reading a pointer gives the address of its entry. Writing takes an address or an offset: what is behind the last entry is
+/// the first one again. Source: tigon2-facts, sections 3 and 7.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// From the private area's base to entry 0.
+    pub offset: u32,
+    pub entries: u32,
+    pub entry_bytes: u32,
+    /// Positions of the three pointers.
+    pub producer: u32,
+    pub consumer: u32,
+    pub reference: u32,
+}
+
+impl Ring {
+    pub const fn new(offset: u32, entries: u32, entry_bytes: u32) -> Ring {
+        Ring { offset, entries, entry_bytes, producer: 0, consumer: 0, reference: 0 }
+    }
+
+    /// Address of an entry; `private` is the base of the private area.
+    pub fn addr(&self, private: u32, index: u32) -> u32 {
+        private.wrapping_add(self.offset).wrapping_add(index * self.entry_bytes)
+    }
+
+    /// The entry that a written value means.
+    pub fn index(&self, value: u32) -> u32 {
+        value % (self.entries * self.entry_bytes) / self.entry_bytes
+    }
+
+    /// Address of the entry to fill next; 0 when the ring is full.
+    pub fn next_free(&self, private: u32) -> u32 {
+        let is_full = (self.producer + 1) % self.entries == self.consumer;
+        if is_full { 0 } else { self.addr(private, self.producer) }
+    }
+}

@@ -1,0 +1,331 @@
+//! What the registers hold, and what reading them gives.
+
+use super::eeprom::{DATA_IN, Eeprom};
+use super::map::{self, CpuRegister};
+use super::rings::Ring;
+use blocks::assist::Buffers;
+use std::collections::BTreeMap;
+
+/// Bits of the main event register that other registers decide. Source: tigon2-facts, section 4.1.
+pub const RECEIVE_COMPLETE: u32 = 1 << 6;
+pub const DMA_WRITE_DONE: u32 = 1 << 14;
+pub const DMA_READ_DONE: u32 = 1 << 15;
+pub const DMA_WRITE_ATTENTION: u32 = 1 << 19;
+pub const DMA_READ_ATTENTION: u32 = 1 << 20;
+pub const MAILBOX: u32 = 1 << 22;
+pub const RECEIVE_ATTENTION: u32 = 1 << 25;
+pub const TRANSMIT_ATTENTION: u32 = 1 << 26;
+pub const TIMER: u32 = 1 << 28;
+/// All of them; the other bits are firmware's own.
+pub const LEVELS: u32 = RECEIVE_COMPLETE
+    | DMA_WRITE_DONE
+    | DMA_READ_DONE
+    | DMA_WRITE_ATTENTION
+    | DMA_READ_ATTENTION
+    | MAILBOX
+    | RECEIVE_ATTENTION
+    | TRANSMIT_ATTENTION
+    | TIMER;
+
+/// Bits of the misc host control register. Source: tigon2-facts, section 3.
+pub const HOST_CLEAR: u32 = 1 << 1;
+pub const HOST_RESET: u32 = 1 << 3;
+pub const HOST_BYTE_SWAP: u32 = 1 << 4;
+pub const HOST_WORD_SWAP: u32 = 1 << 5;
+pub const HOST_MASK: u32 = 1 << 6;
+/// Revision of the chip: 6 is the Tigon-2.
+const REVISION: u32 = 6 << 28;
+/// Local control: raise the host's interrupt.
+pub const RAISE_INTERRUPT: u32 = 1 << 2;
+/// State of a MAC or of a DMA channel.
+pub const RESET: u32 = 1 << 0;
+pub const ENABLE: u32 = 1 << 1;
+pub const STOP: u32 = 1 << 2;
+pub const DMA_ACTIVE: u32 = 1 << 2;
+/// Errors of a DMA channel.
+pub const DMA_ERRORS: u32 = 0xef00_0000;
+/// assumed: the one that an error on the bus sets; firmware looks at the whole mask.
+pub const DMA_BUS_ERROR: u32 = 1 << 31;
+/// Attentions of the receiving MAC; firmware clears them by writing 1: its handler writes back the one that it dealt with and
+/// zeros to the others.
+pub const RECEIVE_ATTENTIONS: u32 = 0xf700_0000;
+/// Attention: the receive buffers or descriptors are full. Firmware's handler repairs the buffer pointers on it.
+pub const RECEIVE_FULL: u32 = 1 << 30;
+/// Attentions of the transmitting MAC.
+pub const TRANSMIT_ATTENTIONS: u32 = 0x3f00_0000;
+/// assumed: which attention says that the transmitter ran dry.
+pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
+/// Receiver state: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set, and
+/// takes the link as up when it is clear at the end.
+const CONFIGURATION_ARRIVES: u32 = 1 << 19;
+/// Serial lines of the receive port: the transmitter's words come back. Firmware sets it for its probe of the interface, in
+/// which each configuration word that it sends must be the one that arrives.
+const LOOPBACK: u32 = 1 << 2;
+/// Configuration word, its bytes swapped as the MAC has them: full duplex, acknowledge. Source: IEEE 802.3, 37.2.1.
+const FULL_DUPLEX: u32 = 0x2000;
+const ACKNOWLEDGE: u32 = 0x0040;
+/// CPU state: halted.
+pub const CPU_HALTED: u32 = 1 << 16;
+/// DMA assists: bits of 0x11C.
+pub const ASSISTS_ENABLED: u32 = 1 << 0;
+pub const ASSISTS_PAUSED: u32 = 1 << 1;
+/// What firmware may set of the transmit buffer pointer: bit of a read descriptor's state word, last piece of a frame.
+pub const LAST_PIECE: u32 = 1 << 17;
+
+/// From the private area's base to the transmit buffers. Source: tigon2-facts, section 7.
+const PRIVATE_BYTES: u32 = 0x5000;
+
+/// What a CPU has for itself.
+#[derive(Clone, Debug)]
+pub struct CpuState {
+    pub state: u32,
+    pub is_halted: bool,
+    pub pc: u32,
+    pub stack_offset: u32,
+    pub general: [u32; 32],
+    /// Bits of the main event register that are firmware's.
+    pub soft_events: u32,
+    pub mailbox_events: u32,
+    pub timer_reference: u32,
+}
+
+/// A DMA channel's own registers.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    pub host_high: u32,
+    pub host_low: u32,
+    pub local: u32,
+    pub length: u32,
+    pub checksum: u32,
+    /// Without the active bit.
+    pub state: u32,
+    /// A transfer that was started through the state register is under way.
+    pub is_single_active: bool,
+    pub ring: Ring,
+    pub high_ring: Ring,
+}
+
+/// All registers.
+pub struct State {
+    /// Those that only keep what is written, by offset / 4.
+    pub storage: Vec<u32>,
+    pub cpus: Vec<CpuState>,
+    pub semaphore: Option<usize>,
+    /// Added to time to give the timer.
+    pub timer_offset: u32,
+    pub host_control: u32,
+    pub local_control: u32,
+    pub is_interrupt: bool,
+    pub assist_state: u32,
+    pub read: Channel,
+    pub write: Channel,
+    pub transmit: Ring,
+    pub receive: Ring,
+    pub transmit_state: u32,
+    pub receive_state: u32,
+    pub receive_base: u32,
+    pub receive_producer: u32,
+    pub receive_consumer: u32,
+    pub transmit_base: u32,
+    pub transmit_producer: u32,
+    pub transmit_consumer: u32,
+    pub receive_end: u32,
+    pub eeprom: Eeprom,
+    /// Registers that nobody models and how often they were touched.
+    pub surprises: BTreeMap<u32, u64>,
+}
+
+impl Channel {
+    fn new(ring: Ring, high_ring: Ring) -> Channel {
+        let (host_high, host_low, local, length, checksum, state) = (0, 0, 0, 0, 0, 0);
+        Channel { host_high, host_low, local, length, checksum, state, is_single_active: false, ring, high_ring }
+    }
+
+    /// The state word as it is read.
+    fn word(&self, assists: u32) -> u32 {
+        let ring_works = assists & ASSISTS_ENABLED != 0
+            && [&self.ring, &self.high_ring].iter().any(|ring| ring.producer != ring.consumer);
+        self.state & !DMA_ACTIVE | if self.is_single_active || ring_works { DMA_ACTIVE } else { 0 }
+    }
+}
+
+impl State {
+    pub fn new(cpus: usize, mac: [u8; 6], receive_end: u32) -> State {
+        let cpu = CpuState {
+            state: 0,
+            is_halted: true,
+            pc: 0,
+            stack_offset: 0,
+            general: [0; 32],
+            soft_events: 0,
+            mailbox_events: 0,
+            timer_reference: 0,
+        };
+        // assumed: the high-priority rings have 32 entries each, in the 2 KB below the transmit ring that nothing else uses.
+        let read = Channel::new(Ring::new(0x4000, 64, 32), Ring::new(0x2000, 32, 32));
+        let write = Channel::new(Ring::new(0x4800, 64, 32), Ring::new(0x2400, 32, 32));
+        State {
+            storage: vec![0; 256],
+            cpus: vec![cpu; cpus],
+            semaphore: None,
+            timer_offset: 0,
+            host_control: 0,
+            local_control: 0,
+            is_interrupt: false,
+            assist_state: 0,
+            read,
+            write,
+            transmit: Ring::new(0x2800, 256, 8),
+            receive: Ring::new(0x3000, 512, 8),
+            transmit_state: 0,
+            receive_state: 0,
+            receive_base: 0,
+            receive_producer: 0,
+            receive_consumer: 0,
+            transmit_base: 0,
+            transmit_producer: 0,
+            transmit_consumer: 0,
+            receive_end,
+            eeprom: Eeprom::new(mac),
+            surprises: BTreeMap::new(),
+        }
+    }
+
+    /// Base of the private area.
+    pub fn private(&self) -> u32 {
+        self.transmit_base.wrapping_sub(PRIVATE_BYTES)
+    }
+
+    pub fn transmit_buffers(&self) -> Buffers {
+        Buffers { base: u64::from(self.transmit_base), end: u64::from(self.receive_base) }
+    }
+
+    pub fn receive_buffers(&self) -> Buffers {
+        Buffers { base: u64::from(self.receive_base), end: u64::from(self.receive_end) }
+    }
+
+    /// The main event register of a CPU when the timer shows `timer`.
+    pub fn events(&self, cpu: usize, timer: u32) -> u32 {
+        let own = &self.cpus[cpu];
+        let level = |bit: u32, is_on: bool| if is_on { bit } else { 0 };
+        let has_passed = timer.wrapping_sub(own.timer_reference) as i32 >= 0;
+        own.soft_events
+            | level(RECEIVE_COMPLETE, self.receive.producer != self.receive.reference)
+            | level(DMA_WRITE_DONE, self.write.ring.consumer != self.write.ring.reference)
+            | level(DMA_READ_DONE, self.read.ring.consumer != self.read.ring.reference)
+            | level(DMA_WRITE_ATTENTION, self.write.state & DMA_ERRORS != 0)
+            | level(DMA_READ_ATTENTION, self.read.state & DMA_ERRORS != 0)
+            | level(MAILBOX, own.mailbox_events != 0)
+            | level(RECEIVE_ATTENTION, self.receive_state & RECEIVE_ATTENTIONS != 0)
+            | level(TRANSMIT_ATTENTION, self.transmit_state & TRANSMIT_ATTENTIONS != 0)
+            | level(TIMER, has_passed)
+    }
+
+    /// What is read at `offset` when the timer shows `timer`.
+    pub fn get(&mut self, offset: u32, timer: u32) -> u32 {
+        if let Some((cpu, register)) = map::cpu_register(offset)
+            && cpu < self.cpus.len()
+        {
+            return self.get_cpu(cpu, register, timer);
+        }
+        let private = self.private();
+        let State { read, write, transmit, receive, .. } = self;
+        match offset {
+            map::HOST_CONTROL => REVISION | self.host_control | u32::from(self.is_interrupt),
+            map::LOCAL_CONTROL => {
+                let data_in = if self.eeprom.data_in() { DATA_IN } else { 0 };
+                self.local_control & !DATA_IN | data_in
+            }
+            map::TIMER => timer,
+            map::WRITE_HOST_HIGH => write.host_high,
+            map::WRITE_HOST_LOW => write.host_low,
+            map::WRITE_STATE => write.word(self.assist_state),
+            map::WRITE_LOCAL => write.local,
+            map::WRITE_CHECKSUM => write.checksum,
+            map::WRITE_LENGTH => write.length,
+            map::READ_HOST_HIGH => read.host_high,
+            map::READ_HOST_LOW => read.host_low,
+            map::READ_STATE => read.word(self.assist_state),
+            map::READ_LOCAL => read.local,
+            map::READ_CHECKSUM => read.checksum,
+            map::READ_LENGTH => read.length,
+            map::RECEIVE_BASE => self.receive_base,
+            map::RECEIVE_PRODUCER => self.receive_producer,
+            map::RECEIVE_CONSUMER => self.receive_consumer,
+            map::TRANSMIT_BASE => self.transmit_base,
+            map::TRANSMIT_PRODUCER => self.transmit_producer,
+            map::TRANSMIT_CONSUMER => self.transmit_consumer,
+            0x0e0 => receive.addr(private, receive.producer),
+            0x0e4 => receive.addr(private, receive.consumer),
+            0x0e8 => receive.addr(private, receive.reference),
+            0x0f0 => transmit.addr(private, transmit.producer),
+            0x0f4 => transmit.addr(private, transmit.consumer),
+            0x0f8 => transmit.addr(private, transmit.reference),
+            0x0fc => transmit.next_free(private),
+            0x100 => read.ring.addr(private, read.ring.producer),
+            0x104 => read.ring.addr(private, read.ring.consumer),
+            0x108 => read.ring.addr(private, read.ring.reference),
+            0x10c => read.ring.next_free(private),
+            0x110 => read.high_ring.addr(private, read.high_ring.producer),
+            0x114 => read.high_ring.addr(private, read.high_ring.consumer),
+            0x118 => read.high_ring.addr(private, read.high_ring.reference),
+            map::ASSIST_STATE => self.assist_state,
+            0x120 => write.ring.addr(private, write.ring.producer),
+            0x124 => write.ring.addr(private, write.ring.consumer),
+            0x128 => write.ring.addr(private, write.ring.reference),
+            0x12c => write.ring.next_free(private),
+            0x130 => write.high_ring.addr(private, write.high_ring.producer),
+            0x134 => write.high_ring.addr(private, write.high_ring.consumer),
+            0x138 => write.high_ring.addr(private, write.high_ring.reference),
+            map::MAC_TRANSMIT_STATE => self.transmit_state,
+            map::MAC_RECEIVE_STATE => self.receive_state | self.configuration_arrives(),
+            map::RECEIVED_CONFIGURATION => self.received_configuration(),
+            _ => {
+                self.touch(offset);
+                self.storage[offset as usize / 4 % 256]
+            }
+        }
+    }
+
+    fn get_cpu(&self, cpu: usize, register: CpuRegister, timer: u32) -> u32 {
+        let own = &self.cpus[cpu];
+        match register {
+            CpuRegister::Semaphore => u32::from(self.semaphore == Some(cpu)),
+            CpuRegister::TimerReference => own.timer_reference,
+            CpuRegister::MainEvent => self.events(cpu, timer),
+            CpuRegister::MailboxEvent => own.mailbox_events,
+            CpuRegister::State => own.state | if own.is_halted { CPU_HALTED } else { 0 },
+            CpuRegister::ProgramCounter => own.pc,
+            CpuRegister::StackOffset => own.stack_offset,
+            CpuRegister::General(n) => own.general[usize::from(n)],
+        }
+    }
+
+    /// Counts registers of which nothing is known.
+    pub fn touch(&mut self, offset: u32) {
+        if !map::is_storage(offset) {
+            *self.surprises.entry(offset).or_default() += 1;
+        }
+    }
+
+    fn is_looped(&self) -> bool {
+        self.storage[map::RECEIVE_PORT as usize / 4] & LOOPBACK != 0
+    }
+
+    /// The link partner sends configuration words until the card sends frames.
+    /// assumed: a partner that negotiates by IEEE 802.3, clause 37, and is never slower than the card.
+    fn configuration_arrives(&self) -> u32 {
+        if self.transmit_state & ENABLE != 0 { 0 } else { CONFIGURATION_ARRIVES }
+    }
+
+    /// The configuration word that arrives: the card's own in loopback, else the partner's, who can do full duplex and no
+    /// pause, and acknowledges what the card sends.
+    fn received_configuration(&self) -> u32 {
+        let sent = self.storage[map::TRANSMIT_CONFIGURATION as usize / 4];
+        match sent {
+            _ if self.is_looped() => sent & 0xffff,
+            0 => FULL_DUPLEX,
+            _ => FULL_DUPLEX | ACKNOWLEDGE,
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! A run of a card that is wired from modules: firmware and traffic in, frames and where the time went out.
+
+use super::sides::{Host, hosts};
+use super::traffic::{self, CardTrafficError, Way};
+use super::{CardError, design};
+use crate::elf::{Elf, ElfError, Machine};
+use crate::nics::Setting;
+use blocks::feeders::{FrameSink, Offered, PacketFeeder};
+use blocks::mips::{MipsCore, Profile};
+use blocks::netlist::{Card, Design, Environment};
+use kernel::{Mode, Outcome, Time};
+use spinach::tigon2::{FirmwareImage, ImageError};
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use wire::eth::Mac;
+
+/// Simulated time of the first slice; the next are longer or shorter, by how long it took.
+const FIRST_SLICE: Time = Time::from_ns(10_000);
+/// The shortest slice, and how often ends are looked for.
+const SHORTEST_SLICE: Time = Time::from_ns(2_000);
+/// A run whose frames are all through goes on for so long: nothing may come twice.
+const GRACE: Time = Time::from_ns(200_000);
+/// A run in which no frame moves for so long, though some are still to come, is over.
+const PATIENCE: Time = Time::from_ns(50_000_000);
+/// Bytes that an image of firmware may have.
+const MOST_IMAGE_BYTES: u64 = 16 << 20;
+
+/// Firmware as somebody has it.
+#[derive(Clone, Debug)]
+pub enum Firmware {
+    /// A program, linked for the card.
+    Elf(PathBuf),
+    /// An image behind a header of 12 bytes: version, entry, load address.
+    Image(PathBuf),
+    /// An image without a header: load address and entry.
+    Raw(PathBuf, u32, u32),
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Name of a card, or path of its file.
+    pub nic: String,
+    /// Single values over it.
+    pub settings: Vec<Setting>,
+    /// Where paths begin.
+    pub base_dir: PathBuf,
+    /// What the cores execute; cards without cores need none.
+    pub firmware: Option<Firmware>,
+    /// What comes from the network, as a text.
+    pub traffic: Option<String>,
+    /// What the host sends, as a text.
+    pub send: Option<String>,
+    /// End of the run in simulated time.
+    pub limit: Time,
+    /// Decides everything random.
+    pub seed: u64,
+    /// Count by program counter.
+    pub profile: bool,
+}
+
+/// A run that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum CardRunError {
+    #[error(transparent)]
+    Card(#[from] CardError),
+    #[error(transparent)]
+    Traffic(#[from] CardTrafficError),
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error("{file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error("{file}: {source}")]
+    Image { file: String, source: ImageError },
+    #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
+    Long { file: String },
+    #[error("{nic}: its host loads firmware; name some with --firmware")]
+    NoFirmware { nic: String },
+    #[error("{nic}: {problem}")]
+    Offered { nic: String, problem: String },
+    #[error("{nic}: there is no {what} on this card, so nothing can come of `{text}`")]
+    NoSuchSide { nic: String, what: &'static str, text: String },
+}
+
+/// Why a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CardEnded {
+    /// All frames are through.
+    Complete,
+    /// The limit in simulated time.
+    Limit,
+    /// A core stopped by itself.
+    Trouble(String),
+    /// The host found that the card does not serve it, or no frame moved for too long.
+    Stalled(String),
+    /// Everything sleeps though frames are still to come.
+    Quiet,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CardProgress {
+    /// It has ended.
+    pub is_done: bool,
+    /// Frames that came out of the card, on both sides.
+    pub frames: u64,
+    /// Simulated time.
+    pub simulated: Time,
+    /// Part of the run that is over, by frames or time, whichever is further.
+    pub fraction: f64,
+}
+
+/// A run. It lives on one thread.
+pub struct CardRun {
+    pub(super) setup: Setup,
+    pub(super) design: Design,
+    pub(super) card: Card,
+    pub(super) elf: Option<Elf>,
+    pub(super) hosts: Vec<Rc<dyn Host>>,
+    pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
+    pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
+    pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
+    offered: Offered,
+    pub(super) now: Time,
+    /// When a frame last came out, and how many had by then.
+    moved: (Time, u64),
+    slice: Time,
+    pub(super) wall: Duration,
+    pub(super) ended: Option<CardEnded>,
+}
+
+impl CardRun {
+    /// Builds the card.
+    pub fn new(setup: Setup) -> Result<CardRun, CardRunError> {
+        let design = design(&setup.nic, &setup.settings, &setup.base_dir)?;
+        let has = |module: &str| design.parts.iter().any(|part| part.module == module);
+        let refuse = |text: &Option<String>, what| {
+            Err(CardRunError::NoSuchSide { nic: setup.nic.clone(), what, text: text.clone().unwrap_or_default() })
+        };
+        let mac = card_mac(&design);
+        let read = |text: &Option<String>, way| match text {
+            Some(text) => traffic::parse(text, way, mac, &setup.base_dir),
+            None => Ok(Default::default()),
+        };
+        if setup.traffic.is_some() && !has("packet-feeder") {
+            return refuse(&setup.traffic, "`packet-feeder`");
+        }
+        let sends = design.parts.iter().any(|part| part.module.ends_with("-host"));
+        if setup.send.is_some() && !sends {
+            return refuse(&setup.send, "host");
+        }
+        let offered = Offered { network: read(&setup.traffic, Way::Receive)?, host: read(&setup.send, Way::Send)? };
+        let mut environment = Environment::default();
+        environment.insert(Rc::new(offered.clone()));
+        let mut elf = None;
+        match &setup.firmware {
+            Some(firmware) => {
+                let (image, program) = read_firmware(firmware)?;
+                elf = program;
+                environment.insert(Rc::new(image));
+            }
+            None if sends => return Err(CardRunError::NoFirmware { nic: setup.nic.clone() }),
+            None => {}
+        }
+        let card = Card::build(&design, setup.seed, &environment);
+        let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
+            found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
+        };
+        let cores = owned(card.parts::<MipsCore>());
+        if setup.profile
+            && let Some(elf) = &elf
+        {
+            let ranges: Vec<(u32, u32)> = elf.segments.iter().map(|part| (part.addr, part.size)).collect();
+            cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
+        }
+        let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
+        let sinks = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
+        let hosts = hosts(&card);
+        for host in &hosts {
+            host.check(&offered).map_err(|problem| CardRunError::Offered { nic: setup.nic.clone(), problem })?;
+        }
+        Ok(CardRun {
+            setup,
+            design,
+            card,
+            elf,
+            hosts,
+            cores,
+            feeders,
+            sinks,
+            offered,
+            now: Time::ZERO,
+            moved: (Time::ZERO, 0),
+            slice: FIRST_SLICE,
+            wall: Duration::ZERO,
+            ended: None,
+        })
+    }
+
+    /// In which order components tick; no result depends on it.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.card.system.set_mode(mode);
+    }
+
+    /// The running card, for tests and tools that look into it.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Why it ended, if it did.
+    pub fn ended(&self) -> Option<&CardEnded> {
+        self.ended.as_ref()
+    }
+
+    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result but where a run that waits
+    /// for nothing more ends.
+    pub fn advance(&mut self, budget: Duration) -> CardProgress {
+        let begun = Instant::now();
+        while self.ended.is_none() && begun.elapsed() < budget {
+            let slice_begun = Instant::now();
+            let end = self.now.checked_add(self.slice).unwrap_or(Time::MAX).min(self.setup.limit);
+            let mut outcome = Outcome::Limit;
+            // Ends are looked for at the same times however long slices are.
+            while self.ended.is_none() && self.now < end {
+                let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
+                let next = next.min(self.setup.limit);
+                outcome = self.card.system.run_until(next);
+                self.now = next;
+                self.ended = self.judge(outcome);
+            }
+            debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
+            let took = slice_begun.elapsed();
+            if took < budget / 16 {
+                self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));
+            } else if took > budget / 4 {
+                self.slice = Time::from_fs(self.slice.fs() / 2).max(SHORTEST_SLICE);
+            }
+        }
+        self.wall += begun.elapsed();
+        self.progress()
+    }
+
+    /// Frames that came out: at the network and at the hosts.
+    fn frames(&self) -> u64 {
+        let sent: u64 = self.sinks.iter().map(|sink| sink.borrow().log().frames()).sum();
+        sent + self.hosts.iter().map(|host| host.received_frames()).sum::<u64>()
+    }
+
+    fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
+        let frames = self.frames();
+        if frames != self.moved.1 {
+            self.moved = (self.now, frames);
+        }
+        if let Some(text) = self.trouble() {
+            return Some(CardEnded::Trouble(text));
+        }
+        if let Some(text) = self.hosts.iter().find_map(|host| host.diagnosis()) {
+            return Some(CardEnded::Stalled(text));
+        }
+        let still = self.now - self.moved.0;
+        let is_through = self.is_through();
+        match () {
+            _ if is_through && still >= GRACE => Some(CardEnded::Complete),
+            _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
+            _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
+            _ if still >= PATIENCE && self.hosts.iter().all(|host| host.has_started()) => {
+                let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
+                Some(CardEnded::Stalled(text))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether all that was offered has been given to the card and has come out or been dropped, as far as sides know.
+    fn is_through(&self) -> bool {
+        let is_offered = |traffic: &blocks::feeders::Traffic| traffic.count() != Some(0);
+        let any = is_offered(&self.offered.network) || is_offered(&self.offered.host);
+        let finite = self.offered.network.count().is_some() && self.offered.host.count().is_some();
+        any && finite
+            && self.feeders.iter().all(|feeder| feeder.borrow().is_done())
+            && self.hosts.iter().all(|host| host.has_started() && host.is_done())
+    }
+
+    /// The first core that stopped by itself, in words.
+    fn trouble(&self) -> Option<String> {
+        self.cores.iter().find_map(|(path, core)| {
+            let trouble = core.borrow().trouble()?;
+            let place = self.elf.as_ref().map_or_else(|| format!("0x{:08x}", trouble.pc), |elf| elf.place(trouble.pc));
+            Some(format!(
+                "{path} stopped at {place} (pc 0x{:08x}): {}, 0x{:x}",
+                trouble.pc,
+                trouble.cause.text(),
+                trouble.value
+            ))
+        })
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> CardProgress {
+        let frames = self.frames();
+        let part = |done: u64, all: u64| if all == 0 { 0.0 } else { done as f64 / all as f64 };
+        let by_time = part(self.now.fs(), self.setup.limit.fs());
+        let counts = [self.offered.network.count(), self.offered.host.count()];
+        let by_frames = match counts {
+            [Some(network), Some(host)] => part(frames, network + host),
+            _ => 0.0,
+        };
+        let is_done = self.ended.is_some();
+        let fraction = if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) };
+        CardProgress { is_done, frames, simulated: self.now, fraction }
+    }
+}
+
+/// The address of the card, as its host says it.
+fn card_mac(design: &Design) -> Mac {
+    let mac = design.parts.iter().find_map(|part| part.parameters.get("mac")?.as_str()?.parse().ok());
+    mac.unwrap_or(Mac([2, 0, 0, 0, 0, 2]))
+}
+
+/// The image, and the program if the file is one.
+fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), CardRunError> {
+    let name = |path: &Path| path.display().to_string();
+    let read = |path: &Path| {
+        let data = std::fs::metadata(path).and_then(|metadata| {
+            if metadata.len() > MOST_IMAGE_BYTES { Ok(None) } else { std::fs::read(path).map(Some) }
+        });
+        match data {
+            Ok(Some(data)) => Ok(data),
+            Ok(None) => Err(CardRunError::Long { file: name(path) }),
+            Err(source) => Err(CardRunError::Read { file: name(path), source }),
+        }
+    };
+    let bad = |path: &Path, source| CardRunError::Image { file: name(path), source };
+    match firmware {
+        Firmware::Image(path) => {
+            Ok((FirmwareImage::with_header(&read(path)?).map_err(|source| bad(path, source))?, None))
+        }
+        Firmware::Raw(path, load, entry) => {
+            Ok((FirmwareImage::raw(read(path)?, *load, *entry).map_err(|source| bad(path, source))?, None))
+        }
+        Firmware::Elf(path) => {
+            let elf = Elf::open_for(Machine::Mips, path)?;
+            let first = elf.sections.iter().map(|part| part.addr).min().unwrap_or(0);
+            let end = elf.sections.iter().map(|part| part.end()).max().unwrap_or(0);
+            if end - u64::from(first) > MOST_IMAGE_BYTES {
+                return Err(CardRunError::Long { file: name(path) });
+            }
+            let mut bytes = vec![0; (end - u64::from(first)) as usize];
+            for part in &elf.sections {
+                let at = (part.addr - first) as usize;
+                bytes[at..at + part.bytes.len()].copy_from_slice(&part.bytes);
+            }
+            let image = FirmwareImage::raw(bytes, first, elf.entry).map_err(|source| bad(path, source))?;
+            Ok((image, Some(elf)))
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What came of a run of a wired card, as `spinet run --json` prints it.
+
+use super::run::{CardEnded, CardRun};
+use super::sides::{Rate, rates};
+use blocks::feeders::{Checker, Passage};
+use blocks::mips::cycle_names;
+use kernel::Time;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Frames at the start of a direction that rates leave out: the steady state is reached within so many (Willmann 2004, 3.4).
+const WARM_UP_FRAMES: usize = 100;
+
+/// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
+#[derive(Clone, Debug, Serialize)]
+pub struct CardSummary {
+    /// Version.
+    pub spinet: &'static str,
+    /// The card.
+    pub nic: String,
+    /// The seed.
+    pub seed: u64,
+    /// Why it ended.
+    pub ended: EndedSummary,
+    /// How long it took.
+    pub time: TimeSummary,
+    /// From the host to the network, at the network.
+    pub sent: WaySummary,
+    /// From the network to the host, at the host.
+    pub received: WaySummary,
+    /// Both ways together, while both are active.
+    pub total: Rate,
+    /// Each core.
+    pub cores: Vec<CoreSummary>,
+    /// Where time went, by function, all cores together; only with a profile.
+    pub functions: Vec<FunctionSummary>,
+    /// Rings as the host sees them at the end.
+    pub rings: Vec<String>,
+    /// The first things the card did that no card should do.
+    pub faults: Vec<String>,
+    /// Every counter of every part.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct EndedSummary {
+    /// `complete`, `limit`, `trouble`, `stalled`, `quiet` or `running`.
+    pub reason: &'static str,
+    /// The same for people.
+    pub text: String,
+}
+
+/// How long it took.
+#[derive(Clone, Debug, Serialize)]
+pub struct TimeSummary {
+    /// Simulated time.
+    pub simulated_ns: f64,
+    /// When the host's start-up was over and frames could come.
+    pub started_ns: Option<f64>,
+    /// Time of the computer that simulated it, in seconds.
+    pub wall_s: f64,
+}
+
+/// Frames of one direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaySummary {
+    /// Frames that came out.
+    pub frames: u64,
+    /// Their bytes, without check sequence.
+    pub bytes: u64,
+    /// Frames that were given to the card.
+    pub offered: u64,
+    /// Frames that came out as they were given, in order.
+    pub good: u64,
+    /// Frames that did not come out though a later one did.
+    pub lost: u64,
+    /// Frames that came out after a later one, or twice.
+    pub late: u64,
+    /// Frames that came out and were never given to the card.
+    pub unknown: u64,
+    /// The first few that were late or unknown, in words.
+    pub mismatches: Vec<String>,
+    /// The steady rate.
+    pub rate: Rate,
+    /// From being given to the card until coming out.
+    pub latency_ns: Option<LatencySummary>,
+}
+
+/// How long frames were in the card.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LatencySummary {
+    /// Frames whose way is known.
+    pub count: u64,
+    /// The shortest.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// Half took at most that.
+    pub median: f64,
+    /// 99 of 100 took at most that.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// A core.
+#[derive(Clone, Debug, Serialize)]
+pub struct CoreSummary {
+    /// Its path.
+    pub path: String,
+    /// Whether it stands still.
+    pub is_halted: bool,
+    /// Where it is: function and offset, or the address.
+    pub place: String,
+    /// Instructions it executed.
+    pub instructions: u64,
+    /// Cycles it was not halted.
+    pub cycles: u64,
+    /// Where they went.
+    pub cycles_by_cause: BTreeMap<&'static str, u64>,
+    /// Instructions by class.
+    pub instructions_by_class: BTreeMap<String, u64>,
+    /// Why it stopped by itself.
+    pub trouble: Option<String>,
+}
+
+/// A function of the firmware.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionSummary {
+    /// Its name; `elsewhere` is what runs outside the program's segments.
+    pub name: String,
+    /// Cycles, of all cores.
+    pub cycles: u64,
+    /// Instructions, of all cores.
+    pub instructions: u64,
+}
+
+fn ns(time: Time) -> f64 {
+    time.fs() as f64 / 1e6
+}
+
+impl CardRun {
+    /// The summary so far.
+    pub fn summary(&self) -> CardSummary {
+        let (mut out, mut sent_offered, mut given) = (Vec::new(), 0, Vec::new());
+        let mut sent = WaySummary::empty();
+        for sink in &self.sinks {
+            let sink = sink.borrow();
+            sent.add(sink.log().frames(), sink.log().bytes(), sink.checker());
+            out.extend_from_slice(sink.log().kept());
+        }
+        let (mut received, mut taken, mut fed) = (WaySummary::empty(), Vec::new(), Vec::new());
+        for host in &self.hosts {
+            host.look(&mut |log, posted, checker| {
+                received.add(log.frames(), log.bytes(), checker);
+                taken.extend_from_slice(log.kept());
+                given.extend_from_slice(posted.kept());
+                sent_offered += posted.frames();
+            });
+        }
+        for feeder in &self.feeders {
+            let feeder = feeder.borrow();
+            received.offered += feeder.log().frames();
+            fed.extend_from_slice(feeder.log().kept());
+        }
+        sent.offered = sent_offered;
+        [sent.rate, received.rate] = rates(&out, &taken, WARM_UP_FRAMES);
+        sent.latency_ns = latency(&given, &out);
+        received.latency_ns = latency(&fed, &taken);
+        let total = Rate {
+            frames: sent.rate.frames + received.rate.frames,
+            bytes: sent.rate.bytes + received.rate.bytes,
+            ns: sent.rate.ns.max(received.rate.ns),
+            frames_per_s: sent.rate.frames_per_s + received.rate.frames_per_s,
+            gbps: sent.rate.gbps + received.rate.gbps,
+        };
+        CardSummary {
+            spinet: env!("CARGO_PKG_VERSION"),
+            nic: self.design.name.clone(),
+            seed: self.setup.seed,
+            ended: self.ended_summary(),
+            time: TimeSummary {
+                simulated_ns: ns(self.now),
+                started_ns: self.hosts.iter().find_map(|host| host.started()).map(ns),
+                wall_s: self.wall.as_secs_f64(),
+            },
+            sent,
+            received,
+            total,
+            cores: self.core_summaries(),
+            functions: self.functions(),
+            rings: self.hosts.iter().flat_map(|host| host.rings()).collect(),
+            faults: self.hosts.iter().flat_map(|host| host.faults()).collect(),
+            counters: self.card().system.counters().into_iter().collect(),
+        }
+    }
+
+    fn ended_summary(&self) -> EndedSummary {
+        let (reason, text) = match &self.ended {
+            None => ("running", "it runs".to_owned()),
+            Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
+            Some(CardEnded::Limit) => ("limit", "the limit in simulated time".to_owned()),
+            Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
+            Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),
+            Some(CardEnded::Quiet) => ("quiet", "everything sleeps, though frames are still to come".to_owned()),
+        };
+        EndedSummary { reason, text }
+    }
+
+    fn place(&self, pc: u32) -> String {
+        self.elf.as_ref().map_or_else(|| format!("{pc:#010x}"), |elf| elf.place(pc))
+    }
+
+    fn core_summaries(&self) -> Vec<CoreSummary> {
+        let summary = |(path, core): &(String, std::rc::Rc<std::cell::RefCell<blocks::mips::MipsCore>>)| {
+            let core = core.borrow();
+            let by_class: BTreeMap<String, u64> =
+                core.instructions().map(|(class, count)| (format!("{class:?}").to_lowercase(), count)).collect();
+            let counts = core.cycles().counts();
+            CoreSummary {
+                path: path.clone(),
+                is_halted: core.is_halted(),
+                place: self.place(core.pc()),
+                instructions: by_class.values().sum(),
+                cycles: counts.iter().sum(),
+                cycles_by_cause: cycle_names().into_iter().zip(counts).collect(),
+                instructions_by_class: by_class,
+                trouble: core
+                    .trouble()
+                    .map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
+            }
+        };
+        self.cores.iter().map(summary).collect()
+    }
+
+    /// Functions by the cycles spent in them, most first.
+    fn functions(&self) -> Vec<FunctionSummary> {
+        let Some(elf) = &self.elf else { return Vec::new() };
+        let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut code: Vec<_> = elf.symbols.iter().filter(|symbol| symbol.is_code).collect();
+        code.sort_by_key(|symbol| (symbol.addr, symbol.size));
+        for (_, core) in &self.cores {
+            let core = core.borrow();
+            let Some(profile) = core.profile() else { continue };
+            for (base, lines) in profile.ranges() {
+                for (addr, line) in (base..).step_by(4).zip(lines).filter(|(_, line)| line.cycles > 0) {
+                    let before = code.partition_point(|symbol| symbol.addr <= addr);
+                    let name = before.checked_sub(1).map_or("elsewhere", |at| code[at].name.as_str());
+                    let sum = found.entry(name).or_default();
+                    *sum = (sum.0 + line.cycles, sum.1 + line.instructions);
+                }
+            }
+            let rest = profile.elsewhere();
+            if rest.cycles > 0 {
+                let sum = found.entry("elsewhere").or_default();
+                *sum = (sum.0 + rest.cycles, sum.1 + rest.instructions);
+            }
+        }
+        let mut functions: Vec<FunctionSummary> = found
+            .into_iter()
+            .map(|(name, (cycles, instructions))| FunctionSummary { name: name.to_owned(), cycles, instructions })
+            .collect();
+        functions.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.name.cmp(&b.name)));
+        functions
+    }
+}
+
+impl WaySummary {
+    fn empty() -> WaySummary {
+        WaySummary {
+            frames: 0,
+            bytes: 0,
+            offered: 0,
+            good: 0,
+            lost: 0,
+            late: 0,
+            unknown: 0,
+            mismatches: Vec::new(),
+            rate: Rate::default(),
+            latency_ns: None,
+        }
+    }
+
+    fn add(&mut self, frames: u64, bytes: u64, checker: &Checker) {
+        self.frames += frames;
+        self.bytes += bytes;
+        self.good += checker.good();
+        self.lost += checker.lost();
+        self.late += checker.late();
+        self.unknown += checker.unknown();
+        let words = |mismatch: &blocks::feeders::Mismatch| {
+            format!("{}: expected frame {}, found {:?}", mismatch.at, mismatch.expected, mismatch.verdict)
+        };
+        self.mismatches.extend(checker.mismatches().iter().map(words));
+    }
+}
+
+/// How long frames took from one place to another, by their numbers.
+fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
+    let begun: BTreeMap<u64, Time> = from.iter().filter_map(|passage| Some((passage.id?, passage.at))).collect();
+    let took = |passage: &Passage| Some(passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs())?);
+    let mut took: Vec<u64> = to.iter().filter_map(took).collect();
+    took.sort_unstable();
+    let (first, last) = (*took.first()?, *took.last()?);
+    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize] as f64 / 1e6;
+    let mean = took.iter().map(|&fs| fs as f64).sum::<f64>() / took.len() as f64 / 1e6;
+    let (count, median, p99) = (took.len() as u64, at(0.5), at(0.99));
+    Some(LatencySummary { count, min: first as f64 / 1e6, mean, median, p99, max: last as f64 / 1e6 })
+}

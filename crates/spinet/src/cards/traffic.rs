@@ -1,0 +1,124 @@
+//! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
+
+use blocks::feeders::{Datagrams, Frames, Given, Pace, Station, Traffic};
+use kernel::Time;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use wire::capture::CaptureReader;
+use wire::eth::{MIN_PACKET_LEN, Mac};
+use wire::pacing::Pacing;
+use wire::source::{CaptureSource, Snapped, Source, SourceError};
+use wire::traffic::{Generator, TrafficError, TrafficSpec, TrafficTextError};
+
+/// Frames that one direction of a run may hold in memory; [`Frames::Datagrams`] have no bound.
+pub const MOST_FRAMES: u64 = 1_000_000;
+
+/// Traffic that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum CardTrafficError {
+    #[error("{place}: `{text}`: {key} is `{found}`, must be {allowed}")]
+    Value { place: &'static str, text: String, key: String, found: String, allowed: &'static str },
+    #[error("{place}: `{text}`: there is no `{key}`, it may have bytes, count, rate")]
+    Key { place: &'static str, text: String, key: String },
+    #[error("{place}: more than {MOST_FRAMES} frames; take fewer with count, or endless `datagrams:`")]
+    TooMany { place: &'static str },
+    #[error("{place}: {source}")]
+    Text { place: &'static str, source: TrafficTextError },
+    #[error("{place}: {source}")]
+    Generator { place: &'static str, source: TrafficError },
+    #[error("{place}: {source}")]
+    Source { place: &'static str, source: SourceError },
+}
+
+/// Which way frames go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From the network to the host.
+    Receive,
+    /// From the host to the network.
+    Send,
+}
+
+impl Way {
+    fn place(self) -> &'static str {
+        match self {
+            Way::Receive => "traffic",
+            Way::Send => "send",
+        }
+    }
+}
+
+/// What `text` means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
+///
+/// `card` is the card's own MAC address: datagrams that it receives are for it.
+pub fn parse(text: &str, way: Way, card: Mac, base_dir: &Path) -> Result<Traffic, CardTrafficError> {
+    let place = way.place();
+    match text.split_once(':').map_or((text, ""), |(kind, rest)| (kind, rest)) {
+        ("datagrams", rest) => datagrams(text, rest, way, card),
+        _ if TrafficSpec::is_meant_by(text) => {
+            let spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
+            let generator = Generator::new(spec, Pacing::TIMES);
+            list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
+        }
+        _ => {
+            let capture = CaptureReader::open(base_dir.join(text)).map_err(SourceError::from);
+            let reader = capture.map_err(|source| CardTrafficError::Source { place, source })?;
+            list(CaptureSource::new(reader, Pacing::TIMES, Snapped::Pad), place)
+        }
+    }
+}
+
+/// Frames of `source` with their times.
+fn list(mut source: impl Source, place: &'static str) -> Result<Traffic, CardTrafficError> {
+    let (mut frames, mut times) = (Vec::new(), Vec::new());
+    while let Some(frame) = source.next().map_err(|source| CardTrafficError::Source { place, source })? {
+        if frames.len() as u64 == MOST_FRAMES {
+            return Err(CardTrafficError::TooMany { place });
+        }
+        // A frame on the line is as long as Ethernet asks; captures hold shorter ones that were never padded.
+        let mut bytes = frame.bytes.to_vec();
+        bytes.resize(bytes.len().max(MIN_PACKET_LEN), 0);
+        frames.push(Given { bytes: bytes.into(), is_intact: true });
+        times.push(Time::from_fs(frame.arrival_fs));
+    }
+    Ok(Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) })
+}
+
+fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, CardTrafficError> {
+    let place = way.place();
+    let (mut sizes, mut count, mut pace) = (vec![1472], None, Pace::Saturating);
+    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (key, value) = (key.trim(), value.trim());
+        let wrong = |allowed| CardTrafficError::Value {
+            place,
+            text: text.to_owned(),
+            key: key.to_owned(),
+            found: value.to_owned(),
+            allowed,
+        };
+        match key {
+            "bytes" => {
+                let read: Result<Vec<u32>, _> = value.split(':').map(str::parse).collect();
+                sizes =
+                    read.map_err(|_| wrong("bytes of a datagram's content such as 1472, or several in turn, 18:1472"))?;
+            }
+            "count" => count = Some(value.parse().map_err(|_| wrong("a number of datagrams"))?),
+            "rate" => {
+                let pps = value.strip_suffix("pps").and_then(|number| number.parse::<u64>().ok());
+                let pps = pps.filter(|pps| (1..=1_000_000_000).contains(pps));
+                let pps = pps.ok_or_else(|| {
+                    wrong("datagrams a second, such as 100000pps; without it, as fast as they are taken")
+                })?;
+                pace = Pace::Every(Time::from_fs(1_000_000_000_000_000 / pps));
+            }
+            _ => return Err(CardTrafficError::Key { place, text: text.to_owned(), key: key.to_owned() }),
+        }
+    }
+    let own = Station { mac: card, ip: Ipv4Addr::new(10, 0, 0, 2), port: 9_999 };
+    let other = Station { mac: Mac([2, 0, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 1), port: 10_000 };
+    let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
+    let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
+    Ok(traffic)
+}

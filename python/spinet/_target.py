@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processors that programs are made for, and flags with which each kind of compiler makes the same sort of code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["zig", "clang", "gcc"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A processor, as compilers know it."""
+
+    name: str
+    machine: str  # how gcc's -dumpmachine begins
+    common_flags: tuple[str, ...]
+    kind_flags: Mapping[Kind, tuple[str, ...]]  # a kind that is not here does not compile for it
+    link_flags: Mapping[Kind, tuple[str, ...]]
+    commands: tuple[str, ...]  # compilers to look for, in this order, where nobody names one
+    variable: str  # environment variable that names one
+    hint: str
+
+
+# Frame pointers, strict alignment and assumptions about address 0 would all change what a handler costs or does:
+# packed fields are read by one load, and a store through NULL is a store, which the memory protection then catches.
+_RISCV_COMMON = (
+    "-ffreestanding",
+    "-fomit-frame-pointer",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-delete-null-pointer-checks",
+    "-fno-pic",
+    "-falign-functions=16",  # a fetch line: what a handler costs does not hang on what precedes it
+    "-D__riscv__=1",
+)
+
+_RISCV_KINDS: dict[Kind, tuple[str, ...]] = {
+    "zig": (
+        "-target",
+        "riscv32-freestanding-none",
+        "-mcpu=generic_rv32+m+a+c+unaligned_scalar_mem",
+        "-mabi=ilp32",
+        "-fno-sanitize=undefined",
+    ),
+    "clang": (
+        "--target=riscv32-unknown-elf",
+        "-march=rv32imac_zicsr_zifencei",
+        "-mabi=ilp32",
+        "-mno-strict-align",
+    ),
+    "gcc": (
+        "-march=rv32imac",
+        "-mabi=ilp32",
+        "-misa-spec=2.2",  # so that rv32imac includes the CSR instructions and libgcc's multilib still matches
+        "-mno-strict-align",
+        "-mtune=thead-c906",  # the default's costs, except that misaligned accesses are not shunned
+    ),
+}
+
+RISCV = Target(
+    name="RISC-V",
+    machine="riscv",
+    common_flags=_RISCV_COMMON,
+    kind_flags=_RISCV_KINDS,
+    link_flags={
+        "zig": ("-nostartfiles", "-Wl,--gc-sections"),
+        "clang": ("-Wl,--gc-sections",),
+        "gcc": ("-nostartfiles", "-Wl,--no-warn-rwx-segments", "-Wl,--gc-sections"),
+    },
+    commands=("zig",),
+    variable="SPINET_CC",
+    hint="pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC",
+)
+
+# Big-endian MIPS II, as the R4000 of a card runs it: no operating system, no position-independent code, no small data,
+# and no jump tables, which would lie in slow memory. memcpy and memset are not called behind the author's back.
+MIPS = Target(
+    name="MIPS",
+    machine="mips-",
+    common_flags=(
+        "-ffreestanding",
+        "-fomit-frame-pointer",
+        "-fno-delete-null-pointer-checks",
+        "-fno-builtin",
+        "-fno-jump-tables",
+        "-fno-pic",
+        "-mno-abicalls",
+    ),
+    kind_flags={
+        "zig": (
+            "-target",
+            "mips-freestanding-eabi",
+            "-mcpu=mips2",
+            "-mno-gpopt",
+            "-fno-sanitize=undefined",
+        ),
+        "gcc": ("-mips2", "-mabi=32", "-EB", "-msoft-float", "-G0", "-fno-tree-loop-distribute-patterns"),
+    },
+    link_flags={
+        "zig": ("-nostartfiles",),
+        "gcc": ("-nostartfiles", "-no-pie", "-Wl,--build-id=none", "-Wl,--no-warn-rwx-segments"),
+    },
+    commands=("zig", "mips-linux-gnu-gcc"),
+    variable="SPINET_MIPS_CC",
+    hint="pip install ziglang==0.17.0, or name a big-endian MIPS gcc with --cc or SPINET_MIPS_CC",
+)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of cards that are wired from modules: firmware and traffic in, frames, rates and where time went out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spinet import _core, firmware
+from spinet._core import UsageError
+
+__all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
+
+SLICE_MS = 100
+
+# Which firmware that comes with spinet a host starts, if nobody names another: by the module of the host.
+_BY_HOST = {"tigon2-host": "tigon2", "tengig-host": "tengig"}
+
+CardProgress = Mapping[str, Any]  # done, frames, simulated_ns, fraction
+OnProgress = Callable[[CardProgress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Firmware:
+    """What the cores of a card execute: a linked program, or an image as a driver has it."""
+
+    elf: Path | None = None
+    image: Path | None = None
+    load: int | None = None  # address of an image without a header
+    entry: int | None = None  # where execution of that begins; `load` if None
+    messages: str = ""  # what the compiler said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Frames of a direction while both directions were active, without the first 100."""
+
+    frames: int
+    bytes: int  # without frame check sequence
+    ns: float
+    frames_per_s: float
+    gbps: float  # of frames, without check sequence, preamble and gap
+
+
+@dataclass(frozen=True)
+class CardResult:
+    """What came of a run; `summary` is what ``--json`` prints (docs/reference/card-summary.md)."""
+
+    summary: Mapping[str, Any]
+
+    @property
+    def ended(self) -> str:
+        """Why it ended: ``complete``, ``limit``, ``trouble``, ``stalled`` or ``quiet``."""
+        return str(self.summary["ended"]["reason"])
+
+    @property
+    def sent(self) -> Rate:
+        """From host to network."""
+        return Rate(**self.summary["sent"]["rate"])
+
+    @property
+    def received(self) -> Rate:
+        """From network to host."""
+        return Rate(**self.summary["received"]["rate"])
+
+    @property
+    def total(self) -> Rate:
+        """Both ways."""
+        return Rate(**self.summary["total"])
+
+    @property
+    def is_intact(self) -> bool:
+        """Every frame that came out is one that was given, in order and once."""
+        return all(not self.summary[way][what] for way in ("sent", "received") for what in ("late", "unknown"))
+
+    def counter(self, path: str) -> int:
+        """A counter of a part, such as ``sram.busy_cycles``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such counter.
+        """
+        return int(self.summary["counters"][path])
+
+
+def run_card(
+    nic: str = "tigon2",
+    *,
+    firmware: str | Path | Sequence[str | Path] | None = None,
+    defines: Mapping[str, str | int] | None = None,
+    cc: str | None = None,
+    load: int | None = None,
+    entry: int | None = None,
+    traffic: str | Path | None = None,
+    send: str | Path | None = None,
+    set: Sequence[str] = (),
+    limit: str = "20 ms",
+    seed: int = 1,
+    profile: bool = True,
+    base_dir: str | Path = ".",
+    on_progress: OnProgress | None = None,
+) -> CardResult:
+    """Run a card that is wired from modules.
+
+    Parameters
+    ----------
+    nic
+        Name of a card, or path of its file.
+    firmware
+        What its cores execute: the name of one that comes with spinet, sources, an ELF file, or an image with a header of 12
+        bytes. By default the one for the card's host.
+    defines
+        Preprocessor macros for firmware that is compiled.
+    cc
+        Another compiler for it.
+    load, entry
+        Addresses of an image without a header.
+    traffic
+        What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``, a capture.
+    send
+        What the host sends, in the same words.
+    set
+        Changes of the card, such as ``clocks.sram='250 MHz'`` or ``cpu_a.scratchpad.bytes=8192``.
+    limit
+        End of the run in simulated time.
+    seed
+        Decides everything random.
+    profile
+        Count cycles by function.
+    base_dir
+        Where paths begin.
+    on_progress
+        Called about ten times a second.
+
+    Raises
+    ------
+    InputError
+        If something that was given cannot be used.
+
+    Examples
+    --------
+    >>> result = run_card("tigon2", send="datagrams:bytes=1472,count=20", limit="60 ms")
+    >>> result.ended, result.summary["sent"]["good"]
+    ('complete', 20)
+    """
+    chosen = choose_firmware(
+        nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
+    )
+    return CardResult(
+        drive(
+            nic,
+            chosen,
+            traffic=None if traffic is None else str(traffic),
+            send=None if send is None else str(send),
+            set=set,
+            limit=limit,
+            seed=seed,
+            profile=profile,
+            base_dir=base_dir,
+            on_progress=on_progress,
+        )
+    )
+
+
+def choose_firmware(
+    nic: str,
+    named: str | Path | Sequence[str | Path] | None,
+    *,
+    defines: Mapping[str, str | int] | None = None,
+    cc: str | None = None,
+    load: int | None = None,
+    entry: int | None = None,
+    set: Sequence[str] = (),
+    base_dir: str | Path = ".",
+) -> Firmware:
+    """What is meant by a name of firmware: compiled if it is source."""
+    names = [named] if isinstance(named, (str, Path)) else list(named or ())
+    if not names:
+        names = _firmware_of(nic, set, base_dir)
+        if not names:
+            return Firmware()
+    first = Path(base_dir) / names[0]
+    if len(names) == 1 and first.is_file() and first.suffix not in (".c", ".S"):
+        if defines:
+            raise UsageError(f"{names[0]} is not compiled, so macros change nothing", hint="leave -D away")
+        with first.open("rb") as file:
+            is_elf = file.read(4) == b"\x7fELF"
+        if is_elf and load is not None:
+            raise UsageError(f"{names[0]} is an ELF file, which says itself where it is loaded")
+        return Firmware(elf=first) if is_elf else Firmware(image=first, load=load, entry=entry)
+    if load is not None:
+        raise UsageError(f"{names[0]}: only an image has a load address", hint="name an image")
+    built = firmware.build([str(name) for name in names], defines=defines, cc=cc)
+    return Firmware(elf=built.elf, messages=built.messages)
+
+
+def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> list[str | Path]:
+    """Firmware that comes with spinet for the host of a card, if it has such a host."""
+    design = json.loads(_core.card_design(nic, list(set), str(base_dir)))
+    modules = [part["module"] for part in design["parts"]]
+    return [name for module, name in _BY_HOST.items() if module in modules][:1]
+
+
+def drive(
+    nic: str,
+    chosen: Firmware,
+    *,
+    traffic: str | None,
+    send: str | None,
+    set: Sequence[str],
+    limit: str,
+    seed: int,
+    profile: bool,
+    base_dir: str | Path,
+    on_progress: OnProgress | None,
+) -> dict[str, Any]:
+    """Run to the end; the summary."""
+    run = _core.CardRun(
+        nic,
+        base_dir=str(base_dir),
+        sets=list(set),
+        elf=None if chosen.elf is None else str(chosen.elf),
+        image=None if chosen.image is None else str(chosen.image),
+        load=chosen.load,
+        entry=chosen.entry,
+        traffic=traffic,
+        send=send,
+        limit=limit,
+        seed=seed,
+        profile=profile,
+    )
+    try:
+        while True:
+            progress = run.advance(SLICE_MS)
+            if on_progress is not None:
+                on_progress(progress)
+            if progress["done"]:
+                summary: dict[str, Any] = json.loads(run.summary())
+                return summary
+    finally:
+        run.close()
