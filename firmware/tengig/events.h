@@ -12,7 +12,7 @@ enum event_type {
     WRITE_DONE,                /* Transfers to the host that are done. */
     FRAMES_ARRIVED,            /* Frames that the MAC has put into frame memory. */
     TIME_PASSED,               /* Microseconds. */
-    FETCH_FRAMES,              /* Frames whose send descriptors are here. */
+    FETCH_FRAMES,              /* Send descriptors that are here. */
     MARK_BUFFERS,              /* Receive descriptors that are here. */
     EVENT_TYPES
 };

@@ -36,54 +36,72 @@ uint32_t mark_buffers(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* Sends one frame to its buffer; 0 if it has to wait for the buffer or for a slot. */
-static inline int to_host(uint32_t frame) {
+/* Transfers for a frame: the area of received frames goes on at its start, so one near its end may need two. */
+static inline uint32_t pieces_of(uint32_t frame) {
+    uint32_t at = receive_ring[frame % MAC_RECEIVE_ENTRIES].frame;
+    return at > RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - LONGEST_FRAME ? 2 : 1;
+}
+
+/* Sends one frame to its buffer, in so many transfers. */
+static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     uint32_t place = frame % RECEIVE_ENTRIES;
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
-    uint32_t at = arrived->frame, before_end = RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - at;
-    uint32_t slot;
-    if (!buffer_there[place]) return 0;
     struct buffer_descriptor *buffer = &buffer_descriptors[place];
     struct return_descriptor *given = &returns[frame % RETURN_ENTRIES];
-    uint32_t status = arrived->status;
+    uint32_t status = arrived->status, at = arrived->frame;
     uint32_t errors = status & RECEIVE_ERRORS;
     uint32_t length = (status & RECEIVE_LENGTH) - FCS_BYTES;
-    if (errors || length > buffer->length) {
-        length = 0; /* The buffer goes back empty. */
-    }
-    uint32_t pieces = length > before_end ? 2 : 1; /* The area goes on at its start. */
-    if (!take_writes(&slot, pieces)) return 0;
+    uint32_t high = buffer->host_high, low = buffer->host_low;
     buffer_there[place] = 0;
+    if (errors || length > buffer->length) length = 0; /* The buffer goes back empty. */
     given->opaque = buffer->opaque;
     given->length = length;
     given->errors = errors;
     given->number = frame;
-    uint32_t high = buffer->host_high, low = buffer->host_low;
     if (pieces == 2) {
-        fill_write(slot, high, low, at, before_end, KIND_HEADER, frame);
-        low += before_end;
-        if (low < before_end) high++;
+        uint32_t first = least(length, RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - at);
+        fill_write(slot++, high, low, at, first, KIND_HEADER, frame);
+        low += first;
+        if (low < first) high++;
         at = RECEIVE_AREA_AT;
-        length -= before_end;
+        length -= first; /* Nothing is left if the frame ends before the area does. */
     }
-    fill_write(slot + pieces - 1, high, low, at, length, KIND_FRAME, frame);
-    writes_ready(slot, pieces);
-    return 1;
+    fill_write(slot, high, low, at, length, KIND_FRAME, frame);
 }
+
+#ifdef BASE
 
 uint32_t frames_arrived(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
-#ifdef BASE
         lock(LOCK_RECEIVE_LOOP);
-        int is_done = to_host(start);
+        uint32_t slot, pieces = pieces_of(start);
+        int can_go = buffer_there[start % RECEIVE_ENTRIES] && take_writes(&slot, pieces);
+        if (can_go) {
+            to_host(start, slot, pieces);
+            writes_ready(slot, pieces);
+        }
         unlock(LOCK_RECEIVE_LOOP);
-        if (!is_done) break;
-#else
-        if (!to_host(start)) break;
-#endif
+        if (!can_go) break;
     }
     return start;
 }
+
+#else
+
+uint32_t frames_arrived(uint32_t start, uint32_t end) {
+    uint32_t slots = 0, last = start, slot;
+    for (; last != end && buffer_there[last % RECEIVE_ENTRIES]; last++) slots += pieces_of(last);
+    if (!slots || !take_writes(&slot, slots)) return start;
+    for (; start != last; start++) {
+        uint32_t pieces = pieces_of(start);
+        to_host(start, slot, pieces);
+        writes_ready(slot, pieces);
+        slot += pieces;
+    }
+    return start;
+}
+
+#endif
 
 /* Sends the return descriptors of frames `start` to before `end`, then the producer; 0 if that must wait. */
 static int report(uint32_t start, uint32_t end) {

@@ -90,6 +90,7 @@ struct receive_descriptor {
 #define RECEIVE_LENGTH 0x0000FFFFu
 #define RECEIVE_ERRORS 0x00BF0000u /* A runt (0x00400000) is no error here. */
 #define FCS_BYTES 4
+#define LONGEST_FRAME 1518 /* Bytes, with frame check sequence. */
 
 /* Rings in the host's memory; all numbers of entries are powers of two. */
 #define SEND_ENTRIES 512    /* Two for a frame: its headers, its payload. */

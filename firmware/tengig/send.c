@@ -29,38 +29,52 @@ uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
     return start;
 }
 
-/* Asks for one frame's header and payload, into consecutive bytes of its place in frame memory. */
-static inline void ask_for_frame(uint32_t frame, uint32_t slot) {
+/* Where a frame stands in frame memory: its pieces follow each other. */
+static inline uint32_t place_of(uint32_t frame) {
+    return TRANSMIT_AREA + frame % MAC_TRANSMIT_ENTRIES * TRANSMIT_SLOT_BYTES;
+}
+
+/* Asks for a frame's first piece. */
+static inline void ask_for_header(uint32_t frame, uint32_t slot) {
     struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES];
-    struct send_descriptor *payload = header + 1;
-    uint32_t place = frame % MAC_TRANSMIT_ENTRIES;
-    uint32_t at = TRANSMIT_AREA + place * TRANSMIT_SLOT_BYTES;
-    uint32_t first = header->length, second = payload->length;
-    fill_read(slot, header->host_high, header->host_low, at, first, KIND_HEADER, frame);
-    fill_read(slot + 1, payload->host_high, payload->host_low, at + first, second, KIND_FRAME, frame);
-    transmit_ring[place].frame = at;
-    transmit_ring[place].length = first + second;
+    fill_read(slot, header->host_high, header->host_low, place_of(frame), header->length, KIND_HEADER, frame);
+}
+
+/* Asks for the other one, and leaves word for the MAC. */
+static inline void ask_for_payload(uint32_t frame, uint32_t slot) {
+    struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES], *payload = header + 1;
+    struct transmit_descriptor *whole = &transmit_ring[frame % MAC_TRANSMIT_ENTRIES];
+    uint32_t at = place_of(frame), first = header->length, second = payload->length;
+    fill_read(slot, payload->host_high, payload->host_low, at + first, second, KIND_FRAME, frame);
+    whole->frame = at;
+    whole->length = first + second;
 }
 
 #ifdef BASE
 
+/* Descriptors one by one, as the ring's manager has room: those of other frames may come between. */
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
-        uint32_t slot;
-        if (start - REG(MAC_TRANSMIT_CONSUMER) >= TRANSMIT_SLOTS || !take_reads(&slot, 2)) break;
-        ask_for_frame(start, slot);
-        reads_ready(slot, 2);
+        uint32_t frame = start / 2, slot;
+        if (frame - REG(MAC_TRANSMIT_CONSUMER) >= TRANSMIT_SLOTS || !take_reads(&slot, 1)) break;
+        if (start % 2 == 0)
+            ask_for_header(frame, slot);
+        else
+            ask_for_payload(frame, slot);
+        reads_ready(slot, 1);
     }
     return start;
 }
 
 #else
 
+/* Frames, each into slots that keep the frames' order. */
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
-    uint32_t last = take_frame_reads(start, end);
-    for (; start != last; start++) {
-        uint32_t slot = frame_slot[start % MAC_TRANSMIT_ENTRIES];
-        ask_for_frame(start, slot);
+    uint32_t last = take_frame_reads(start / 2, end / 2);
+    for (; start / 2 != last; start += 2) {
+        uint32_t frame = start / 2, slot = frame_slot[frame % MAC_TRANSMIT_ENTRIES];
+        ask_for_header(frame, slot);
+        ask_for_payload(frame, slot + 1);
         reads_ready(slot, 2);
     }
     return start;
