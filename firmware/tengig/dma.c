@@ -33,12 +33,6 @@ static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slot
     return 1;
 }
 
-int take_next_read(uint32_t *slot, volatile uint32_t *next, uint32_t first, uint32_t last) {
-    if (first != *next || !take_reads(slot, 1)) return 0;
-    *next = last;
-    return 1;
-}
-
 /* The ring manager enqueues in the order in which it is asked. */
 static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n, unsigned producer, unsigned which) {
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_POSTED;
@@ -70,17 +64,6 @@ static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n) {
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_READY;
 }
 
-int take_next_read(uint32_t *slot, volatile uint32_t *next, uint32_t first, uint32_t last) {
-    lock(LOCK_READ_SLOTS);
-    int is_there = first == *next && free_slots(&reads, 1, READ_SLOTS) >= 1;
-    if (is_there) {
-        *slot = reads.allocated++;
-        *next = last;
-    }
-    unlock(LOCK_READ_SLOTS);
-    return is_there;
-}
-
 void reads_ready(uint32_t slot, uint32_t n) { ready(&reads, slot, n); }
 void writes_ready(uint32_t slot, uint32_t n) { ready(&writes, slot, n); }
 
@@ -103,27 +86,30 @@ static void post(struct dma_ring *ring, unsigned producer, unsigned which) {
 void commit_reads(void) { post(&reads, DMA_READ_PRODUCER, LOCK_READ_COMMIT); }
 void commit_writes(void) { post(&writes, DMA_WRITE_PRODUCER, LOCK_WRITE_COMMIT); }
 
-/* The descriptors of all frames before `last` are here, for they are fetched in order; else the ring could fill up with slots
- * of frames whose descriptors had no slot left. A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
- * them in `frame_slot`. */
-uint32_t take_frame_reads(uint32_t first, uint32_t last) {
+/* A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
+ * them in `frame_slot`. But a frame whose descriptors are not here gets none, nor those behind it: the ring could fill up
+ * with slots that wait for descriptors that have no slot left. */
+uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last) {
     lock(LOCK_READ_SLOTS);
-    uint32_t next = sending.next;
-    if ((int32_t)(last - next) > 0) {
-        uint32_t slot = reads.allocated;
-        uint32_t room = free_slots(&reads, 2 * (last - next), READ_SLOTS) / 2;
-        uint32_t buffers = REG(MAC_TRANSMIT_CONSUMER) + TRANSMIT_SLOTS - next;
-        if (room > buffers) room = buffers;
-        while (next != last && room-- != 0) {
-            frame_slot[next++ % MAC_TRANSMIT_ENTRIES] = slot % DMA_ENTRIES;
-            slot += 2;
+    uint32_t next = sending.next, end = first;
+    if ((int32_t)(first - next) >= 0) {
+        uint32_t free = reads.allocated, room = free_slots(&reads, 2 * (last - next), READ_SLOTS) / 2;
+        for (; next != first && room != 0 && frame_described[next % MAC_TRANSMIT_ENTRIES]; room--, free += 2)
+            frame_slot[next++ % MAC_TRANSMIT_ENTRIES] = free;
+        if (next == first) {
+            end = last - first > room ? first + room : last;
+            *slot = free;
+            free += 2 * (end - first);
+            next = end;
         }
-        reads.allocated = slot;
+        reads.allocated = free;
         sending.next = next;
-        if ((int32_t)(last - next) > 0) last = next;
+    } else {
+        *slot = frame_slot[first % MAC_TRANSMIT_ENTRIES];
+        while (end != last && end != next && frame_slot[end % MAC_TRANSMIT_ENTRIES] == *slot + 2 * (end - first)) end++;
     }
     unlock(LOCK_READ_SLOTS);
-    return (int32_t)(last - first) > 0 ? last : first;
+    return end;
 }
 
 #endif

@@ -10,17 +10,13 @@
 int take_reads(uint32_t *slot, uint32_t n);
 int take_writes(uint32_t *slot, uint32_t n);
 
-/* One slot for the read of elements `first` to before `last` of a row whose reads must stand in the ring in the row's order;
- * `next` is the first element that has none. 0 if there is no slot or if it is not this one's turn. */
-int take_next_read(uint32_t *slot, volatile uint32_t *next, uint32_t first, uint32_t last);
-
 /* The slots are filled: the assist gets them when those before them are filled too. */
 void reads_ready(uint32_t slot, uint32_t n);
 void writes_ready(uint32_t slot, uint32_t n);
 
-/* Slots for the data of frames `first` to before `last`, two each, in the frames' order whoever asks first; gives the frame
- * behind the last one that has its slots. Optimised version only. */
-uint32_t take_frame_reads(uint32_t first, uint32_t last);
+/* Slots in a row for the data of frames `first` to before `last`, two each, the first in `slot`. They stand in the ring in the
+ * frames' order whoever asks first. Gives the frame behind the last one that has its slots. Optimised version only. */
+uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last);
 
 /* Writes the descriptor of a slot and what it is for. */
 static inline void fill(struct dma_descriptor *slots, struct transfer *transfers, uint32_t slot, uint32_t high, uint32_t low,

@@ -46,11 +46,32 @@ static void run(enum event_type type, uint32_t start, uint32_t end) {
     if (rest != end) enqueue(type, rest, end, end - rest);
 }
 
-/* A hardware pointer has moved on from `seen`: unless another processor was faster, that is an event. It is done at once,
- * but for what goes beyond `most` elements. */
-static void hardware_event(enum event_type type, unsigned pointer, volatile uint32_t *seen, unsigned which, uint32_t most) {
+/* How far each hardware pointer has moved that something can be done about; the rest stays for later rounds. */
+
+/* Frames leave frame memory in the order of their descriptors: no descriptors are fetched for which it has no place. */
+static inline uint32_t newest_send(void) {
+    uint32_t posted = REG(MAILBOX_SEND), limit = 2 * (REG(MAC_TRANSMIT_CONSUMER) + TRANSMIT_SLOTS);
+    return (int32_t)(posted - limit) > 0 ? limit : posted;
+}
+
+static inline uint32_t newest_receive(void) { return REG(MAILBOX_RECEIVE); }
+static inline uint32_t newest_read(void) { return REG(DMA_READ_CONSUMER); }
+static inline uint32_t newest_write(void) { return REG(DMA_WRITE_CONSUMER); }
+
+/* A frame needs a buffer; no more than a few events are made at once, for the lock is held. */
+static inline uint32_t newest_arrived(void) {
+    uint32_t frame = receiving.seen, end = REG(MAC_RECEIVE_PRODUCER);
+    if (end - frame > 4 * FRAMES_AN_EVENT) end = frame + 4 * FRAMES_AN_EVENT;
+    while (frame != end && buffer_there[frame % RECEIVE_ENTRIES]) frame++;
+    return frame;
+}
+
+/* The pointer `newest` has moved on from `seen`: unless another processor was faster, that is an event. It is done at once, but
+ * for what goes beyond `most` elements. */
+static inline void hardware_event(enum event_type type, uint32_t (*newest)(void), volatile uint32_t *seen, unsigned which,
+                                  uint32_t most) {
     lock(which);
-    uint32_t start = *seen, end = REG(pointer);
+    uint32_t start = *seen, end = newest();
     *seen = end;
     unlock(which);
     if (start == end) return;
@@ -60,6 +81,24 @@ static void hardware_event(enum event_type type, unsigned pointer, volatile uint
         enqueue(type, first, end, most);
     }
     run(type, start, first);
+}
+
+/* One function for each, so that the loop keeps its registers. */
+static __attribute__((noinline)) void send_posted(void) {
+    hardware_event(FETCH_SEND_DESCRIPTORS, newest_send, &sending.seen, LOCK_MAILBOX_SEND, DESCRIPTORS_AN_EVENT);
+}
+static __attribute__((noinline)) void buffers_posted(void) {
+    hardware_event(FETCH_RECEIVE_DESCRIPTORS, newest_receive, &receiving.mailbox_seen, LOCK_MAILBOX_RECEIVE,
+                   DESCRIPTORS_AN_EVENT);
+}
+static __attribute__((noinline)) void reads_done(void) {
+    hardware_event(READ_DONE, newest_read, &reads.seen, LOCK_READ_DONE, TRANSFERS_AN_EVENT);
+}
+static __attribute__((noinline)) void writes_done(void) {
+    hardware_event(WRITE_DONE, newest_write, &writes.seen, LOCK_WRITE_DONE, TRANSFERS_AN_EVENT);
+}
+static __attribute__((noinline)) void arrived(void) {
+    hardware_event(FRAMES_ARRIVED, newest_arrived, &receiving.seen, LOCK_ARRIVED, FRAMES_AN_EVENT);
 }
 
 static void queued_event(uint32_t last) {
@@ -100,10 +139,8 @@ void dispatch(void) {
     while (is_committer && !is_alone) commit_send(0);
 #endif
     for (;;) {
-        if (REG(MAILBOX_SEND) != sending.seen)
-            hardware_event(FETCH_SEND_DESCRIPTORS, MAILBOX_SEND, &sending.seen, LOCK_MAILBOX_SEND, DESCRIPTORS_AN_EVENT);
-        if (REG(DMA_READ_CONSUMER) != reads.seen)
-            hardware_event(READ_DONE, DMA_READ_CONSUMER, &reads.seen, LOCK_READ_DONE, TRANSFERS_AN_EVENT);
+        if (newest_send() != sending.seen) send_posted();
+        if (newest_read() != reads.seen) reads_done();
 #ifndef BASE
         if (reads.flags[reads.posted % DMA_ENTRIES] == SLOT_READY) commit_reads();
         if (frame_fetched[sending.committed % MAC_TRANSMIT_ENTRIES]) commit_send(0);
@@ -111,17 +148,13 @@ void dispatch(void) {
         if (is_alone) commit_send(0);
 #endif
         queued_events();
-        if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen)
-            hardware_event(FRAMES_ARRIVED, MAC_RECEIVE_PRODUCER, &receiving.seen, LOCK_ARRIVED, FRAMES_AN_EVENT);
+        if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen && buffer_there[receiving.seen % RECEIVE_ENTRIES]) arrived();
 #ifndef BASE
         if (writes.flags[writes.posted % DMA_ENTRIES] == SLOT_READY) commit_writes();
 #endif
-        if (REG(DMA_WRITE_CONSUMER) != writes.seen)
-            hardware_event(WRITE_DONE, DMA_WRITE_CONSUMER, &writes.seen, LOCK_WRITE_DONE, TRANSFERS_AN_EVENT);
+        if (newest_write() != writes.seen) writes_done();
         if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
-        if (REG(MAILBOX_RECEIVE) != receiving.mailbox_seen)
-            hardware_event(FETCH_RECEIVE_DESCRIPTORS, MAILBOX_RECEIVE, &receiving.mailbox_seen, LOCK_MAILBOX_RECEIVE,
-                           DESCRIPTORS_AN_EVENT);
+        if (newest_receive() != receiving.mailbox_seen) buffers_posted();
         if ((int32_t)(REG(TIMER) - host.next_tick) >= 0) timer_event();
     }
 }

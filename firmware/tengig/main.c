@@ -18,6 +18,7 @@ uint32_t read_done(uint32_t start, uint32_t end) {
         case KIND_FRAME: frame_fetched[argument % MAC_TRANSMIT_ENTRIES] = 1; break;
         case KIND_SEND_DESCRIPTORS: {
             uint32_t end_of_them = argument + length / sizeof(struct send_descriptor);
+            for (uint32_t n = argument; n != end_of_them; n += 2) frame_described[n / 2 % MAC_TRANSMIT_ENTRIES] = 1;
             enqueue(FETCH_FRAMES, argument, end_of_them, 2 * FRAMES_AN_EVENT);
             break;
         }

@@ -75,7 +75,7 @@ uint32_t frames_arrived(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         lock(LOCK_RECEIVE_LOOP);
         uint32_t slot, pieces = pieces_of(start);
-        int can_go = buffer_there[start % RECEIVE_ENTRIES] && take_writes(&slot, pieces);
+        int can_go = take_writes(&slot, pieces);
         if (can_go) {
             to_host(start, slot, pieces);
             writes_ready(slot, pieces);
@@ -89,10 +89,10 @@ uint32_t frames_arrived(uint32_t start, uint32_t end) {
 #else
 
 uint32_t frames_arrived(uint32_t start, uint32_t end) {
-    uint32_t slots = 0, last = start, slot;
-    for (; last != end && buffer_there[last % RECEIVE_ENTRIES]; last++) slots += pieces_of(last);
-    if (!slots || !take_writes(&slot, slots)) return start;
-    for (; start != last; start++) {
+    uint32_t slots = 0, slot;
+    for (uint32_t frame = start; frame != end; frame++) slots += pieces_of(frame);
+    if (!take_writes(&slot, slots)) return start;
+    for (; start != end; start++) {
         uint32_t pieces = pieces_of(start);
         to_host(start, slot, pieces);
         writes_ready(slot, pieces);

@@ -6,20 +6,20 @@
 struct send_state sending;
 struct send_descriptor send_descriptors[SEND_ENTRIES];
 struct transmit_descriptor transmit_ring[MAC_TRANSMIT_ENTRIES];
+volatile uint8_t frame_described[MAC_TRANSMIT_ENTRIES];
 volatile uint8_t frame_fetched[MAC_TRANSMIT_ENTRIES];
-volatile uint16_t frame_slot[MAC_TRANSMIT_ENTRIES];
+volatile uint32_t frame_slot[MAC_TRANSMIT_ENTRIES];
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /* Fetches descriptors `start` to before `end` of the host's ring into their places in the card's copy. */
 uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
-    /* A place is free when the frame that used it is the MAC's: then both its descriptors are done with. */
-    uint32_t limit = 2 * sending.committed + SEND_ENTRIES;
-    while (start != end && start != limit) {
+    /* Their places are free: the frames that used them have left. */
+    while (start != end) {
         uint32_t place = start % SEND_ENTRIES;
-        uint32_t n = least(least(end - start, limit - start), SEND_ENTRIES - place);
+        uint32_t n = least(end - start, SEND_ENTRIES - place);
         uint32_t slot;
-        if (!take_next_read(&slot, &sending.fetched, start, start + n)) break;
+        if (!take_reads(&slot, 1)) break;
         uint32_t offset = place * sizeof(struct send_descriptor);
         fill_read(slot, sending.ring_high, sending.ring_low + offset, (uint32_t)send_descriptors + offset,
                   n * sizeof(struct send_descriptor), KIND_SEND_DESCRIPTORS, start);
@@ -56,7 +56,7 @@ static inline void ask_for_payload(uint32_t frame, uint32_t slot) {
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t frame = start / 2, slot;
-        if (frame - REG(MAC_TRANSMIT_CONSUMER) >= TRANSMIT_SLOTS || !take_reads(&slot, 1)) break;
+        if (!take_reads(&slot, 1)) break;
         if (start % 2 == 0)
             ask_for_header(frame, slot);
         else
@@ -68,11 +68,12 @@ uint32_t fetch_frames(uint32_t start, uint32_t end) {
 
 #else
 
-/* Frames, each into slots that keep the frames' order. */
+/* Frames, into slots that keep the frames' order. */
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
-    uint32_t last = take_frame_reads(start / 2, end / 2);
-    for (; start / 2 != last; start += 2) {
-        uint32_t frame = start / 2, slot = frame_slot[frame % MAC_TRANSMIT_ENTRIES];
+    uint32_t slot, last = 2 * take_frame_reads(&slot, start / 2, end / 2);
+    for (; start != last; start += 2, slot += 2) {
+        uint32_t frame = start / 2;
+        frame_described[frame % MAC_TRANSMIT_ENTRIES] = 0;
         ask_for_header(frame, slot);
         ask_for_payload(frame, slot + 1);
         reads_ready(slot, 2);

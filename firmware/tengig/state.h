@@ -42,7 +42,6 @@ extern struct transfer read_transfers[DMA_ENTRIES], write_transfers[DMA_ENTRIES]
 /* Sending. Frames are counted from reset; a frame has two descriptors. */
 struct send_state {
     volatile uint32_t seen;      /* Mailbox, in descriptors. */
-    volatile uint32_t fetched;   /* Descriptors before this one are fetched, or asked for. */
     volatile uint32_t next;      /* The next frame to get its slots in the DMA read ring, in order. */
     volatile uint32_t committed; /* Frames before this one are the MAC's. */
     volatile uint32_t reported;  /* Frames before this one the host knows about. */
@@ -52,8 +51,9 @@ struct send_state {
 extern struct send_state sending;
 extern struct send_descriptor send_descriptors[SEND_ENTRIES];
 extern struct transmit_descriptor transmit_ring[MAC_TRANSMIT_ENTRIES];
+extern volatile uint8_t frame_described[MAC_TRANSMIT_ENTRIES]; /* Its descriptors are here and it has no slots. */
 extern volatile uint8_t frame_fetched[MAC_TRANSMIT_ENTRIES]; /* Reorder buffer: the data is in frame memory. */
-extern volatile uint16_t frame_slot[MAC_TRANSMIT_ENTRIES];   /* First of the frame's two slots in the DMA read ring. */
+extern volatile uint32_t frame_slot[MAC_TRANSMIT_ENTRIES];   /* First of the frame's two slots in the DMA read ring. */
 
 /* Receiving. Frame n goes to the host's buffer n. */
 struct receive_state {

@@ -77,7 +77,7 @@ fn main() {
         .map(|s| (s.address(), s.size(), s.name().expect("name")))
         .collect();
     functions.sort();
-    let mut rows = std::collections::BTreeMap::<&str, (u64, u64)>::new();
+    let mut rows = std::collections::BTreeMap::<&str, (u64, u64, u64)>::new();
     for (_, core) in card.parts::<MipsCore>() {
         let core = core.borrow();
         if let Some(trouble) = core.trouble() {
@@ -90,14 +90,17 @@ fn main() {
             let row = rows.entry(name).or_default();
             row.0 += line.cycles;
             row.1 += line.instructions;
+            if functions.iter().any(|f| f.0 == pc) {
+                row.2 += line.instructions;
+            }
         }
     }
     let frames = found["network_out.frames"] + found["host.received_frames"];
     let all: u64 = rows.values().map(|row| row.0).sum();
     if args.len() > 6 {
-        for (name, (cycles, instructions)) in &rows {
+        for (name, (cycles, instructions, calls)) in &rows {
             if *cycles > 0 {
-                println!("{name:28} {:6.2} % {:8.1} cycles {:8.1} instructions a frame", *cycles as f64 * 100.0 / all as f64, *cycles as f64 / frames as f64, *instructions as f64 / frames as f64);
+                println!("{name:28} {:6.2} % {:8.1} cycles {:8.1} instructions {:7.2} calls a frame", *cycles as f64 * 100.0 / all as f64, *cycles as f64 / frames as f64, *instructions as f64 / frames as f64, *calls as f64 / frames as f64);
             }
         }
     }
