@@ -5,7 +5,6 @@
 use blocks::feeders::{Datagrams, Frames, Offered, Pace, Station, Traffic};
 use blocks::netlist::{Card, Environment, Netlist};
 use blocks::mips::{MipsCore, Profile};
-use blocks::memory::{MemoryController, ScratchpadBanks};
 use kernel::Time;
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::rc::Rc;
@@ -35,23 +34,16 @@ fn main() {
     }));
     let catalog = || {
         spinach::catalog()
-            .with::<blocks::feeders::PacketFeederParams>()
-            .with::<blocks::feeders::FrameSinkParams>()
-            .with::<blocks::mips::MipsCoreParams>()
+
+
+
     };
     let design = netlist.design(&catalog()).unwrap_or_else(|error| panic!("{error}"));
     let mut card = Card::build(&design, 1, &environment);
     let elf = std::fs::read(elf).expect("elf");
     let file = object::File::parse(&*elf).expect("elf");
-    for segment in file.segments() {
-        let (addr, data) = (segment.address(), segment.data().expect("data"));
-        if addr >= 0x40_0000 {
-            card.part::<MemoryController>("instruction_memory").expect("imem").borrow_mut().write(addr, data);
-        } else if !data.is_empty() {
-            let memory = card.part::<ScratchpadBanks>("control_memory").expect("control");
-            memory.borrow_mut().store_mut().get_mut(addr, data.len() as u32).expect("fits").copy_from_slice(data);
-        }
-    }
+    let parts: Vec<_> = file.segments().map(|s| (s.address() as u32, s.data().expect("data"))).collect();
+    spinach::tengig::load(&card, parts).unwrap_or_else(|error| panic!("{error}"));
     let us: u64 = us.parse().expect("us");
     let warm = us / 4;
     card.system.run_until(Time::from_ns(warm * 1000));

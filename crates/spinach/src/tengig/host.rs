@@ -3,15 +3,20 @@
 mod driver;
 mod rings;
 
+use super::load::FirmwareMemory;
 use super::map;
 use blocks::bus::{Access, Data, Reference, Requester, Responder};
 use blocks::checks;
-use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered};
+use blocks::ethernet::Frame;
+use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, TrafficError};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use driver::Driver;
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+
+/// Bytes of the longest frame without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
+const LONGEST_FRAME: usize = 1514;
 
 /// Parameters of [`TengigHost`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -31,8 +36,12 @@ pub struct TengigHostParams {
     pub receive_coalesce: u32,
     /// Microseconds after which fewer do.
     pub coalesce_us: u32,
-    /// How many received frames' times are kept, 32 bytes each; later ones are counted only.
+    /// How many frames' times are kept of each direction, 32 bytes each; later ones are counted only.
     pub kept_times: usize,
+    /// Microseconds after which a card that reports none of the frames it was given is said not to serve them.
+    pub patience_us: u32,
+    /// Memories of the card that firmware is put into before it runs.
+    pub firmware: Vec<FirmwareMemory>,
 }
 
 /// Sends what the run offers and takes what arrives.
@@ -65,19 +74,49 @@ struct HostPorts {
 }
 
 impl TengigHost {
+    /// Its parameters.
+    pub fn params(&self) -> &TengigHostParams {
+        self.driver.params()
+    }
+
     /// Frames that came in order and whole, and others.
     pub fn checker(&self) -> &Checker {
         &self.driver.checker
     }
 
     /// When received frames reached the driver.
-    pub fn log(&self) -> &FrameLog {
+    pub fn received(&self) -> &FrameLog {
         &self.driver.log
     }
 
-    /// Frames that the card has reported as sent.
-    pub fn sent(&self) -> u64 {
-        self.driver.sent()
+    /// When frames were posted.
+    pub fn posted(&self) -> &FrameLog {
+        &self.driver.posted_log
+    }
+
+    /// When the card was ready, if it is.
+    pub fn started(&self) -> Option<Time> {
+        self.driver.started()
+    }
+
+    /// Whether all that is offered has been reported as sent.
+    pub fn is_done(&self) -> bool {
+        self.driver.is_done()
+    }
+
+    /// Why it believes that the card does not serve it: which ring, which pointer, since when.
+    pub fn diagnosis(&self) -> Option<&str> {
+        self.driver.diagnosis.as_deref()
+    }
+
+    /// Rings as it sees them, in words.
+    pub fn rings(&self) -> [String; 2] {
+        self.driver.rings()
+    }
+
+    /// The first things the card said that make no sense, with their times.
+    pub fn faults(&self) -> &[(Time, String)] {
+        &self.driver.kept_faults
     }
 
     fn serve_card(&mut self) {
@@ -168,9 +207,30 @@ impl Component for TengigHost {
     }
 }
 
+impl TengigHostParams {
+    /// What is wrong with traffic for it.
+    pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
+        let (least, most) = (self.header_bytes as usize + 1, LONGEST_FRAME);
+        offered.host.check(least.max(Frame::LEAST_BYTES), most)?;
+        offered.network.check(1, most)
+    }
+}
+
 impl Module for TengigHostParams {
     const NAME: &'static str = "tengig-host";
     const ABOUT: &'static str = "The host of the 10 Gigabit NIC: its memory, and a driver that keeps the rings full";
+    const EXAMPLE: &'static str = r#"
+base = 0x1_0000_0000
+send_frames = 256
+receive_buffers = 512
+header_bytes = 42
+send_coalesce = 16
+receive_coalesce = 16
+coalesce_us = 50
+kept_times = 1000
+patience_us = 20_000
+firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 }]
+"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
@@ -189,6 +249,7 @@ impl Module for TengigHostParams {
         checks::within("send_coalesce", self.send_coalesce, 1, self.send_frames)?;
         checks::within("receive_coalesce", self.receive_coalesce, 1, self.receive_buffers)?;
         checks::within("coalesce_us", self.coalesce_us, 1, 1_000_000)?;
+        checks::within("patience_us", self.patience_us, 1, 10_000_000)?;
         if self.base.checked_add(rings::BYTES).is_none() || !self.base.is_multiple_of(rings::ALIGNMENT) {
             return Err(format!(
                 "base is 0x{:x}, must be a multiple of {} with {} bytes behind it",

@@ -343,6 +343,7 @@ fn next_at(port: &Responder) -> Option<Reference> {
 impl Module for TengigRegistersParams {
     const NAME: &'static str = "tengig-registers";
     const ABOUT: &'static str = "The registers of the 10 Gigabit NIC: pointers, mailboxes, timer, locks";
+    const EXAMPLE: &'static str = "cpus = 6";
 
     fn ports(&self) -> Vec<PortSpec> {
         let cpus = (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")));

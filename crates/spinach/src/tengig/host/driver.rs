@@ -36,14 +36,27 @@ pub(super) struct Driver {
     pub log: FrameLog,
     /// Frames that the card reported as damaged.
     pub damaged: Counter,
-    /// What the card said that makes no sense.
+    /// When frames were posted.
+    pub posted_log: FrameLog,
+    /// What the card said that makes no sense, and the first few in words.
     pub faults: Counter,
+    pub kept_faults: Vec<(Time, String)>,
+    /// When the card last reported sent frames, or had none.
+    progressed: Time,
+    pub diagnosis: Option<String>,
 }
+
+/// Faults that are kept in words.
+const KEPT_FAULTS: usize = 8;
 
 impl Driver {
     pub fn new(params: TengigHostParams, offered: Offered) -> Driver {
         Driver {
             log: FrameLog::new(params.kept_times),
+            posted_log: FrameLog::new(params.kept_times),
+            kept_faults: Vec::new(),
+            progressed: Time::ZERO,
+            diagnosis: None,
             params,
             stage: Stage::SetUp(0),
             traffic: offered.host,
@@ -67,6 +80,34 @@ impl Driver {
 
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    pub fn params(&self) -> &TengigHostParams {
+        &self.params
+    }
+
+    pub fn started(&self) -> Option<Time> {
+        self.start
+    }
+
+    /// Whether all that is offered has been reported as sent.
+    pub fn is_done(&self) -> bool {
+        self.sent == self.posted && self.traffic.due(self.posted).is_none()
+    }
+
+    /// Rings in words.
+    pub fn rings(&self) -> [String; 2] {
+        [
+            format!("send: {} frames posted, {} reported as sent", self.posted, self.sent),
+            format!("receive: {} buffers posted, {} returned", self.buffers, self.returned),
+        ]
+    }
+
+    fn fault(&mut self, now: Time, text: String) {
+        self.faults.add(1);
+        if self.kept_faults.len() < KEPT_FAULTS {
+            self.kept_faults.push((now, text));
+        }
     }
 
     pub fn is_ready(&self) -> bool {
@@ -124,7 +165,7 @@ impl Driver {
         };
     }
 
-    /// Posts buffers and frames as far as the rings have room; gives the time at which there is a frame again.
+    /// Posts buffers and frames as far as the rings have room; gives the time at which there is something to do again.
     pub fn fill(&mut self, memory: &mut HostMemory, now: Time) -> Option<Time> {
         if !self.is_ready() {
             return None;
@@ -133,14 +174,30 @@ impl Driver {
         while self.buffers - self.returned < u64::from(self.params.receive_buffers) {
             self.post_buffer(memory);
         }
-        while self.posted - self.sent < u64::from(self.params.send_frames) {
-            let due = self.traffic.due(self.posted)?.checked_add(start)?;
-            if due > now {
-                return Some(due);
-            }
-            self.post_frame(memory);
+        if self.sent == self.posted {
+            self.progressed = now;
         }
-        None
+        let mut next = None;
+        while self.posted - self.sent < u64::from(self.params.send_frames) {
+            next = self.traffic.due(self.posted).and_then(|due| due.checked_add(start));
+            if next.is_none_or(|due| due > now) {
+                break;
+            }
+            self.post_frame(memory, now);
+        }
+        let patience = (self.sent < self.posted).then(|| self.watch(now)).flatten();
+        next.filter(|due| *due > now).into_iter().chain(patience).min()
+    }
+
+    /// When the card will have sent nothing for too long; if it has, that is said.
+    fn watch(&mut self, now: Time) -> Option<Time> {
+        let end = self.progressed.checked_add(Time::from_ns(u64::from(self.params.patience_us) * 1000))?;
+        if now >= end && self.diagnosis.is_none() {
+            let (posted, sent, since) = (2 * self.posted, 2 * self.sent, self.progressed);
+            self.diagnosis =
+                Some(format!("send ring: the card has not moved its consumer on from {sent} since {since}; the producer is {posted}"));
+        }
+        (now < end).then_some(end)
     }
 
     fn post_buffer(&mut self, memory: &mut HostMemory) {
@@ -151,7 +208,7 @@ impl Driver {
         self.buffers += 1;
     }
 
-    fn post_frame(&mut self, memory: &mut HostMemory) {
+    fn post_frame(&mut self, memory: &mut HostMemory, now: Time) {
         let frame = self.traffic.frames.frame(self.posted).expect("a frame that is due exists");
         let place = self.posted as u32 % rings::SEND_FRAMES;
         let (header, payload) = frame.bytes.split_at(self.params.header_bytes as usize);
@@ -161,6 +218,8 @@ impl Driver {
             let words = [(at >> 32) as u32, at as u32, part.len() as u32, 0];
             self.put_descriptor(memory, descriptor(rings::SEND_RING, n), words);
         }
+        let bytes = frame.bytes.len() as u32;
+        self.posted_log.note(Passage { id: Some(self.posted), at: now, bytes });
         self.posted += 1;
     }
 
@@ -173,15 +232,19 @@ impl Driver {
     /// Takes what the card has reported.
     pub fn look(&mut self, memory: &HostMemory, now: Time) {
         let status = self.params.base + rings::STATUS;
-        let sent = memory.word(status).wrapping_sub(2 * self.sent as u32) / 2;
-        if u64::from(sent) <= self.posted - self.sent {
+        let (consumer, producer) = (memory.word(status), memory.word(status + 4));
+        let sent = consumer.wrapping_sub(2 * self.sent as u32) / 2;
+        if u64::from(sent) > self.posted - self.sent {
+            let (last, posted) = (2 * self.sent as u32, 2 * self.posted as u32);
+            self.fault(now, format!("send consumer went from {last} to {consumer}, the producer is {posted}"));
+        } else if sent > 0 {
             self.sent += u64::from(sent);
-        } else {
-            self.faults.add(1);
+            self.progressed = now;
         }
-        let returned = memory.word(status + 4).wrapping_sub(self.returned as u32);
+        let returned = producer.wrapping_sub(self.returned as u32);
         if u64::from(returned) > self.buffers - self.returned {
-            self.faults.add(1);
+            let (last, buffers) = (self.returned as u32, self.buffers as u32);
+            self.fault(now, format!("return producer went from {last} to {producer}, but {buffers} buffers are posted"));
             return;
         }
         for _ in 0..returned {
@@ -196,7 +259,8 @@ impl Driver {
         let (buffer, bytes, errors, number) = (word(0), word(1), word(2), word(3));
         let expected = self.returned as u32;
         if buffer != expected % map::RECEIVE_ENTRIES || number != expected || u64::from(bytes) > rings::BUFFER_BYTES {
-            self.faults.add(1);
+            let text = format!("return descriptor {expected} says frame {number}, {bytes} bytes, buffer {buffer}");
+            self.fault(now, text);
             return;
         }
         if errors != 0 {
