@@ -10,5 +10,6 @@ pub fn catalog() -> blocks::netlist::Catalog {
     blocks::catalog()
         .with::<tengig::TengigHostParams>()
         .with::<tengig::TengigRegistersParams>()
+        .with::<tigon2::host::Tigon2HostParams>()
         .with::<tigon2::Tigon2RegistersParams>()
 }

@@ -183,6 +183,11 @@ impl InstructionCache {
         Some(self.words.slot(self.current.1 + ((pc - line) / 4) as usize))
     }
 
+    /// Whether the instruction at `pc` is in here.
+    pub fn holds(&self, pc: u32) -> bool {
+        self.find(self.line(pc)).is_some()
+    }
+
     /// The ways of the set that a line belongs to.
     fn set(&self, line: u32) -> std::ops::Range<usize> {
         let ways = self.params.ways as usize;
@@ -207,7 +212,8 @@ impl InstructionCache {
     pub fn fill(&mut self, line: u32, data: &[u8]) {
         let oldest = self.set(line).min_by_key(|&way| (self.tags[way] != NO_LINE, self.used[way]));
         let way = oldest.expect("a set has a way");
-        self.tags[way] = line;
+        self.turns += 1;
+        (self.tags[way], self.used[way]) = (line, self.turns);
         self.current = (NO_LINE, 0);
         let first = way * (self.params.line_bytes / 4) as usize;
         for (at, bytes) in (first..).zip(data.chunks_exact(4)) {
@@ -215,15 +221,21 @@ impl InstructionCache {
         }
     }
 
-    /// The core stores to `addr`.
+    /// The core stores to `addr`. Says whether the cache minds.
     #[inline]
-    pub fn stored(&mut self, addr: u32) {
+    pub fn stored(&mut self, addr: u32) -> bool {
         if self.params.drops_stored_lines
             && let Some(way) = self.find(self.line(addr))
         {
             self.tags[way] = NO_LINE;
             self.current = (NO_LINE, 0);
         }
+        self.minds_stores()
+    }
+
+    /// Whether a line must not be fetched while a store to it is under way.
+    pub fn minds_stores(&self) -> bool {
+        self.params.drops_stored_lines
     }
 
     /// Forgets everything.
@@ -256,9 +268,9 @@ mod tests {
 
     #[test]
     fn a_line_stays_until_its_set_needs_room() {
-        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect![]);
-        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect![]);
-        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect![]);
+        check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect!["mhmhmmh"]);
+        check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect!["mmhhmmm"]);
+        check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect!["mmhmhmm"]);
     }
 
     #[test]

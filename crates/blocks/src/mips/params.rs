@@ -2,6 +2,7 @@
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{Ends, MipsCore};
+use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,15 +27,15 @@ pub struct MipsCoreParams {
     pub stack_window: Option<Window>,
     /// Cycles from a load at port `memory` to its answer when nobody is in the way: at least 2. The next reference follows one
     /// less behind it, and what a load takes longer is counted as conflict.
-    pub memory_cycles: u64,
+    pub memory_cycles: u32,
     /// The same for port `registers`.
-    pub register_cycles: u64,
+    pub register_cycles: u32,
     /// Whether a store lets the core go on.
     pub stores: StoreKind,
     /// Cycles from a multiplication to its product.
-    pub multiply_cycles: u64,
+    pub multiply_cycles: u32,
     /// Cycles from a division to its quotient.
-    pub divide_cycles: u64,
+    pub divide_cycles: u32,
 }
 
 /// How instructions take their time.
@@ -56,6 +57,9 @@ pub enum StoreKind {
     /// It occupies the memory stage until it is answered, as a load does.
     Held,
 }
+
+/// The most cycles that anything takes by itself; what is longer is no part of a pipeline.
+const MOST_CYCLES: u32 = 10_000;
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
@@ -120,25 +124,24 @@ impl Module for MipsCoreParams {
         {
             window.map_or(Ok(()), |window| window.check(name))?;
         }
-        for (cycles, name) in [(self.memory_cycles, "memory_cycles"), (self.register_cycles, "register_cycles")] {
-            if cycles < 2 {
-                return Err(format!("{name} is {cycles}, must be at least 2"));
-            }
+        let latencies = [
+            (self.memory_cycles, "memory_cycles", 2),
+            (self.register_cycles, "register_cycles", 2),
+            (self.multiply_cycles, "multiply_cycles", 1),
+            (self.divide_cycles, "divide_cycles", 1),
+        ];
+        for (cycles, name, least) in latencies {
+            checks::within(name, cycles, least, MOST_CYCLES)?;
         }
         if self.scratchpad.is_none() && self.instruction_cache.is_none() {
             return Err("neither scratchpad nor instruction_cache is there, so there is nowhere to run from".into());
         }
-        if self.scratchpad.is_some_and(|scratchpad| scratchpad.bytes > 1 << 24) {
-            return Err("scratchpad.bytes must be at most 16 MiB".into());
+        if let Some(scratchpad) = self.scratchpad {
+            checks::within("scratchpad.bytes", scratchpad.bytes, 4, 1 << 24)?;
         }
         if let Some(InstructionCacheParams { bytes, line_bytes, ways, .. }) = self.instruction_cache {
             for (value, name, least) in [(bytes, "bytes", 4), (line_bytes, "line_bytes", 4), (ways, "ways", 1)] {
-                if !value.is_power_of_two() || value < least || value > 1 << 24 {
-                    return Err(format!(
-                        "instruction_cache.{name} is {value}, must be a power of two from {least} to {}",
-                        1 << 24
-                    ));
-                }
+                checks::power_of_two(&format!("instruction_cache.{name}"), value, least, 1 << 24)?;
             }
             if u64::from(line_bytes) * u64::from(ways) > bytes.into() {
                 return Err(format!(
@@ -162,5 +165,50 @@ impl Module for MipsCoreParams {
         };
         let tracer = site.system.tracer(site.path, site.clock);
         Built::new(MipsCore::new(self, ends, tracer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    const GOOD: &str = r#"
+        pipeline = "five-stage"
+        reset_pc = 0x4000
+        runs_at_start = false
+        scratchpad = { base = 0x00c00000, bytes = 0x4000 }
+        instruction_cache = { bytes = 128, line_bytes = 128, ways = 1, drops_stored_lines = true }
+        registers = { base = 0xc0000000, bytes = 0x400 }
+        stack_window = { base = 0x00b00000, bytes = 0x100000 }
+        memory_cycles = 4
+        register_cycles = 2
+        stores = "posted"
+        multiply_cycles = 10
+        divide_cycles = 69
+    "#;
+
+    fn check(from: &str, to: &str, want: Expect) {
+        let params: MipsCoreParams = toml::from_str(&GOOD.replace(from, to)).expect("it reads");
+        want.assert_eq(&params.check().err().unwrap_or_else(|| "good".into()));
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        check("", "", expect!["good"]);
+        check("0x4000 }", "0x4002 }", expect!["scratchpad is 0x4002 bytes at 0xc00000, must be words within 4 GiB"]);
+        check(
+            "base = 0xc0000000",
+            "base = 0xfffffffc",
+            expect!["registers is 0x400 bytes at 0xfffffffc, must be words within 4 GiB"],
+        );
+        check("memory_cycles = 4", "memory_cycles = 1", expect!["memory_cycles is 1, must be 2 to 10000"]);
+        check(
+            "line_bytes = 128",
+            "line_bytes = 96",
+            expect!["instruction_cache.line_bytes is 96, must be a power of two from 4 to 16777216"],
+        );
+        check("ways = 1", "ways = 2", expect!["instruction_cache: 2 ways of 128 bytes are more than 128 bytes"]);
+        check("reset_pc = 0x4000", "reset_pc = 0x4002", expect!["reset_pc is 0x4002, must be a multiple of 4"]);
     }
 }

@@ -69,6 +69,11 @@ pub(super) struct Start {
 }
 
 impl Start {
+    /// Cycle in which it enters decode, and the one behind it is fetched.
+    pub fn decodes(&self) -> Cycle {
+        self.decodes
+    }
+
     /// It waits in execute until the memory stage is free at cycle `free`, then until cycle `taken` because others are in
     /// the way.
     pub fn wait(&mut self, free: Cycle, taken: Cycle) {
@@ -98,8 +103,8 @@ pub(super) struct Pipeline {
     free_on_time: Cycle,
     /// ... and in this with all that happened.
     free: Cycle,
-    /// The last cycles in which data used the scratchpad's port.
-    data: [Cycle; 4],
+    /// The cycles behind the last ones in which data used the scratchpad's port.
+    behind_data: [Cycle; 4],
     n_data: usize,
     pub cycles: Cycles,
 }
@@ -116,7 +121,7 @@ impl Pipeline {
             line_came: 0,
             free_on_time: 0,
             free: 0,
-            data: [0; 4],
+            behind_data: [0; 4],
             n_data: 0,
             cycles: Cycles::default(),
         };
@@ -131,6 +136,10 @@ impl Pipeline {
         (self.decoded, self.entered, self.executed) = (now, now + depth, now + depth);
     }
 
+    pub fn is_five_stage(&self) -> bool {
+        self.rule.is_five_stage
+    }
+
     /// Cycle of the last instruction.
     #[inline(always)]
     pub fn executed(&self) -> Cycle {
@@ -142,7 +151,7 @@ impl Pipeline {
         self.decoded.max(self.line_came)
     }
 
-    /// The line that the next instruction is in came in time for a fetch in this cycle.
+    /// The line of the next instruction came in time for a fetch in this cycle.
     pub fn line_came(&mut self, cycle: Cycle) {
         self.line_came = cycle;
     }
@@ -161,8 +170,8 @@ impl Pipeline {
         let next = self.executed + 1;
         let mut fetched = self.decoded.max(self.line_came);
         let there = next.max(fetched + 1 + depth);
-        if is_in_scratchpad && fetched <= self.data[self.n_data & 3] {
-            fetched = self.behind_data(fetched);
+        if is_in_scratchpad && fetched < self.behind_data[self.n_data & 3] {
+            fetched = self.when_port_is_free(fetched);
         }
         let unhindered = next.max(fetched + 1 + depth);
         let loaded = unhindered.max(self.free_on_time);
@@ -183,8 +192,8 @@ impl Pipeline {
 
     /// The first cycle from `fetched` on in which no data uses the scratchpad's port.
     #[cold]
-    fn behind_data(&self, mut fetched: Cycle) -> Cycle {
-        while self.data.contains(&fetched) {
+    fn when_port_is_free(&self, mut fetched: Cycle) -> Cycle {
+        while self.behind_data.contains(&(fetched + 1)) {
             fetched += 1;
         }
         fetched
@@ -243,7 +252,7 @@ impl Pipeline {
     pub fn uses_scratchpad(&mut self, cycle: Cycle) {
         if self.rule.is_five_stage {
             self.n_data += 1;
-            self.data[self.n_data & 3] = cycle + 1;
+            self.behind_data[self.n_data & 3] = cycle + 2;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::bus::{self, Access, BusError, Reference, Requester};
 use isa::mips::Load;
-use kernel::{Cycle, Tx};
+use kernel::Cycle;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -41,12 +41,14 @@ pub(super) struct DataPort {
     /// Cycles from a load to its answer when nobody is in the way.
     pub cycles: u64,
     under_way: VecDeque<Pending>,
+    /// Cycle in which the last reference is done if nobody is in its way.
+    done: Cycle,
     id: u32,
 }
 
 impl DataPort {
     pub fn new(requester: Requester, cycles: u64) -> DataPort {
-        DataPort { requester, cycles, under_way: VecDeque::with_capacity(MAX_UNDER_WAY), id: 0 }
+        DataPort { requester, cycles, under_way: VecDeque::with_capacity(MAX_UNDER_WAY), done: 0, id: 0 }
     }
 
     pub fn requester(&self) -> &Requester {
@@ -57,6 +59,12 @@ impl DataPort {
         self.under_way.is_empty()
     }
 
+    /// Whether a store to one of `bytes` bytes from `first` on is under way.
+    pub fn is_storing(&self, first: u32, bytes: u32) -> bool {
+        let is_store = |pending: &Pending| !matches!(pending.purpose, Purpose::Load { .. });
+        self.under_way.iter().any(|pending| is_store(pending) && pending.addr.wrapping_sub(first) < bytes)
+    }
+
     /// Whether a reference may be sent now. If not, the core is woken when that changes.
     pub fn has_room(&self) -> bool {
         self.under_way.len() < MAX_UNDER_WAY && self.requester.references.has_room()
@@ -64,8 +72,15 @@ impl DataPort {
 
     /// Sends a reference to bus address `addr`.
     pub fn send(&mut self, addr: u32, access: Access, pending: Pending) {
-        send(&self.requester.references, &mut self.id, addr, access);
+        self.requester.references.send(Reference { id: self.id, addr: addr.into(), access });
+        self.id = self.id.wrapping_add(1);
         self.under_way.push_back(pending);
+        self.done = pending.sent + self.cycles - 1;
+    }
+
+    /// Cycle in which the last reference is done if nobody is in its way.
+    pub fn done(&self) -> Cycle {
+        self.done
     }
 
     /// The next answer that has come: the word that was read (0 for a write), or why not.
@@ -79,12 +94,6 @@ impl DataPort {
     pub fn forget(&mut self) {
         self.under_way.iter_mut().for_each(|pending| pending.purpose = Purpose::Forgotten);
     }
-}
-
-/// Sends a reference with the next name.
-pub(super) fn send(references: &Tx<Reference>, id: &mut u32, addr: u32, access: Access) {
-    references.send(Reference { id: *id, addr: addr.into(), access });
-    *id = id.wrapping_add(1);
 }
 
 /// The write of the bits of `mask` to the word around `addr`, those being whole bytes: its first address and its bytes.

@@ -1,7 +1,7 @@
 //! A core between memories of a given latency.
 
 use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
-use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window};
+use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, Profile, StoreKind, Window};
 use blocks::netlist::Module;
 use kernel::{Activity, Component, Cycle, Ports};
 use std::cell::RefCell;
@@ -34,6 +34,8 @@ pub struct Scene {
     pub counters: &'static [&'static str],
     /// Whether references are logged.
     pub shows_references: bool,
+    /// Code that is counted by program counter.
+    pub profile: Option<(u32, u32)>,
 }
 
 /// A five-stage core that runs a program from its scratchpad, between memories of one cycle.
@@ -61,6 +63,7 @@ pub fn scene(program: &str) -> Scene {
         orders: Vec::new(),
         counters: &["cycles"],
         shows_references: false,
+        profile: None,
     }
 }
 
@@ -78,7 +81,8 @@ impl Scene {
         let mut text: String = log.lines().filter(|line| !is_counter(line)).map(|line| format!("{line}\n")).collect();
         let counters: Vec<_> = log.lines().filter(is_counter).filter_map(|line| line.strip_prefix("cpu.")).collect();
         for group in self.counters {
-            let of = counters.iter().filter_map(|line| line.strip_prefix(group)?.strip_prefix('.'));
+            let of =
+                counters.iter().filter_map(|line| line.strip_prefix(group)).map(|line| line.trim_matches(['.', ' ']));
             text += &(of.collect::<Vec<_>>().join(", ") + "\n");
         }
         text + &last.borrow()
@@ -87,20 +91,22 @@ impl Scene {
     fn build(&self, b: &mut Bench, last: &Rc<RefCell<String>>) {
         let mut words: Vec<(u32, u32)> =
             (self.params.reset_pc..).step_by(4).zip(assemble(self.params.reset_pc, &self.program)).collect();
-        let mut port = |b: &mut Bench, name: &str, cycles, gap, bytes: Option<BTreeMap<u32, u8>>| {
+        let port = |b: &mut Bench, name: &str, cycles, gap, bytes: &Rc<RefCell<BTreeMap<u32, u8>>>| {
             let (references, asked) = b.channel(&format!("{name}.references"), 2, 1);
             let (answers, replies) = b.channel(&format!("{name}.replies"), 4, 1);
             let log = self.shows_references.then(|| b.log.clone());
             let responder = Responder { references: asked, replies: answers };
-            let bytes = bytes.unwrap_or_default();
+            let bytes = bytes.clone();
             b.add(name, Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, log });
             Requester { references, replies }
         };
         let image: BTreeMap<u32, u8> =
             words.iter().flat_map(|&(addr, word)| (addr..).zip(word.to_be_bytes())).collect();
-        let memory = port(b, "memory", self.memory_cycles, self.memory_gap, Some(image.clone()));
-        let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, Some(image)));
-        let registers = self.params.registers.map(|_| port(b, "registers", self.register_cycles, 1, None));
+        // One memory, with a port for data and one for instructions.
+        let (image, none) = (Rc::new(RefCell::new(image)), Rc::default());
+        let memory = port(b, "memory", self.memory_cycles, self.memory_gap, &image);
+        let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, &image));
+        let registers = self.params.registers.map(|_| port(b, "registers", self.register_cycles, 1, &none));
         let (control, status) = if self.orders.is_empty() {
             (None, None)
         } else {
@@ -114,6 +120,9 @@ impl Scene {
         let ends = Ends { memory, fetch, registers, control, status };
         let mut core = MipsCore::new(self.params.clone(), ends, b.tracer("cpu"));
         words.retain(|&(addr, word)| core.load_scratchpad(addr, word));
+        if let Some(range) = self.profile {
+            core.set_profile(Profile::new([range]));
+        }
         let core = Rc::new(RefCell::new(core));
         b.add("cpu", core.clone());
         b.add("witness", Witness { core, last: last.clone() });
@@ -134,7 +143,11 @@ impl Component for Witness {
             Some(trouble) => format!("{} at {:x}: {:x}", trouble.cause.text(), trouble.pc, trouble.value),
             None => format!("at {:x}", core.pc()),
         };
-        *self.last.borrow_mut() = format!("{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
+        let ranges = core.profile().into_iter().flat_map(|profile| profile.ranges());
+        let lines = ranges.flat_map(|(base, lines)| (base..).step_by(4).zip(lines));
+        let profile: String =
+            lines.map(|(pc, line)| format!("{pc:x} {} in {}\n", line.instructions, line.cycles)).collect();
+        *self.last.borrow_mut() = format!("{profile}{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
         if now > 600 { Activity::Idle } else { Activity::Busy }
     }
 
@@ -148,7 +161,7 @@ struct Flat {
     cycles: u64,
     gap: u64,
     free: Cycle,
-    bytes: BTreeMap<u32, u8>,
+    bytes: Rc<RefCell<BTreeMap<u32, u8>>>,
     log: Option<Log>,
 }
 
@@ -175,11 +188,12 @@ impl Component for Flat {
         let first = addr as u32;
         let result = match access {
             _ if (0x0100_0000..REGISTERS).contains(&first) => Err(BusError::Nowhere(addr)),
-            Access::Read(bytes) => {
-                Ok((first..first + bytes).map(|addr| self.bytes.get(&addr).copied().unwrap_or(0)).collect())
+            Access::Read(n) => {
+                let bytes = self.bytes.borrow();
+                Ok((first..first + n).map(|addr| bytes.get(&addr).copied().unwrap_or(0)).collect())
             }
             Access::Write(data) => {
-                self.bytes.extend((first..).zip(data));
+                self.bytes.borrow_mut().extend((first..).zip(data));
                 Ok(blocks::bus::Data::new())
             }
         };

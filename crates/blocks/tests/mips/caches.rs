@@ -42,6 +42,55 @@ fn a_miss_waits_for_its_line() {
     );
 }
 
+/// The line is fetched while the load is waited for, so that only the longer of both shows.
+#[test]
+fn a_miss_behind_a_load_begins_with_it() {
+    let at_line_end = format!("{} lw a0, 0x80(zero) \n nop \n nop", "nop \n".repeat(6));
+    let slow = |fetch_cycles| {
+        move |scene: &mut Scene| {
+            scene.memory_cycles = 12;
+            scene.params.memory_cycles = 12;
+            scene.fetch_cycles = fetch_cycles;
+        }
+    };
+    check(
+        &at_line_end,
+        slow(2),
+        expect![[r#"
+            1    fetch 4000 read 32
+            11   fetch 4020 read 32
+            11   memory 80 read 4
+            execution 9, instruction_misses 2, load_stalls 10
+            alu 8, load 1
+            a break instruction at 4024: 0; a0-a3 0 0 0 0
+        "#]],
+    );
+    check(
+        &at_line_end,
+        slow(10),
+        expect![[r#"
+            1    fetch 4000 read 32
+            19   fetch 4020 read 32
+            19   memory 80 read 4
+            execution 9, instruction_misses 10, load_stalls 10
+            alu 8, load 1
+            a break instruction at 4024: 0; a0-a3 0 0 0 0
+        "#]],
+    );
+    check(
+        &at_line_end,
+        slow(14),
+        expect![[r#"
+        1    fetch 4000 read 32
+        23   fetch 4020 read 32
+        23   memory 80 read 4
+        execution 9, instruction_misses 18, load_stalls 10
+        alu 8, load 1
+        a break instruction at 4024: 0; a0-a3 0 0 0 0
+    "#]],
+    );
+}
+
 #[test]
 fn a_loop_that_fits_is_fetched_once() {
     check(
@@ -72,7 +121,6 @@ fn changed_code_is_seen_if_stores_drop_lines() {
                 Some(InstructionCacheParams { bytes: 256, line_bytes: 32, ways: 2, drops_stored_lines });
         }
     };
-    // The fetch port of this bench has a memory of its own, so a dropped line comes back as it was.
     check(
         PATCH,
         |scene| {
@@ -80,8 +128,8 @@ fn changed_code_is_seen_if_stores_drop_lines() {
             scene.counters = &["fills"];
         },
         expect![[r#"
-
-            a break instruction at 4040: 0; a0-a3 1 0 0 0
+            5
+            a break instruction at 4040: 0; a0-a3 7 0 0 0
         "#]],
     );
     check(
@@ -89,6 +137,47 @@ fn changed_code_is_seen_if_stores_drop_lines() {
         in_lines(false),
         expect![[r#"
         a break instruction at 4040: 0; a0-a3 1 0 0 0
+    "#]],
+    );
+}
+
+/// A fetch does not overtake the store of the same core that writes its line, though that waits behind others.
+#[test]
+fn code_that_was_just_stored_is_fetched() {
+    let program = "lui t0, 0x2404 \n ori t0, t0, 7 \n sw t0, 0x80(zero) \n sw t0, 0x84(zero) \n sw t0, 0x4040(zero)
+        j stored \n nop \n nop
+        nop \n nop \n nop \n nop \n nop \n nop \n nop \n nop
+        stored: \n addiu a0, zero, 1   # 4040";
+    let slow = |drops_stored_lines| {
+        move |scene: &mut Scene| {
+            scene.counters = &[];
+            scene.memory_gap = 12;
+            scene.params.instruction_cache =
+                Some(InstructionCacheParams { bytes: 256, line_bytes: 32, ways: 2, drops_stored_lines });
+        }
+    };
+    check(
+        program,
+        slow(true),
+        expect![[r#"
+        1    fetch 4000 read 32
+        7    memory 80 write [24, 04, 00, 07]
+        19   memory 84 write [24, 04, 00, 07]
+        31   memory 4040 write [24, 04, 00, 07]
+        33   fetch 4040 read 32
+        a break instruction at 4044: 0; a0-a3 7 0 0 0
+    "#]],
+    );
+    check(
+        program,
+        slow(false),
+        expect![[r#"
+        1    fetch 4000 read 32
+        7    memory 80 write [24, 04, 00, 07]
+        10   fetch 4040 read 32
+        19   memory 84 write [24, 04, 00, 07]
+        31   memory 4040 write [24, 04, 00, 07]
+        a break instruction at 4044: 0; a0-a3 1 0 0 0
     "#]],
     );
 }

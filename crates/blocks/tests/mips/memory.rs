@@ -17,13 +17,13 @@ fn a_memory_of_one_cycle_stalls_nobody() {
         "lw a0, 0x80(zero) \n lw a1, 0x84(zero) \n sw a2, 0x88(zero) \n lw a3, 0x8c(zero)",
         |_| (),
         expect![[r#"
-        4    memory 80 read 4
-        5    memory 84 read 4
-        6    memory 88 write [00, 00, 00, 00]
-        7    memory 8c read 4
-        execution 4, conflicts 1
-        a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]],
+            3    memory 80 read 4
+            4    memory 84 read 4
+            5    memory 88 write [00, 00, 00, 00]
+            6    memory 8c read 4
+            execution 4
+            a break instruction at c00010: 0; a0-a3 0 0 0 0
+        "#]],
     );
 }
 
@@ -33,10 +33,10 @@ fn a_load_of_one_cycle_stalls_its_use_by_one() {
         "sb sp, 0x83(zero) \n addiu a1, zero, 5 \n sw a1, 0x80(zero) \n lw a0, 0x80(zero) \n addu a0, a0, a0",
         |_| (),
         expect![[r#"
-            4    memory 83 write [00]
-            6    memory 80 write [00, 00, 00, 05]
-            7    memory 80 read 4
-            execution 5, conflicts 1, pipeline 1
+            3    memory 83 write [00]
+            5    memory 80 write [00, 00, 00, 05]
+            6    memory 80 read 4
+            execution 5, pipeline 1
             a break instruction at c00014: 0; a0-a3 a 5 0 0
         "#]],
     );
@@ -54,33 +54,33 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
         "lw a0, 0x80(zero) \n nop \n nop \n nop",
         two,
         expect![[r#"
-        execution 4, load_stalls 1, conflicts 1
-        a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]],
+            execution 4, load_stalls 1
+            a break instruction at c00010: 0; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "lw a0, 0x80(zero) \n addu a0, a0, a0 \n nop \n nop",
         two,
         expect![[r#"
-        execution 4, load_stalls 1, conflicts 1, pipeline 1
-        a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]],
+            execution 4, load_stalls 1, pipeline 1
+            a break instruction at c00010: 0; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "lw a0, 0x80(zero) \n lw a1, 0x80(zero) \n nop \n nop",
         two,
         expect![[r#"
-        execution 4, load_stalls 2, conflicts 1
-        a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]],
+            execution 4, load_stalls 2
+            a break instruction at c00010: 0; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "sw a0, 0x80(zero) \n sw a0, 0x84(zero) \n nop \n nop",
         two,
         expect![[r#"
-        execution 4, conflicts 1
-        a break instruction at c00010: 0; a0-a3 0 0 0 0
-    "#]],
+            execution 4
+            a break instruction at c00010: 0; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "lw a0, 0x80(zero) \n nop",
@@ -89,7 +89,7 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
             scene.memory_cycles = 8;
         },
         expect![[r#"
-            execution 2, load_stalls 1, conflicts 6
+            execution 2, load_stalls 1, conflicts 5
             a break instruction at c00008: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -100,7 +100,7 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
             scene.params.pipeline = PipelineKind::Functional;
         },
         expect![[r#"
-            execution 2, load_stalls 1, conflicts 1
+            execution 2, load_stalls 1
             a break instruction at c00008: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -113,15 +113,15 @@ fn a_full_port_stalls_stores() {
         &stores,
         |scene| scene.memory_gap = 4,
         expect![[r#"
-        4    memory 80 write [00, 00, 00, 00]
-        8    memory 80 write [00, 00, 00, 00]
-        12   memory 80 write [00, 00, 00, 00]
-        16   memory 80 write [00, 00, 00, 00]
-        20   memory 80 write [00, 00, 00, 00]
-        24   memory 80 write [00, 00, 00, 00]
-        execution 6, conflicts 10
-        a break instruction at c00018: 0; a0-a3 0 0 0 0
-    "#]],
+            3    memory 80 write [00, 00, 00, 00]
+            7    memory 80 write [00, 00, 00, 00]
+            11   memory 80 write [00, 00, 00, 00]
+            15   memory 80 write [00, 00, 00, 00]
+            19   memory 80 write [00, 00, 00, 00]
+            23   memory 80 write [00, 00, 00, 00]
+            execution 6, conflicts 9
+            a break instruction at c00018: 0; a0-a3 0 0 0 0
+        "#]],
     );
 }
 
@@ -136,10 +136,10 @@ fn a_held_store_waits_for_its_answer() {
         "sw a0, 0x80(zero) \n nop \n nop",
         slow,
         expect![[r#"
-        4    memory 80 write [00, 00, 00, 00]
-        execution 3, load_stalls 3, conflicts 1
-        a break instruction at c0000c: 0; a0-a3 0 0 0 0
-    "#]],
+            3    memory 80 write [00, 00, 00, 00]
+            execution 3, load_stalls 3
+            a break instruction at c0000c: 0; a0-a3 0 0 0 0
+        "#]],
     );
 }
 
@@ -149,11 +149,11 @@ fn a_reference_waits_until_the_other_port_is_quiet() {
         "lui t0, 0xc000 \n sw a0, 0x80(zero) \n sw a0, 0x60(t0) \n lw a1, 0x60(t0) \n lw a2, 0x80(zero)",
         |scene| scene.memory_cycles = 6,
         expect![[r#"
-            5    memory 80 write [00, 00, 00, 00]
-            11   registers c0000060 write [00, 00, 00, 00]
-            12   registers c0000060 read 4
-            14   memory 80 read 4
-            execution 5, conflicts 7
+            4    memory 80 write [00, 00, 00, 00]
+            10   registers c0000060 write [00, 00, 00, 00]
+            11   registers c0000060 read 4
+            12   memory 80 read 4
+            execution 5, conflicts 5
             a break instruction at c00014: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -167,17 +167,17 @@ fn parts_of_words_move_by_byte() {
          lb a0, 0x82(zero) \n lhu a1, 0x82(zero) \n lwl a2, 0x81(zero) \n lwr a2, 0x84(zero) \n lw a3, 0x84(zero)",
         |_| (),
         expect![[r#"
-            6    memory 80 write [11, 22, 33, 44]
-            7    memory 85 write [44]
-            8    memory 86 write [33, 44]
-            9    memory 89 write [11, 22, 33]
-            10   memory 8c write [22, 33, 44]
+            5    memory 80 write [11, 22, 33, 44]
+            6    memory 85 write [44]
+            7    memory 86 write [33, 44]
+            8    memory 89 write [11, 22, 33]
+            9    memory 8c write [22, 33, 44]
+            10   memory 80 read 4
             11   memory 80 read 4
             12   memory 80 read 4
-            13   memory 80 read 4
+            14   memory 84 read 4
             15   memory 84 read 4
-            16   memory 84 read 4
-            execution 12, conflicts 1, pipeline 1
+            execution 12, pipeline 1
             a break instruction at c00030: 0; a0-a3 33 3344 22334400 443344
         "#]],
     );
@@ -201,16 +201,16 @@ fn what_a_program_may_not_do_stops_the_core() {
     check(
         "lui t0, 0x200 \n lw a0, 0(t0) \n addiu a1, zero, 1",
         expect![[r#"
-        5    memory 2000000 read 4
-        a load from where no memory is at c00004: 2000000; a0-a3 0 0 0 0
-    "#]],
+            4    memory 2000000 read 4
+            a load from where no memory is at c00004: 2000000; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "lui t0, 0x200 \n sw a0, 0(t0) \n nop \n nop \n nop \n nop \n nop",
         expect![[r#"
-        5    memory 2000000 write [00, 00, 00, 00]
-        a store to where no memory is at c00004: 2000000; a0-a3 0 0 0 0
-    "#]],
+            4    memory 2000000 write [00, 00, 00, 00]
+            a store to where no memory is at c00004: 2000000; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "addiu t0, zero, 2 \n jr t0 \n addiu a0, zero, 1",
@@ -235,5 +235,28 @@ fn what_a_program_may_not_do_stops_the_core() {
         expect![[r#"
         a trap instruction at c00000: 7; a0-a3 0 0 0 0
     "#]],
+    );
+}
+
+/// Instructions and cycles of each word: waiting counts where the pipeline stands still.
+#[test]
+fn time_is_counted_by_program_counter() {
+    check(
+        "addiu t0, zero, 3 \n again: \n lw a0, 0x80(zero) \n addiu t0, t0, -1 \n addu a1, a1, a0 \n bnel t0, zero, again \n nop",
+        |scene| {
+            scene.memory_cycles = 6;
+            scene.shows_references = false;
+            scene.profile = Some((0x00c0_0000, 24));
+        },
+        expect![[r#"
+            execution 15, conflicts 12, pipeline 1
+            c00000 1 in 1
+            c00004 3 in 3
+            c00008 3 in 15
+            c0000c 3 in 3
+            c00010 3 in 3
+            c00014 2 in 3
+            a break instruction at c00018: 0; a0-a3 0 0 0 0
+        "#]],
     );
 }

@@ -39,13 +39,13 @@ fn a_core_halts_goes_on_and_is_reset() {
         &[(100, Halt), (200, Run), (300, Reset)],
         |_| (),
         expect![[r#"
-        1    status runs at c00000
-        101  status halted at c00008, a0 is 42
-        201  status runs at c00008
-        301  status halted at c00000, a0 is 0
-        alu 162, jump 81
-        at c00000; a0-a3 0 0 0 0
-    "#]],
+            1    status runs at c00000
+            101  status halted at c00000, a0 is 42
+            201  status runs at c00000
+            301  status halted at c00000, a0 is 0
+            alu 163, jump 81
+            at c00000; a0-a3 0 0 0 0
+        "#]],
     );
 }
 
@@ -84,9 +84,9 @@ fn the_stack_window_moves_by_its_offset() {
         },
         expect![[r#"
             1    status runs at c00000
-            5    memory bffff8 write [00, c0, 00, 00]
-            127  memory ff8 write [00, c0, 00, 00]
-            128  status halted at c0001c, a0 is 0
+            4    memory bffff8 write [00, c0, 00, 00]
+            126  memory ff8 write [00, c0, 00, 00]
+            127  status halted at c0001c, a0 is 0
             memory 2
             a break instruction at c0001c: 0; a0-a3 0 0 0 0
         "#]],

@@ -32,13 +32,7 @@ fn main() {
         network: traffic(datagrams(&sizes, 1, 2)),
         host: traffic(datagrams(&sizes, 2, 1)),
     }));
-    let catalog = || {
-        spinach::catalog()
-
-
-
-    };
-    let design = netlist.design(&catalog()).unwrap_or_else(|error| panic!("{error}"));
+    let design = netlist.design(&spinach::catalog()).unwrap_or_else(|error| panic!("{error}"));
     let mut card = Card::build(&design, 1, &environment);
     let elf = std::fs::read(elf).expect("elf");
     let file = object::File::parse(&*elf).expect("elf");

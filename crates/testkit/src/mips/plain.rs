@@ -17,7 +17,8 @@ pub struct PlainMips {
     pub base: u32,
     /// Memory.
     pub memory: Vec<u8>,
-    annuls: bool,
+    /// The next instruction does nothing.
+    pub annuls: bool,
     linked: Option<u32>,
     output: Vec<u8>,
     end: Option<Result<(), String>>,

@@ -2,6 +2,11 @@
 //!
 //! The switches are those of the RISC-V comparison in `lockstep`.
 
+mod core_machine;
+
+use blocks::mips::{PipelineKind, StoreKind};
+use core_machine::run_core;
+use kernel::Mode;
 use std::io::Write;
 use testkit::linked::{Outcome, fnv};
 use testkit::mips::plain::run_plain;
@@ -14,7 +19,7 @@ const LENGTH: usize = 200;
 const BATCH: u64 = 50;
 /// Programs in the gate.
 const N_PROGRAMS: u64 = 200;
-/// More instructions than a batch executes.
+/// More instructions than a batch executes, and more cycles than they take.
 const MAX_STEPS: u64 = 10_000_000;
 
 const QEMU: Emulator = Emulator::Mips;
@@ -25,7 +30,10 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mips_lockstep/rec
 type Machine = fn(&Batch) -> Result<Vec<Outcome>, String>;
 
 const PLAIN: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
-const MACHINES: [(&str, Machine); 1] = [("the plain machine", PLAIN)];
+const FIVE_STAGE: Machine = |programs| outcomes(programs, PipelineKind::FiveStage, StoreKind::Posted);
+const FUNCTIONAL: Machine = |programs| outcomes(programs, PipelineKind::Functional, StoreKind::Held);
+const MACHINES: [(&str, Machine); 3] =
+    [("the plain machine", PLAIN), ("the five-stage core", FIVE_STAGE), ("the functional core", FUNCTIONAL)];
 
 #[test]
 fn programs_end_here_as_was_recorded_on_qemu() {
@@ -81,6 +89,23 @@ fn programs_end_here_as_on_qemu() {
     say(&format!("{n} MIPS programs from seed {first} on end as they do live on {qemu}"));
 }
 
+/// A core runs ahead and sleeps; neither may show, nor the order in which it and memory are ticked.
+#[test]
+fn time_does_not_depend_on_who_is_ticked_when() {
+    let batch = Batch::new(1..21, LENGTH);
+    for (pipeline, stores) in
+        [(PipelineKind::FiveStage, StoreKind::Posted), (PipelineKind::Functional, StoreKind::Held)]
+    {
+        let cycles = |mode| {
+            let run = run_core(&batch, pipeline, stores, mode, MAX_STEPS).unwrap_or_else(|stop| panic!("{stop}"));
+            (run.cycles, run.outcomes)
+        };
+        let normal = cycles(Mode::Normal);
+        assert!(normal == cycles(Mode::Sleepless), "{pipeline:?}: {:?}", normal.0);
+        assert!(normal == cycles(Mode::Shuffled(3)), "{pipeline:?}: {:?}", normal.0);
+    }
+}
+
 /// The programs of these seeds, some at a time.
 fn batches(first: u64, n: u64) -> impl Iterator<Item = Batch> {
     let end = first + n;
@@ -106,6 +131,10 @@ fn cause(machine: Machine, seed: u64) -> String {
         }
     }
     "alone the program ends alike".into()
+}
+
+fn outcomes(batch: &Batch, pipeline: PipelineKind, stores: StoreKind) -> Result<Vec<Outcome>, String> {
+    run_core(batch, pipeline, stores, Mode::Normal, MAX_STEPS).map(|run| run.outcomes)
 }
 
 fn run(machine: Machine, batch: &Batch) -> Vec<Outcome> {

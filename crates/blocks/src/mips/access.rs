@@ -1,0 +1,191 @@
+//! What instructions ask for besides registers: how a core gives it to them, or makes them wait.
+
+use super::code::Slot;
+use super::core::MipsCore;
+use super::params::StoreKind;
+use super::pipeline::Start;
+use super::refer::{self, DataPort, Pending, Purpose};
+use super::state::Asked;
+use super::trouble::Cause;
+use crate::bus::Access;
+use isa::mips::{Cpu, Exception, Load, Store};
+use kernel::{Activity, Cycle};
+
+/// Loads and held stores under way: one in the memory stage, one that waits for it.
+const MAX_HOLDING: usize = 2;
+
+/// Loads and stores by where they went.
+#[derive(Clone, Copy, Default)]
+pub(super) struct References {
+    pub loads: [u64; 3],
+    pub stores: [u64; 3],
+}
+
+/// Where an address leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Scratchpad,
+    Registers,
+    Memory,
+}
+
+/// What came of an instruction that asked for something.
+pub(super) enum Outcome {
+    Done(Start),
+    Waits(Activity),
+}
+
+impl MipsCore {
+    /// Gives an instruction what it asked for, or makes it wait.
+    pub(super) fn attend(&mut self, now: Cycle, asked: Asked, start: Start) -> Outcome {
+        match asked {
+            Asked::Load { addr, kind, .. } if !kind.is_aligned(addr) => {
+                self.refuse(now, start, Cause::MisalignedLoad, addr)
+            }
+            Asked::Store { addr, kind, .. } if !kind.is_aligned(addr) => {
+                self.refuse(now, start, Cause::MisalignedStore, addr)
+            }
+            Asked::Conditional { addr, .. } if addr & 3 != 0 => self.refuse(now, start, Cause::MisalignedStore, addr),
+            Asked::Load { rt, addr, kind } => self.load(now, start, rt, addr, kind),
+            Asked::Store { addr, value, kind } => self.store(now, start, addr, value, kind),
+            Asked::Conditional { addr, .. } if self.state.linked != Some(addr) => Outcome::Done(start),
+            Asked::Conditional { addr, value, .. } => self.store(now, start, addr, value, Store::Word),
+            Asked::Sync if self.is_quiet() => Outcome::Done(start),
+            Asked::Sync => Outcome::Waits(Activity::Idle),
+            Asked::Exception(what) => {
+                let (cause, value) = match what {
+                    Exception::Overflow => (Cause::Overflow, 0),
+                    Exception::Trap(code) => (Cause::Trap, code),
+                    Exception::Breakpoint(code) => (Cause::Breakpoint, code),
+                    Exception::Syscall(code) => (Cause::Syscall, code),
+                    Exception::Reserved(word) => (Cause::Reserved, word),
+                };
+                self.refuse(now, start, cause, value)
+            }
+            Asked::Nothing => Outcome::Done(start),
+        }
+    }
+
+    fn load(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, kind: Load) -> Outcome {
+        let place = self.place(addr);
+        if place == Place::Scratchpad {
+            if self.holding > 0 {
+                return Outcome::Waits(Activity::Idle);
+            }
+            let r = self.state.r[usize::from(rt & 31)];
+            self.state.set(rt, kind.value(addr, self.scratchpad.read(addr), r));
+            self.pipeline.uses_scratchpad(start.executes);
+        } else {
+            let pending = Pending { purpose: Purpose::Load { rt, kind }, addr, pc: self.state.pc, sent: now };
+            if let Err(activity) = self.send(now, &mut start, place, addr & !3, Access::Read(4), pending) {
+                return Outcome::Waits(activity);
+            }
+        }
+        self.references.loads[place as usize] += 1;
+        Outcome::Done(start)
+    }
+
+    fn store(&mut self, now: Cycle, mut start: Start, addr: u32, value: u32, kind: Store) -> Outcome {
+        let place = self.place(addr);
+        let (bits, mask) = kind.bits(addr, value);
+        if place == Place::Scratchpad {
+            if self.holding > 0 {
+                return Outcome::Waits(Activity::Idle);
+            }
+            self.scratchpad.write(addr, bits, mask);
+            self.pipeline.uses_scratchpad(start.executes);
+        } else {
+            let purpose = if self.params.stores == StoreKind::Held { Purpose::Held } else { Purpose::Posted };
+            let pending = Pending { purpose, addr, pc: self.state.pc, sent: now };
+            let (first, access) = refer::write(addr, bits, mask);
+            if let Err(activity) = self.send(now, &mut start, place, first, access, pending) {
+                return Outcome::Waits(activity);
+            }
+            if let Some(fetch) = &mut self.fetch {
+                fetch.stored(addr);
+            }
+        }
+        self.references.stores[place as usize] += 1;
+        Outcome::Done(start)
+    }
+
+    /// Sends a reference at its time, or says what it waits for.
+    fn send(
+        &mut self,
+        now: Cycle,
+        start: &mut Start,
+        place: Place,
+        addr: u32,
+        access: Access,
+        pending: Pending,
+    ) -> Result<(), Activity> {
+        let is_register = place == Place::Registers;
+        let registers_done = self.registers.as_ref().filter(|_| !is_register).map_or(0, DataPort::done);
+        let free = start.executes.max(self.memory_free).max(registers_done);
+        if free > now {
+            return Err(Activity::Until(free));
+        }
+        let is_in_order = !is_register || self.memory.is_quiet();
+        let port = self.registers.as_mut().filter(|_| is_register).unwrap_or(&mut self.memory);
+        if !is_in_order || self.holding >= MAX_HOLDING || !port.has_room() {
+            return Err(Activity::Idle);
+        }
+        let in_stack = !is_register && self.params.stack_window.is_some_and(|window| window.holds(addr));
+        let bus_addr = if in_stack { addr.wrapping_sub(self.stack_offset) } else { addr };
+        let holds = pending.purpose != Purpose::Posted;
+        let cycles = port.cycles;
+        port.send(bus_addr, access, pending);
+        start.wait(free, now);
+        self.holding += usize::from(holds);
+        self.memory_free = now + if holds { cycles - 1 } else { 1 };
+        Ok(())
+    }
+
+    /// The registers that an access writes, once its time is known.
+    pub(super) fn settle(&mut self, slot: &Slot, asked: Asked, executes: Cycle) {
+        match asked {
+            Asked::Load { rt, addr, kind } => {
+                if kind == Load::Linked {
+                    self.state.linked = Some(addr);
+                }
+                if self.place(addr) == Place::Scratchpad {
+                    self.pipeline.loads_at_once(executes, rt);
+                } else {
+                    self.pipeline.awaits(rt);
+                }
+            }
+            Asked::Conditional { rt, addr, .. } => {
+                let holds = self.state.linked.take() == Some(addr);
+                self.state.set(rt, holds.into());
+                self.pipeline.loads_at_once(executes, slot.writes);
+            }
+            _ => (),
+        }
+    }
+
+    /// The instruction ends in trouble, at its time.
+    fn refuse(&mut self, now: Cycle, start: Start, cause: Cause, value: u32) -> Outcome {
+        if self.holding > 0 {
+            return Outcome::Waits(Activity::Idle);
+        }
+        if start.executes > now {
+            return Outcome::Waits(Activity::Until(start.executes));
+        }
+        self.stop(now, cause, self.state.pc, value);
+        Outcome::Done(start)
+    }
+
+    fn place(&self, addr: u32) -> Place {
+        if self.scratchpad.window.holds(addr) {
+            Place::Scratchpad
+        } else if self.params.registers.is_some_and(|window| window.holds(addr)) {
+            Place::Registers
+        } else {
+            Place::Memory
+        }
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.memory.is_quiet() && self.registers.as_ref().is_none_or(DataPort::is_quiet)
+    }
+}

@@ -1,0 +1,111 @@
+//! What comes to a core from outside: answers, lines, orders; and what it says about itself.
+
+use super::control::{CpuControl, CpuStatus};
+use super::core::{MipsCore, Mode};
+use super::fetch::Fetch;
+use super::refer::{DataPort, Pending, Purpose};
+use super::state::State;
+use super::trouble::{Cause, STOPPED, Trouble};
+use crate::bus::BusError;
+use isa::mips::Cpu;
+use kernel::{Cycle, Rx};
+
+impl MipsCore {
+    pub(super) fn take_orders(&mut self, now: Cycle) {
+        while let Some(order) = self.control.as_ref().and_then(Rx::take) {
+            let is_halted = self.is_halted();
+            match order {
+                CpuControl::Reset => self.reset(),
+                CpuControl::Halt => self.halt(),
+                CpuControl::Run | CpuControl::Step if is_halted => {
+                    self.mode = if order == CpuControl::Run { Mode::Running } else { Mode::Stepping };
+                    self.owes_status = true;
+                    self.trouble = None;
+                    self.pipeline.begin(now);
+                }
+                CpuControl::SetPc(pc) if is_halted => {
+                    self.state.set_pc(pc);
+                    // Assumed: a core that is sent elsewhere fetches anew. Whoever does it may have put code there.
+                    self.fetch.iter_mut().for_each(Fetch::forget);
+                }
+                CpuControl::SetRegister(r, value) if is_halted => self.state.set(r, value),
+                CpuControl::StackOffset(offset) => self.stack_offset = offset,
+                // For a halted core, and this one runs.
+                CpuControl::Run | CpuControl::Step | CpuControl::SetPc(_) | CpuControl::SetRegister(..) => (),
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.state = State::new(self.params.reset_pc);
+        self.pipeline.forget();
+        self.holding = 0;
+        self.trouble = None;
+        self.memory.forget();
+        self.registers.iter_mut().for_each(DataPort::forget);
+        self.fetch.iter_mut().for_each(Fetch::forget);
+        self.halt();
+    }
+
+    pub(super) fn halt(&mut self) {
+        self.mode = Mode::Halted;
+        self.owes_status = true;
+    }
+
+    pub(super) fn stop(&mut self, now: Cycle, cause: Cause, pc: u32, value: u32) {
+        self.trouble = Some(Trouble { cause, pc, value, cycle: now });
+        self.tracer.emit(&STOPPED, now, &[cause as u64, pc.into(), value.into()]);
+        self.halt();
+    }
+
+    pub(super) fn take_answers(&mut self, now: Cycle) {
+        while let Some((pending, cycles, result)) = self.next_answer() {
+            let Pending { purpose, addr, pc, sent } = pending;
+            if matches!(purpose, Purpose::Load { .. } | Purpose::Held) {
+                let rt = if let Purpose::Load { rt, .. } = purpose { rt } else { 0 };
+                self.holding -= 1;
+                self.pipeline.answered(rt, sent, cycles, now);
+            }
+            match (purpose, result) {
+                (Purpose::Forgotten, _) | (Purpose::Held | Purpose::Posted, Ok(_)) => (),
+                (Purpose::Load { rt, kind }, Ok(word)) => self.state.set(rt, kind.value(addr, word, self.state.r(rt))),
+                (Purpose::Load { .. }, Err(_)) => self.stop(now, Cause::LoadBus, pc, addr),
+                (Purpose::Held | Purpose::Posted, Err(_)) => self.stop(now, Cause::StoreBus, pc, addr),
+            }
+        }
+        self.take_line(now);
+    }
+
+    /// An answer that has come, with the cycles that its port takes by itself.
+    fn next_answer(&mut self) -> Option<(Pending, u64, Result<u32, BusError>)> {
+        [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
+            let (pending, result) = port.answer()?;
+            Some((pending, port.cycles, result))
+        })
+    }
+
+    fn take_line(&mut self, now: Cycle) {
+        let Some(fetch) = &mut self.fetch else { return };
+        let pc = self.state.pc;
+        let refused = fetch.take(now);
+        // The core may not get to what it asked for ahead.
+        if refused.is_some_and(|line| self.mode != Mode::Halted && fetch.cache.line(pc) == line) {
+            self.stop(now, Cause::FetchBus, pc, pc);
+        }
+    }
+
+    pub(super) fn tell(&mut self) {
+        let is_halted = self.is_halted();
+        if !self.owes_status || is_halted && self.holding > 0 {
+            return;
+        }
+        if let Some(status) = &self.status {
+            if !status.has_room() {
+                return;
+            }
+            let registers = is_halted.then(|| Box::new(self.state.r));
+            status.send(CpuStatus { is_halted, pc: self.state.pc, registers });
+        }
+        self.owes_status = false;
+    }
+}
