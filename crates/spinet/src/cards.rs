@@ -18,7 +18,10 @@ use std::path::Path;
 use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
-pub const PRESETS: &[Preset] = &[Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") }];
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "tengig", text: include_str!("../../../presets/tengig.toml") },
+    Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
+];
 
 /// Bytes that a card's file may have.
 const MOST_BYTES: u64 = 1 << 20;
