@@ -27,7 +27,6 @@ pub fn catalog() -> Catalog {
         .with::<MacReceiveParams>()
         .with::<MacTransmitParams>()
         .with::<MemoryControllerParams>()
-        .with::<MipsCoreParams>()
         .with::<MultiportedMemoryParams>()
         .with::<MuxParams>()
         .with::<PciBusParams>()

@@ -130,8 +130,11 @@ impl MipsCore {
         if !is_in_order || self.holding >= MAX_HOLDING || !port.has_room() {
             return Err(Activity::Idle);
         }
-        let in_stack = !is_register && self.params.stack_window.is_some_and(|window| window.holds(addr));
-        let bus_addr = if in_stack { addr.wrapping_sub(self.stack_offset) } else { addr };
+        let bus_addr = match (is_register, self.params.registers, self.params.stack_window) {
+            (true, Some(window), _) => addr - window.base,
+            (_, _, Some(window)) if window.holds(addr) => addr.wrapping_sub(self.stack_offset),
+            _ => addr,
+        };
         let holds = pending.purpose != Purpose::Posted;
         let cycles = port.cycles;
         port.send(bus_addr, access, pending);

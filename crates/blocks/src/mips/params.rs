@@ -21,7 +21,7 @@ pub struct MipsCoreParams {
     pub scratchpad: Option<Window>,
     /// Cache of instructions that come through port `fetch`; without one the core runs from the scratchpad alone.
     pub instruction_cache: Option<InstructionCacheParams>,
-    /// Addresses that go to port `registers`.
+    /// Addresses that go to port `registers`, as offsets in the window.
     pub registers: Option<Window>,
     /// Addresses that go to port `memory` less the stack offset, which an order sets.
     pub stack_window: Option<Window>,

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub enum BusWidth {
     /// 32 bits: 4 bytes a cycle.
-    #[serde(rename = "32-bit")]
+    #[serde(rename = "32")]
     Bits32,
     /// 64 bits: 8 bytes a cycle.
-    #[serde(rename = "64-bit")]
+    #[serde(rename = "64")]
     Bits64,
 }
 
@@ -59,23 +59,23 @@ impl Module for PciBusParams {
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let mut ports: Vec<_> =
-            (0..self.masters).map(|i| Lane::new(site.to::<Memory>(&format!("masters[{i}]")))).collect();
-        ports.push(Lane::new(site.to::<Memory>("host")));
-        let (target, card) = (Side::new(site.from::<Memory>("target")), Side::new(site.from::<Memory>("card")));
-        Built::new(PciBus {
-            lanes: ports,
-            sides: [target, card],
-            turn: 0,
-            phase: Phase::Free,
-            since: 0,
-            words: 0,
-            busy_cycles: 0,
-            data_cycles: 0,
-            transactions: 0,
-            params: self,
-        })
+        let masters = (0..self.masters).map(|i| site.to::<Memory>(&format!("masters[{i}]"))).collect();
+        let (host, target) = (site.to::<Memory>("host"), site.from::<Memory>("target"));
+        let card = site.from::<Memory>("card");
+        Built::new(PciBus::new(self, PciPorts { masters, host, target, card }))
     }
+}
+
+/// The ports of a [`PciBus`].
+pub struct PciPorts {
+    /// The card's masters.
+    pub masters: Vec<Responder>,
+    /// The host's own accesses.
+    pub host: Responder,
+    /// Host memory.
+    pub target: Requester,
+    /// The card's registers.
+    pub card: Requester,
 }
 
 /// A port that refers, and its reference.
@@ -196,6 +196,23 @@ impl Active {
 }
 
 impl PciBus {
+    /// A bus that is free.
+    pub fn new(params: PciBusParams, ports: PciPorts) -> PciBus {
+        let PciPorts { masters, host, target, card } = ports;
+        PciBus {
+            lanes: masters.into_iter().chain([host]).map(Lane::new).collect(),
+            sides: [Side::new(target), Side::new(card)],
+            turn: 0,
+            phase: Phase::Free,
+            since: 0,
+            words: 0,
+            busy_cycles: 0,
+            data_cycles: 0,
+            transactions: 0,
+            params,
+        }
+    }
+
     /// Which side a lane refers to.
     fn side(&self, lane: usize) -> usize {
         usize::from(lane == self.params.masters)

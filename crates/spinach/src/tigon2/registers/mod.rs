@@ -99,6 +99,9 @@ impl Module for Tigon2RegistersParams {
     }
 }
 
+/// Bytes of registers; a core's address counts modulo this. Source: tigon2-facts, section 2.
+const REGISTER_BYTES: u32 = 0x400;
+
 /// Six bytes in hexadecimal, with colons between them.
 fn mac_address(text: &str) -> Result<[u8; 6], String> {
     let wrong = || format!("mac_address is `{text}`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`");
@@ -109,7 +112,8 @@ fn mac_address(text: &str) -> Result<[u8; 6], String> {
 
 /// Registers that cores read and write within a cycle.
 ///
-/// Ports:   `cpus[i]`: one reference of a core to a whole register, or to bytes of one, a cycle; its address is the offset.
+/// Ports:   `cpus[i]`: one reference of a core to a whole register, or to bytes of one, a cycle; the low ten bits of its address
+///          count.
 ///          `host`: the host's window, see `window.rs`; it reaches memory through `sram`. For each assist, orders out and
 ///          progress in; for each core, control out and status in; `interrupt` out, its level.
 /// Timing:  a core's reference is answered in the cycle in which it is seen. In one cycle, what assists report comes first,
@@ -191,13 +195,10 @@ impl Tigon2Registers {
     fn serve(&mut self, now: Cycle, reference: &Reference) -> Result<Data, BusError> {
         let (addr, len) = (reference.addr, reference.access.len());
         let at = (addr % 4) as usize;
-        if addr >= 0x400 {
-            return Err(BusError::Nowhere(addr));
-        }
         if len == 0 || at + len as usize > 4 {
             return Err(BusError::Length(addr, len));
         }
-        let offset = addr as u32 & !3;
+        let offset = addr as u32 % REGISTER_BYTES & !3;
         match &reference.access {
             Access::Read(_) => {
                 self.reads += 1;

@@ -58,9 +58,13 @@ pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
 /// Receiver state: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set, and
 /// takes the link as up when it is clear at the end.
 const CONFIGURATION_ARRIVES: u32 = 1 << 19;
-/// Serial lines of the receive port: the transmitter's words come back. Firmware sets it for its probe of the interface, in
-/// which each configuration word that it sends must be the one that arrives.
-const LOOPBACK: u32 = 1 << 2;
+/// Receive port: its first interface is chosen by the upper half, and of that the transmitter's words come back. Firmware
+/// chooses so for its probe of the interface, in which each configuration word that it sends must be the one that arrives.
+const FIRST_INTERFACE: u32 = 0xffff_0000;
+const FIRST_LOOPBACK: u32 = 1 << 2;
+/// Local control: lines of the second interface that firmware sets both for its probe of that one.
+/// assumed: both interfaces come back in their loopback, as on a board that has both; otherwise firmware tries for a second.
+const SECOND_LOOPBACK: u32 = 0xa000;
 /// Configuration word, its bytes swapped as the MAC has them: full duplex, acknowledge. Source: IEEE 802.3, 37.2.1.
 const FULL_DUPLEX: u32 = 0x2000;
 const ACKNOWLEDGE: u32 = 0x0040;
@@ -309,7 +313,10 @@ impl State {
     }
 
     fn is_looped(&self) -> bool {
-        self.storage[map::RECEIVE_PORT as usize / 4] & LOOPBACK != 0
+        match self.storage[map::RECEIVE_PORT as usize / 4] {
+            port if port & FIRST_INTERFACE != 0 => port & FIRST_LOOPBACK != 0,
+            _ => self.local_control & SECOND_LOOPBACK == SECOND_LOOPBACK,
+        }
     }
 
     /// The link partner sends configuration words until the card sends frames.

@@ -1,1 +1,602 @@
-//! Scenes.
+//! Scenes: what cores and host ask the registers, what they answer, and whom they tell what.
+
+use super::*;
+use blocks::assist::Attention;
+use blocks::bus::{Requester, Responder};
+use expect_test::{Expect, expect};
+use kernel::{Clock, Freq};
+use std::cell::RefCell;
+use std::rc::Rc;
+use testkit::{Bench, bench};
+
+/// Who asks, and what: `3 r 060; 5 w 0f0=12e808` reads a register in cycle 3 and writes one in cycle 5.
+fn script(text: &str, to_bytes: fn(u32) -> [u8; 4]) -> Vec<(Cycle, Reference)> {
+    let lines = text.split(';').map(str::trim).filter(|line| !line.is_empty());
+    let read = |(id, line): (u32, &str)| {
+        let words: Vec<&str> = line.split([' ', '=']).collect();
+        let hex = |text: &str| u32::from_str_radix(text, 16).unwrap_or_else(|_| panic!("`{line}`"));
+        let access = match words[1] {
+            "r" => Access::Read(4),
+            _ => Access::Write(Data::from_slice(&to_bytes(hex(words[3])))),
+        };
+        (words[0].parse().unwrap(), Reference { id, addr: hex(words[2]).into(), access })
+    };
+    (0..).zip(lines).map(read).collect()
+}
+
+fn asks(bench: &mut Bench, name: &str, text: &str, to_bytes: fn(u32) -> [u8; 4]) -> Responder {
+    let show = move |reply: &Reply| match &reply.result {
+        Ok(data) if data.is_empty() => "done".to_owned(),
+        Ok(data) => {
+            // What a word is on this port: the bytes of 1 stand as `to_bytes` puts them.
+            let is_little = to_bytes(1)[0] == 1;
+            let bytes = data.iter().copied();
+            let value = if is_little { bytes.rev().collect::<Vec<_>>() } else { bytes.collect() };
+            format!("{:08x}", word(&value))
+        }
+        Err(error) => error.to_string(),
+    };
+    let references = bench.input(&format!("{name}?"), 2, script(text, to_bytes));
+    Responder { references, replies: bench.output(name, 2, |_| true, show) }
+}
+
+/// The card's memory, which answers in the cycle in which it sees a reference.
+struct Memory(Responder, Rc<RefCell<Vec<u8>>>);
+
+impl Component for Memory {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        if !self.0.references.has_item() || !self.0.replies.has_room() {
+            return Activity::Idle;
+        }
+        let Reference { id, addr, access } = self.0.references.take().expect("one is there");
+        let (mut bytes, from) = (self.1.borrow_mut(), addr as usize);
+        let result = match access {
+            Access::Read(len) => Data::from_slice(&bytes[from..from + len as usize]),
+            Access::Write(data) => {
+                bytes[from..from + data.len()].copy_from_slice(&data);
+                Data::new()
+            }
+        };
+        self.0.replies.send(Reply { id, result: Ok(result) });
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.0.port("port", ports);
+    }
+}
+
+/// What everybody does in a scene.
+#[derive(Clone, Copy, Default)]
+struct Scene<'a> {
+    cpus: [&'a str; 2],
+    host: &'a str,
+    dma_read: &'a [(Cycle, DmaProgress)],
+    transmit: &'a [(Cycle, TransmitProgress)],
+    receive: &'a [(Cycle, ReceiveProgress)],
+    status: &'a [(Cycle, bool)],
+    shows_counters: bool,
+}
+
+impl Scene<'_> {
+    /// Two CPUs, a host, a memory of 8 KB whose byte at a is a's lowest, and somebody who hears each order. 1 GHz: the timer
+    /// ticks every 1000 cycles.
+    fn run(&self) -> String {
+        bench(20_000, |bench| {
+            let bytes = Rc::new(RefCell::new((0..0x2000).map(|a| a as u8).collect()));
+            let (references, asked) = bench.channel("sram?", 2, 1);
+            let (answers, replies) = bench.channel("sram!", 2, 1);
+            bench.add("sram", Memory(Responder { references: asked, replies: answers }, bytes));
+            let cpus: Vec<_> = ["A", "B"]
+                .into_iter()
+                .zip(self.cpus)
+                .map(|(name, text)| asks(bench, name, text, u32::to_be_bytes))
+                .collect();
+            let window =
+                Window::new(asks(bench, "host", self.host, u32::to_le_bytes), Requester { references, replies });
+            let status =
+                |&(cycle, is_halted): &(Cycle, bool)| (cycle, CpuStatus { is_halted, pc: 0x4000, registers: None });
+            let statuses = vec![Some(bench.input("status", 2, self.status.iter().map(status).collect())), None];
+            let dma = [Some(bench.input("dma_read.progress", 2, self.dma_read.to_vec())), None];
+            let transmit = Some(bench.input("transmit.progress", 2, self.transmit.to_vec()));
+            let receive = Some(bench.input("receive.progress", 2, self.receive.to_vec()));
+            if self.shows_counters {
+                bench.log_counters();
+            }
+            let clock = Clock::new(Freq::mhz(1000).unwrap());
+            let block =
+                Block::new(clock, [0, 0x60, 0xcf, 0, 0, 1], 0x20_0000, outboxes(bench, &["control A", "control B"]));
+            let (reads, writes, errors) = (0, 0, 0);
+            bench.add(
+                "registers",
+                Tigon2Registers { block, window, cpus, statuses, dma, transmit, receive, reads, writes, errors },
+            );
+        })
+    }
+
+    fn check(&self, want: Expect) {
+        want.assert_eq(&self.run());
+    }
+}
+
+fn outboxes(bench: &mut Bench, controls: &[&str]) -> Outboxes {
+    fn hears<T: std::fmt::Debug + 'static>(bench: &mut Bench, name: &str) -> Outbox<T> {
+        Outbox::new(Some(bench.output(name, 4, |_| true, |item| format!("{item:x?}"))))
+    }
+    Outboxes {
+        dma_read: hears(bench, "dma_read"),
+        dma_write: hears(bench, "dma_write"),
+        transmit: hears(bench, "transmit"),
+        receive: hears(bench, "receive"),
+        controls: controls.iter().map(|name| hears(bench, name)).collect(),
+        interrupt: hears(bench, "interrupt"),
+    }
+}
+
+/// A scene in which only the cores do something.
+fn cores(a: &str, b: &str, want: Expect) {
+    Scene { cpus: [a, b], ..Scene::default() }.check(want);
+}
+
+#[test]
+fn a_register_answers_in_a_cycle() {
+    // Seen in cycle 5, the answer is there in cycle 6.
+    cores(
+        "5 r 040; 6 w 208=1234; 7 r 208",
+        "",
+        expect![[r#"
+        6    A 60000000
+        7    A done
+        8    A 00001234
+    "#]],
+    );
+}
+
+#[test]
+fn the_timer_event_comes_with_its_microsecond() {
+    // The timer shows 2 from cycle 2000 on; a later reference takes the event away.
+    cores(
+        "1 w 058=2; 1998 r 060; 1999 r 060; 2000 r 060; 2001 w 058=3; 2002 r 060; 2999 r 060; 3000 r 060",
+        "2000 r 070; 2000 r 054",
+        expect![[r#"
+            2    A done
+            1999 A 00000000
+            2000 A 00000000
+            2001 A 10000000
+            2001 B 10000000
+            2002 A done
+            2002 B 00000002
+            2003 A 00000000
+            3000 A 00000000
+            3001 A 10000000
+        "#]],
+    );
+}
+
+#[test]
+fn soft_events_are_kept_and_levels_cannot_be_written() {
+    cores(
+        "1 w 058=7fffffff; 2 w 060=ffffffff; 3 r 060; 4 w 060=8; 5 r 060",
+        "6 r 070",
+        expect![[r#"
+        2    A done
+        3    A done
+        4    A e9a73fbf
+        5    A done
+        6    A 00000008
+        7    B 10000000
+    "#]],
+    );
+}
+
+#[test]
+fn of_two_cores_that_want_the_semaphore_one_gets_it() {
+    cores(
+        "5 w 048=1; 6 r 048; 20 w 048=1; 21 r 048",
+        "5 w 04c=1; 6 r 04c; 10 w 04c=1; 11 r 04c; 22 w 04c=1; 23 r 04c",
+        expect![[r#"
+            6    A done
+            6    B done
+            7    A 00000001
+            7    B 00000000
+            11   B done
+            12   B 00000000
+            21   A done
+            22   A 00000000
+            23   B done
+            24   B 00000001
+        "#]],
+    );
+}
+
+#[test]
+fn a_mailbox_is_an_event_when_memory_has_it() {
+    Scene {
+        host: "10 w 514=11; 30 w 518=22; 50 r 514",
+        cpus: ["1 w 058=7fffffff; 12 r 060; 13 r 060; 14 r 060; 20 r 064; 21 w 064=4; 22 r 060; 40 r 064", "20 r 074"],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        13   A 00000000
+        13   host done
+        14   A 00400000
+        15   A 00400000
+        21   A 00000004
+        21   B 00000004
+        22   A done
+        23   A 00000000
+        33   host done
+        41   A 00000000
+        53   host 00000011
+    "#]]);
+}
+
+#[test]
+fn the_host_sees_memory_through_its_windows() {
+    Scene {
+        host: "1 r 480; 10 w 068=1804; 20 r 800; 30 w ffc=a1b2c3d4; 40 r ffc; 50 r 06c; 60 r fff",
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        4    host 80818283
+        11   host done
+        23   host 00010203
+        33   host done
+        43   host a1b2c3d4
+        53   host 04050607
+        61   host a reference to 4 bytes at 0xfff is not possible
+    "#]]);
+}
+
+#[test]
+fn rings_are_addresses_and_wrap() {
+    // P is 0x12e000; the read ring is at P + 0x4000 with 64 entries of 32 bytes.
+    let boot = "1 w 0d0=133000; 2 w 0c0=176000; ";
+    cores(
+        &(boot.to_owned()
+            + "10 r 10c; 11 w 100=1327e0; 12 r 100; 13 r 10c; 14 w 100=132800; 15 r 100; 16 w 100=0; 17 r 100; 18 w 11c=1"),
+        "",
+        expect![[r#"
+            2    A done
+            2    dma_read Buffers(Buffers { base: 133000, end: 0 })
+            2    dma_write Buffers(Buffers { base: 0, end: 200000 })
+            2    receive Buffers(Buffers { base: 0, end: 200000 })
+            2    transmit Buffers(Buffers { base: 133000, end: 0 })
+            3    A done
+            3    dma_read Ring(0, 132000)
+            3    dma_write Ring(0, 132800)
+            3    receive Ring(131000)
+            3    transmit Ring(130800)
+            4    dma_read Ring(1, 130000)
+            4    dma_write Ring(1, 130400)
+            4    receive BufferProducer(0)
+            4    transmit Buffers(Buffers { base: 133000, end: 176000 })
+            5    dma_read Buffers(Buffers { base: 133000, end: 176000 })
+            5    dma_write Buffers(Buffers { base: 176000, end: 200000 })
+            5    receive BufferConsumer(0)
+            5    transmit Ring(130800)
+            6    dma_read Ring(0, 132000)
+            6    dma_write Ring(0, 132800)
+            6    receive Producer(0)
+            7    dma_read Ring(1, 130000)
+            7    dma_write Ring(1, 130400)
+            7    receive Consumer(0)
+            8    receive Buffers(Buffers { base: 176000, end: 200000 })
+            9    receive Ring(131000)
+            10   receive BufferProducer(0)
+            11   A 00132000
+            11   receive BufferConsumer(0)
+            12   A done
+            12   dma_read Producer(0, 3f)
+            12   receive Producer(0)
+            13   A 001327e0
+            13   receive Consumer(0)
+            14   A 00000000
+            15   A done
+            15   dma_read Producer(0, 0)
+            16   A 00132000
+            17   A done
+            17   dma_read Producer(0, 0)
+            18   A 00132000
+            19   A done
+            19   dma_read Enable(true)
+            19   dma_write Enable(true)
+        "#]],
+    );
+}
+
+#[test]
+fn dma_that_is_done_is_an_event_until_firmware_has_seen_it() {
+    Scene {
+        cpus: [
+            "1 w 058=7fffffff; 2 w 0d0=133000; 3 w 11c=1; 4 w 100=132040; 11 r 060; 11 r 0b0; 12 r 060; 13 r 104; \
+             14 w 108=132040; 15 r 060; 16 r 0d4",
+            "",
+        ],
+        dma_read: &[(12, DmaProgress::Consumer(0, 2, 0x2_0004, 0x13_4000))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        3    A done
+        3    dma_read Buffers(Buffers { base: 133000, end: 0 })
+        3    dma_write Buffers(Buffers { base: 0, end: 200000 })
+        3    receive Buffers(Buffers { base: 0, end: 200000 })
+        3    transmit Buffers(Buffers { base: 133000, end: 0 })
+        4    A done
+        4    dma_read Ring(0, 132000)
+        4    dma_write Ring(0, 132800)
+        4    receive Ring(131000)
+        4    transmit Ring(130800)
+        5    A done
+        5    dma_read Ring(1, 130000)
+        5    dma_write Ring(1, 130400)
+        5    receive BufferProducer(0)
+        6    dma_read Enable(true)
+        6    dma_write Enable(true)
+        6    receive BufferConsumer(0)
+        7    dma_read Producer(0, 2)
+        7    receive Producer(0)
+        8    receive Consumer(0)
+        12   A 00000000
+        13   A 00000000
+        14   A 00008000
+        15   A 00132040
+        16   A done
+        17   A 00000000
+        18   A 00134000
+    "#]]);
+}
+
+#[test]
+fn a_transfer_without_descriptor_is_active_until_it_is_done() {
+    Scene {
+        cpus: ["1 w 090=1; 2 w 094=1000; 3 w 0b4=300; 4 w 09c=490; 5 w 0b0=6; 6 r 0b0; 19 r 0b0; 21 r 0b0; 22 r 0b4; 23 r 0b8", ""],
+        dma_read: &[(20, DmaProgress::SingleDone(0xbeef, 0x790))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        3    A done
+        4    A done
+        5    A done
+        6    A done
+        6    dma_read Single(Transfer { host: 100001000, local: 300, bytes: 490, state: 6, checksum_at: 0 })
+        7    A 00000006
+        20   A 00000006
+        22   A 00000002
+        23   A 00000790
+        24   A 0000beef
+    "#]]);
+}
+
+#[test]
+fn a_failed_transfer_is_an_attention_until_the_channel_is_reset() {
+    Scene {
+        cpus: ["1 w 058=7fffffff; 9 r 060; 10 r 060; 11 r 0b0; 12 w 0b0=1; 13 r 060", ""],
+        dma_read: &[(10, DmaProgress::Failed(BusError::Nowhere(0)))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        10   A 00000000
+        11   A 00100000
+        12   A 80000000
+        13   A done
+        13   dma_read Reset
+        14   A 00000000
+        14   dma_read Consumer(0, 0)
+        15   dma_read Producer(0, 0)
+        16   dma_read Consumer(1, 0)
+        17   dma_read Producer(1, 0)
+    "#]]);
+}
+
+#[test]
+fn frames_come_and_go() {
+    Scene {
+        cpus: [
+            "1 w 058=7fffffff; 2 w 0d0=133000; 3 w 0c0=176000; 4 w 200=2; 5 w 220=2; 6 w 0f0=130810; 9 r 0f4; 10 r 060; \
+             11 r 0f4; 12 r 0d8; 13 r 0e0; 14 r 0c4; 15 w 0e4=131008; 16 w 0c8=200040; 17 w 0e8=131008; 18 r 060; 19 r 0c8",
+            "",
+        ],
+        transmit: &[(10, TransmitProgress::Consumer(2, 0x13_3040))],
+        receive: &[(10, ReceiveProgress::Producer(1, 0x17_6040))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        3    A done
+        3    dma_read Buffers(Buffers { base: 133000, end: 0 })
+        3    dma_write Buffers(Buffers { base: 0, end: 200000 })
+        3    receive Buffers(Buffers { base: 0, end: 200000 })
+        3    transmit Buffers(Buffers { base: 133000, end: 0 })
+        4    A done
+        4    dma_read Ring(0, 132000)
+        4    dma_write Ring(0, 132800)
+        4    receive Ring(131000)
+        4    transmit Ring(130800)
+        5    A done
+        5    dma_read Ring(1, 130000)
+        5    dma_write Ring(1, 130400)
+        5    receive BufferProducer(0)
+        5    transmit Buffers(Buffers { base: 133000, end: 176000 })
+        6    A done
+        6    dma_read Buffers(Buffers { base: 133000, end: 176000 })
+        6    dma_write Buffers(Buffers { base: 176000, end: 200000 })
+        6    receive BufferConsumer(0)
+        6    transmit Ring(130800)
+        7    A done
+        7    dma_read Ring(0, 132000)
+        7    dma_write Ring(0, 132800)
+        7    receive Producer(0)
+        7    transmit Enable(true)
+        8    dma_read Ring(1, 130000)
+        8    dma_write Ring(1, 130400)
+        8    receive Consumer(0)
+        8    transmit Producer(2)
+        9    receive Buffers(Buffers { base: 176000, end: 200000 })
+        10   A 00130800
+        10   receive Ring(131000)
+        11   A 00000040
+        11   receive BufferProducer(0)
+        12   A 00130810
+        12   receive BufferConsumer(0)
+        13   A 00133040
+        13   receive Producer(0)
+        14   A 00131008
+        14   receive Consumer(0)
+        15   A 00176040
+        15   receive Enable(true)
+        16   A done
+        16   receive Consumer(1)
+        17   A done
+        17   receive BufferConsumer(176040)
+        18   A done
+        19   A 00000000
+        20   A 00176040
+    "#]]);
+}
+
+#[test]
+fn attentions_are_cleared_by_writing_ones() {
+    Scene {
+        cpus: ["1 w 058=7fffffff; 2 w 220=2; 10 r 060; 11 r 220; 12 w 220=2; 13 r 060; 14 w 220=40000002; 15 r 060; 16 r 220", ""],
+        receive: &[(10, ReceiveProgress::Attention(Attention::BufferFull))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        3    A done
+        3    receive Enable(true)
+        11   A 02000000
+        12   A 40080002
+        13   A done
+        13   receive Enable(true)
+        14   A 02000000
+        15   A done
+        15   receive Enable(true)
+        16   A 00000000
+        17   A 00080002
+    "#]]);
+}
+
+#[test]
+fn an_interrupt_stands_until_the_host_acknowledges_it() {
+    Scene {
+        cpus: ["5 w 044=204; 6 r 044; 7 r 040; 40 r 040; 50 w 044=204", ""],
+        host: "20 w 504=0; 60 w 040=2; 70 w 040=40",
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        6    A done
+        6    interrupt InterruptLine { is_raised: true }
+        7    A 00800200
+        8    A 60000001
+        23   host done
+        23   interrupt InterruptLine { is_raised: false }
+        41   A 60000000
+        51   A done
+        51   interrupt InterruptLine { is_raised: true }
+        61   host done
+        61   interrupt InterruptLine { is_raised: false }
+        71   host done
+    "#]]);
+    // While it is masked the line stays low.
+    Scene { cpus: ["10 w 044=204; 11 r 040", ""], host: "5 w 040=40; 20 w 040=0", ..Scene::default() }.check(expect![
+        [r#"
+            6    host done
+            11   A done
+            12   A 60000041
+            21   host done
+            21   interrupt InterruptLine { is_raised: true }
+        "#]
+    ]);
+}
+
+#[test]
+fn cores_are_held_by_their_state_registers() {
+    Scene {
+        host: "1 w 244=4034; 2 w 250=c0ffee; 3 w 240=0; 10 r 240; 11 w 240=10000; 20 r 140; 40 r 140; 41 r 144; 50 w 140=1",
+        status: &[(30, false)],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    control B SetPc(4034)
+        2    host done
+        3    control B StackOffset(c0ffee)
+        3    host done
+        4    control B Run
+        4    host done
+        11   host 00000000
+        12   control B Halt
+        12   host done
+        21   host 00010000
+        41   host 00000000
+        42   host 00004000
+        51   control A Reset
+        51   host done
+    "#]]);
+}
+
+#[test]
+fn a_byte_of_a_register_is_in_its_big_endian_place() {
+    let byte = |id, addr, access| (2 + Cycle::from(id), Reference { id, addr, access });
+    let log = bench(100, |bench| {
+        let references = vec![
+            byte(0, 0x209, Access::Write(Data::from_slice(&[0xab]))),
+            byte(1, 0x208, Access::Read(2)),
+            byte(2, 0x20a, Access::Read(4)),
+            byte(3, 0xc000_0208, Access::Read(4)),
+        ];
+        let replies = bench.output("A", 2, |_| true, |reply: &Reply| format!("{:x?}", reply.result));
+        let cpus = vec![Responder { references: bench.input("A?", 4, references), replies }];
+        let (references, asked) = bench.channel("sram?", 2, 1);
+        let (answers, replies) = bench.channel("sram!", 2, 1);
+        bench.add("sram", Memory(Responder { references: asked, replies: answers }, Rc::default()));
+        let window = Window::new(asks(bench, "host", "", u32::to_le_bytes), Requester { references, replies });
+        let block = Block::new(Clock::new(Freq::mhz(1000).unwrap()), [0; 6], 0x20_0000, outboxes(bench, &["control"]));
+        let (dma, reads, writes, errors) = ([None, None], 0, 0, 0);
+        let (statuses, transmit, receive) = (vec![None], None, None);
+        bench.add(
+            "registers",
+            Tigon2Registers { block, window, cpus, statuses, dma, transmit, receive, reads, writes, errors },
+        );
+    });
+    expect![[r#"
+        3    A Ok([])
+        4    A Ok([0, ab])
+        5    A Err(Length(20a, 4))
+        6    A Ok([0, ab, 0, 0])
+    "#]]
+    .assert_eq(&log);
+}
+
+#[test]
+fn what_nobody_models_is_kept_and_counted() {
+    let cpus = ["1 w 218=7; 2 r 218; 3 r 17c; 4 w 208=1", ""];
+    Scene { cpus, shows_counters: true, ..Scene::default() }.check(expect![[r#"
+        2    A done
+        3    A 00000007
+        4    A 00000000
+        5    A done
+        registers.reads 2
+        registers.writes 2
+        registers.surprises.0x17c 1
+        registers.surprises.0x218 2
+    "#]]);
+}
+
+#[test]
+fn parameters_out_of_bounds_are_named() {
+    let with = |cpus, mac: &str| {
+        Tigon2RegistersParams { cpus, buffers_end: 0x20_0000, mac_address: mac.to_owned() }
+            .check()
+            .err()
+            .unwrap_or_default()
+    };
+    expect!["cpus is 5, must be 1 to 4"].assert_eq(&with(5, "00:60:cf:00:00:01"));
+    expect!["mac_address is `00:60:cf:00:00`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`"]
+        .assert_eq(&with(2, "00:60:cf:00:00"));
+}
