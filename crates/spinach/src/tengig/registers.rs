@@ -1,20 +1,17 @@
 //! The registers of the 10 Gigabit NIC: what joins processors, assists and host.
 
+mod assists;
+
 use super::map;
-use super::pointer::{Outbox, Pointer};
-use blocks::assist::{
-    Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress,
-};
+use assists::{Assists, Dma, Receive, Transmit};
+use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
 use blocks::checks;
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Tx};
 use std::collections::VecDeque;
-
-/// Bytes of address space for frames, where no transmit buffer wraps.
-const FRAME_SPACE: u64 = 1 << 28;
 
 /// Parameters of [`TengigRegisters`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -51,140 +48,32 @@ pub struct TengigRegisters {
     faults: Counter,
 }
 
-/// The registers' side of the assists.
-struct Assists {
-    dma_read: Dma,
-    dma_write: Dma,
-    transmit: Transmit,
-    receive: Receive,
-}
-
-struct Dma {
-    orders: Outbox<DmaOrder>,
-    progress: Rx<DmaProgress>,
-    base: u32,
-    producer: u32,
-    consumer: Pointer,
-    failures: Counter,
-}
-
-struct Transmit {
-    orders: Outbox<TransmitOrder>,
-    progress: Rx<TransmitProgress>,
-    base: u32,
-    producer: u32,
-    consumer: Pointer,
-    attentions: Counter,
-}
-
-struct Receive {
-    orders: Outbox<ReceiveOrder>,
-    progress: Rx<ReceiveProgress>,
-    base: u32,
-    area: u32,
-    consumer: u32,
-    producer: Pointer,
-    dropped: Counter,
-    attentions: Counter,
-}
-
-impl Dma {
-    fn new(site: &mut Site, name: &str) -> Dma {
-        Dma {
-            orders: Outbox::new(site.from::<OneWay<DmaOrder>>(&format!("{name}.orders"))),
-            progress: site.to::<OneWay<DmaProgress>>(&format!("{name}.progress")),
-            base: 0,
-            producer: 0,
-            consumer: Pointer::new(map::DMA_ENTRIES),
-            failures: Counter::default(),
-        }
-    }
-
-    fn tick(&mut self) {
-        while let Some(progress) = self.progress.take() {
-            match progress {
-                DmaProgress::Consumer(_, index, ..) => self.consumer.move_to(index),
-                DmaProgress::Failed(_) => self.failures.add(1),
-                DmaProgress::SingleDone(..) => {}
-            }
-        }
-        self.orders.send();
-    }
-
-    fn set_base(&mut self, base: u32) {
-        self.base = base;
-        self.orders.push(DmaOrder::Ring(0, u64::from(base)));
-        self.orders.push(DmaOrder::Enable(true));
-    }
-
-    fn set_producer(&mut self, producer: u32) {
-        self.producer = producer;
-        self.orders.push(DmaOrder::Producer(0, producer % map::DMA_ENTRIES));
-    }
-
-    fn ports(&self, name: &str, ports: &mut Ports) {
-        ports.output(&format!("{name}.orders"), &self.orders.tx);
-        ports.input(&format!("{name}.progress"), &self.progress);
-    }
-}
-
-impl Transmit {
-    fn tick(&mut self) {
-        while let Some(progress) = self.progress.take() {
-            match progress {
-                TransmitProgress::Consumer(index, _) => self.consumer.move_to(index),
-                TransmitProgress::Attention(_) => self.attentions.add(1),
-            }
-        }
-        self.orders.send();
-    }
-
-    fn set_base(&mut self, base: u32) {
-        self.base = base;
-        let whole = Buffers { base: u64::from(map::FRAME_MEMORY), end: u64::from(map::FRAME_MEMORY) + FRAME_SPACE };
-        self.orders.push(TransmitOrder::Ring(u64::from(base)));
-        self.orders.push(TransmitOrder::Buffers(whole));
-        self.orders.push(TransmitOrder::Enable(true));
-    }
-
-    fn set_producer(&mut self, producer: u32) {
-        self.producer = producer;
-        self.orders.push(TransmitOrder::Producer(producer % map::MAC_TRANSMIT_ENTRIES));
-    }
-}
-
-impl Receive {
-    fn tick(&mut self) {
-        while let Some(progress) = self.progress.take() {
-            match progress {
-                ReceiveProgress::Producer(index, _) => self.producer.move_to(index),
-                ReceiveProgress::Attention(
-                    Attention::BufferFull | Attention::RingFull | Attention::Overrun,
-                ) => self.dropped.add(1),
-                ReceiveProgress::Attention(_) => self.attentions.add(1),
-            }
-        }
-        self.orders.send();
-    }
-
-    fn set_base(&mut self, base: u32) {
-        self.base = base;
-        self.orders.push(ReceiveOrder::Ring(u64::from(base)));
-    }
-
-    fn enable(&mut self, bytes: u32) {
-        let base = u64::from(self.area);
-        self.orders.push(ReceiveOrder::Buffers(Buffers { base, end: base + u64::from(bytes) }));
-        self.orders.push(ReceiveOrder::Enable(true));
-    }
-
-    fn set_consumer(&mut self, consumer: u32) {
-        self.consumer = consumer;
-        self.orders.push(ReceiveOrder::Consumer(consumer % map::MAC_RECEIVE_ENTRIES));
-    }
-}
-
 impl TengigRegisters {
+    /// Everything is 0 and every lock free.
+    fn new(
+        clock: Clock,
+        cpus: Vec<Responder>,
+        host: Responder,
+        interrupt: Tx<InterruptLine>,
+        assists: Assists,
+    ) -> TengigRegisters {
+        TengigRegisters {
+            clock,
+            cpus,
+            host,
+            interrupt,
+            assists,
+            words: vec![0; (map::WINDOW_BYTES / 4) as usize],
+            locks: 0,
+            interrupts: Counter::default(),
+            is_raised: false,
+            changes: VecDeque::new(),
+            accesses: Counter::default(),
+            contended: Counter::default(),
+            faults: Counter::default(),
+        }
+    }
+
     /// What a reference does. `cpu` is who refers, if it is a processor.
     fn answer(&mut self, now: Cycle, cpu: Option<usize>, reference: Reference) -> Reply {
         self.accesses.add(1);
@@ -370,41 +259,22 @@ impl Module for TengigRegistersParams {
 
     fn build(self, site: &mut Site) -> Built {
         let assists = Assists {
-            dma_read: Dma::new(site, "dma_read"),
-            dma_write: Dma::new(site, "dma_write"),
-            transmit: Transmit {
-                orders: Outbox::new(site.from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
-                progress: site.to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
-                base: 0,
-                producer: 0,
-                consumer: Pointer::new(map::MAC_TRANSMIT_ENTRIES),
-                attentions: Counter::default(),
-            },
-            receive: Receive {
-                orders: Outbox::new(site.from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
-                progress: site.to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
-                base: 0,
-                area: 0,
-                consumer: 0,
-                producer: Pointer::new(map::MAC_RECEIVE_ENTRIES),
-                dropped: Counter::default(),
-                attentions: Counter::default(),
-            },
+            dma_read: Dma::new(site.from::<OneWay<DmaOrder>>("dma_read.orders"), site.to::<OneWay<DmaProgress>>("dma_read.progress")),
+            dma_write: Dma::new(site.from::<OneWay<DmaOrder>>("dma_write.orders"), site.to::<OneWay<DmaProgress>>("dma_write.progress")),
+            transmit: Transmit::new(
+                site.from::<OneWay<TransmitOrder>>("mac_transmit.orders"),
+                site.to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+            ),
+            receive: Receive::new(
+                site.from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
+                site.to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+            ),
         };
-        Built::new(TengigRegisters {
-            clock: site.system.edges(site.clock),
-            cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
-            host: site.to::<Memory>("host"),
-            interrupt: site.from::<OneWay<InterruptLine>>("interrupt"),
-            assists,
-            words: vec![0; (map::WINDOW_BYTES / 4) as usize],
-            locks: 0,
-            interrupts: Counter::default(),
-            is_raised: false,
-            changes: VecDeque::new(),
-            accesses: Counter::default(),
-            contended: Counter::default(),
-            faults: Counter::default(),
-        })
+        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
+        let (host, interrupt) = (site.to::<Memory>("host"), site.from::<OneWay<InterruptLine>>("interrupt"));
+        Built::new(TengigRegisters::new(site.system.edges(site.clock), cpus, host, interrupt, assists))
     }
 }
+
+#[cfg(test)]
+mod tests;
