@@ -1,4 +1,5 @@
-/* Sizes and policies that the firmware chooses itself; BASE builds the first version, without it the optimised one. */
+/* Sizes and policies that the firmware chooses itself. BASE builds the first version, HARDWARE_QUEUE the optimised one for a card
+ * whose registers have an event queue, neither of them the optimised one of the thesis. */
 #ifndef TENGIG_CONFIG_H
 #define TENGIG_CONFIG_H
 
@@ -41,6 +42,7 @@ enum {
     LOCK_WRITE_COMMIT,
     LOCK_SEND_COMMIT,
     LOCK_RECEIVE_COMMIT,
+    LOCK_BUFFERS,
     LOCK_RECEIVE_LOOP, /* Base version only: the lock within the loop over arrived frames. */
     LOCK_WRITE_LOOP,   /* Base version only: the lock within the loop over done DMA writes. */
 };

@@ -8,12 +8,21 @@ struct dma_ring reads, writes;
 struct dma_descriptor read_slots[DMA_ENTRIES], write_slots[DMA_ENTRIES];
 struct transfer read_transfers[DMA_ENTRIES], write_transfers[DMA_ENTRIES];
 
+/* Slots before this one are the assist's, or done. */
+static inline uint32_t posted_slots(struct dma_ring *ring) {
+#ifdef HARDWARE_QUEUE
+    return ring == &reads ? REG(DMA_READ_PRODUCER) : REG(DMA_WRITE_PRODUCER);
+#else
+    return ring->posted;
+#endif
+}
+
 /* How many slots are free; under the ring's lock. Slots become free in any order: where there seem to be too few, this looks
  * for the first that is not. */
 static uint32_t free_slots(struct dma_ring *ring, uint32_t wanted, uint32_t slots) {
     uint32_t freed = ring->freed, allocated = ring->allocated;
     if (slots - (allocated - freed) < wanted) {
-        uint32_t posted = ring->posted;
+        uint32_t posted = posted_slots(ring);
         while (freed != posted && ring->flags[freed % DMA_ENTRIES] == SLOT_FREE) freed++;
         ring->freed = freed;
     }
@@ -59,6 +68,22 @@ static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slot
     return is_there;
 }
 
+#ifdef HARDWARE_QUEUE
+
+/* The registers hand slots to the assist, in their order. */
+static inline void ready(struct dma_ring *ring, uint32_t slot, uint32_t n, unsigned report) {
+    keep_order();
+    for (uint32_t end = slot + n; slot != end; slot++) {
+        ring->flags[slot % DMA_ENTRIES] = SLOT_POSTED;
+        REG(report) = slot;
+    }
+}
+
+void reads_ready(uint32_t slot, uint32_t n) { ready(&reads, slot, n, READ_READY); }
+void writes_ready(uint32_t slot, uint32_t n) { ready(&writes, slot, n, WRITE_READY); }
+
+#else
+
 static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n) {
     keep_order();
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_READY;
@@ -85,6 +110,8 @@ static void post(struct dma_ring *ring, unsigned producer, unsigned which) {
 
 void commit_reads(void) { post(&reads, DMA_READ_PRODUCER, LOCK_READ_COMMIT); }
 void commit_writes(void) { post(&writes, DMA_WRITE_PRODUCER, LOCK_WRITE_COMMIT); }
+
+#endif
 
 /* A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
  * them in `frame_slot`. But a frame whose descriptors are not here gets none, nor those behind it: the ring could fill up

@@ -5,6 +5,43 @@
 #include "lock.h"
 #include "state.h"
 
+static handler *const handlers[EVENT_TYPES] = {
+    [FETCH_SEND_DESCRIPTORS] = fetch_send_descriptors,
+    [FETCH_RECEIVE_DESCRIPTORS] = fetch_receive_descriptors,
+    [READ_DONE] = read_done,
+    [WRITE_DONE] = write_done,
+    [FRAMES_ARRIVED] = frames_arrived,
+    [TIME_PASSED] = time_passed,
+    [FETCH_FRAMES] = fetch_frames,
+    [MARK_BUFFERS] = mark_buffers,
+};
+
+#ifdef HARDWARE_QUEUE
+
+/* The registers keep the queue; each processor writes through places of its own, so there is no lock. The limit of a type's
+ * events is set once. */
+void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) {
+    (void)most;
+    REG(PUSH_START) = start;
+    REG(PUSH_END) = end;
+    REG(PUSH) = type;
+}
+
+void dispatch(void) {
+    for (;;) {
+        uint32_t type = REG(EVENT);
+        if (type != 0) {
+            uint32_t start = REG(EVENT_START), end = REG(EVENT_END);
+            uint32_t left = handlers[type - 1](start, end);
+            if (left != end) enqueue(type - 1, left, end, end - left);
+        }
+        if (frame_fetched[sending.committed % MAC_TRANSMIT_ENTRIES]) commit_send(0);
+        if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
+    }
+}
+
+#else
+
 struct event {
     uint32_t type, start, end, unused;
 };
@@ -28,17 +65,6 @@ void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) 
     queued = place;
     unlock(LOCK_QUEUE);
 }
-
-static handler *const handlers[EVENT_TYPES] = {
-    [FETCH_SEND_DESCRIPTORS] = fetch_send_descriptors,
-    [FETCH_RECEIVE_DESCRIPTORS] = fetch_receive_descriptors,
-    [READ_DONE] = read_done,
-    [WRITE_DONE] = write_done,
-    [FRAMES_ARRIVED] = frames_arrived,
-    [TIME_PASSED] = time_passed,
-    [FETCH_FRAMES] = fetch_frames,
-    [MARK_BUFFERS] = mark_buffers,
-};
 
 /* Does an event; what its handler leaves is queued again, and others go on with theirs meanwhile. */
 static void run(enum event_type type, uint32_t start, uint32_t end) {
@@ -158,3 +184,5 @@ void dispatch(void) {
         if ((int32_t)(REG(TIMER) - host.next_tick) >= 0) timer_event();
     }
 }
+
+#endif

@@ -76,6 +76,15 @@ static void set_up(void) {
     host.status_low = REG(STATUS + 4);
     host.tick = REG(COALESCE_US);
     host.next_tick = REG(TIMER) + host.tick;
+#ifdef HARDWARE_QUEUE
+    static const uint8_t most[EVENT_TYPES] = {
+        [FETCH_SEND_DESCRIPTORS] = DESCRIPTORS_AN_EVENT, [FETCH_RECEIVE_DESCRIPTORS] = DESCRIPTORS_AN_EVENT,
+        [READ_DONE] = TRANSFERS_AN_EVENT,                [WRITE_DONE] = TRANSFERS_AN_EVENT,
+        [FRAMES_ARRIVED] = FRAMES_AN_EVENT,              [TIME_PASSED] = 0,
+        [FETCH_FRAMES] = 2 * FRAMES_AN_EVENT,            [MARK_BUFFERS] = DESCRIPTORS_AN_EVENT,
+    };
+    for (unsigned type = 0; type < EVENT_TYPES; type++) REG(EVENT_MOST + 4 * type) = most[type];
+#endif
     REG(DMA_READ_BASE) = (uint32_t)read_slots;
     REG(DMA_WRITE_BASE) = (uint32_t)write_slots;
     REG(MAC_TRANSMIT_BASE) = (uint32_t)transmit_ring;

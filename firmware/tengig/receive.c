@@ -33,6 +33,15 @@ uint32_t fetch_receive_descriptors(uint32_t start, uint32_t end) {
 /* The descriptors of these buffers are here. */
 uint32_t mark_buffers(uint32_t start, uint32_t end) {
     for (; start != end; start++) buffer_there[start % RECEIVE_ENTRIES] = 1;
+#ifdef HARDWARE_QUEUE
+    /* The registers hear of buffers in their order. */
+    lock(LOCK_BUFFERS);
+    uint32_t buffer = receiving.buffers, limit = receiving.committed + RECEIVE_ENTRIES;
+    while (buffer != limit && buffer_there[buffer % RECEIVE_ENTRIES]) buffer++;
+    receiving.buffers = buffer;
+    REG(BUFFERS_THERE) = buffer;
+    unlock(LOCK_BUFFERS);
+#endif
     return end;
 }
 

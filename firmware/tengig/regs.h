@@ -66,6 +66,19 @@
 #define LOCK_WORDS 0x100
 #define LOCKS 32
 
+/* The hardware-managed event queue, of a card that has one. Each processor has its own EVENT_START, EVENT_END, PUSH_START and
+ * PUSH_END. Pointers that have moved and queued events take turns; types are those of events.h. */
+#define EVENT 0x200         /* Reading takes the next event: its type and 1, or 0 if there is none. */
+#define EVENT_START 0x204   /* Its first element. */
+#define EVENT_END 0x208     /* The element behind its last. */
+#define PUSH_START 0x20C    /* An event to queue: its first element, */
+#define PUSH_END 0x210      /* the element behind its last, */
+#define PUSH 0x214          /* and its type; writing it queues the event, in pieces. */
+#define READ_READY 0x218    /* Number of a slot of the DMA read ring that is filled: slots are posted in order. */
+#define WRITE_READY 0x21C   /* The same for the DMA write ring. */
+#define EVENT_MOST 0x220    /* Eight words: largest number of elements of an event, by type. */
+#define BUFFERS_THERE 0x240 /* Frames that have a buffer of the host: no events are made of those beyond. */
+
 /* Entries of the assists' rings. */
 #define DMA_ENTRIES 256
 #define MAC_TRANSMIT_ENTRIES 256

@@ -59,6 +59,7 @@ extern volatile uint32_t frame_slot[MAC_TRANSMIT_ENTRIES];   /* First of the fra
 struct receive_state {
     volatile uint32_t mailbox_seen;
     volatile uint32_t seen;      /* Arrived frames of which an event was made. */
+    volatile uint32_t buffers;   /* Buffers before this one are here; for a hardware-managed event queue only. */
     volatile uint32_t committed; /* Frames before this one need nothing more on the card. */
     volatile uint32_t reported;  /* Frames before this one the host knows about, or soon will. */
     uint32_t ring_high, ring_low;

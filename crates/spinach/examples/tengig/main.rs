@@ -19,10 +19,15 @@ fn main() {
     let [_, elf, cores, mhz, bytes, us, ..] = &args[..] else { panic!("usage") };
     let cores: usize = cores.parse().expect("cores");
     let sizes: Vec<u32> = bytes.split(',').map(|size| size.parse().expect("bytes")).collect();
-    let settings = [
+    let mut settings = vec![
         ("cores".to_owned(), toml::Value::Integer(cores as i64)),
         ("clocks.cpu".to_owned(), toml::Value::String(format!("{mhz} MHz"))),
     ];
+    if elf.contains("HARDWARE") {
+        let mut queue = toml::Table::new();
+        queue.insert("events".to_owned(), toml::Value::Integer(1024));
+        settings.push(("registers.event_queue".to_owned(), toml::Value::Table(queue)));
+    }
     let none = |file: &str, _: &str| Err(format!("{file} is not wanted"));
     let preset = include_str!("../../../../presets/tengig.toml");
     let netlist = Netlist::read("tengig.toml", preset, &settings, &none).unwrap_or_else(|error| panic!("{error}"));

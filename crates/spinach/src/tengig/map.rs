@@ -88,6 +88,26 @@ header! {
     LOCK_WORDS = 0x100;
     /// How many there are.
     LOCKS = 32;
+    /// With an event queue: type of the next event and 1, or 0; reading it takes the event.
+    EVENT = 0x200;
+    /// Its first element.
+    EVENT_START = 0x204;
+    /// The element behind its last.
+    EVENT_END = 0x208;
+    /// First element of an event to queue.
+    PUSH_START = 0x20C;
+    /// The element behind its last.
+    PUSH_END = 0x210;
+    /// Its type; writing it queues the event.
+    PUSH = 0x214;
+    /// Number of a slot of the DMA read ring that is filled.
+    READ_READY = 0x218;
+    /// Number of a slot of the DMA write ring that is filled.
+    WRITE_READY = 0x21C;
+    /// Eight words: largest number of elements of an event, by type.
+    EVENT_MOST = 0x220;
+    /// Frames that have a buffer of the host: no events are made of those beyond.
+    BUFFERS_THERE = 0x240;
     /// Entries of each DMA ring.
     DMA_ENTRIES = 256;
     /// Entries of the transmitter's ring.
@@ -113,10 +133,13 @@ mod tests {
 
     /// The value of a `#define` without parameters, if it is a number.
     fn defined(header: &str, name: &str) -> Option<u32> {
-        let mut words = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name))?.split(' ');
-        let (empty, value) = (words.next()?, words.next()?.trim_end_matches('u'));
+        let value = header.lines().find_map(|line| {
+            let mut words = line.strip_prefix("#define ")?.split(' ');
+            (words.next()? == name).then(|| words.next())?
+        })?;
+        let value = value.trim_end_matches('u');
         let hex = value.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
-        empty.is_empty().then(|| hex.unwrap_or_else(|| value.parse()).ok())?
+        hex.unwrap_or_else(|| value.parse()).ok()
     }
 
     /// Offsets are written with three digits.

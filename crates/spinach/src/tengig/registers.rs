@@ -2,6 +2,7 @@
 
 mod assists;
 
+use super::event_queue::{EventQueue, EventQueueParams, SOURCES};
 use super::map;
 use assists::{Assists, Dma, Receive, Transmit};
 use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
@@ -19,6 +20,8 @@ use std::collections::VecDeque;
 pub struct TengigRegistersParams {
     /// Processors, 1 to 32. Source: thesis, 4.5 (six and eight are evaluated).
     pub cpus: usize,
+    /// The hardware-managed event queue, if the card has one; the thesis's has none.
+    pub event_queue: Option<EventQueueParams>,
 }
 
 /// Pointers, mailboxes, timer, locks, and what the host tells the firmware.
@@ -35,6 +38,7 @@ pub struct TengigRegisters {
     host: Responder,
     interrupt: Tx<InterruptLine>,
     assists: Assists,
+    events: Option<EventQueue>,
     /// What was written, by word; pointers and locks stand elsewhere.
     words: Vec<u32>,
     locks: u32,
@@ -56,8 +60,10 @@ impl TengigRegisters {
         host: Responder,
         interrupt: Tx<InterruptLine>,
         assists: Assists,
+        event_queue: Option<EventQueueParams>,
     ) -> TengigRegisters {
         TengigRegisters {
+            events: event_queue.map(|params| EventQueue::new(params, cpus.len())),
             clock,
             cpus,
             host,
@@ -84,7 +90,7 @@ impl TengigRegisters {
             4 if offset.is_multiple_of(4) => Ok(match access {
                 Access::Read(_) => Data::from_slice(&self.read(now, cpu, offset).to_be_bytes()),
                 Access::Write(data) => {
-                    self.write(offset, word(&data));
+                    self.write(cpu, offset, word(&data));
                     Data::new()
                 }
             }),
@@ -96,12 +102,40 @@ impl TengigRegisters {
         Reply { id, result }
     }
 
+    /// How far pointers are that the event queue makes events of.
+    fn newest(&self, now: Cycle) -> [u32; SOURCES] {
+        let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
+        let word = |offset: u32| self.words[(offset / 4) as usize];
+        // No descriptors are fetched of frames that have no place in the transmitter's ring; two a frame.
+        let sendable = transmit.consumer.count().wrapping_add(map::MAC_TRANSMIT_ENTRIES - 1).wrapping_mul(2);
+        [
+            earlier(word(map::MAILBOX_SEND), sendable),
+            word(map::MAILBOX_RECEIVE),
+            dma_read.consumer.count(),
+            dma_write.consumer.count(),
+            earlier(receive.producer.count(), word(map::BUFFERS_THERE)),
+            self.microseconds(now),
+        ]
+    }
+
+    fn microseconds(&self, now: Cycle) -> u32 {
+        (self.clock.edge(now).ns() / 1000) as u32
+    }
+
+    fn next_event(&mut self, now: Cycle, cpu: usize) -> u32 {
+        let (newest, tick) = (self.newest(now), self.words[(map::COALESCE_US / 4) as usize]);
+        self.events.as_mut().map_or(0, |events| events.next(cpu, newest, tick))
+    }
+
     fn read(&mut self, now: Cycle, cpu: Option<usize>, offset: u32) -> u32 {
+        if let (Some(events), Some(cpu), map::EVENT..map::BUFFERS_THERE) = (&self.events, cpu, offset) {
+            return if offset == map::EVENT { self.next_event(now, cpu) } else { events.read(cpu, offset) };
+        }
         let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
         match offset {
             map::CPU_ID => cpu.map_or(u32::MAX, |cpu| cpu as u32),
             map::CPUS => self.cpus.len() as u32,
-            map::TIMER => (self.clock.edge(now).ns() / 1000) as u32,
+            map::TIMER => self.microseconds(now),
             map::DMA_READ_BASE => dma_read.base,
             map::DMA_READ_PRODUCER => dma_read.producer,
             map::DMA_READ_CONSUMER => dma_read.consumer.count(),
@@ -121,7 +155,15 @@ impl TengigRegisters {
         }
     }
 
-    fn write(&mut self, offset: u32, value: u32) {
+    fn write(&mut self, cpu: Option<usize>, offset: u32, value: u32) {
+        if let (Some(events), Some(cpu), map::EVENT..map::BUFFERS_THERE) = (&mut self.events, cpu, offset) {
+            match events.write(cpu, offset, value) {
+                Some((0, producer)) => self.assists.dma_read.set_producer(producer),
+                Some((_, producer)) => self.assists.dma_write.set_producer(producer),
+                None => {}
+            }
+            return;
+        }
         let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
         self.words[(offset / 4) as usize] = value;
         match offset {
@@ -159,6 +201,11 @@ impl TengigRegisters {
         self.contended.add(u64::from(was_held));
         was_held
     }
+}
+
+/// The one of two counts that was reached first.
+fn earlier(a: u32, b: u32) -> u32 {
+    if a.wrapping_sub(b) > 1 << 31 { a } else { b }
 }
 
 /// The lock whose word is here.
@@ -221,6 +268,11 @@ impl Component for TengigRegisters {
         counters.add("transmit_attentions", transmit.attentions.total());
         counters.add("receive_attentions", receive.attentions.total());
         counters.add("dropped_frames", receive.dropped.total());
+        if let Some(events) = &self.events {
+            counters.add("events.handed", events.handed.total());
+            counters.add("events.queued", events.queued.total());
+            counters.add("events.lost", events.lost.total());
+        }
     }
 }
 
@@ -254,7 +306,9 @@ impl Module for TengigRegistersParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::within("cpus", self.cpus as u32, 1, 32)
+        let events = self.event_queue.as_ref().map_or(1, |queue| queue.events);
+        checks::within("event_queue.events", events, 1, 65_536)?;
+        checks::within("cpus", u32::try_from(self.cpus).unwrap_or(u32::MAX), 1, 32)
     }
 
     fn build(self, site: &mut Site) -> Built {
@@ -272,7 +326,7 @@ impl Module for TengigRegistersParams {
         };
         let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
         let (host, interrupt) = (site.to::<Memory>("host"), site.from::<OneWay<InterruptLine>>("interrupt"));
-        Built::new(TengigRegisters::new(site.system.edges(site.clock), cpus, host, interrupt, assists))
+        Built::new(TengigRegisters::new(site.system.edges(site.clock), cpus, host, interrupt, assists, self.event_queue))
     }
 }
 

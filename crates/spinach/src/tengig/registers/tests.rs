@@ -43,7 +43,7 @@ fn check(cpus: [&str; 2], host: &str, read: &[(Cycle, DmaProgress)], receive: &[
         let interrupt = bench.output("interrupt", 2, |_| true, |line: &InterruptLine| line.is_raised.to_string());
         let assists = Assists { dma_read, dma_write, transmit, receive };
         let clock = Clock::new(Freq::mhz(200).expect("200 MHz is a frequency"));
-        bench.add("registers", TengigRegisters::new(clock, cpus, host, interrupt, assists));
+        bench.add("registers", TengigRegisters::new(clock, cpus, host, interrupt, assists, None));
         bench.log_counters();
     }));
 }
