@@ -207,7 +207,11 @@ mod tests {
         queue.write(0, map::EVENT_MOST + 4 * 2, 4);
         queue.write(0, map::EVENT_MOST + 4 * 6, 2);
         push(&mut queue, 6, 10, 15);
-        check(&mut queue, [3, 0, 9, 0, 0, 0], 0, expect![[r#"
+        check(
+            &mut queue,
+            [3, 0, 9, 0, 0, 0],
+            0,
+            expect![[r#"
             0: 0..3
             2: 0..4
             6: 10..12
@@ -215,25 +219,41 @@ mod tests {
             6: 12..14
             2: 8..9
             6: 14..15
-        "#]]);
-        check(&mut queue, [3, 0, 10, 1, 0, 0], 0, expect![[r#"
+        "#]],
+        );
+        check(
+            &mut queue,
+            [3, 0, 10, 1, 0, 0],
+            0,
+            expect![[r#"
             2: 9..10
             3: 0..1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn the_timer_ticks_and_limits_may_lag() {
         let mut queue = EventQueue::new(EventQueueParams { events: 8 }, 1);
-        check(&mut queue, [0, 0, 0, 0, 7, 49], 50, expect![[r#"
+        check(
+            &mut queue,
+            [0, 0, 0, 0, 7, 49],
+            50,
+            expect![[r#"
             4: 0..7
             5: 0..50
-        "#]]);
+        "#]],
+        );
         check(&mut queue, [0, 0, 0, 0, 5, 98], 50, expect![]);
-        check(&mut queue, [0, 0, 0, 0, 8, 99], 50, expect![[r#"
+        check(
+            &mut queue,
+            [0, 0, 0, 0, 8, 99],
+            50,
+            expect![[r#"
             4: 7..8
             5: 99..100
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -241,10 +261,15 @@ mod tests {
         let mut queue = EventQueue::new(EventQueueParams { events: 2 }, 1);
         queue.write(0, map::EVENT_MOST + 4 * 7, 1);
         push(&mut queue, 7, 0, 5);
-        check(&mut queue, [0; SOURCES], 0, expect![[r#"
+        check(
+            &mut queue,
+            [0; SOURCES],
+            0,
+            expect![[r#"
             7: 0..1
             7: 1..2
-        "#]]);
+        "#]],
+        );
         assert_eq!(queue.lost.total(), 1);
     }
 

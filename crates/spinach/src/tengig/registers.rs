@@ -313,8 +313,14 @@ impl Module for TengigRegistersParams {
 
     fn build(self, site: &mut Site) -> Built {
         let assists = Assists {
-            dma_read: Dma::new(site.from::<OneWay<DmaOrder>>("dma_read.orders"), site.to::<OneWay<DmaProgress>>("dma_read.progress")),
-            dma_write: Dma::new(site.from::<OneWay<DmaOrder>>("dma_write.orders"), site.to::<OneWay<DmaProgress>>("dma_write.progress")),
+            dma_read: Dma::new(
+                site.from::<OneWay<DmaOrder>>("dma_read.orders"),
+                site.to::<OneWay<DmaProgress>>("dma_read.progress"),
+            ),
+            dma_write: Dma::new(
+                site.from::<OneWay<DmaOrder>>("dma_write.orders"),
+                site.to::<OneWay<DmaProgress>>("dma_write.progress"),
+            ),
             transmit: Transmit::new(
                 site.from::<OneWay<TransmitOrder>>("mac_transmit.orders"),
                 site.to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
@@ -326,7 +332,14 @@ impl Module for TengigRegistersParams {
         };
         let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
         let (host, interrupt) = (site.to::<Memory>("host"), site.from::<OneWay<InterruptLine>>("interrupt"));
-        Built::new(TengigRegisters::new(site.system.edges(site.clock), cpus, host, interrupt, assists, self.event_queue))
+        Built::new(TengigRegisters::new(
+            site.system.edges(site.clock),
+            cpus,
+            host,
+            interrupt,
+            assists,
+            self.event_queue,
+        ))
     }
 }
 

@@ -194,8 +194,9 @@ impl Driver {
         let end = self.progressed.checked_add(Time::from_ns(u64::from(self.params.patience_us) * 1000))?;
         if now >= end && self.diagnosis.is_none() {
             let (posted, sent, since) = (2 * self.posted, 2 * self.sent, self.progressed);
-            self.diagnosis =
-                Some(format!("send ring: the card has not moved its consumer on from {sent} since {since}; the producer is {posted}"));
+            self.diagnosis = Some(format!(
+                "send ring: the card has not moved its consumer on from {sent} since {since}; the producer is {posted}"
+            ));
         }
         (now < end).then_some(end)
     }
@@ -244,7 +245,10 @@ impl Driver {
         let returned = producer.wrapping_sub(self.returned as u32);
         if u64::from(returned) > self.buffers - self.returned {
             let (last, buffers) = (self.returned as u32, self.buffers as u32);
-            self.fault(now, format!("return producer went from {last} to {producer}, but {buffers} buffers are posted"));
+            self.fault(
+                now,
+                format!("return producer went from {last} to {producer}, but {buffers} buffers are posted"),
+            );
             return;
         }
         for _ in 0..returned {

@@ -90,7 +90,14 @@ impl Transmit {
     /// Nothing has moved.
     pub fn new(orders: Tx<TransmitOrder>, progress: Rx<TransmitProgress>) -> Transmit {
         let consumer = Pointer::new(map::MAC_TRANSMIT_ENTRIES);
-        Transmit { orders: Outbox::new(orders), progress, base: 0, producer: 0, consumer, attentions: Counter::default() }
+        Transmit {
+            orders: Outbox::new(orders),
+            progress,
+            base: 0,
+            producer: 0,
+            consumer,
+            attentions: Counter::default(),
+        }
     }
 
     pub fn tick(&mut self) {
@@ -136,9 +143,9 @@ impl Receive {
         while let Some(progress) = self.progress.take() {
             match progress {
                 ReceiveProgress::Producer(index, _) => self.producer.move_to(index),
-                ReceiveProgress::Attention(
-                    Attention::BufferFull | Attention::RingFull | Attention::Overrun,
-                ) => self.dropped.add(1),
+                ReceiveProgress::Attention(Attention::BufferFull | Attention::RingFull | Attention::Overrun) => {
+                    self.dropped.add(1)
+                }
                 ReceiveProgress::Attention(_) => self.attentions.add(1),
             }
         }

@@ -28,7 +28,13 @@ fn port(bench: &mut Bench, name: &str, text: &str) -> Responder {
 }
 
 /// Two processors and the host, and what the assists tell in which cycle.
-fn check(cpus: [&str; 2], host: &str, read: &[(Cycle, DmaProgress)], receive: &[(Cycle, ReceiveProgress)], want: Expect) {
+fn check(
+    cpus: [&str; 2],
+    host: &str,
+    read: &[(Cycle, DmaProgress)],
+    receive: &[(Cycle, ReceiveProgress)],
+    want: Expect,
+) {
     want.assert_eq(&testkit::bench(5000, |bench| {
         let cpus = [("a", cpus[0]), ("b", cpus[1])].map(|(name, text)| port(bench, name, text)).into();
         let host = port(bench, "host", host);
@@ -151,7 +157,12 @@ fn the_receiver_is_enabled_with_its_area_and_drops_are_counted() {
 
 #[test]
 fn the_interrupt_line_changes_by_writes() {
-    check(["1 48=1; 2 48=1; 10 48=1", "10 48=0"], "5 48=0; 20 48", &[], &[], expect![[r#"
+    check(
+        ["1 48=1; 2 48=1; 10 48=1", "10 48=0"],
+        "5 48=0; 20 48",
+        &[],
+        &[],
+        expect![[r#"
         2    a 0 done
         2    interrupt true
         3    a 1 done
@@ -164,5 +175,6 @@ fn the_interrupt_line_changes_by_writes() {
         21   host 1 0
         registers.accesses 6
         registers.interrupts 2
-    "#]]);
+    "#]],
+    );
 }
