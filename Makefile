@@ -113,7 +113,7 @@ reproduce: $(VENV)/.native ## every published figure and table, measured anew; w
 	@python docs/reproduce.py
 
 .PHONY: bench-micro
-bench-micro: ## the smallest steps: kernel, decoder, packets (criterion)
+bench-micro: ## the smallest steps: kernel, decoder, memories, packets (criterion)
 	@cargo bench --locked --manifest-path benches/micro/Cargo.toml --target-dir target/micro
 
 ##@ Housekeeping

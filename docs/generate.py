@@ -14,14 +14,15 @@ import tempfile
 from pathlib import Path
 
 import click
-from spinet import _core, plots, reproduce
+from spinet import _core, plots, reproduce, wiring
 from spinet.cli import cli
 from spinet.reproduce import report as reports
 from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
-import nic_parameters  # noqa: E402  beside this file, which tests run from elsewhere
+import modules  # noqa: E402  beside this file, which tests run from elsewhere
+import nic_parameters  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
@@ -31,6 +32,7 @@ def pages() -> dict[Path, str]:
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
+        Path("docs/reference/modules.md"): modules.page(_NOTE),
         Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
         **{
             Path(f"docs/reference/{kind}.schema.json"): json.dumps(
@@ -41,6 +43,7 @@ def pages() -> dict[Path, str]:
         },
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),
+        Path("docs/images/guide-nic.svg"): _guide_drawing(),
         **_experiments(),
     }
 
@@ -77,6 +80,15 @@ def _readme() -> str:
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=wide).stdout
     report, _, _footer = printed.partition("\n\nDigest ")
     return re.sub(r"(?<=```text\n).*?(?=```)", lambda _: report + "\n", text, count=1, flags=re.DOTALL)
+
+
+def _guide_drawing() -> str:
+    """The last NIC that the guide builds, drawn."""
+    guide = (ROOT / "docs" / "guides" / "build-a-nic.md").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in re.findall(r"```toml\n# (\S+\.toml)\n(.*?)```", guide, flags=re.DOTALL):
+            (Path(folder) / name).write_text(text)
+        return wiring.design("split.toml", base_dir=folder).svg()
 
 
 def _experiments() -> dict[Path, str]:

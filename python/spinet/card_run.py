@@ -147,9 +147,7 @@ def run_card(
     >>> result.ended, result.summary["sent"]["good"]
     ('complete', 20)
     """
-    chosen = choose_firmware(
-        nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
-    )
+    chosen = choose_firmware(nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir)
     return CardResult(
         drive(
             nic,

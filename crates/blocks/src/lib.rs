@@ -1,9 +1,8 @@
 //! The module library that NICs are built from.
 //!
-//! What answers within a cycle is a plain struct here ([`cpu::Core`], [`arbiter::RoundRobinTree`]): the component that
+//! What answers within a cycle is a plain struct here ([`cpu::Core`], [`policy::RoundRobinTree`]): the component that
 //! holds it calls it. What talks through channels is a component.
 
-pub mod arbiter;
 pub mod assist;
 pub mod bus;
 mod catalog;
@@ -18,6 +17,7 @@ pub mod mips;
 pub mod netlist;
 pub mod pci;
 pub mod policy;
+pub mod processor;
 #[cfg(test)]
 mod testing;
 

@@ -39,6 +39,7 @@ fn scratchpad_banks() {
 fn memory_controller() {
     for policy in [
         "{ kind = \"round-robin\" }",
+        "{ kind = \"round-robin-tree\" }",
         "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
     ] {
         let it = format!(
@@ -86,6 +87,7 @@ fn crossbar() {
 fn arbiter() {
     for policy in [
         "{ kind = \"round-robin\" }",
+        "{ kind = \"round-robin-tree\" }",
         "{ kind = \"fixed-priority\", groups = [[2], [0, 1]], keeps_bursts = true, timeout_cycles = 20 }",
     ] {
         let it = format!(
@@ -159,4 +161,41 @@ fn tap() {
     ];
     let all = "[instances.all]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n";
     check(&(one("[1, 2, 4, 3, 8, 12]", "[0x0, 0x9000]") + it + all), &connections);
+}
+
+#[test]
+fn pci_bus() {
+    let it = "[instances.it]\nmodule = \"pci-bus\"\nwidth = \"32\"\nmasters = 2\noverhead_cycles = 4\nread_cycles = 3\n\
+              references = 2\nburst_bytes = 8\n\
+              [instances.memory]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n\
+              [instances.card]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x8000\nlongest_cycles = 3\n";
+    let connections = [
+        "a.memory -> it.masters[0]",
+        "b.memory -> it.masters[1]",
+        "c.memory -> it.host",
+        "it.target -> memory.requester",
+        "it.card -> card.requester",
+    ];
+    check(&(three("[1, 2, 4, 3, 8, 16]", "[]") + it), &connections);
+}
+
+/// Requesters, crossbar and memories in clocks of their own, none a multiple of another.
+#[test]
+fn across_clocks() {
+    let clocked = |text: &str, clock: &str| text.replace("module =", &format!("clock = \"{clock}\"\nmodule ="));
+    let it = "[instances.it]\nmodule = \"scratchpad-banks\"\nrequesters = 3\nbanks = 4\nword_bytes = 4\nbase = 0x1000\n\
+              bytes = 256\nreference_bytes = 16\noutstanding = 3\npolicy = { kind = \"round-robin\" }\n";
+    let frames = "[instances.frames]\nmodule = \"frame-memory\"\nrequesters = 1\nbase = 0x8000\nbytes = 0x1000\n\
+                  bus_bytes = 16\nword_bytes = 8\ntransfer_bytes = 64\n\
+                  rows = { row_bytes = 128, banks = 4, activation_cycles = 5, conflict_cycles = 9 }\n\
+                  policy = { kind = \"round-robin\" }\n";
+    let wiring = format!(
+        "name = \"contract\"\nconnections = [\"a.memory -> it.requesters[0]\", \"b.memory -> it.requesters[1]\", \
+         \"c.memory -> it.requesters[2]\", \"it.onward -> frames.requesters[0]\"]\n\
+         [clocks]\nslow = \"88 MHz\"\nmain = \"200 MHz\"\nfast = \"312.5 MHz\"\n{}{}{}",
+        clocked(&three("[1, 2, 4, 16]", "[0x2000]"), "slow"),
+        clocked(it, "main"),
+        clocked(frames, "fast"),
+    );
+    check_memory_contract(&blocks::catalog(), &wiring);
 }

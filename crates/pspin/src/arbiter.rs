@@ -1,4 +1,4 @@
-//! Round-robin arbitration among more requesters than [`blocks::arbiter::RoundRobinTree`] takes, by the same rule.
+//! Round-robin arbitration among more requesters than [`blocks::policy::RoundRobinTree`] takes, by the same rule.
 
 /// Which of `n` ask, as a set of bits.
 pub fn requests(n: usize, asks: impl Fn(usize) -> bool) -> u64 {
@@ -87,7 +87,7 @@ impl WideTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blocks::arbiter::RoundRobinTree;
+    use blocks::policy::RoundRobinTree;
     use proptest::prelude::*;
 
     proptest! {

@@ -3,7 +3,7 @@
 use crate::arbiter::requests;
 use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Command, CommandResponse, CommandTarget};
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 

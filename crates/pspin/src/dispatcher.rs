@@ -5,7 +5,7 @@ use crate::events::{TASK_DISPATCHED, TASK_SENT};
 use crate::mpq::MpqEngine;
 use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Feedback, Task};
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 

@@ -8,7 +8,7 @@ use crate::host_link::{Bytes, HostData, HostTarget, HostWritten};
 use crate::iommu::{SharedPageTables, TranslationCache};
 use crate::params::{IommuParams, PcieModel, PcieParams};
 use crate::world::HostMemory;
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Tx};
 

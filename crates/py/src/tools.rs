@@ -38,7 +38,7 @@ pub fn version() -> &'static str {
 /// Presets: name and a line about each.
 #[pyfunction]
 pub fn nic_list() -> Vec<(&'static str, String)> {
-    nics::PRESETS.iter().chain(cards::PRESETS).map(|preset| (preset.name, preset.about())).collect()
+    nics::all().map(|preset| (preset.name, preset.about())).collect()
 }
 
 /// A preset as TOML, with settings over it.

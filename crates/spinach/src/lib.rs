@@ -2,6 +2,7 @@
 //!
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
+pub mod measure;
 pub mod tengig;
 pub mod tigon2;
 

@@ -10,7 +10,7 @@ pub use sides::Rate;
 pub use summary::CardSummary;
 pub use traffic::{CardTrafficError, MOST_FRAMES};
 
-use crate::nics::{Preset, Setting};
+use crate::nics::{self, Preset, Setting};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
 use serde_json::{Value, json};
 use std::io::{self, Read};
@@ -23,6 +23,9 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
 ];
 
+/// Keys that files of cards wired from modules have, and others do not.
+const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];
+
 /// Bytes that a card's file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -30,7 +33,7 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum CardError {
-    #[error("nic is `{found}`, must be {known}the path of a card (*.toml){}",
+    #[error("nic is `{found}`, must be {known}or the path of a card (*.toml){}",
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown { found: String, known: String, near: Option<&'static str> },
     #[error("{file}: {source}")]
@@ -49,11 +52,12 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
         return Ok((format!("presets/{nic}.toml"), preset.text.into()));
     }
     if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
-        let names = || PRESETS.iter().map(|preset| preset.name);
-        let known = names().map(|name| format!("`{name}`, ")).collect::<String>();
-        let known =
-            if known.is_empty() { known } else { format!("{}or ", known.trim_end_matches(", ").to_owned() + " ") };
-        return Err(CardError::Unknown { found: nic.into(), known, near: nearest(nic, names()) });
+        let known = PRESETS.iter().map(|preset| format!("`{}`, ", preset.name)).collect();
+        return Err(CardError::Unknown {
+            found: nic.into(),
+            known,
+            near: nearest(nic, nics::all().map(|preset| preset.name)),
+        });
     }
     let path = base_dir.join(nic);
     let file = path.display().to_string();
@@ -70,7 +74,7 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
 pub fn is_wired(nic: &str, base_dir: &Path) -> bool {
     match text_of(nic, base_dir) {
         Ok((_, text)) => match toml::from_str::<toml::Table>(&text) {
-            Ok(table) => ["instances", "modules", "base", "connections"].iter().any(|key| table.contains_key(*key)),
+            Ok(table) => WIRED_KEYS.iter().any(|key| table.contains_key(*key)),
             Err(_) => text.lines().any(|line| line.trim_start().starts_with("[instances")),
         },
         Err(_) => false,
@@ -116,6 +120,13 @@ fn module(kind: &Kind) -> Value {
 
 #[cfg(test)]
 mod tests {
+
+    #[test]
+    fn every_preset_is_right() {
+        for preset in super::PRESETS {
+            super::design(preset.name, &[], std::path::Path::new("")).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
 
     #[test]
     fn every_module_shows_how_it_is_written() {

@@ -53,8 +53,13 @@ pub enum NicError {
     NotAValue { key: String, found: String, allowed: String },
 }
 
+/// Presets of all kinds of cards.
+pub fn all() -> impl Iterator<Item = &'static Preset> {
+    PRESETS.iter().chain(crate::cards::PRESETS)
+}
+
 fn names() -> String {
-    let names: Vec<String> = PRESETS.iter().map(|preset| format!("`{}`", preset.name)).collect();
+    let names: Vec<String> = all().map(|preset| format!("`{}`", preset.name)).collect();
     names.join(", ")
 }
 
@@ -117,7 +122,7 @@ fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
         return Ok((format!("presets/{nic}.toml"), preset.text.into()));
     }
     if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
-        let near = nearest(nic, PRESETS.iter().map(|preset| preset.name));
+        let near = nearest(nic, all().map(|preset| preset.name));
         return Err(NicError::Unknown { found: nic.into(), near });
     }
     let path = base_dir.join(nic);

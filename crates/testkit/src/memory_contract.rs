@@ -257,3 +257,130 @@ impl Component for Answering {
         self.port.port("requester", ports);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::trace::Counter;
+
+    /// A memory with a fault that shows now and then.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Faulty {
+        fault: Fault,
+    }
+
+    #[derive(Clone, Copy, PartialEq, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum Fault {
+        None,
+        Loses,
+        Doubles,
+        Renames,
+        Corrupts,
+        Reorders,
+        Oversleeps,
+        NeverSleeps,
+    }
+
+    struct FaultyPart {
+        fault: Fault,
+        inner: Answering,
+        kept: Option<Reference>,
+        served: Counter,
+    }
+
+    impl Module for Faulty {
+        const NAME: &'static str = "faulty";
+        const ABOUT: &'static str = "A memory with a fault.";
+
+        fn ports(&self) -> Vec<PortSpec> {
+            vec![PortSpec::to::<Memory>("requester")]
+        }
+
+        fn build(self, site: &mut Site) -> Built {
+            let params = ModelMemory { base: 0, bytes: 64, longest_cycles: 0 };
+            let (draws, port) = (site.system.stream(site.path), site.to::<Memory>("requester"));
+            let inner = Answering { params, port, draws, bytes: vec![0; 64], answer_at: None };
+            Built::new(FaultyPart { fault: self.fault, inner, kept: None, served: Counter::default() })
+        }
+    }
+
+    impl FaultyPart {
+        fn serve(&mut self, reference: Reference) {
+            self.served.add(1);
+            let shows = self.served.total().is_multiple_of(20);
+            let mut reply = self.inner.serve(reference);
+            match (self.fault, &mut reply.result) {
+                (Fault::Loses, _) if shows => return,
+                (Fault::Doubles, _) if shows => self.inner.port.replies.send(reply.clone()),
+                (Fault::Renames, _) if shows => reply.id ^= 1,
+                (Fault::Corrupts, Ok(data)) => data.iter_mut().take(usize::from(shows)).for_each(|byte| *byte ^= 1),
+                _ => {}
+            }
+            self.inner.port.replies.send(reply);
+        }
+    }
+
+    impl Component for FaultyPart {
+        fn tick(&mut self, now: Cycle) -> Activity {
+            let port = &self.inner.port;
+            if self.fault == Fault::NeverSleeps {
+                self.served.add(1); // What no port has caused.
+            }
+            let room = if matches!(self.fault, Fault::Doubles | Fault::Reorders) { 2 } else { 1 };
+            if !port.references.has_item() || port.replies.room() < room {
+                port.replies.has_room();
+                return if port.references.has_item() { Activity::Busy } else { Activity::Idle };
+            }
+            if self.fault == Fault::NeverSleeps && !self.served.total().is_multiple_of(7) {
+                return Activity::Until(now + 3);
+            }
+            let reference = port.references.take().expect("a reference is there");
+            match self.kept.take() {
+                Some(kept) => {
+                    self.serve(reference);
+                    self.serve(kept);
+                }
+                None if self.fault == Fault::Reorders && self.served.total() % 9 == 8 => self.kept = Some(reference),
+                None => self.serve(reference),
+            }
+            let sleeps = self.fault == Fault::Oversleeps || !self.inner.port.references.has_item();
+            if sleeps { Activity::Idle } else { Activity::Busy }
+        }
+
+        fn ports(&self, ports: &mut Ports) {
+            self.inner.port.port("requester", ports);
+        }
+    }
+
+    /// What the contract says of a memory with this fault; nothing if it holds.
+    fn verdict(fault: &str) -> String {
+        let wiring = format!(
+            "name = \"faulty\"\nconnections = [\"a.memory -> it.requester\"]\n[clocks]\nmain = \"1 GHz\"\n\
+             [instances.a]\nmodule = \"random-requester\"\nreferences = 200\nown = [[0, 64]]\nlengths = [1, 4]\n\
+             nowhere = []\nhaste_percent = 80\n[instances.it]\nmodule = \"faulty\"\nfault = \"{fault}\"\n"
+        );
+        let catalog = Catalog::default().with::<Faulty>();
+        let check = || check_memory_contract(&catalog, &wiring);
+        let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).err();
+        broken.map_or_else(String::new, |panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn every_fault_is_noticed() {
+        assert_eq!(verdict("none"), "");
+        for (fault, what) in [
+            ("loses", "is not the expected one"),
+            ("doubles", "is not the expected one"),
+            ("renames", "is not the expected one"),
+            ("corrupts", "is not the expected one"),
+            ("reorders", "is not the expected one"),
+            ("oversleeps", "answers to 200 references"),
+            ("never-sleeps", "who was idle was not"),
+        ] {
+            let verdict = verdict(fault);
+            assert!(verdict.contains(what), "{fault}: {verdict}");
+        }
+    }
+}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet nic list` and `spinet nic show`."""
+"""`spinet nic list`, `show`, `check` and `modules`."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +13,12 @@ from spinet.cli import parameters
 
 if TYPE_CHECKING:
     from spinet.api import Part
+    from spinet.wiring import Design, Kind
 
 
 @click.group(short_help="List and show cards.")
 def command() -> None:
-    """List the cards that spinet knows, or show all parameters of one.
+    """List the cards that spinet knows, show one, or check one that you wired.
 
     \b
     Examples:
@@ -24,6 +26,9 @@ def command() -> None:
       spinet nic show pspin > my_card.toml
       spinet nic show pspin --set cluster.n_cores=4
       spinet nic show pspin --set n_clusters=8 --area
+      spinet nic check my_card.toml
+      spinet nic show my_card.toml --svg my_card.svg
+      spinet nic modules memory-controller
     """
 
 
@@ -42,22 +47,158 @@ def list_command(as_json: bool) -> None:
         click.echo(f"{name:{width}}  {about}")
 
 
-@command.command("show", short_help="Every parameter of a card, with its source.")
+@command.command("show", short_help="What a card is, as text, tree, JSON or drawing.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
 @click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter; may be repeated.")
 @click.option("--area", is_flag=True, help="Print area and power of its parts instead, scaled from the published ones.")
-def show_command(nic: str, sets: tuple[str, ...], area: bool) -> None:
-    """Print every parameter of a card as TOML, with the source of each number.
+@click.option("--tree", is_flag=True, help="Print the parts of a wired card and what each port is connected to.")
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw a wired card; - is stdout."
+)
+@parameters.json_option
+def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool) -> None:
+    """Print what a card's file says: a file that --nic accepts.
 
-    The output is a file that --nic accepts. With --area: mm² in 22 nm and W at the card's clock with every cell
+    Of PsPIN, every parameter with its source; with --area, mm² in 22 nm and W at the card's clock with every cell
     toggling, of each part with its parts below it, and by what they scale from the published synthesis.
+
+    Of a card that is wired from modules, its file; --tree, --json and --svg show the card as it is checked, with all
+    parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
     """
     from spinet import _core, api
 
-    if area:
-        _print_area(api.nic_cost(nic, set=sets))
+    if not _core.card_is_wired(nic):
+        if tree or svg:
+            raise click.UsageError("--tree and --svg are for cards that are wired from modules")
+        if area:
+            _print_area(api.nic_cost(nic, set=sets))
+        elif as_json:
+            import tomllib
+
+            click.echo(json.dumps(tomllib.loads(_core.nic_show(nic, list(sets), ".")), indent=2))
+        else:
+            click.echo(_core.nic_show(nic, list(sets), "."), nl=False)
         return
-    click.echo(_core.nic_show(nic, list(sets), "."), nl=False)
+    from spinet import wiring
+
+    if area:
+        raise click.UsageError("--area is known of PsPIN only")
+    design = wiring.design(nic, set=sets)
+    if svg is not None:
+        text = design.svg()
+        if str(svg) == "-":
+            click.echo(text, nl=False)
+        else:
+            svg.write_text(text)
+    if tree:
+        click.echo(_tree(design), nl=False)
+    if as_json:
+        click.echo(json.dumps(design.json, indent=2))
+    if svg is None and not tree and not as_json:
+        click.echo(wiring.variation(nic, sets).to_toml() if sets else _core.card_text(nic), nl=False)
+
+
+def _tree(design: Design) -> str:
+    clocks = ", ".join(f"{name} {frequency}" for name, frequency in design.clocks.items())
+    lines = [f"{design.name}  {clocks}"]
+    modules = {group.path: f"{group.module}" for group in design.groups}
+    modules |= {part.path: f"{part.module}  {part.clock}" for part in design.parts}
+    peers: dict[str, list[str]] = {}
+    for wire in design.connections:
+        more = "".join(
+            f"  {name} {value}"
+            for name, value, usual in (("room", wire.room, 2), ("latency", wire.latency, 1))
+            if value != usual
+        )
+        peers.setdefault(wire.source, []).append(f"-> {wire.target}{more}")
+        peers.setdefault(wire.target, []).append(f"<- {wire.source}{more}")
+    told: set[str] = set()
+    for part in design.parts:
+        names = part.path.split(".")
+        for depth in range(1, len(names) + 1):
+            path = ".".join(names[:depth])
+            if path not in told:
+                told.add(path)
+                lines.append(f"{'  ' * depth}{names[depth - 1]}  {modules[path]}")
+        width = max((len(port.name) for port in part.ports), default=0)
+        for port in part.ports:
+            for peer in peers.get(f"{part.path}.{port.name}", ["(not connected)"]):
+                lines.append(f"{'  ' * (len(names) + 1)}{port.name:{width}}  {peer}")
+    return "\n".join(lines) + "\n"
+
+
+@command.command("check", short_help="Whether a card can be built, and if not, all that is wrong.")
+@click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
+@click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter; may be repeated.")
+@parameters.json_option
+def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
+    """Check a card: names, parameters, ports, protocols, and that every port is connected.
+
+    All mistakes are told at once, each with its line, what was found and what is allowed. Exit code 2 if there is one.
+    """
+    from spinet import _core
+
+    if not _core.card_is_wired(nic):
+        _core.nic_show(nic, list(sets), ".")
+        click.echo(json.dumps({"ok": True}) if as_json else f"{nic}: its parameters are valid")
+        return
+    from spinet import wiring
+
+    design = wiring.design(nic, set=sets)
+    counts = {"parts": len(design.parts), "connections": len(design.connections), "clocks": len(design.clocks)}
+    if as_json:
+        click.echo(json.dumps({"ok": True, "name": design.name, **counts}))
+        return
+    told = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
+    click.echo(f"{design.name}: {told}; all is well")
+
+
+@command.command("modules", short_help="What cards are wired from.")
+@click.argument("name", required=False)
+@parameters.json_option
+def modules_command(name: str | None, as_json: bool) -> None:
+    """List the modules that a card may name, or show the ports and parameters of one."""
+    from spinet import wiring
+
+    kinds = wiring.modules(name)
+    if as_json:
+        rows = [
+            {"name": kind.name, "about": kind.about, "example": kind.example, "schema": kind.schema} for kind in kinds
+        ]
+        ports = [[vars(port) for port in kind.ports] for kind in kinds]
+        click.echo(json.dumps([{**row, "ports": found} for row, found in zip(rows, ports, strict=True)], indent=2))
+        return
+    if name is None:
+        width = max(len(kind.name) for kind in kinds)
+        for kind in kinds:
+            click.echo(f"{kind.name:{width}}  {kind.about}")
+        return
+    for kind in kinds:
+        _print_module(kind)
+
+
+def _print_module(kind: Kind) -> None:
+    click.echo(f"{kind.name}: {kind.about}")
+    click.echo("\nports (of the example below)")
+    arrows = {"from": "asks or sends", "to": "answers or receives"}
+    rows = [(port.name, port.protocol, arrows[port.side] + (", optional" if port.is_optional else ""), port.about)
+            for port in kind.gathered_ports()]  # fmt: skip
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(3)]
+    for row in rows:
+        click.echo(
+            "  "
+            + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False))
+            + f"  {row[3]}".rstrip()
+        )
+    click.echo("\nparameters")
+    found = kind.parameters()
+    width = max((len(parameter.path) for parameter in found), default=0)
+    kinds = max((len(parameter.kind) for parameter in found), default=0)
+    for parameter in found:
+        default = "" if parameter.default is None else f" (default {json.dumps(parameter.default)})"
+        click.echo(f"  {parameter.path:{width}}  {parameter.kind:{kinds}}  {parameter.about}{default}")
+    if kind.example:
+        click.echo("\nexample\n" + "".join(f"  {line}\n" for line in kind.example.splitlines()), nl=False)
 
 
 def _print_area(parts: list[Part]) -> None:

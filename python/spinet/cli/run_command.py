@@ -47,7 +47,9 @@ from spinet.cli import errors, parameters
     shell_complete=parameters.complete_files,
 )
 @click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Where an image without a header is loaded.")
-@click.option("--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Where it begins. Default: where it is loaded.")
+@click.option(
+    "--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Where it begins. Default: where it is loaded."
+)
 @click.option("--send", metavar="CAPTURE|SPEC", help="For such a card: what its host sends, as --traffic says it.")
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."

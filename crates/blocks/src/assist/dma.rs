@@ -51,6 +51,16 @@ pub struct DmaAssistParams {
 impl Module for DmaAssistParams {
     const NAME: &'static str = "dma-assist";
     const ABOUT: &'static str = "Moves what a ring of descriptors says, one way between host memory and the card's";
+    const EXAMPLE: &'static str = r#"direction = "read"
+ring_entries = 64
+high_ring_entries = 0
+descriptor_bytes = 32
+descriptors_ahead = 1
+buffer_bytes = 256
+memory_burst_bytes = 8
+memory_references = 4
+host_burst_bytes = 128
+host_references = 2"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![

@@ -78,6 +78,11 @@ impl Buffers {
         }
     }
 
+    /// How far it is from one address to another behind it.
+    pub fn distance(&self, from: u64, to: u64) -> u64 {
+        if to >= from { to - from } else { (self.end.saturating_sub(self.base)).saturating_sub(from - to) }
+    }
+
     /// Address and bytes of the next reference of a run of `bytes` at `addr` of which `done` are dealt with.
     pub(super) fn piece(&self, addr: u64, done: u32, bytes: u32, limit: u32) -> (u64, u32) {
         let at = self.after(addr, u64::from(done));
@@ -102,6 +107,10 @@ pub enum TransmitOrder {
     Producer(u32),
     /// Firmware sets how far the ring is done.
     Consumer(u32),
+    /// Bytes of the buffers before this address are there: from the first such order on, a frame is read when all of it is.
+    BufferProducer(u64),
+    /// Where the next frame stands in the buffers.
+    BufferConsumer(u64),
     /// Type of inserted VLAN tags.
     VlanType(u16),
 }

@@ -33,6 +33,12 @@ pub struct MacReceiveParams {
 impl Module for MacReceiveParams {
     const NAME: &'static str = "mac-receive";
     const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
+    const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
+ring_entries = 512
+buffer_bytes = 2048
+is_paced = true
+memory_burst_bytes = 8
+memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![

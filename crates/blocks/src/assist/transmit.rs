@@ -136,7 +136,7 @@ const GOES_ON: u32 = 1 << 31;
 ///
 /// Ports:   `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
 ///          reference a cycle on each; `wire` out, a frame at the end of its last bit.
-/// Timing:  a frame starts when `start_bytes` of it are there and the gap behind the last one is over; bytes leave at the
+/// Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind the last one is over; bytes leave at the
 ///          exact rate of the line. Frames in sequence take their bytes, check sequence, preamble and gap.
 /// Done:    an entry is done when its frame's last byte has been read from memory.
 /// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7; IEEE 802.3.
@@ -152,6 +152,10 @@ pub struct MacTransmit {
     wire: Tx<Frame>,
     ring: Ring,
     buffers: Buffers,
+    /// Bytes before this address are there, if anybody says so.
+    filled: Option<u64>,
+    /// Where the next frame stands.
+    next_frame: u64,
     vlan_type: u16,
     is_enabled: bool,
     /// The entry whose descriptor is being read, and the bytes that are asked and that came.
@@ -184,6 +188,8 @@ impl MacTransmit {
             wire,
             ring: Ring::new(params.ring_entries),
             buffers: Buffers::default(),
+            filled: None,
+            next_frame: 0,
             vlan_type: 0x8100,
             is_enabled: false,
             reading: None,
@@ -217,6 +223,8 @@ impl MacTransmit {
             TransmitOrder::Buffers(buffers) => self.buffers = buffers,
             TransmitOrder::Producer(index) => self.ring.fill_to(index),
             TransmitOrder::Consumer(index) => self.ring.go_to(index),
+            TransmitOrder::BufferProducer(addr) => self.filled = Some(addr),
+            TransmitOrder::BufferConsumer(addr) => self.next_frame = addr,
             TransmitOrder::VlanType(vlan_type) => self.vlan_type = vlan_type,
         }
     }
@@ -357,8 +365,17 @@ impl MacTransmit {
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
         let at = self.clock.edge(now);
         let gone = self.frames.front().map_or(0, |frame| frame.gone(at, self.line));
-        let MacTransmit { params, memory, pieces, buffers, life, .. } = self;
+        let MacTransmit { params, memory, pieces, buffers, filled, next_frame, life, .. } = self;
         let piece = pieces.iter_mut().find(|piece| piece.asked < piece.bytes)?;
+        // Frames stand one behind the other, each on a multiple of 8 bytes; firmware may announce one before it is there.
+        let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
+        let is_there = |filled: u64| {
+            let filled = buffers.after(filled, filled.next_multiple_of(8) - filled);
+            buffers.distance(*next_frame, end) <= buffers.distance(*next_frame, filled)
+        };
+        if piece.asked == 0 && filled.is_some_and(|filled| !is_there(filled)) {
+            return None;
+        }
         let (addr, bytes) = buffers.piece(piece.addr, piece.asked, piece.bytes, params.memory_burst_bytes);
         let over = (asked + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
         if over > gone {
@@ -368,6 +385,9 @@ impl MacTransmit {
         if memory.is_free(now) {
             memory.ask(now, addr, Access::Read(bytes), (*life, Use::Bytes(bytes)));
             piece.asked += bytes;
+            if piece.asked == piece.bytes {
+                *next_frame = end;
+            }
         }
         None
     }

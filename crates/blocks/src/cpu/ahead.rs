@@ -30,42 +30,39 @@ impl Core {
         if !stretch.holds(at) || !is_there(line(at)) {
             return None;
         }
-        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let (mut n, mut beyond) = (0, 0);
+        // The last instruction, if it is one whose register may not have come.
+        let mut last = usize::MAX;
         let mut stop = None;
-        while n < left {
-            let Some(slot) = slots.get(at) else { break };
-            let run = if slot.run < Slot::CROSSES {
-                slot.run
-            } else if is_there(line(at) + 1) {
-                slot.run - Slot::CROSSES
-            } else {
-                break;
-            };
-            if run > 0 {
-                let to_run = u64::from(run).min(left - n);
-                n += to_run;
-                let mut last = at;
-                for _ in 0..to_run {
-                    let slot = &slots[at];
-                    execute(self, &slot.inst);
-                    last = at;
-                    at += usize::from(slot.halves);
-                }
-                last_rd = slots[last].inst.rd;
-                continue;
-            }
-            let next = at + usize::from(slot.halves);
+        while n < left
+            && let Some(slot) = slots.get(at)
+        {
+            let behind = || at + usize::from(slot.halves);
             match slot.pace {
-                Pace::Memory => {
-                    execute(self, &slot.inst);
-                    self.next = program.address(next);
-                    stop = Some(Stop::Access);
-                    break;
-                }
-                Pace::MemoryLineEnd => {
-                    if is_there(line(at) + 1) {
+                Pace::Straight | Pace::LineEnd => {
+                    let mut run = slot.run;
+                    if run >= Slot::CROSSES {
+                        if !is_there(line(at) + 1) {
+                            break;
+                        }
+                        run -= Slot::CROSSES;
+                    }
+                    let to_run = u64::from(run).min(left - n);
+                    if to_run == 0 {
+                        break;
+                    }
+                    n += to_run;
+                    for _ in 0..to_run {
+                        let slot = &slots[at];
                         execute(self, &slot.inst);
-                        self.next = program.address(next);
+                        last = at;
+                        at += usize::from(slot.halves);
+                    }
+                }
+                Pace::Memory | Pace::MemoryLineEnd => {
+                    if slot.pace == Pace::Memory || is_there(line(at) + 1) {
+                        execute(self, &slot.inst);
+                        self.next = program.address(behind());
                         stop = Some(Stop::Access);
                     }
                     break;
@@ -78,22 +75,26 @@ impl Core {
                     {
                         break;
                     }
+                    let next = behind();
                     (self.pc, self.next) = (program.address(at), program.address(next));
                     execute(self, &slot.inst);
-                    (at, last_rd) = (next, slot.inst.rd);
+                    (last, at) = (at, next);
                     if self.jumped {
                         self.jumped = false;
-                        (at, last_rd) = (target, SINK);
+                        (last, at) = (usize::MAX, target);
+                        self.last_rd = SINK;
                         let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                         beyond += taken - timing::PLAIN;
                         left = left.saturating_sub(taken - timing::PLAIN);
                     }
+                    n += 1;
                 }
-                // The first two are in runs.
-                Pace::Straight | Pace::LineEnd | Pace::Careful => break,
+                Pace::Careful => break,
             }
-            n += 1;
         }
+        // An access decides itself what comes behind it.
+        let last = if stop.is_none() { slots.get(last) } else { None };
+        let last_rd = last.map_or(self.last_rd, |slot| slot.inst.rd);
         self.ran(program.address(at), last_rd, n, beyond);
         stop
     }

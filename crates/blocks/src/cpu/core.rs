@@ -272,28 +272,49 @@ impl Core {
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
     #[inline]
     pub fn complete(&mut self, program: &Program, granted: Cycle, raw: u32) {
-        let rd = self.access.rd;
-        let waited = granted - self.time;
-        self.time = granted;
-        self.pc = self.next;
-        self.instructions += 1;
-        self.last_rd = self.access.stepped;
-        if self.watched != 0 {
-            self.watch_access(waited, raw);
+        match self.access.kind {
+            AccessKind::Store(_) => self.stored(granted),
+            AccessKind::Load(load) => self.loaded(program, granted, load.extend(raw)),
+            AccessKind::Amo(_) => self.loaded(program, granted, raw),
         }
-        let value = match self.access.kind {
-            AccessKind::Store(_) => return,
-            AccessKind::Load(load) => load.extend(raw),
-            AccessKind::Amo(_) => raw,
-        };
+    }
+
+    /// The store was granted in cycle `granted`.
+    #[inline(always)]
+    pub fn stored(&mut self, granted: Cycle) {
+        let waited = self.pass_access(granted);
+        if self.watched != 0 {
+            self.watch_access(waited);
+        }
+    }
+
+    /// The load or AMO was granted in cycle `granted`, and its register receives `value`.
+    #[inline(always)]
+    pub fn loaded(&mut self, program: &Program, granted: Cycle, value: u32) {
+        let waited = self.pass_access(granted);
+        let rd = self.access.rd;
         self.regs[usize::from(rd)] = value;
         self.load_rd = rd;
         self.load_granted = granted;
+        if self.watched != 0 {
+            self.watch_access(waited);
+        }
         // What follows a load is known: the next instruction in memory, or the first of a loop.
         if program.reads(self.pc, rd) {
             self.time += timing::LOAD_USE;
             self.count(EVENT_LOAD_USE, 1);
         }
+    }
+
+    /// The access was granted in cycle `granted`: the next instruction is current. Cycles that it waited.
+    #[inline(always)]
+    fn pass_access(&mut self, granted: Cycle) -> Cycle {
+        let waited = granted - self.time;
+        self.time = granted;
+        self.pc = self.next;
+        self.instructions += 1;
+        self.last_rd = self.access.stepped;
+        waited
     }
 
     /// The access was refused in cycle `at`: a trap.

@@ -42,17 +42,11 @@ impl Core {
 
     /// An access was answered with `raw`.
     #[cold]
-    pub(super) fn watch_access(&mut self, waited: u64, raw: u32) {
+    pub(super) fn watch_access(&mut self, waited: u64) {
         self.count(EVENT_CYCLE, waited);
         self.count(EVENT_INSTRUCTION, 1);
         self.count_kind(waited);
         if self.log.is_some() {
-            // Early, so that the log sees it; the caller does it again.
-            match self.access.kind {
-                AccessKind::Store(_) => {}
-                AccessKind::Load(load) => self.regs[usize::from(self.access.rd)] = load.extend(raw),
-                AccessKind::Amo(_) => self.regs[usize::from(self.access.rd)] = raw,
-            }
             self.log_end();
         }
     }

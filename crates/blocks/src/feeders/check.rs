@@ -83,6 +83,11 @@ impl Checker {
         verdict
     }
 
+    /// Whether it is one of the frames at all.
+    pub fn knows(&self, bytes: &[u8]) -> bool {
+        self.judge(bytes) != Verdict::Unknown
+    }
+
     /// Frames that arrived as they were sent, in order.
     pub fn good(&self) -> u64 {
         self.good
@@ -117,6 +122,9 @@ impl Checker {
         let is = |id: u64| self.frames.frame(id).is_some_and(|frame| frame.is_intact && *frame.bytes == *bytes);
         let verdict = |id: u64| if id < self.next { Verdict::Late(id) } else { Verdict::Good(id) };
         match &self.frames {
+            Frames::Acknowledgements(row) => {
+                row.claimed(bytes, self.next).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict)
+            }
             Frames::Datagrams(row) => row.claimed(bytes).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict),
             Frames::List(_) => {
                 let ahead = self.next..self.next.saturating_add(REACH);
@@ -129,7 +137,7 @@ impl Checker {
     /// How many frames from `first` up to `end` should have arrived.
     fn intact_between(&self, first: u64, end: u64) -> u64 {
         match &self.frames {
-            Frames::Datagrams(_) => end - first,
+            Frames::Datagrams(_) | Frames::Acknowledgements(_) => end - first,
             Frames::List(_) => {
                 (first..end).filter(|&id| self.frames.frame(id).is_some_and(|frame| frame.is_intact)).count() as u64
             }

@@ -2,10 +2,10 @@
 
 use super::check::Checker;
 use super::log::{FrameLog, Passage};
-use super::traffic::Offered;
+use super::traffic::{Frames, Offered};
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 
 /// The network's side of a line out of a card.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -21,6 +21,8 @@ impl Module for FrameSinkParams {
     const NAME: &'static str = "frame-sink";
     const ABOUT: &'static str =
         "The network that a card sends to: counts frames and checks them against what the host sent";
+    const EXAMPLE: &'static str = r#"kept_times = 1000
+kept_frames = 0"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![PortSpec::to::<OneWay<Frame>>("wire")]
@@ -28,9 +30,10 @@ impl Module for FrameSinkParams {
 
     fn build(self, site: &mut Site) -> Built {
         let offered = site.environment.get::<Offered>();
-        let sent = offered.map(|offered| offered.host.frames.clone()).unwrap_or_default();
+        let offered = offered.map(|offered| Offered::clone(&offered)).unwrap_or_default();
         let (clock, wire) = (site.system.edges(site.clock), site.to::<OneWay<Frame>>("wire"));
-        Built::new(FrameSink::new(self, clock, Checker::new(sent), wire))
+        let replies = offered.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
+        Built::new(FrameSink::new(self, clock, Checker::new(offered.host.frames), wire).with_replies(replies))
     }
 }
 
@@ -43,6 +46,7 @@ pub struct FrameSink {
     clock: Clock,
     wire: Rx<Frame>,
     checker: Checker,
+    replies: Option<Checker>,
     damaged: u64,
     log: FrameLog,
     kept: Vec<Frame>,
@@ -52,17 +56,39 @@ impl FrameSink {
     /// A sink that holds what comes against what `checker` expects.
     pub fn new(params: FrameSinkParams, clock: Clock, checker: Checker, wire: Rx<Frame>) -> FrameSink {
         let log = FrameLog::new(params.kept_times);
-        FrameSink { params, clock, wire, checker, damaged: 0, log, kept: Vec::new() }
+        FrameSink { params, clock, wire, checker, replies: None, damaged: 0, log, kept: Vec::new() }
     }
 
-    /// When each frame came.
+    /// The same sink, which expects such replies too.
+    pub fn with_replies(self, replies: Option<Checker>) -> FrameSink {
+        FrameSink { replies, ..self }
+    }
+
+    /// When each frame came; replies have no numbers.
     pub fn log(&self) -> &FrameLog {
         &self.log
+    }
+
+    fn judge(&mut self, at: Time, frame: &Frame) -> Option<u64> {
+        if !frame.is_intact {
+            self.damaged += 1;
+            return None;
+        }
+        if let Some(replies) = self.replies.as_mut().filter(|replies| replies.knows(&frame.bytes)) {
+            replies.check(at, &frame.bytes);
+            return None;
+        }
+        self.checker.check(at, &frame.bytes).id()
     }
 
     /// Whether what came is what was sent.
     pub fn checker(&self) -> &Checker {
         &self.checker
+    }
+
+    /// Whether the replies that came are what the host sent, if it sends some.
+    pub fn replies(&self) -> Option<&Checker> {
+        self.replies.as_ref()
     }
 
     /// The first frames that came.
@@ -75,12 +101,7 @@ impl Component for FrameSink {
     fn tick(&mut self, now: Cycle) -> Activity {
         while let Some(frame) = self.wire.take() {
             let at = self.clock.edge(now);
-            let id = if frame.is_intact {
-                self.checker.check(at, &frame.bytes).id()
-            } else {
-                self.damaged += 1;
-                None
-            };
+            let id = self.judge(at, &frame);
             self.log.note(Passage { id, at, bytes: frame.bytes.len() as u32 });
             if self.kept.len() < self.params.kept_frames {
                 self.kept.push(frame);
@@ -101,13 +122,17 @@ impl Component for FrameSink {
         counters.add("late_frames", self.checker.late());
         counters.add("unknown_frames", self.checker.unknown());
         counters.add("damaged_frames", self.damaged);
+        if let Some(replies) = &self.replies {
+            counters.add("good_replies", replies.good());
+            counters.add("lost_replies", replies.lost());
+            counters.add("late_replies", replies.late());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feeders::Frames;
     use expect_test::expect;
     use kernel::Freq;
     use std::rc::Rc;

@@ -3,18 +3,22 @@
 //! What travels is said by [`Offered`], which a run brings along. Every frame can be made again from its number, so that whoever
 //! gets one can tell by a [`Checker`] whether it is what was sent, whole and in order, and nothing but numbers is kept.
 
+mod acknowledgements;
 mod check;
 mod datagrams;
 mod frame_sink;
 mod host_memory;
 mod log;
+mod nic_feeder;
 mod packet_feeder;
 mod traffic;
 
+pub use acknowledgements::Acknowledgements;
 pub use check::{Checker, Mismatch, Verdict};
 pub use datagrams::{Datagrams, Station};
 pub use frame_sink::{FrameSink, FrameSinkParams};
 pub use host_memory::HostMemory;
 pub use log::{FrameLog, Passage};
+pub use nic_feeder::{After, Contents, Mailbox, NicFeeder, NicFeederParams, Write};
 pub use packet_feeder::{Go, PacketFeeder, PacketFeederParams};
 pub use traffic::{Frames, Given, Offered, Pace, Traffic, TrafficError};

@@ -28,6 +28,8 @@ impl Module for PacketFeederParams {
     const NAME: &'static str = "packet-feeder";
     const ABOUT: &'static str =
         "The network that sends to a card: the frames of the run, at line rate or at their times";
+    const EXAMPLE: &'static str = r#"line_bps = 1_000_000_000
+kept_times = 1000"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![PortSpec::from::<OneWay<Frame>>("wire"), PortSpec::to::<OneWay<Go>>("go").optional()]

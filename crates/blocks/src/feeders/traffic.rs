@@ -1,5 +1,6 @@
 //! What a run offers to a card: frames from the network, and frames that its host is to send.
 
+use super::acknowledgements::Acknowledgements;
 use super::datagrams::Datagrams;
 use kernel::Time;
 use std::rc::Rc;
@@ -11,6 +12,8 @@ pub struct Offered {
     pub network: Traffic,
     /// What the host is to send.
     pub host: Traffic,
+    /// What the host answers to what it receives, if it does; this goes before what it is to send.
+    pub replies: Option<Acknowledgements>,
 }
 
 /// Frames and their times.
@@ -38,6 +41,8 @@ pub enum Frames {
     List(Rc<[Given]>),
     /// UDP datagrams.
     Datagrams(Datagrams),
+    /// TCP acknowledgements, without end.
+    Acknowledgements(Acknowledgements),
 }
 
 impl Default for Frames {
@@ -68,6 +73,8 @@ pub enum TrafficError {
     Datagram { index: usize, bytes: u32, least: u32, most: u32 },
     #[error("datagram_bytes is empty, must have at least one size")]
     NoSizes,
+    #[error("acknowledgements are for every 0 frames, must be 1 or more")]
+    NoFrames,
     #[error("frame {id} is to be sent before frame {}, must be at the same time or later", id - 1)]
     Order { id: u64 },
 }
@@ -85,6 +92,9 @@ impl Frames {
             Frames::Datagrams(datagrams) => {
                 datagrams.frame(id).map(|bytes| Given { bytes: bytes.into(), is_intact: true })
             }
+            Frames::Acknowledgements(acknowledgements) => {
+                Some(Given { bytes: acknowledgements.frame(id).into(), is_intact: true })
+            }
         }
     }
 
@@ -93,6 +103,7 @@ impl Frames {
         match self {
             Frames::List(frames) => Some(frames.len() as u64),
             Frames::Datagrams(datagrams) => datagrams.count,
+            Frames::Acknowledgements(_) => None,
         }
     }
 
@@ -106,6 +117,7 @@ impl Frames {
                 })
             }
             Frames::Datagrams(datagrams) => datagrams.check(most),
+            Frames::Acknowledgements(acknowledgements) => acknowledgements.check(),
         }
     }
 }

@@ -44,6 +44,10 @@ impl ArbiterParams {
 impl Module for ArbiterParams {
     const NAME: &'static str = "arbiter";
     const ABOUT: &'static str = "Several requesters onto one memory.";
+    const EXAMPLE: &'static str = r#"requesters = 4
+outstanding = 4
+burst_references = 4
+policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));

@@ -310,6 +310,11 @@ impl Component for Crossbar {
 impl Module for CrossbarParams {
     const NAME: &'static str = "crossbar";
     const ABOUT: &'static str = "Passes references from several requesters to several memories, by address.";
+    const EXAMPLE: &'static str = r#"requesters = 4
+windows = [{ base = 0, bytes = 65536, becomes = 0 }, { base = 0x10000, bytes = 65536, becomes = 0 }]
+outstanding = 4
+burst_references = 1
+policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));

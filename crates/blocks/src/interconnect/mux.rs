@@ -26,6 +26,8 @@ pub struct MuxParams {
 impl Module for MuxParams {
     const NAME: &'static str = "mux";
     const ABOUT: &'static str = "The selected one of several requesters onto one memory.";
+    const EXAMPLE: &'static str = r#"requesters = 2
+outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));
@@ -89,6 +91,8 @@ impl DemuxParams {
 impl Module for DemuxParams {
     const NAME: &'static str = "demux";
     const ABOUT: &'static str = "One requester onto several memories, by address or as selected.";
+    const EXAMPLE: &'static str = r#"by = { windows = [{ base = 0, bytes = 65536, becomes = 0 }, { base = 0x10000, bytes = 65536, becomes = 0 }] }
+outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = vec![PortSpec::to::<Memory>("requester")];

@@ -84,6 +84,8 @@ impl Component for Tap {
 impl Module for TapParams {
     const NAME: &'static str = "tap";
     const ABOUT: &'static str = "Passes references and tells listeners of those that were answered.";
+    const EXAMPLE: &'static str = r#"listeners = 1
+outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let seen = (0..self.listeners).map(|i| PortSpec::from::<OneWay<Seen>>(format!("seen[{i}]")));

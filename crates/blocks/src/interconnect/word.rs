@@ -9,3 +9,13 @@ pub struct Word(pub u64);
 impl Wire for Word {
     const NAME: &'static str = "words";
 }
+
+/// What a module of one-way connections carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carries {
+    /// Plain numbers.
+    Words,
+    /// Ethernet frames.
+    Frames,
+}

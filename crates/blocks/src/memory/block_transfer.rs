@@ -205,6 +205,8 @@ impl Component for BlockTransfer {
 impl Module for BlockTransferParams {
     const NAME: &'static str = "block-transfer";
     const ABOUT: &'static str = "Copies bytes from one memory to another as it is ordered.";
+    const EXAMPLE: &'static str = r#"reference_bytes = 16
+outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![

@@ -356,6 +356,12 @@ pub struct CachePorts {
 impl Module for CacheControllerParams {
     const NAME: &'static str = "cache-controller";
     const ABOUT: &'static str = "Tags and timing of a write-through cache whose bytes are in a memory of their own.";
+    const EXAMPLE: &'static str = r#"line_bytes = 32
+sets = 128
+ways = 2
+replacement = "lru"
+allocates_on_read = true
+allocates_on_write = false"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![

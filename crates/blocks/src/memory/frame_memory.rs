@@ -180,6 +180,14 @@ impl Module for FrameMemoryParams {
     const NAME: &'static str = "frame-memory";
     const ABOUT: &'static str =
         "Double data rate memory for frames: whole transfers in order, blocked while a row opens.";
+    const EXAMPLE: &'static str = r#"requesters = 4
+base = 0
+bytes = 1048576
+bus_bytes = 16
+word_bytes = 8
+transfer_bytes = 1518
+rows = { row_bytes = 2048, banks = 8, activation_cycles = 12, conflict_cycles = 27 }
+policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).optional()).collect()

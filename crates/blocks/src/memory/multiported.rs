@@ -108,6 +108,10 @@ impl Component for MultiportedMemory {
 impl Module for MultiportedMemoryParams {
     const NAME: &'static str = "multiported-memory";
     const ABOUT: &'static str = "A memory with several ports and no latency of its own.";
+    const EXAMPLE: &'static str = r#"ports = 2
+base = 0
+bytes = 8192
+port_bytes = 32"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         (0..self.ports).map(|i| PortSpec::to::<Memory>(format!("ports[{i}]")).optional()).collect()

@@ -266,6 +266,14 @@ impl Module for ScratchpadBanksParams {
     const NAME: &'static str = "scratchpad-banks";
     const ABOUT: &'static str =
         "Word-interleaved memory banks behind a crossbar, with a way onward for other addresses.";
+    const EXAMPLE: &'static str = r#"requesters = 10
+banks = 4
+word_bytes = 4
+base = 0
+bytes = 262144
+reference_bytes = 16
+outstanding = 8
+policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));

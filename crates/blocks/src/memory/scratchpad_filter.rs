@@ -27,6 +27,9 @@ pub struct ScratchpadFilterParams {
 impl Module for ScratchpadFilterParams {
     const NAME: &'static str = "scratchpad-filter";
     const ABOUT: &'static str = "A core's references to its registers, to its scratchpad, or onward, by address.";
+    const EXAMPLE: &'static str = r#"registers = { base = 0xC0000000, bytes = 1024, becomes = 0 }
+scratchpad = { base = 0x00C00000, bytes = 16384, becomes = 0 }
+outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let outputs = ["registers", "scratchpad", "onward"].map(PortSpec::from::<Memory>);

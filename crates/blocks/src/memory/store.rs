@@ -22,6 +22,12 @@ impl Store {
         addr >= self.base && addr - self.base < self.bytes.len() as u64
     }
 
+    /// How many bytes there are from this address on, which is in it.
+    #[inline]
+    pub fn behind(&self, addr: u64) -> u32 {
+        (self.bytes.len() as u64 - (addr - self.base)) as u32
+    }
+
     /// These bytes, or the first address at which there is nothing.
     #[inline]
     pub fn get(&self, addr: u64, bytes: u32) -> Result<&[u8], BusError> {

@@ -104,6 +104,17 @@ impl Window {
 impl Module for MipsCoreParams {
     const NAME: &'static str = "mips-core";
     const ABOUT: &'static str = "A MIPS core with its scratchpad, address filter and instruction cache.";
+    const EXAMPLE: &'static str = r#"pipeline = "five-stage"
+reset_pc = 0x00C00000
+runs_at_start = true
+scratchpad = { base = 0x00C00000, bytes = 16384 }
+instruction_cache = { bytes = 128, line_bytes = 128, ways = 1, drops_stored_lines = false }
+registers = { base = 0xC0000000, bytes = 1024 }
+memory_cycles = 2
+register_cycles = 2
+stores = "posted"
+multiply_cycles = 3
+divide_cycles = 35"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = vec![PortSpec::from::<Memory>("memory")];

@@ -148,10 +148,7 @@ impl<'a> Elaboration<'a> {
         };
         let count = match &text.count {
             None => 1,
-            Some(node) => match self.whole_number(node, "count", 0..=MOST_PARTS as u64, around.scope) {
-                Some(count) => count,
-                None => return None,
-            },
+            Some(node) => self.whole_number(node, "count", 0..=MOST_PARTS as u64, around.scope)?,
         };
         let is_array = text.count.is_some();
         let mut items = Vec::new();

@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// Finds a file that another one asks for: what is asked for and who asks; the file's name and text, or why there is none.
 pub type Finder<'a> = dyn Fn(&str, &str) -> Result<(String, String), String> + 'a;
 
+/// Keys with dots between that a setting may have.
+const DEEPEST_SETTING: usize = 16;
 /// Files that one card may be made of.
 const MOST_FILES: usize = 64;
 
@@ -180,6 +182,10 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
     let source = Arc::new(Source { name: "set".to_owned(), text: text.clone() });
     let place = Place::new(&source, 0..text.len());
     let node = node_of(value, &place);
+    if key.split('.').count() > DEEPEST_SETTING {
+        problems.add(&place, format!("a setting has at most {DEEPEST_SETTING} keys with dots between"));
+        return;
+    }
     match key.split_once('.') {
         None => match netlist.parameters.iter_mut().find(|(old, _)| old.name == key) {
             Some((_, old)) => {

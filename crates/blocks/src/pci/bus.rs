@@ -38,6 +38,12 @@ pub struct PciBusParams {
 impl Module for PciBusParams {
     const NAME: &'static str = "pci-bus";
     const ABOUT: &'static str = "A PCI bus: the card's references to host memory and the host's to the card share it";
+    const EXAMPLE: &'static str = r#"width = "64"
+masters = 2
+overhead_cycles = 4
+read_cycles = 8
+references = 2
+burst_bytes = 1024"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let masters = (0..self.masters).map(|i| PortSpec::to::<Memory>(format!("masters[{i}]")));

@@ -1,6 +1,6 @@
 //! Arbitration: who goes first of those that ask.
 
-use super::RoundRobin;
+use super::{RoundRobin, RoundRobinTree};
 use kernel::Cycle;
 
 /// Which policy, and its numbers: `{ kind = "round-robin" }`, or `{ kind = "fixed-priority", groups = [[1], [0, 2]], ... }`.
@@ -11,6 +11,8 @@ pub enum Policy {
     FixedPriority(FixedPriority),
     /// All requesters take turns, word by word. Source: thesis, 3.3.1 (the base prioritisation of Spinach's arbiter).
     RoundRobin,
+    /// All requesters take turns as in PsPIN's interconnects, whose tree may pass over the next in turn.
+    RoundRobinTree,
 }
 
 /// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2 (the Tigon-2); how a burst
@@ -51,6 +53,8 @@ pub trait Arbitration {
 pub enum Arbitrator {
     /// All take turns.
     RoundRobin(RoundRobin),
+    /// All take turns, nearly.
+    RoundRobinTree(RoundRobinTree),
     /// By rank.
     FixedPriority(Ranks),
     /// A user's own.
@@ -90,6 +94,7 @@ impl Policy {
     pub fn start(&self) -> Arbitrator {
         match self {
             Policy::RoundRobin => Arbitrator::RoundRobin(RoundRobin::default()),
+            Policy::RoundRobinTree => Arbitrator::RoundRobinTree(RoundRobinTree::default()),
             Policy::FixedPriority(params) => {
                 let mask = |group: &Vec<usize>| group.iter().fold(0, |mask, &requester| mask | 1u64 << requester);
                 let named: Vec<u64> = params.groups.iter().map(mask).collect();
@@ -106,6 +111,7 @@ impl Arbitration for Arbitrator {
     fn choose(&mut self, contest: &Contest) -> u32 {
         let winner = match self {
             Arbitrator::RoundRobin(policy) => policy.take(contest.waiting),
+            Arbitrator::RoundRobinTree(policy) => policy.take(contest.waiting).expect("somebody asks"),
             Arbitrator::FixedPriority(policy) => policy.choose(contest),
             Arbitrator::Own(policy) => policy.choose(contest),
         };

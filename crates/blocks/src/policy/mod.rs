@@ -7,8 +7,10 @@ mod arbitration;
 mod head;
 mod replacement;
 mod round_robin;
+mod round_robin_tree;
 
 pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits, members};
 pub use head::Head;
 pub use replacement::{Replacement, Replacer};
 pub use round_robin::RoundRobin;
+pub use round_robin_tree::RoundRobinTree;

@@ -4,7 +4,7 @@
 ///
 /// Fairness: who asks waits for at most as many other grants as there are other requesters.
 /// Source: thesis, 3.3.1 and 4.2.3 (round robin for each resource); the tree of PsPIN, which may pass over the next in
-/// turn, is [`crate::arbiter::RoundRobinTree`].
+/// turn, is [`super::RoundRobinTree`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RoundRobin {
     /// Who is looked at first.

@@ -31,22 +31,7 @@ pub(super) struct DmaRegisters {
 }
 
 impl Cluster {
-    /// The address of the word or part of a word that core `i` asks for next.
-    #[inline]
-    pub(super) fn next_address(&self, i: usize) -> u32 {
-        let addr = self.cores[i].core.access().addr;
-        if self.cores[i].first_part.is_some() { (addr & !3).wrapping_add(4) } else { addr }
-    }
-
-    /// Whether an address is in the own L1, under any of its names.
-    #[inline]
-    pub(super) fn is_own_l1(&self, addr: u32) -> bool {
-        // Both windows are 2 MiB long: L1 and its test-and-set alias.
-        let window = addr >> 21;
-        window == map::ALIAS_BASE >> 21 || window == (map::L1_BASE + self.id * map::L1_STRIDE) >> 21
-    }
-
-    /// What core `i` asks of the word at [`Cluster::next_address`].
+    /// What core `i` asks of the word at [`HpuCore::next_address`].
     pub(super) fn word_op(&self, i: usize) -> PeOp {
         let access = self.cores[i].core.access();
         let shift = access.addr % 4 * 8;

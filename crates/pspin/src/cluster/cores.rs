@@ -108,11 +108,19 @@ impl HpuCore {
 }
 
 impl HpuCore {
-    /// Whether the access to the own L1 that the core waits for, or its second part, is permitted.
+    /// The address of the word or part of a word that the core asks for next.
+    #[inline]
+    pub fn next_address(&self) -> u32 {
+        let addr = self.core.access().addr;
+        if self.first_part.is_some() { (addr & !3).wrapping_add(4) } else { addr }
+    }
+
+    /// Whether that address is in the own L1 and the access permitted, with its second part.
     #[inline(always)]
-    fn may_touch_l1(&self) -> bool {
+    fn asks_l1(&self, addr: u32) -> bool {
         let access = self.core.access();
-        self.guard.allows_l1(access.addr, access.bytes()) || self.core.privilege() == Privilege::Machine
+        self.guard.is_own_l1(addr)
+            && (self.guard.allows_l1(access.addr, access.bytes()) || self.core.privilege() == Privilege::Machine)
     }
 
     /// Whether it waits for an AMO whose address is no multiple of 4.
@@ -217,16 +225,17 @@ impl Cluster {
 
     /// Core `i` asks for memory, and not for a bank of the own L1 that it may have.
     fn access(&mut self, i: usize, now: Cycle) {
-        let addr = self.next_address(i);
-        if self.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
+        let addr = self.cores[i].next_address();
+        if self.cores[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
     }
 
     /// Core `i` asks for memory from cycle `at` on.
     #[inline(always)]
     pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
-        self.cores[i].wait = Wait::Access;
-        let addr = self.next_address(i);
-        if self.is_own_l1(addr) && self.cores[i].may_touch_l1() {
+        let hpu_core = &mut self.cores[i];
+        hpu_core.wait = Wait::Access;
+        let addr = hpu_core.next_address();
+        if hpu_core.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
         }
         self.ready.add(i, now, at);
@@ -268,37 +277,42 @@ impl Cluster {
         }
         let i = port as usize;
         self.banks[i] = NO_BANK;
-        let HpuCore { core, first_part, deadline, .. } = &mut self.cores[i];
+        let hpu_core = &mut self.cores[i];
+        let core = &mut hpu_core.core;
         let access = core.access();
         let Access { addr, value, kind, .. } = *access;
         let (shift, bytes) = (addr % 4 * 8, access.bytes());
         // Almost every access is within a word, and almost every core runs on to its next access.
-        let raw = match kind {
-            AccessKind::Load(_) if shift + 8 * bytes <= 32 => self.l1.load(addr) >> shift,
+        match kind {
+            AccessKind::Load(load) if shift + 8 * bytes <= 32 => {
+                core.loaded(&self.program, now, load.extend(self.l1.load(addr) >> shift));
+            }
             AccessKind::Store(_) if shift + 8 * bytes <= 32 => {
                 self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
-                0
+                core.stored(now);
             }
             AccessKind::Amo(_) if addr & 3 != 0 && self.misaligned_amo_traps => return self.refuse_misaligned(i, now),
-            AccessKind::Amo(amo) => self.l1.amo(now, addr & !3, amo, value),
+            AccessKind::Amo(amo) => core.loaded(&self.program, now, self.l1.amo(now, addr & !3, amo, value)),
             _ => return self.grant_part(i, now),
-        };
-        debug_assert!(first_part.is_none(), "an access within a word has one part");
-        core.complete(&self.program, now, raw);
-        match core.run(&self.program, &self.icache, (now + self.run_ahead).min(*deadline)) {
-            Stop::Access => {
-                let at = core.time() + 1;
-                self.ask(i, now, at);
-            }
-            stop => self.stopped(i, stop, now),
         }
+        debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
+        let stop = core.run(&self.program, &self.icache, (now + self.run_ahead).min(hpu_core.deadline));
+        if stop != Stop::Access {
+            return self.stopped(i, stop, now);
+        }
+        // As `ask`, for a core that asked before and begins an access.
+        let addr = hpu_core.core.access().addr;
+        if hpu_core.asks_l1(addr) {
+            self.banks[i] = self.l1.bank(addr) as u8;
+        }
+        self.ready.add(i, now, hpu_core.core.time() + 1);
     }
 
     /// A part of an access across two words gets its bank.
     #[cold]
     fn grant_part(&mut self, i: usize, now: Cycle) {
         let op = self.word_op(i);
-        let word = self.word_on_l1(self.next_address(i), op, now);
+        let word = self.word_on_l1(self.cores[i].next_address(), op, now);
         self.word_done(i, now, now, word);
     }
 

@@ -28,8 +28,11 @@ impl Window {
     }
 }
 
-/// Windows of the own L1: stack, packet, scratchpad.
+/// Windows of the own L1: scratchpad, packet, stack.
 const OWN: usize = 3;
+const SCRATCHPAD: usize = 0;
+const PACKET: usize = 1;
+const STACK: usize = 2;
 /// Windows elsewhere: scratchpads of 15 other clusters, packet, handler memory, the parts of static data.
 const OUTSIDE: usize = 15 + 2 + DATA_REGIONS;
 
@@ -118,15 +121,15 @@ impl Guard {
     }
 
     fn set_exact(&mut self, task: Option<(&Task, u32)>) {
-        self.own[0] = self.stack;
+        self.own[STACK] = self.stack;
         self.code[1] = CodeWindow::default();
         let Some((task, pkt_ptr)) = task else { return };
         let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
-        self.own[1] = Window::new(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
+        self.own[PACKET] = Window::new(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
         for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
             let offset = self.scratchpad_offset + scratchpad.addr;
             if id == own_id {
-                self.own[2] = Window::new(offset, scratchpad.size);
+                self.own[SCRATCHPAD] = Window::new(offset, scratchpad.size);
             } else {
                 self.open(map::L1_BASE + id * map::L1_STRIDE + offset, scratchpad.size);
             }
@@ -146,6 +149,14 @@ impl Guard {
             self.outside[self.n_outside] = Window::new(base, size);
             self.n_outside += 1;
         }
+    }
+
+    /// Whether an address is in the own L1, under any of its names.
+    #[inline(always)]
+    pub fn is_own_l1(&self, addr: u32) -> bool {
+        // Both windows are 2 MiB long: L1 and its test-and-set alias.
+        let window = addr >> 21;
+        window == map::ALIAS_BASE >> 21 || window == self.l1_base >> 21
     }
 
     /// Whether the core may touch `bytes` of its own L1 from this address on, under any of its names.

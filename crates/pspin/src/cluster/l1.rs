@@ -1,12 +1,15 @@
 //! L1 memory of a cluster (TCDM): word-interleaved banks that cores and wide ports share.
 
 use crate::protocol::BEAT_BYTES;
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::Cycle;
 
 /// Position of the port for accesses from outside the cluster among a bank's requesters; cores come before it.
 pub const OUTSIDE_PORT: u32 = crate::params::MAX_CORES as u32;
+
+/// Banks that there can be: a set of them is a word.
+const MOST_BANKS: usize = 64;
 
 /// Banks of one superbank, which serves a 64-byte beat.
 const SUPERBANK: u32 = BEAT_BYTES / 4;
@@ -36,7 +39,9 @@ pub struct L1 {
     /// As their bytes lie, so that bursts are copies.
     words: Vec<[u8; 4]>,
     n_banks: u32,
-    arbiters: Vec<RoundRobinTree>,
+    arbiters: [RoundRobinTree; MOST_BANKS],
+    /// From this cycle on nothing is reserved and nothing written back.
+    free_from: Cycle,
     /// Banks that write back an AMO in the given cycle.
     write_back: (Cycle, u64),
     /// What the coming cycles serve, by cycle modulo the length.
@@ -60,7 +65,8 @@ impl L1 {
         L1 {
             words: vec![[0; 4]; bytes as usize / 4],
             n_banks,
-            arbiters: vec![RoundRobinTree::default(); n_banks as usize],
+            arbiters: [RoundRobinTree::default(); MOST_BANKS],
+            free_from: 0,
             write_back: (0, 0),
             reserved: vec![NOTHING; RESERVABLE],
         }
@@ -69,6 +75,9 @@ impl L1 {
     /// Banks that no narrow access can have in this cycle.
     #[inline]
     pub fn blocked(&self, now: Cycle) -> u64 {
+        if now >= self.free_from {
+            return 0;
+        }
         let Reserved { cycle, superbanks: wide, .. } = self.reserved[now as usize % RESERVABLE];
         let (back, mut banks) = self.write_back;
         if back != now {
@@ -94,7 +103,7 @@ impl L1 {
     /// Marks a bank as granted to one port alone.
     #[inline]
     pub fn grant_alone(&mut self, bank: u32, port: u32) {
-        self.arbiters[bank as usize].grant_alone(port);
+        self.arbiters[bank as usize % MOST_BANKS].grant_alone(port);
     }
 
     /// Which of the ports in the set gets the bank.
@@ -124,6 +133,7 @@ impl L1 {
         self.store(offset, amo.apply(old, operand), u32::MAX);
         let banks = if self.write_back.0 == now + 1 { self.write_back.1 } else { 0 };
         self.write_back = (now + 1, banks | 1 << self.bank(offset));
+        self.free_from = self.free_from.max(now + 2);
         if amo == Amo::StoreConditional { 0 } else { old }
     }
 
@@ -152,6 +162,7 @@ impl L1 {
             }
             cycle += 1;
         }
+        self.free_from = self.free_from.max(cycle);
         (first, cycle.saturating_sub(1).max(first))
     }
 

@@ -26,8 +26,8 @@ use crate::protocol::{
     Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
 };
 use crate::world::Console;
-use blocks::arbiter::RoundRobinTree;
 use blocks::cpu::{InstructionLog, Program};
+use blocks::policy::RoundRobinTree;
 use cores::{HpuCore, NO_BANK, Ready};
 use dma::{Dma, Owner};
 use events::EventUnit;
@@ -351,6 +351,7 @@ impl Cluster {
     }
 
     /// Everything that comes before the cores' turn.
+    #[inline(never)]
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
@@ -363,6 +364,16 @@ impl Cluster {
         if self.alarm <= now {
             self.watch_deadlines(now);
         }
+    }
+
+    /// Everything that comes after the cores' turn.
+    #[inline(never)]
+    fn finish_cycle(&mut self, now: Cycle) -> Activity {
+        self.send_pe_request(now);
+        self.send_command();
+        self.send_feedback(now);
+        self.tell_active(now);
+        self.next(now)
     }
 
     /// When to tick next.
@@ -382,41 +393,48 @@ impl Cluster {
             && self.copies.is_empty()
             && !self.ports.tasks.is_due(now)
             && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
-        if soon || self.ready.is_due_next(now) {
+        if soon {
             return Activity::Busy;
         }
-        let mut next = self.ready.next(now).unwrap_or(Cycle::MAX);
+        let mut next = self.next_of_cores(now);
         if !self.dma.is_quiet() {
             next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
         }
         if let Some(&(at, ..)) = self.copies.front() {
             next = next.min(at.max(now + 1));
         }
-        if self.alarm != Cycle::MAX {
-            next = next.min(self.alarm.max(now + 1));
-        }
-        if next == Cycle::MAX { Activity::Idle } else { Activity::Until(next) }
+        sleep_until(next, now)
+    }
+
+    /// The next cycle in which a core is due or a watchdog runs out.
+    fn next_of_cores(&self, now: Cycle) -> Cycle {
+        self.ready.next(now).unwrap_or(Cycle::MAX).min(self.alarm.max(now + 1))
+    }
+}
+
+fn sleep_until(next: Cycle, now: Cycle) -> Activity {
+    match next {
+        Cycle::MAX => Activity::Idle,
+        _ if next == now + 1 => Activity::Busy,
+        _ => Activity::Until(next),
     }
 }
 
 impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.is_calm &= !self.ports.tasks.take_mail() && now < self.alarm;
-        if self.is_calm {
-            // All steps but this one would find nothing to do, and those behind it too if the cores leave it calm.
-            self.run_cores(now);
-            if self.is_calm && self.ready.is_due_next(now) {
-                return Activity::Busy;
-            }
-        } else {
+        if !self.is_calm {
             self.prepare_cores(now);
-            self.run_cores(now);
         }
-        self.send_pe_request(now);
-        self.send_command();
-        self.send_feedback(now);
-        self.tell_active(now);
-        self.next(now)
+        self.run_cores(now);
+        if self.is_calm {
+            // All other steps would find nothing to do.
+            return match self.ready.is_due_next(now) {
+                true => Activity::Busy,
+                false => sleep_until(self.next_of_cores(now), now),
+            };
+        }
+        self.finish_cycle(now)
     }
 
     fn ports(&self, ports: &mut Ports) {

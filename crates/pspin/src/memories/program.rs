@@ -4,7 +4,7 @@ use super::{BurstPort, MemoryPorts, latency};
 use crate::map::PROGRAM_BASE;
 use crate::pe::{CodeWrite, LineReply, LineRequest};
 use crate::protocol::{Burst, BurstReply};
-use blocks::arbiter::RoundRobinTree;
+use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
 use std::rc::Rc;
 

@@ -158,7 +158,8 @@ impl CardRun {
         if setup.send.is_some() && !sends {
             return refuse(&setup.send, "host");
         }
-        let offered = Offered { network: read(&setup.traffic, Way::Receive)?, host: read(&setup.send, Way::Send)? };
+        let (network, host) = (read(&setup.traffic, Way::Receive)?, read(&setup.send, Way::Send)?);
+        let offered = Offered { network, host, replies: None };
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;

@@ -225,3 +225,29 @@ fn a_stopped_transmitter_begins_nothing() {
     "#]],
     );
 }
+
+#[test]
+fn a_frame_that_is_announced_early_waits_for_its_bytes() {
+    let ring = [[0x100, 60], [0x140, 60]];
+    let orders = [
+        (1, TransmitOrder::Buffers(Buffers { base: 0x100, end: 0x200 })),
+        (1, TransmitOrder::BufferConsumer(0x100)),
+        (1, TransmitOrder::BufferProducer(0x100)),
+        (1, TransmitOrder::Producer(2)),
+        (100, TransmitOrder::BufferProducer(0x13c)),
+        (2000, TransmitOrder::BufferProducer(0x17c)),
+    ];
+    check(
+        &params(),
+        &ring,
+        &orders,
+        expect![[r#"
+        110  progress Consumer(1, 320)
+        686  wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
+        2010 progress Consumer(2, 384)
+        2586 wire #1 60 bytes 404142434445464748494a4b4c4d4e4f5051..78797a7b
+        mac.frames 2
+        mac.bytes_with_fcs 128
+    "#]],
+    );
+}

@@ -1,5 +1,6 @@
 //! From a card just switched on to one that moves frames: what the driver does, in its order.
 
+use super::eeprom;
 use super::params::{Interrupts, Tigon2HostParams};
 use super::window::*;
 use crate::tigon2::FirmwareImage;
@@ -13,6 +14,10 @@ pub enum Step {
     Change { offset: u32, set: u32, clear: u32 },
     /// Reads a word, of which these bits must have this value.
     Expect { offset: u32, mask: u32, value: u32, what: &'static str },
+    /// Reads the data wire of the EEPROM: the next bit of the card's address.
+    Sample,
+    /// Writes the card's address.
+    WriteMac,
     /// Waits, in nanoseconds.
     Pause(u64),
     /// Writes zeros into card memory.
@@ -54,11 +59,17 @@ pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64)
         Write(LOCAL_CONTROL, params.local_control),
         Write(MISC_CONFIG, SYNCHRONOUS_SRAM),
         Write(words::MODE, params.mode),
+    ];
+    if params.mac().is_none() {
+        steps.extend(eeprom::steps(params.local_control));
+    }
+    steps.extend([
+        WriteMac,
         Write(PCI_STATE, params.pci_state),
         Expect { offset: CPU_A_STATE, mask: cpu_state::HALT, value: cpu_state::HALT, what: "processor A to be halted" },
         Clear { from: 0x2000, to: params.clear_end },
         Load { from: 0 },
-    ];
+    ]);
     steps.extend(communication(params, information).map(|(offset, value)| Write(offset, value)));
     steps.extend((0..64).map(|entry| Write(COMMAND_RING + 4 * entry, 0)));
     steps.extend((1..mailboxes::COUNT).map(|n| Write(mailbox(n), 0)));
@@ -80,11 +91,8 @@ pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64)
 
 /// The general communication words, all that the host writes.
 fn communication(params: &Tigon2HostParams, information: u64) -> impl Iterator<Item = (u32, u32)> {
-    let mac = params.mac().expect("the parameters were checked").0.map(u32::from);
     let coalescing = &params.coalescing;
     [
-        (words::MAC_HIGH, mac[0] << 8 | mac[1]),
-        (words::MAC_LOW, mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5]),
         (words::INFORMATION_HIGH, (information >> 32) as u32),
         (words::INFORMATION_LOW, information as u32),
         (words::DMA_READ_CONFIG, params.dma_config),

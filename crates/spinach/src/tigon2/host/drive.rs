@@ -1,6 +1,7 @@
 //! What the driver does next.
 
 use super::boot::Step;
+use super::eeprom;
 use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
 use super::window::{self, events, host_control, mailbox, mailboxes, words};
 use super::{Diagnosis, Fault, Interrupts, RingState, Stage, Tigon2Host};
@@ -107,7 +108,7 @@ impl Tigon2Host {
         }
         let consumer = self.memory.word(self.layout.send_consumer);
         if consumer != self.send.consumer {
-            let heard = self.send.hear(now, consumer, |_| {});
+            let heard = self.send.hear(now, consumer);
             if let Err(text) = heard {
                 self.bad_ring(now, text);
                 self.memory.put_word(self.layout.send_consumer, self.send.consumer);
@@ -202,6 +203,15 @@ impl Tigon2Host {
                 }
                 true
             }),
+            Step::Sample => self.ask(window::LOCAL_CONTROL).is_some_and(|value| {
+                self.mac = self.mac << 1 | u64::from(value & eeprom::DATA_IN != 0);
+                true
+            }),
+            Step::WriteMac => {
+                self.bus.write(words::MAC_HIGH, (self.mac >> 32) as u32);
+                self.bus.write(words::MAC_LOW, self.mac as u32);
+                true
+            }
             Step::Pause(ns) => {
                 self.free_at = now + self.cycles(ns);
                 true
@@ -288,31 +298,50 @@ impl Tigon2Host {
         self.stage = Stage::Stopped;
     }
 
-    /// Posts frames that are due, a batch at a time; returns whether there were some.
+    /// Posts a frame that is due, or announces those that were posted; returns whether there was something to do.
     fn post_frames(&mut self, now: Cycle) -> bool {
-        let Some(start) = self.started else { return false };
-        let elapsed = self.clock.edge(now) - self.clock.edge(start);
-        let batch = self.params.send.batch_frames;
-        let may_wait = matches!(self.traffic.pace, Pace::Saturating);
-        // A batch that was begun goes on as long as frames are there; a saturating host waits until a whole one fits.
-        let room = self.params.send.frames_ahead - self.send.ahead();
-        if may_wait && room < batch && self.send.ahead() > 0 && self.send.unannounced() == 0 {
+        if self.send.has_room() && self.owes_reply() {
+            let bytes = self.replies.expect("a reply is owed").frame(self.next_reply);
+            self.next_reply += 1;
+            self.post(now, &bytes);
+            return true;
+        }
+        if self.waits_for_batch() {
             return false;
         }
-        let is_due = self.traffic.due(self.next_id).is_some_and(|due| due <= elapsed);
-        if !is_due || !self.send.has_room() {
+        let elapsed = self.started.map(|start| self.clock.edge(now) - self.clock.edge(start));
+        let due = self.traffic.due(self.next_id);
+        if !self.send.has_room() || due.is_none() || due > elapsed {
             return self.send.announce(&mut self.bus);
         }
         let frame = self.traffic.frames.frame(self.next_id).expect("a frame that is due exists");
-        self.send.post(now, (self.next_id, &frame.bytes), &mut self.memory, &mut self.bus);
-        let bytes = frame.bytes.len() as u32;
-        self.posted.note(Passage { id: Some(self.next_id), at: self.clock.edge(now), bytes });
+        let (id, bytes) = (Some(self.next_id), frame.bytes.len() as u32);
+        self.posted.note(Passage { id, at: self.clock.edge(now), bytes });
         self.next_id += 1;
-        if self.send.unannounced() >= batch {
+        self.post(now, &frame.bytes);
+        true
+    }
+
+    fn post(&mut self, now: Cycle, frame: &[u8]) {
+        self.send.post(now, frame, &mut self.memory, &mut self.bus);
+        if self.send.unannounced() >= self.params.send.batch_frames {
             self.send.announce(&mut self.bus);
         }
         self.free_at = now + self.cycles(self.params.frame_ns);
-        true
+    }
+
+    /// Whether a host that sends as fast as it can waits until a whole batch fits.
+    fn waits_for_batch(&self) -> bool {
+        let room = self.params.send.frames_ahead - self.send.ahead();
+        matches!(self.traffic.pace, Pace::Saturating)
+            && room < self.params.send.batch_frames
+            && self.send.ahead() > 0
+            && self.send.unannounced() == 0
+    }
+
+    /// Whether the host has received what it has not yet acknowledged as it should.
+    pub(super) fn owes_reply(&self) -> bool {
+        self.replies.is_some_and(|replies| replies.due(self.checker.good()) > self.next_reply)
     }
 
     /// Notes it when the card has left the send ring alone for too long.

@@ -7,6 +7,7 @@ mod accesses;
 mod boot;
 mod diagnosis;
 mod drive;
+mod eeprom;
 mod layout;
 mod params;
 mod receive;
@@ -24,7 +25,7 @@ pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Ti
 use super::FirmwareImage;
 use accesses::Accesses;
 use blocks::bus::Responder;
-use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, Traffic};
+use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Traffic};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use boot::Step;
@@ -35,11 +36,32 @@ use receive::Receiver;
 use send::SendRingState;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use wire::eth::Mac;
 
 impl Module for Tigon2HostParams {
     const NAME: &'static str = "tigon2-host";
     const ABOUT: &'static str =
         "A host that drives a Tigon-2 as Linux does: start-up, rings, interrupts, frames both ways";
+    const EXAMPLE: &'static str = r#"memory_base = 0x123456000
+mac = "02:00:00:00:00:01"
+mtu = 1518
+mode = 0x56
+local_control = 0x200
+pci_state = 0x76020000
+link = 0x400C0000
+dma_config = 0x100
+transmit_ratio_64ths = 21
+clear_end = 0x6000
+boot_timeout_us = 10_000
+watchdog_us = 1000
+promiscuous = false
+send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
+receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
+coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }
+interrupts = "acknowledge"
+interrupt_latency_ns = 1000
+frame_ns = 0
+kept_times = 1000"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
@@ -121,6 +143,8 @@ pub struct Tigon2Host {
     handler_due: Option<Cycle>,
     handler: Option<Handler>,
     is_running: bool,
+    /// The card's address, the last six bytes.
+    mac: u64,
     event_consumer: u32,
     command_producer: u32,
     send: SendRingState,
@@ -129,6 +153,8 @@ pub struct Tigon2Host {
     returned: Cycle,
     traffic: Traffic,
     next_id: u64,
+    replies: Option<Acknowledgements>,
+    next_reply: u64,
     started: Option<Cycle>,
     checker: Checker,
     posted: FrameLog,
@@ -170,6 +196,7 @@ impl Tigon2Host {
             handler_due: poll.then_some(0),
             handler: None,
             is_running: false,
+            mac: params.mac().map_or(0, |mac| mac.0.iter().fold(0, |mac, &byte| mac << 8 | u64::from(byte))),
             event_consumer: 0,
             command_producer: 0,
             send: SendRingState::new(params.send.clone(), layout.clone()),
@@ -177,6 +204,8 @@ impl Tigon2Host {
             returned: 0,
             traffic: offered.host.clone(),
             next_id: 0,
+            replies: offered.replies,
+            next_reply: 0,
             started: None,
             checker: Checker::new(offered.network.frames.clone()),
             posted: FrameLog::new(params.kept_times),
@@ -203,14 +232,21 @@ impl Tigon2Host {
         self.is_running
     }
 
+    /// The card's Ethernet address, once the driver knows it.
+    pub fn mac(&self) -> Mac {
+        let bytes = self.mac.to_be_bytes();
+        Mac(std::array::from_fn(|position| bytes[position + 2]))
+    }
+
     /// When start-up was over and frames could come; `None` before.
     pub fn started(&self) -> Option<Time> {
         self.started.map(|cycle| self.clock.edge(cycle))
     }
 
-    /// Whether every frame that the host is to send has been sent.
+    /// Whether every frame that the host is to send so far, replies too, has been sent.
     pub fn is_done(&self) -> bool {
-        self.started.is_some() && self.send.ahead() == 0 && self.traffic.due(self.next_id).is_none()
+        let has_none = self.traffic.due(self.next_id).is_none() && !self.owes_reply();
+        self.started.is_some() && self.send.ahead() == 0 && has_none
     }
 
     /// Frames that the host has given to the card, when it put them into the ring.
@@ -314,6 +350,7 @@ impl Component for Tigon2Host {
         let (reads, writes) = self.bus.totals();
         for (name, total) in [
             ("posted_frames", self.posted.frames()),
+            ("posted_replies", self.next_reply),
             ("received_frames", self.received.frames()),
             ("good_frames", self.checker.good()),
             ("lost_frames", self.checker.lost()),

@@ -11,7 +11,7 @@ use wire::eth::{MIN_PACKET_LEN, Mac};
 pub struct Tigon2HostParams {
     /// Where the memory begins that the host shows to the card; a multiple of 4096, anywhere in 64 bits.
     pub memory_base: u64,
-    /// Ethernet address that the host gives to the card, as in `02:00:00:00:00:01`.
+    /// Ethernet address that the host gives to the card, as in `02:00:00:00:00:01`; `eeprom` for the one that the card has.
     pub mac: String,
     /// Largest frame in bytes, with header and check sequence.
     pub mtu: u32,
@@ -127,9 +127,9 @@ pub enum Interrupts {
 }
 
 impl Tigon2HostParams {
-    /// The Ethernet address as its text says it.
-    pub(super) fn mac(&self) -> Result<Mac, String> {
-        self.mac.parse().map_err(|error| format!("mac: {error}"))
+    /// The Ethernet address, unless the card's EEPROM has it.
+    pub(super) fn mac(&self) -> Option<Mac> {
+        self.mac.parse().ok()
     }
 
     /// What is wrong with the traffic of a run for this host: frames that are too short to be sent, or too long for the MTU.
@@ -141,7 +141,9 @@ impl Tigon2HostParams {
 
     /// What is wrong beyond types: what was found and what is allowed.
     pub(super) fn validate(&self) -> Result<(), String> {
-        self.mac()?;
+        if self.mac() == None && self.mac != "eeprom" {
+            return Err(format!("mac is `{}`, must be an address such as 02:00:00:00:00:01, or `eeprom`", self.mac));
+        }
         let in_range = |name: &str, value: u64, least: u64, most: u64| {
             let is_in = (least..=most).contains(&value);
             if is_in { Ok(()) } else { Err(format!("{name} is {value}, must be {least} to {most}")) }

@@ -19,8 +19,8 @@ pub struct SendRingState {
     pub producer: u32,
     /// The card's consumer, as the driver saw it last.
     pub consumer: u32,
-    /// Frames that wait for the card: number, and the producer behind them.
-    waiting: VecDeque<(u64, u32)>,
+    /// The producer behind each frame that waits for the card.
+    waiting: VecDeque<u32>,
     /// Frames that the mailbox does not announce yet.
     unannounced: u32,
     /// When the card moved its consumer, or the ring ceased to be empty.
@@ -44,8 +44,8 @@ impl SendRingState {
         used + 2 < self.params.entries && self.ahead() < self.params.frames_ahead
     }
 
-    /// Puts frame `id` into the ring.
-    pub fn post(&mut self, now: Cycle, (id, frame): (u64, &[u8]), memory: &mut HostMemory, bus: &mut Accesses) {
+    /// Puts a frame into the ring.
+    pub fn post(&mut self, now: Cycle, frame: &[u8], memory: &mut HostMemory, bus: &mut Accesses) {
         if self.waiting.is_empty() {
             self.moved = now;
         }
@@ -59,7 +59,7 @@ impl SendRingState {
             let payload_len = payload.len() as u32;
             self.describe(place + PAYLOAD_OFFSET, payload_len, END_OF_FRAME, memory, bus);
         }
-        self.waiting.push_back((id, self.producer));
+        self.waiting.push_back(self.producer);
         self.unannounced += 1;
     }
 
@@ -93,8 +93,8 @@ impl SendRingState {
         is_news
     }
 
-    /// Takes the card's consumer and calls `freed` with each frame that is sent. An error is one that is not possible.
-    pub fn hear(&mut self, now: Cycle, consumer: u32, mut freed: impl FnMut(u64)) -> Result<(), String> {
+    /// Takes the card's consumer. An error is one that is not possible.
+    pub fn hear(&mut self, now: Cycle, consumer: u32) -> Result<(), String> {
         let most = self.distance(self.consumer, self.producer);
         let entries = self.params.entries;
         if consumer >= entries || self.distance(self.consumer, consumer) > most {
@@ -106,12 +106,8 @@ impl SendRingState {
             self.moved = now;
         }
         let start = self.consumer;
-        while let Some(&(id, behind)) = self.waiting.front() {
-            if self.distance(start, behind) > moved {
-                break;
-            }
+        while self.waiting.front().is_some_and(|&behind| self.distance(start, behind) <= moved) {
             self.waiting.pop_front();
-            freed(id);
         }
         self.consumer = consumer;
         Ok(())

@@ -4,14 +4,14 @@ use super::scripted_card::{Misdeed, ScriptedCard};
 use super::*;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
-    Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams, Station,
+    Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,
+    Station,
 };
 use expect_test::{Expect, expect};
 use kernel::Freq;
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use testkit::{Bench, bench};
-use wire::eth::Mac;
 
 fn params() -> Tigon2HostParams {
     Tigon2HostParams {
@@ -51,8 +51,11 @@ fn params() -> Tigon2HostParams {
     }
 }
 
+fn station(last: u8) -> Station {
+    Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: Ipv4Addr::new(10, 0, 0, last), port: 9 }
+}
+
 fn datagrams(count: u64, sizes: &[u32], from: u8, to: u8) -> Frames {
-    let station = |last| Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: Ipv4Addr::new(10, 0, 0, last), port: 9 };
     let datagram_bytes = sizes.to_vec();
     Frames::Datagrams(Datagrams { count: Some(count), datagram_bytes, from: station(from), to: station(to) })
 }
@@ -61,6 +64,7 @@ struct Scene {
     params: Tigon2HostParams,
     send: Traffic,
     receive: Traffic,
+    replies: Option<Acknowledgements>,
     misdeed: Misdeed,
     /// Whether every access of the host is logged.
     accesses: bool,
@@ -69,7 +73,14 @@ struct Scene {
 impl Default for Scene {
     fn default() -> Scene {
         let nothing = Traffic::default();
-        Scene { params: params(), send: nothing.clone(), receive: nothing, misdeed: Misdeed::None, accesses: false }
+        Scene {
+            params: params(),
+            send: nothing.clone(),
+            receive: nothing,
+            replies: None,
+            misdeed: Misdeed::None,
+            accesses: false,
+        }
     }
 }
 
@@ -86,7 +97,7 @@ impl Scene {
         let (go, may_go) = bench.channel("go", 1, 1);
         let (wire_out, sink_in) = bench.channel("wire out", 2, 1);
         let (feeder_out, wire_in) = bench.channel("wire in", 64, 1);
-        let offered = Offered { network: self.receive.clone(), host: self.send.clone() };
+        let offered = Offered { network: self.receive.clone(), host: self.send.clone(), replies: self.replies };
         let image = FirmwareImage::raw((0..0x1000u32).map(|n| n as u8).collect(), 0x4000, 0x4008);
         let ports = HostPorts { memory: host_memory, bus, interrupt, go: Some(go) };
         let image = Rc::new(image.expect("an image"));
@@ -98,8 +109,9 @@ impl Scene {
         let line = PacketFeederParams { line_bps: 1_000_000_000, kept_times: 0 };
         bench.add("network", PacketFeeder::new(line, clock, offered.network, feeder_out, Some(may_go)));
         let checker = Checker::new(offered.host.frames);
+        let replies = self.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
         let sink = FrameSinkParams { kept_times: 0, kept_frames: 0 };
-        let sink = Rc::new(RefCell::new(FrameSink::new(sink, clock, checker, sink_in)));
+        let sink = Rc::new(RefCell::new(FrameSink::new(sink, clock, checker, sink_in).with_replies(replies)));
         bench.add("sink", sink.clone());
         (host, sink)
     }
@@ -115,6 +127,9 @@ impl Scene {
             let (good, lost, late, unknown) = (checker.good(), checker.lost(), checker.late(), checker.unknown());
             text += &format!("{name}: {good} good, {lost} lost, {late} late, {unknown} unknown\n");
         }
+        text.extend(
+            sink.replies().map(|replies| format!("replies: {} good, {} lost\n", replies.good(), replies.lost())),
+        );
         let (reads, writes) = host.bus.totals();
         let (interrupts, spurious) = (host.interrupts, host.spurious_interrupts);
         text += &format!("{interrupts} interrupts, {spurious} spurious, {reads} reads, {writes} writes\n");
@@ -185,12 +200,12 @@ fn start_up_is_done_in_order() {
         5012  write 044 00000200
         5013  write 050 00100000
         5014  write 618 00000056
-        5015  write 05c 76020000
-        5016  read 140
-        5018  write 068 00002000
-        10148   5120 words from 0x2000
-        10148  write 600 00000200
-        10149  write 604 00000001
+        5015  write 600 00000200
+        5016  write 604 00000001
+        5017  write 05c 76020000
+        5018  read 140
+        5020  write 068 00002000
+        10150   5120 words from 0x2000
         10150  write 608 00000012
         10151  write 60c 34567000
         10152  write 61c 00000100
@@ -306,6 +321,17 @@ fn paced_frames_are_sent_at_their_times() {
 }
 
 #[test]
+fn a_host_that_reacts_acknowledges_what_it_receives() {
+    let replies = Some(Acknowledgements { every: 2, from: station(1), to: station(2) });
+    Scene { replies, ..Scene::both_ways() }.check(expect![[r#"
+        sent: 20 good, 0 lost, 0 late, 0 unknown
+        received: 20 good, 0 lost, 0 late, 0 unknown
+        replies: 10 good, 0 lost
+        36 interrupts, 0 spurious, 78 reads, 5325 writes
+    "#]]);
+}
+
+#[test]
 fn a_card_that_does_not_start_is_diagnosed() {
     Scene::misdeed(Misdeed::Revision).check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
@@ -410,7 +436,7 @@ fn parameters_out_of_range_are_refused() {
         error(|params| params.receive.return_entries = 512),
     ];
     expect![[r#"
-        mac: `02:00` is not a MAC address, must be six pairs of hexadecimal digits such as 02:00:00:00:00:01
+        mac is `02:00`, must be an address such as 02:00:00:00:00:01, or `eeprom`
         mode is 0x40, must have the bits 0x16
         mtu is 9018, must be 64 to 1518
         memory_base is 0xc, must be a multiple of 4096 below 2^63

@@ -264,8 +264,14 @@ impl Block {
                 state.receive_consumer = wrap(receive);
                 self.receive.push(ReceiveOrder::BufferConsumer(u64::from(state.receive_consumer)));
             }
-            map::TRANSMIT_PRODUCER => state.transmit_producer = wrap(transmit),
-            map::TRANSMIT_CONSUMER => state.transmit_consumer = value,
+            map::TRANSMIT_PRODUCER => {
+                state.transmit_producer = wrap(transmit);
+                self.transmit.push(TransmitOrder::BufferProducer(u64::from(state.transmit_producer)));
+            }
+            map::TRANSMIT_CONSUMER => {
+                state.transmit_consumer = wrap(transmit);
+                self.transmit.push(TransmitOrder::BufferConsumer(u64::from(state.transmit_consumer)));
+            }
             _ => {
                 state.touch(offset);
                 state.storage[offset as usize / 4] = value;
@@ -353,6 +359,7 @@ impl Block {
         self.state.transmit_state = value & !(RESET | TRANSMIT_ATTENTIONS) | attentions;
         if value & RESET != 0 {
             self.transmit.push(TransmitOrder::Reset);
+            self.transmit.push(TransmitOrder::BufferConsumer(u64::from(self.state.transmit_consumer)));
             self.transmit.push(TransmitOrder::Consumer(self.state.transmit.consumer));
             self.transmit.push(TransmitOrder::Producer(self.state.transmit.producer));
         }
@@ -377,9 +384,11 @@ impl Block {
             DmaProgress::Consumer(0, index, state, end) => {
                 channel.ring.consumer = index;
                 channel.local = end as u32;
-                // What hardware does for the last piece of a frame to send, as firmware without assists does it itself.
+                // With the last piece of a frame the MAC may send it: firmware puts it into the transmit ring as soon as it
+                // has asked for that piece. Without assists firmware moves this pointer itself.
                 if is_read && state & LAST_PIECE != 0 {
                     *transmit_producer = end as u32;
+                    self.transmit.push(TransmitOrder::BufferProducer(end));
                 }
             }
             DmaProgress::Consumer(_, index, ..) => channel.high_ring.consumer = index,

@@ -33,6 +33,9 @@ pub struct Tigon2RegistersParams {
 impl Module for Tigon2RegistersParams {
     const NAME: &'static str = "tigon2-registers";
     const ABOUT: &'static str = "The Tigon-2's registers: events, pointers, mailboxes, semaphore, timer, host window";
+    const EXAMPLE: &'static str = r#"cpus = 2
+buffers_end = 0x200000
+mac_address = "00:60:cf:00:00:01""#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let cpus = (0..self.cpus).flat_map(|i| {

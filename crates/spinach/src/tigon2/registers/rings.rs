@@ -31,6 +31,15 @@ impl Ring {
         value % (self.entries * self.entry_bytes) / self.entry_bytes
     }
 
+    /// Whether the consumer has passed the reference: the entry at the reference is done.
+    ///
+    /// The reference may also stand ahead of the consumer, up to the producer: firmware puts it on the next entry whose end
+    /// it wants to hear of, and passes over others. (Where every entry is done at once, this is that the two differ.)
+    pub fn has_passed(&self) -> bool {
+        let left = |from: u32| (self.producer + self.entries - from) % self.entries;
+        left(self.reference) > left(self.consumer)
+    }
+
     /// Address of the entry to fill next; 0 when the ring is full.
     pub fn next_free(&self, private: u32) -> u32 {
         let is_full = (self.producer + 1) % self.entries == self.consumer;

@@ -58,13 +58,17 @@ pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
 /// Receiver state: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set, and
 /// takes the link as up when it is clear at the end.
 const CONFIGURATION_ARRIVES: u32 = 1 << 19;
-/// Receive port: its first interface is chosen by the upper half, and of that the transmitter's words come back. Firmware
-/// chooses so for its probe of the interface, in which each configuration word that it sends must be the one that arrives.
+/// Attention that shows whether the line carries a signal, while the receiver is disabled: firmware clears the attentions,
+/// disables the receiver, and takes the link for dead unless this one is back (or its neighbor, bit 25). While the receiver is
+/// enabled it says that the link was lost, which does not happen here.
+const SIGNAL: u32 = 1 << 24;
+/// Receive port: its first interface is chosen by the upper half. In its loopback the transmitter's words come back: firmware
+/// clears this bit for that, in its probe of the interface and where the host wants a loopback, and sets it otherwise.
 const FIRST_INTERFACE: u32 = 0xffff_0000;
-const FIRST_LOOPBACK: u32 = 1 << 2;
-/// Local control: lines of the second interface that firmware sets both for its probe of that one.
-/// assumed: both interfaces come back in their loopback, as on a board that has both; otherwise firmware tries for a second.
-const SECOND_LOOPBACK: u32 = 0xa000;
+const FIRST_NORMAL: u32 = 1 << 3;
+/// Local control: lines of the second interface that firmware sets for its loopback and clears otherwise.
+/// assumed: firmware's probe finds both interfaces, as on a board that has both; otherwise it tries for a second and more.
+const SECOND_LOOPBACK: u32 = 0x5000;
 /// Configuration word, its bytes swapped as the MAC has them: full duplex, acknowledge. Source: IEEE 802.3, 37.2.1.
 const FULL_DUPLEX: u32 = 0x2000;
 const ACKNOWLEDGE: u32 = 0x0040;
@@ -215,8 +219,8 @@ impl State {
         let has_passed = timer.wrapping_sub(own.timer_reference) as i32 >= 0;
         own.soft_events
             | level(RECEIVE_COMPLETE, self.receive.producer != self.receive.reference)
-            | level(DMA_WRITE_DONE, self.write.ring.consumer != self.write.ring.reference)
-            | level(DMA_READ_DONE, self.read.ring.consumer != self.read.ring.reference)
+            | level(DMA_WRITE_DONE, self.write.ring.has_passed())
+            | level(DMA_READ_DONE, self.read.ring.has_passed())
             | level(DMA_WRITE_ATTENTION, self.write.state & DMA_ERRORS != 0)
             | level(DMA_READ_ATTENTION, self.read.state & DMA_ERRORS != 0)
             | level(MAILBOX, own.mailbox_events != 0)
@@ -282,7 +286,7 @@ impl State {
             0x134 => write.high_ring.addr(private, write.high_ring.consumer),
             0x138 => write.high_ring.addr(private, write.high_ring.reference),
             map::MAC_TRANSMIT_STATE => self.transmit_state,
-            map::MAC_RECEIVE_STATE => self.receive_state | self.configuration_arrives(),
+            map::MAC_RECEIVE_STATE => self.receive_state | self.configuration_arrives() | self.signal(),
             map::RECEIVED_CONFIGURATION => self.received_configuration(),
             _ => {
                 self.touch(offset);
@@ -314,7 +318,7 @@ impl State {
 
     fn is_looped(&self) -> bool {
         match self.storage[map::RECEIVE_PORT as usize / 4] {
-            port if port & FIRST_INTERFACE != 0 => port & FIRST_LOOPBACK != 0,
+            port if port & FIRST_INTERFACE != 0 => port & FIRST_NORMAL == 0,
             _ => self.local_control & SECOND_LOOPBACK == SECOND_LOOPBACK,
         }
     }
@@ -323,6 +327,11 @@ impl State {
     /// assumed: a partner that negotiates by IEEE 802.3, clause 37, and is never slower than the card.
     fn configuration_arrives(&self) -> u32 {
         if self.transmit_state & ENABLE != 0 { 0 } else { CONFIGURATION_ARRIVES }
+    }
+
+    /// The line always carries a signal.
+    fn signal(&self) -> u32 {
+        if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 }
     }
 
     /// The configuration word that arrives: the card's own in loopback, else the partner's, who can do full duplex and no

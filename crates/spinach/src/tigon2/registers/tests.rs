@@ -341,11 +341,38 @@ fn dma_that_is_done_is_an_event_until_firmware_has_seen_it() {
         8    receive Consumer(0)
         12   A 00000000
         13   A 00000000
+        13   transmit BufferProducer(134000)
         14   A 00008000
         15   A 00132040
         16   A done
         17   A 00000000
         18   A 00134000
+    "#]]);
+}
+
+#[test]
+fn a_reference_ahead_of_the_consumer_is_no_event_until_it_is_passed() {
+    // Four entries are to be written; firmware only wants to hear of the third, entry 2.
+    let done = |index| DmaProgress::Consumer(0, index, 4, 0);
+    Scene {
+        cpus: [
+            "1 w 058=7fffffff; 2 w 100=80; 3 w 108=40; 11 r 060; 12 r 060; 13 r 060; 14 r 060; 15 w 108=60; 16 r 060",
+            "",
+        ],
+        dma_read: &[(11, done(1)), (12, done(2)), (14, done(3))],
+        ..Scene::default()
+    }
+    .check(expect![[r#"
+        2    A done
+        3    A done
+        3    dma_read Producer(0, 4)
+        4    A done
+        12   A 00000000
+        13   A 00000000
+        14   A 00000000
+        15   A 00008000
+        16   A done
+        17   A 00000000
     "#]]);
 }
 

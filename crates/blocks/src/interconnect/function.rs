@@ -1,0 +1,207 @@
+//! A function of words: control logic and glue.
+
+use super::Word;
+use crate::checks;
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
+
+/// Parameters of the module `function`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionParams {
+    /// Inputs, 1 to 64.
+    pub inputs: usize,
+    /// What it computes of them.
+    pub compute: Compute,
+}
+
+/// What a function computes; words have 64 bits and wrap around.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Compute {
+    /// All inputs, bit by bit.
+    And,
+    /// All inputs, bit by bit.
+    Or,
+    /// All inputs, bit by bit.
+    Xor,
+    /// The sum of all inputs.
+    Sum,
+    /// The first input less all others.
+    Difference,
+    /// 1 if all inputs are equal, else 0.
+    Equal,
+    /// 1 if each input is less than the next, else 0.
+    Ascending,
+    /// The smallest input.
+    Least,
+    /// The greatest input.
+    Greatest,
+    /// The first input says which of the others, counted from 0; the last if there is none of that number.
+    Select,
+    /// The number of the highest bit that is set in any input, and 1; 0 if none is.
+    HighestBit,
+    /// Bits `first` to `first + count - 1` of the first input, moved to the right.
+    Bits {
+        /// The lowest bit.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+    /// The entry of this table that the first input names; the last if there is none of that number.
+    Table(Vec<u64>),
+}
+
+impl Compute {
+    /// What is wrong with it for this many inputs.
+    fn check(&self, inputs: usize) -> Result<(), String> {
+        let (least, most) = match self {
+            Compute::Bits { .. } | Compute::Table(_) => (1, 1),
+            Compute::Select | Compute::Difference | Compute::Equal | Compute::Ascending => (2, 64),
+            _ => (1, 64),
+        };
+        checks::count("inputs", inputs, least, most)?;
+        match self {
+            Compute::Bits { first, count } => {
+                checks::within("compute.bits.first", *first, 0, 63)?;
+                checks::within("compute.bits.count", *count, 1, 64 - first)
+            }
+            Compute::Table(entries) => checks::count("entries of compute.table", entries.len(), 1, 1 << 16),
+            _ => Ok(()),
+        }
+    }
+
+    /// The result for these inputs, as many as `check` was asked for.
+    pub fn of(&self, inputs: &[u64]) -> u64 {
+        let entry = |entries: &[u64], which: u64| {
+            let last = entries.len() - 1;
+            entries[usize::try_from(which).map_or(last, |which| which.min(last))]
+        };
+        match self {
+            Compute::And => inputs.iter().fold(u64::MAX, |all, input| all & input),
+            Compute::Or => inputs.iter().fold(0, |all, input| all | input),
+            Compute::Xor => inputs.iter().fold(0, |all, input| all ^ input),
+            Compute::Sum => inputs.iter().fold(0, |sum, input| sum.wrapping_add(*input)),
+            Compute::Difference => inputs[1..].iter().fold(inputs[0], |rest, input| rest.wrapping_sub(*input)),
+            Compute::Equal => u64::from(inputs.windows(2).all(|pair| pair[0] == pair[1])),
+            Compute::Ascending => u64::from(inputs.windows(2).all(|pair| pair[0] < pair[1])),
+            Compute::Least => inputs.iter().copied().fold(u64::MAX, u64::min),
+            Compute::Greatest => inputs.iter().copied().fold(0, u64::max),
+            Compute::Select => entry(&inputs[1..], inputs[0]),
+            Compute::HighestBit => u64::from(u64::BITS - Compute::Or.of(inputs).leading_zeros()),
+            Compute::Bits { first, count } => inputs[0] >> first & u64::MAX >> (64 - count),
+            Compute::Table(entries) => entry(entries, inputs[0]),
+        }
+    }
+}
+
+/// Takes a word from every input and sends what a function makes of them.
+///
+/// Ports:  `inputs[i]` (words in), `output` (words out).
+/// Timing: 0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
+/// Source: thesis, table 3.1: the algorithm is a parameter. A user's own is any closure, in a module of the user's.
+pub struct Function<F> {
+    inputs: Vec<Rx<Word>>,
+    output: Tx<Word>,
+    taken: Vec<u64>,
+    compute: F,
+}
+
+impl<F: FnMut(&[u64]) -> u64> Function<F> {
+    /// A function at these ports.
+    pub fn new(inputs: Vec<Rx<Word>>, output: Tx<Word>, compute: F) -> Function<F> {
+        Function { taken: vec![0; inputs.len()], inputs, output, compute }
+    }
+}
+
+impl<F: FnMut(&[u64]) -> u64> Component for Function<F> {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        if !self.inputs.iter().all(Rx::has_item) || !self.output.has_room() {
+            return Activity::Idle; // An item or room wakes us.
+        }
+        for (taken, input) in self.taken.iter_mut().zip(&self.inputs) {
+            *taken = input.take().expect("an item is there").0;
+        }
+        self.output.send(Word((self.compute)(&self.taken)));
+        if self.inputs.iter().all(Rx::has_item) { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.inputs("inputs", &self.inputs);
+        ports.output("output", &self.output);
+    }
+}
+
+impl Module for FunctionParams {
+    const NAME: &'static str = "function";
+    const ABOUT: &'static str = "Computes a word from a word of each input.";
+    const EXAMPLE: &'static str = r#"inputs = 2
+compute = "sum""#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let inputs = (0..self.inputs).map(|i| PortSpec::to::<OneWay<Word>>(format!("inputs[{i}]")));
+        inputs.chain([PortSpec::from::<OneWay<Word>>("output")]).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.compute.check(self.inputs)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let inputs = (0..self.inputs).map(|i| site.to::<OneWay<Word>>(&format!("inputs[{i}]"))).collect();
+        let output = site.from::<OneWay<Word>>("output");
+        Built::new(Function::new(inputs, output, move |words: &[u64]| self.compute.of(words)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{show_word, words};
+    use expect_test::{Expect, expect};
+
+    #[test]
+    fn functions_give_what_their_names_say() {
+        use Compute::*;
+        let of = |compute: Compute, inputs: &[u64]| {
+            assert_eq!(compute.check(inputs.len()), Ok(()), "{compute:?}");
+            compute.of(inputs)
+        };
+        assert_eq!((of(And, &[12, 10]), of(Or, &[12, 10]), of(Xor, &[12, 10])), (8, 14, 6));
+        assert_eq!((of(Sum, &[1, 2, 3]), of(Difference, &[9, 2, 3]), of(Difference, &[0, 1])), (6, 4, u64::MAX));
+        assert_eq!((of(Equal, &[4, 4, 4]), of(Equal, &[4, 4, 5])), (1, 0));
+        assert_eq!((of(Ascending, &[1, 2, 3]), of(Ascending, &[1, 2, 2])), (1, 0));
+        assert_eq!((of(Least, &[7, 3, 5]), of(Greatest, &[7, 3, 5])), (3, 7));
+        assert_eq!((of(Select, &[1, 10, 20]), of(Select, &[2, 10, 20])), (20, 20));
+        assert_eq!((of(HighestBit, &[0]), of(HighestBit, &[1]), of(HighestBit, &[u64::MAX])), (0, 1, 64));
+        assert_eq!((of(Bits { first: 4, count: 8 }, &[0xabcd]), of(Bits { first: 0, count: 64 }, &[7])), (0xbc, 7));
+        assert_eq!((of(Table(vec![5, 6]), &[0]), of(Table(vec![5, 6]), &[u64::MAX])), (5, 6));
+    }
+
+    fn refused(inputs: usize, compute: Compute, want: Expect) {
+        want.assert_eq(&FunctionParams { inputs, compute }.check().expect_err("it is wrong"));
+    }
+
+    #[test]
+    fn wrong_functions_are_refused() {
+        refused(1, Compute::Select, expect!["inputs is 1, must be 2 to 64"]);
+        refused(0, Compute::And, expect!["inputs is 0, must be 1 to 64"]);
+        refused(1, Compute::Bits { first: 60, count: 5 }, expect!["compute.bits.count is 5, must be 1 to 4"]);
+        refused(1, Compute::Table(vec![]), expect!["entries of compute.table is 0, must be 1 to 65536"]);
+    }
+
+    #[test]
+    fn a_function_waits_for_all_its_inputs() {
+        let log = testkit::bench(100, |bench| {
+            let inputs = vec![words(bench, "a", "1:1 1:2 2:3"), words(bench, "b", "1:4 6:5 9:6")];
+            let output = bench.output("sum", 2, |_| true, show_word);
+            bench.add("it", Function::new(inputs, output, |words: &[u64]| words.iter().sum()));
+        });
+        expect![[r#"
+            2    sum 5
+            7    sum 7
+            10   sum 9
+        "#]]
+        .assert_eq(&log);
+    }
+}

@@ -1,0 +1,163 @@
+//! A pipe: a delay of so many cycles.
+
+use super::{Carries, Word};
+use crate::checks;
+use crate::ethernet::Frame;
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
+use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// Parameters of a [`Pipe`].
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PipeParams {
+    /// What it carries.
+    pub carries: Carries,
+    /// Stages: cycles of its own clock from an item seen to the item sent, at least 1.
+    pub cycles: u32,
+}
+
+/// Delays items; each stage holds one.
+///
+/// Ports:  `input`, `output` (one-way).
+/// Timing: an item seen at edge k is sent at k + `cycles` if there is room; an item a cycle. While the output is full, as
+///         many items as there are stages move up and wait.
+/// Source: thesis, table 3.1. A connection has a latency of its own, so a pipe is needed only for a delay of another clock
+///         or for stages that hold what a full output leaves them.
+pub struct Pipe<T> {
+    cycles: u64,
+    input: Rx<T>,
+    output: Tx<T>,
+    /// Items with the edges at which they may leave.
+    stages: VecDeque<(Cycle, T)>,
+}
+
+impl<T> Pipe<T> {
+    /// An empty pipe.
+    pub fn new(cycles: u32, input: Rx<T>, output: Tx<T>) -> Pipe<T> {
+        Pipe { cycles: u64::from(cycles), input, output, stages: VecDeque::new() }
+    }
+}
+
+impl<T> Component for Pipe<T> {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let is_due = |stages: &VecDeque<(Cycle, T)>| stages.front().is_some_and(|&(leaves, _)| leaves <= now);
+        if is_due(&self.stages) && self.output.has_room() {
+            self.output.send(self.stages.pop_front().expect("an item is due").1);
+        }
+        if (self.stages.len() as u64) < self.cycles
+            && let Some(item) = self.input.take()
+        {
+            self.stages.push_back((now + self.cycles, item));
+        }
+        let has_place = (self.stages.len() as u64) < self.cycles;
+        match self.stages.front() {
+            _ if has_place && self.input.has_item() => Activity::Busy,
+            None => Activity::Idle,
+            Some(&(leaves, _)) if leaves > now => Activity::Until(leaves),
+            Some(_) if self.output.has_room() => Activity::Busy,
+            Some(_) => Activity::Idle, // Room wakes us.
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("input", &self.input);
+        ports.output("output", &self.output);
+    }
+}
+
+impl PipeParams {
+    fn ports_of<T: Wire>() -> Vec<PortSpec> {
+        vec![PortSpec::to::<OneWay<T>>("input"), PortSpec::from::<OneWay<T>>("output")]
+    }
+
+    fn build_of<T: Wire>(&self, site: &mut Site) -> Built {
+        Built::new(Pipe::<T>::new(self.cycles, site.to::<OneWay<T>>("input"), site.from::<OneWay<T>>("output")))
+    }
+}
+
+impl Module for PipeParams {
+    const NAME: &'static str = "pipe";
+    const ABOUT: &'static str = "Delays items by its stages.";
+    const EXAMPLE: &'static str = r#"carries = "frames"
+cycles = 4"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        match self.carries {
+            Carries::Words => PipeParams::ports_of::<Word>(),
+            Carries::Frames => PipeParams::ports_of::<Frame>(),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::within("cycles", self.cycles, 1, 4096)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        match self.carries {
+            Carries::Words => self.build_of::<Word>(site),
+            Carries::Frames => self.build_of::<Frame>(site),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{show_word, words};
+    use expect_test::{Expect, expect};
+
+    fn check(cycles: u32, items: &str, ready: Cycle, want: Expect) {
+        want.assert_eq(&testkit::bench(100, |bench| {
+            let input = words(bench, "in", items);
+            let output = bench.output("out", 2, move |now| now >= ready, show_word);
+            bench.add("pipe", Pipe::new(cycles, input, output));
+        }));
+    }
+
+    #[test]
+    fn an_item_takes_its_stages_and_each_cycle_has_one() {
+        // One cycle more is the channel's.
+        check(
+            3,
+            "1:a 2:b 3:c 4:d 9:e",
+            0,
+            expect![[r#"
+            5    out a
+            6    out b
+            7    out c
+            8    out d
+            13   out e
+        "#]],
+        );
+        check(
+            1,
+            "1:a 2:b 3:c",
+            0,
+            expect![[r#"
+            3    out a
+            4    out b
+            5    out c
+        "#]],
+        );
+    }
+
+    #[test]
+    fn stages_hold_what_nobody_takes() {
+        check(
+            3,
+            "1:a 2:b 3:c 4:d 5:e 6:f 7:0 8:1",
+            20,
+            expect![[r#"
+            20   out a
+            21   out b
+            22   out c
+            23   out d
+            24   out e
+            25   out f
+            26   out 0
+            27   out 1
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! A fetch unit: from program counters to instructions.
+
+use crate::bus::{Access, BusError, Reference, Requester, word};
+use crate::checks;
+use crate::interconnect::{Returns, Word};
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+
+/// An instruction as it was fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fetched {
+    /// Its address.
+    pub pc: u32,
+    /// Its word, or why there is none.
+    pub word: Result<u32, BusError>,
+}
+
+impl Wire for Fetched {
+    const NAME: &'static str = "instructions";
+}
+
+/// Parameters of a [`FetchUnit`].
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FetchUnitParams {
+    /// Fetches under way at most.
+    pub outstanding: u32,
+}
+
+/// Fetches a 32-bit instruction for each program counter.
+///
+/// Ports:  `pc` (words in), `squash` (words in, optional): whatever comes here makes the unit forget what it has not yet
+///         delivered of earlier program counters; `memory` (memory, asks), `instruction` (instructions out).
+/// Timing: 0 cycles of its own: a program counter is asked for at the edge that sees it, an instruction is delivered at the
+///         edge that sees its answer; one of each a cycle. A squash counts before all else at its edge.
+/// While `instruction` is full nothing is delivered, and once `outstanding` fetches are under way nothing is asked for: that
+/// is how a stall goes back.
+/// Source: thesis, table 3.4 and 3.2.4: PC, stall and squash in, a memory of variable delay behind.
+pub struct FetchUnit {
+    pc: Rx<Word>,
+    squash: Option<Rx<Word>>,
+    memory: Requester,
+    instruction: Tx<Fetched>,
+    /// Program counters whose instructions come, and whether they are still wanted.
+    under_way: Returns<u32>,
+    /// How many of the oldest of those are not wanted.
+    unwanted: usize,
+    n_under_way: usize,
+    fetched: Counter,
+    squashed: Counter,
+}
+
+impl FetchUnit {
+    /// A unit at these ports.
+    pub fn new(
+        params: &FetchUnitParams,
+        pc: Rx<Word>,
+        squash: Option<Rx<Word>>,
+        memory: Requester,
+        instruction: Tx<Fetched>,
+    ) -> FetchUnit {
+        FetchUnit {
+            pc,
+            squash,
+            memory,
+            instruction,
+            under_way: Returns::new(params.outstanding),
+            unwanted: 0,
+            n_under_way: 0,
+            fetched: Counter::default(),
+            squashed: Counter::default(),
+        }
+    }
+
+    fn deliver(&mut self) -> bool {
+        if !self.memory.replies.has_item() || (self.unwanted == 0 && !self.instruction.has_room()) {
+            return false;
+        }
+        let reply = self.memory.replies.take().expect("an answer is there");
+        let pc = self.under_way.pop().expect("an answer belongs to a fetch");
+        self.n_under_way -= 1;
+        if self.unwanted > 0 {
+            self.unwanted -= 1;
+            self.squashed.add(1);
+        } else {
+            self.fetched.add(1);
+            self.instruction.send(Fetched { pc, word: reply.result.map(|data| word(&data)) });
+        }
+        true
+    }
+
+    fn ask(&mut self) -> bool {
+        if !self.pc.has_item() || !self.under_way.has_room() || !self.memory.references.has_room() {
+            return false;
+        }
+        let pc = self.pc.take().expect("a program counter is there").0 as u32;
+        self.memory.references.send(Reference { id: pc, addr: u64::from(pc), access: Access::Read(4) });
+        self.under_way.push(pc);
+        self.n_under_way += 1;
+        true
+    }
+}
+
+impl Component for FetchUnit {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        while self.squash.as_ref().and_then(Rx::take).is_some() {
+            self.unwanted = self.n_under_way;
+        }
+        let (delivered, asked) = (self.deliver(), self.ask());
+        if delivered || asked { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("pc", &self.pc);
+        if let Some(squash) = &self.squash {
+            ports.input("squash", squash);
+        }
+        self.memory.port("memory", ports);
+        ports.output("instruction", &self.instruction);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("fetched", self.fetched.total());
+        counters.add("squashed", self.squashed.total());
+    }
+}
+
+impl Module for FetchUnitParams {
+    const NAME: &'static str = "fetch-unit";
+    const ABOUT: &'static str = "Fetches an instruction for each program counter.";
+    const EXAMPLE: &'static str = "outstanding = 2";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<OneWay<Word>>("pc"),
+            PortSpec::to::<OneWay<Word>>("squash").optional(),
+            PortSpec::from::<Memory>("memory"),
+            PortSpec::from::<OneWay<Fetched>>("instruction"),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::within("outstanding", self.outstanding, 1, 64)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let (pc, squash) = (site.to::<OneWay<Word>>("pc"), site.try_to::<OneWay<Word>>("squash"));
+        let (memory, instruction) = (site.from::<Memory>("memory"), site.from::<OneWay<Fetched>>("instruction"));
+        Built::new(FetchUnit::new(&self, pc, squash, memory, instruction))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{answers, words};
+    use expect_test::{Expect, expect};
+
+    fn check(pcs: &str, squashes: &str, ready: Cycle, want: Expect) {
+        want.assert_eq(&testkit::bench(100, |bench| {
+            let (pc, squash) = (words(bench, "pc", pcs), words(bench, "squash", squashes));
+            let show = |fetched: &Fetched| match fetched.word {
+                Ok(word) => format!("{:x} {word:08x}", fetched.pc),
+                Err(error) => format!("{:x} {error}", fetched.pc),
+            };
+            let instruction = bench.output("instruction", 2, move |now| now >= ready, show);
+            let memory = answers(bench, ">", 0);
+            let params = FetchUnitParams { outstanding: 2 };
+            bench.add("fetch", FetchUnit::new(&params, pc, Some(squash), memory, instruction));
+            bench.log_counters();
+        }));
+    }
+
+    #[test]
+    fn an_instruction_comes_for_each_program_counter() {
+        check(
+            "1:100 2:104 3:108 9:10c",
+            "",
+            0,
+            expect![[r#"
+            2    > r 100+4
+            3    > r 104+4
+            4    > r 108+4
+            4    instruction 100 00010203
+            5    instruction 104 04050607
+            6    instruction 108 08090a0b
+            10   > r 10c+4
+            12   instruction 10c 0c0d0e0f
+            fetch.fetched 4
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_stall_goes_back() {
+        check(
+            "1:100 2:104 3:108 4:10c 5:110 6:114",
+            "",
+            20,
+            expect![[r#"
+            2    > r 100+4
+            3    > r 104+4
+            4    > r 108+4
+            5    > r 10c+4
+            20   instruction 100 00010203
+            21   instruction 104 04050607
+            22   > r 110+4
+            22   instruction 108 08090a0b
+            23   > r 114+4
+            23   instruction 10c 0c0d0e0f
+            24   instruction 110 10111213
+            25   instruction 114 14151617
+            fetch.fetched 6
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_squash_forgets_what_is_not_delivered() {
+        check(
+            "1:100 2:104 3:200",
+            "3:1",
+            0,
+            expect![[r#"
+            2    > r 100+4
+            3    > r 104+4
+            4    > r 200+4
+            6    instruction 200 00010203
+            fetch.fetched 1
+            fetch.squashed 2
+        "#]],
+        );
+        check(
+            "1:100 2:104 3:200",
+            "4:1",
+            0,
+            expect![[r#"
+            2    > r 100+4
+            3    > r 104+4
+            4    > r 200+4
+            4    instruction 100 00010203
+            fetch.fetched 1
+            fetch.squashed 2
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! Reading the address that the card's EEPROM holds, over the two wires that are bits of the local control register.
+
+use super::boot::Step;
+use super::window::LOCAL_CONTROL;
+
+/// Pins of the EEPROM in the local control register.
+mod pins {
+    pub const CLOCK: u32 = 1 << 20;
+    pub const TRANSMIT_ENABLE: u32 = 1 << 21;
+    pub const DATA_OUT: u32 = 1 << 22;
+}
+
+/// The pin that shows the data wire.
+pub const DATA_IN: u32 = 1 << 23;
+/// Where the address is: two words from 0x8C on, of which the upper half of the first is zero.
+/// Source: the drivers of Linux and BSD.
+const MAC_AT: u16 = 0x8e;
+/// Distance of two edges. Source: the Linux driver, 2 microseconds.
+const EDGE_NS: u64 = 2_000;
+/// Selects the part for writing, or reading. Source: data sheets of the 24C family, device address 0.
+const SELECT_WRITE: u8 = 0xa0;
+const SELECT_READ: u8 = 0xa1;
+
+/// The steps after which six bytes have been sampled. `banks` are the other bits of the register.
+pub fn steps(banks: u32) -> Vec<Step> {
+    let mut wires = Wires { banks, steps: Vec::new() };
+    for address in MAC_AT..MAC_AT + 6 {
+        wires.start();
+        for byte in [SELECT_WRITE, (address >> 8) as u8, address as u8] {
+            wires.give(byte);
+        }
+        wires.start();
+        wires.give(SELECT_READ);
+        wires.take();
+        wires.stop();
+    }
+    wires.steps.push(Step::Write(LOCAL_CONTROL, banks));
+    wires.steps
+}
+
+/// The clock and data wires of a 24C EEPROM: data change while the clock is low, and mean a start or stop where they do not.
+struct Wires {
+    banks: u32,
+    steps: Vec<Step>,
+}
+
+impl Wires {
+    /// Both wires; `None` leaves the data wire to the EEPROM.
+    fn set(&mut self, clock: bool, data: Option<bool>) {
+        let data = match data {
+            Some(true) => pins::TRANSMIT_ENABLE | pins::DATA_OUT,
+            Some(false) => pins::TRANSMIT_ENABLE,
+            None => 0,
+        };
+        let clock = if clock { pins::CLOCK } else { 0 };
+        self.steps.extend([Step::Write(LOCAL_CONTROL, self.banks | clock | data), Step::Pause(EDGE_NS)]);
+    }
+
+    fn start(&mut self) {
+        self.set(false, Some(true));
+        self.set(true, Some(true));
+        self.set(true, Some(false));
+        self.set(false, Some(false));
+    }
+
+    fn stop(&mut self) {
+        self.set(false, Some(false));
+        self.set(true, Some(false));
+        self.set(true, Some(true));
+    }
+
+    fn bit(&mut self, data: Option<bool>, sample: Option<Step>) {
+        self.set(false, data);
+        self.set(true, data);
+        self.steps.extend(sample);
+        self.set(false, data);
+    }
+
+    /// A byte for the EEPROM, which must acknowledge it.
+    fn give(&mut self, byte: u8) {
+        for position in (0..8).rev() {
+            self.bit(Some(byte >> position & 1 != 0), None);
+        }
+        let what = "the EEPROM to acknowledge (bit 23 of 0x044 at 0)";
+        self.bit(None, Some(Step::Expect { offset: LOCAL_CONTROL, mask: DATA_IN, value: 0, what }));
+    }
+
+    /// A byte from the EEPROM, which is told that it is the last.
+    fn take(&mut self) {
+        for _ in 0..8 {
+            self.bit(None, Some(Step::Sample));
+        }
+        self.bit(Some(true), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    /// What the wires say: `S` start, `P` stop, bytes of nine bits with `A` where the ninth is left to the EEPROM.
+    fn heard(steps: &[Step]) -> String {
+        let (mut clock, mut data, mut bits, mut text) = (true, true, Vec::new(), String::new());
+        for step in steps {
+            let &Step::Write(_, value) = step else { continue };
+            let is_driven = value & pins::TRANSMIT_ENABLE != 0;
+            let (next_clock, next_data) = (value & pins::CLOCK != 0, !is_driven || value & pins::DATA_OUT != 0);
+            match (clock, next_clock) {
+                (true, true) if data != next_data => {
+                    bits.clear();
+                    text += if next_data { "P\n" } else { "S " };
+                }
+                (false, true) => bits.push((next_data, is_driven)),
+                _ => {}
+            }
+            if let [byte @ .., (_, ninth)] = &bits[..]
+                && byte.len() == 8
+            {
+                let value = byte.iter().fold(0, |value, &(bit, _)| value << 1 | u32::from(bit));
+                text += &format!("{value:02x}{} ", if *ninth { "" } else { "A" });
+                bits.clear();
+            }
+            (clock, data) = (next_clock, next_data);
+        }
+        text
+    }
+
+    #[test]
+    fn six_bytes_are_asked_for() {
+        expect![[r#"
+            S a0A 00A 8eA S a1A ff P
+            S a0A 00A 8fA S a1A ff P
+            S a0A 00A 90A S a1A ff P
+            S a0A 00A 91A S a1A ff P
+            S a0A 00A 92A S a1A ff P
+            S a0A 00A 93A S a1A ff P
+        "#]]
+        .assert_eq(&heard(&steps(0x200)));
+    }
+}
