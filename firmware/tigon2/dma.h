@@ -6,7 +6,7 @@
 #ifndef TIGON2_DMA_H
 #define TIGON2_DMA_H
 
-#include "state.h"
+#include "soft.h"
 
 /* The place behind this one. */
 static inline u32 ring_after(u32 address)

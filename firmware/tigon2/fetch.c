@@ -11,6 +11,7 @@ SECTION_SEND void send_descriptors(void)
     u32 producer = mailboxes[MAILBOX_SEND].low * sizeof(struct send_descriptor);
 
     count(TASK_SEND_DESCRIPTORS);
+    take_turn();
     if (producer >= here->send_bytes) /* no such descriptor: the host will write again */
         producer = fetched;
     if (!here->send_is_in_host) { /* they are where we read them: the host writes them through its window */

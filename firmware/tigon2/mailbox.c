@@ -2,7 +2,7 @@
  *
  * What the host tells the card: mailboxes, and commands through their ring.
  */
-#include "state.h"
+#include "soft.h"
 
 /* Event 22: the host has written mailboxes. */
 SECTION_SEND void mailbox(void)

@@ -221,7 +221,7 @@ static void set_up_timer(void)
     u32 now = REG(TIMER);
     here->send_deadline = now;
     here->return_deadline = now;
-    here->statistics_deadline = now;
+    here->statistics_deadline = now + shared_words[STATISTICS_TIME];
     REG(TIMER_REFERENCE) = now;
 }
 

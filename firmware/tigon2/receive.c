@@ -166,13 +166,14 @@ SECTION_RECEIVE void receive(void)
     here->receive_end = end;
     here->receive_in_flight++;
     REG(DMA_WRITE_PRODUCER) = producer;
+    give_send_a_turn();
 }
 
 /* Event 9 of a CPU that receives but does not fetch descriptors: there are new ones. */
 SECTION_RECEIVE void receive_descriptors_arrived(void)
 {
     receive_clear(EVENT_STANDARD_DESCRIPTORS);
-    serve(EVENT_RECEIVE);
+    serve_receive();
 }
 
 /* Event 14: a DMA write is done. */
@@ -207,7 +208,7 @@ SECTION_RECEIVE void dma_write_done(void)
         receive_raise(here->blocked);
         here->blocked = 0;
     }
-    serve(EVENT_RECEIVE);
+    serve_receive();
 }
 
 /* Event 23: tell the host how far its send descriptors are done. */

@@ -89,6 +89,8 @@
 #define ASSIST_START_UP 0x20 /* the released firmware sets it; what it means is not known */
 #define CHANNEL_ACTIVE 0x4
 #define MAC_ENABLE 0x2
+#define MAC_TRANSMIT_ATTENTIONS 0x3f000000 /* cleared by writing them */
+#define MAC_RECEIVE_ATTENTIONS 0xf7000000
 #define MAC_STOP 0x4
 #define CPU_HALT 0xffff0000
 

@@ -46,6 +46,7 @@ SECTION_SEND void send_data(void)
 {
     u32 at = here->send_next;
 
+    take_turn();
     if (here->frames_waiting)
         transmit_waiting();
     if (at == here->send_arrived) {
@@ -159,7 +160,7 @@ static inline void receive_descriptors_are_here(u32 tag, u32 next)
 #ifdef SPLIT
     send_tells_receive(EVENT_STANDARD_DESCRIPTORS);
 #else
-    serve(EVENT_RECEIVE);
+    serve_receive();
 #endif
 }
 

@@ -19,15 +19,18 @@
 #if defined(SPLIT)
 #define SERVED_A                                                                                                            \
     (BIT(EVENT_SEND_DATA) | BIT(EVENT_SEND_DESCRIPTORS) | BIT(EVENT_JUMBO_DESCRIPTORS) | BIT(EVENT_STANDARD_DESCRIPTORS) |  \
-     BIT(EVENT_MINI_DESCRIPTORS) | BIT(EVENT_DMA_READ) | BIT(EVENT_MAILBOX) | BIT(EVENT_TIMER))
+     BIT(EVENT_MINI_DESCRIPTORS) | BIT(EVENT_DMA_READ) | BIT(EVENT_MAILBOX) | BIT(EVENT_TIMER) |                          \
+     BIT(EVENT_DMA_READ_ATTENTION) | BIT(EVENT_TRANSMIT_ATTENTION))
 #define SERVED_B                                                                                                            \
     (BIT(EVENT_RECEIVE) | BIT(EVENT_HOUSEKEEPING) | BIT(EVENT_STANDARD_DESCRIPTORS) | BIT(EVENT_DMA_WRITE) |                \
-     BIT(EVENT_SEND_CONSUMER) | BIT(EVENT_RETURN_PRODUCER))
+     BIT(EVENT_SEND_CONSUMER) | BIT(EVENT_RETURN_PRODUCER) | BIT(EVENT_DMA_WRITE_ATTENTION) | BIT(EVENT_RECEIVE_ATTENTION))
 #else
 #define SERVED_A                                                                                                            \
     (BIT(EVENT_SEND_DATA) | BIT(EVENT_SEND_DESCRIPTORS) | BIT(EVENT_RECEIVE) | BIT(EVENT_HOUSEKEEPING) |                    \
      BIT(EVENT_JUMBO_DESCRIPTORS) | BIT(EVENT_STANDARD_DESCRIPTORS) | BIT(EVENT_MINI_DESCRIPTORS) | BIT(EVENT_DMA_WRITE) |  \
-     BIT(EVENT_DMA_READ) | BIT(EVENT_MAILBOX) | BIT(EVENT_SEND_CONSUMER) | BIT(EVENT_RETURN_PRODUCER) | SERVED_TIMER)
+     BIT(EVENT_DMA_READ) | BIT(EVENT_MAILBOX) | BIT(EVENT_SEND_CONSUMER) | BIT(EVENT_RETURN_PRODUCER) | SERVED_TIMER |       \
+     BIT(EVENT_DMA_READ_ATTENTION) | BIT(EVENT_DMA_WRITE_ATTENTION) | BIT(EVENT_RECEIVE_ATTENTION) |                         \
+     BIT(EVENT_TRANSMIT_ATTENTION))
 #ifdef TIMER_ON_B
 #define SERVED_TIMER 0
 #define SERVED_B BIT(EVENT_TIMER)
@@ -110,7 +113,14 @@ table_a:
     TO dma_write_done
 #endif
     TO dma_read_done
-    TO_NONE 6
+    TO_NONE 3
+#ifdef SPLIT
+    TO_NONE
+#else
+    TO fatal
+#endif
+    TO fatal
+    TO_NONE
     TO mailbox
 #ifdef SPLIT
     TO_NONE 2
@@ -118,7 +128,13 @@ table_a:
     TO send_consumer_update
     TO return_producer_update
 #endif
-    TO_NONE 3
+#ifdef SPLIT
+    TO_NONE
+#else
+    TO receive_attention
+#endif
+    TO transmit_attention
+    TO_NONE
 #ifdef TIMER_ON_B
     TO_NONE
 #else
@@ -126,6 +142,9 @@ table_a:
 #endif
     TO_NONE 3
     .size table_a, . - table_a
+    .if . - table_a != 8 * (EVENTS + 1)
+    .error "table_a has an entry for each event, and one for none"
+    .endif
 
 #ifdef SERVED_B
     .section .hot_b.dispatch, "ax"
@@ -140,14 +159,20 @@ table_b:
     TO receive_descriptors_arrived
     TO_NONE 4
     TO dma_write_done
-    TO_NONE 8
+    TO_NONE 4
+    TO fatal
+    TO_NONE 3
     TO send_consumer_update
     TO return_producer_update
-    TO_NONE 7
+    TO receive_attention
+    TO_NONE 6
 #else
     TO_NONE 29
     TO timer
     TO_NONE 3
 #endif
     .size table_b, . - table_b
+    .if . - table_b != 8 * (EVENTS + 1)
+    .error "table_b has an entry for each event, and one for none"
+    .endif
 #endif

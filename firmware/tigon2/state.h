@@ -140,7 +140,7 @@ struct send_counts {
     u32 short_of_transmit_buffer;
     u32 producer_updates;
     u32 limit_hits;
-    u32 unserved_flags; /* descriptors that ask for a checksum, which this firmware does not make */
+    u32 attentions;
     u32 commands[COMMAND_CODES];
 };
 
@@ -154,6 +154,7 @@ struct receive_counts {
     u32 return_producer_updates;
     u32 send_consumer_updates;
     u32 limit_hits;
+    u32 attentions;
     u32 events[EVENT_CODES];
 };
 
@@ -213,6 +214,7 @@ struct state {
     u32 error_mask;  /* errors for which a frame is dropped */
     u32 write_control; /* state words for the DMA write assist */
     u32 write_data;
+    u32 send_has_turn; /* a frame has been received, and sending waits, which ranks below */
     u32 blocked;     /* soft events that wait for a DMA write descriptor */
     u32 event_put;   /* number of the next event */
     u32 event_sent;  /* of the next that is to go to the host */
@@ -234,7 +236,15 @@ struct state {
 #define STATE_BYTES 0x600
 _Static_assert(sizeof(struct state) <= STATE_BYTES, "the linker script keeps this much room for the state");
 
-#define here ((struct state *)SCRATCHPAD)
+/* The state, by one register and an offset: compilers that see the address as a constant make each field's anew. */
+static inline struct state *state_base(void)
+{
+    struct state *base;
+    __asm__("lui %0, %1" : "=r"(base) : "i"(SCRATCHPAD >> 16));
+    return base;
+}
+
+#define here (state_base())
 
 #define POSTS 64
 
@@ -272,74 +282,6 @@ static inline void count(enum task task)
     here->profile[task]++;
 }
 
-/* Soft events. Where two CPUs write one event register, they do it under the semaphore. */
-
-static inline void lock(u32 semaphore)
-{
-    do
-        REG(semaphore) = 1;
-    while (REG(semaphore) == 0);
-}
-
-static inline void unlock(u32 semaphore)
-{
-    REG(semaphore) = 1;
-}
-
-static inline void raise_under(u32 semaphore, int is_shared, u32 event_register, u32 bits)
-{
-    if (is_shared)
-        lock(semaphore);
-    REG(event_register) |= bits;
-    if (is_shared)
-        unlock(semaphore);
-}
-
-static inline void clear_under(u32 semaphore, int is_shared, u32 event_register, u32 bits)
-{
-    if (is_shared)
-        lock(semaphore);
-    REG(event_register) &= ~bits;
-    if (is_shared)
-        unlock(semaphore);
-}
-
-/* The send side raises or clears events of its own, and raises those of the receive side; and so on. */
-#define send_raise(bit) raise_under(SEMAPHORE_A, SEND_SIDE_IS_SHARED, EVENT_SEND_SIDE, 1u << (bit))
-#define send_clear(bit) clear_under(SEMAPHORE_A, SEND_SIDE_IS_SHARED, EVENT_SEND_SIDE, 1u << (bit))
-#define send_tells_receive(bit) raise_under(SEMAPHORE_A, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, 1u << (bit))
-#define receive_raise(bits) raise_under(SEMAPHORE_RECEIVE_SIDE, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, bits)
-#define receive_clear(bit) clear_under(SEMAPHORE_RECEIVE_SIDE, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, 1u << (bit))
-#define timer_tells_receive(bits) raise_under(SEMAPHORE_TIMER, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, bits)
-
-/* Interrupts the host, unless it has masked interrupts: then when it unmasks them. */
-static inline void interrupt(u32 mode_bit)
-{
-    if (shared_words[MODE] & mode_bit)
-        return;
-    if (mailboxes[MAILBOX_INTERRUPT].low) {
-        here->interrupts.avoided++;
-        common.interrupt_waits = 1;
-        if (mailboxes[MAILBOX_INTERRUPT].low) /* if it has just been unmasked, the other CPU may have missed the word */
-            return;
-        common.interrupt_waits = 0;
-    }
-    here->interrupts.raised++;
-    REG(MISC_LOCAL_CONTROL) |= LOCAL_RAISE_INTERRUPT;
-}
-
-/* The mask of events that this CPU serves lives in $26, which compilers leave alone (see dispatch.S). */
-
-static inline void serve(u32 event)
-{
-    __asm__ volatile("or $26, $26, %0" : : "r"(1u << event));
-}
-
-static inline void do_not_serve(u32 event)
-{
-    __asm__ volatile("and $26, $26, %0" : : "r"(~(1u << event)));
-}
-
 /* Handlers, one an event. */
 void send_descriptors(void);
 void send_data(void);
@@ -355,6 +297,9 @@ void return_producer_update(void);
 void mailbox(void);
 void timer(void);
 void housekeeping(void);
+void transmit_attention(void);
+void receive_attention(void);
+void fatal(void);
 
 /* What is not urgent. */
 void commands(void);

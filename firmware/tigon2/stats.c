@@ -23,6 +23,8 @@
 #define SHORT_OF_RECEIVE_DESCRIPTORS 100
 #define RECEIVE_ERRORS_SEEN 111
 #define RECEIVE_DROPPED 116
+#define RECEIVE_ATTENTIONS 121
+#define TRANSMIT_ATTENTIONS 148
 #define PROFILE 149
 
 static void set_traffic(u32 word, const struct traffic *traffic)
@@ -51,6 +53,7 @@ void collect_send(void)
     statistics[SHORT_OF_READ_DESCRIPTORS] = here->out.short_of_read_descriptors;
     statistics[SHORT_OF_TRANSMIT_DESCRIPTORS] = here->out.short_of_transmit_descriptors;
     statistics[SHORT_OF_TRANSMIT_BUFFER] = here->out.short_of_transmit_buffer;
+    statistics[TRANSMIT_ATTENTIONS] = here->out.attentions;
     set_profile(TASK_SEND_DESCRIPTORS, TASK_SEND_CONSUMER);
 }
 
@@ -72,5 +75,6 @@ void collect_receive(void)
     statistics[SHORT_OF_RECEIVE_DESCRIPTORS] = here->in.short_of_receive_descriptors;
     statistics[RECEIVE_ERRORS_SEEN] = here->in.errors;
     statistics[RECEIVE_DROPPED] = here->in.dropped;
+    statistics[RECEIVE_ATTENTIONS] = here->in.attentions;
     set_profile(TASK_SEND_CONSUMER, TASKS);
 }

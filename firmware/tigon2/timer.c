@@ -2,7 +2,7 @@
  *
  * The timer: the host hears of what is done after a time, however little it is; and now and then of statistics.
  */
-#include "state.h"
+#include "soft.h"
 
 #define LONGEST 1000 /* microseconds until the times that the host has set are looked at again; assumed */
 

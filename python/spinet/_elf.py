@@ -12,7 +12,6 @@ _SHT_SYMTAB = 2
 _SHF_ALLOC = 2
 _STT_NOTYPE = 0
 _STT_FUNC = 2
-_PT_LOAD = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +57,23 @@ def read(path: Path) -> Elf:
 def content(path: Path) -> list[tuple[int, bytes]]:
     """Address and bytes of each section that is loaded and has content, in the order of the file."""
     data = path.read_bytes()
-    order = _order(data, path)
+    return [(address, data[at : at + size]) for at, address, size in _filled(data, _order(data, path))]
+
+
+def _filled(data: bytes, order: str) -> list[tuple[int, int, int]]:
+    """Place in the file, address and size of each section that is loaded and has content."""
     (table_at,) = struct.unpack_from(f"{order}I", data, 32)
     entry_size, count = struct.unpack_from(f"{order}HH", data, 46)
     headers = [struct.unpack_from(f"{order}10I", data, table_at + i * entry_size) for i in range(count)]
     return [
-        (address, data[at : at + size])
+        (at, address, size)
         for _name, kind, flags, address, at, size, *_rest in headers
-        if kind == _SHT_PROGBITS and flags & _SHF_ALLOC
+        if kind == _SHT_PROGBITS and flags & _SHF_ALLOC and size
     ]
 
 
-def entry_and_segments(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
-    """Where the program begins, and load address and bytes of each segment with content, lowest first.
+def entry_and_load(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
+    """Where the program begins, and load address and bytes of each section with content, lowest first.
 
     The load address is where a loader puts the bytes; a program may move them from there to where it runs.
     """
@@ -78,11 +81,15 @@ def entry_and_segments(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
     order = _order(data, path)
     entry, table_at = struct.unpack_from(f"{order}II", data, 24)
     entry_size, count = struct.unpack_from(f"{order}HH", data, 42)
-    headers = [struct.unpack_from(f"{order}8I", data, table_at + i * entry_size) for i in range(count)]
+    segments = [struct.unpack_from(f"{order}4xIIII", data, table_at + i * entry_size) for i in range(count)]
+    # Addresses where it runs do not tell sections apart that take turns there; places in the file do.
+    moved = {at: load - address for at, address, load, _size in segments}
+
+    def load_address(at: int, address: int) -> int:
+        return address + next((moved[start] for start, _, _, size in segments if start <= at < start + size), 0)
+
     return entry, sorted(
-        (load_address, data[at : at + size])
-        for kind, at, _address, load_address, size, *_rest in headers
-        if kind == _PT_LOAD and size
+        (load_address(at, address), data[at : at + size]) for at, address, size in _filled(data, order)
     )
 
 

@@ -97,7 +97,17 @@ MIPS = Target(
             "-mno-gpopt",
             "-fno-sanitize=undefined",
         ),
-        "gcc": ("-mips2", "-mabi=32", "-EB", "-msoft-float", "-G0", "-fno-tree-loop-distribute-patterns"),
+        # hi and lo are there for multiplying only: gcc would keep other values in them.
+        "gcc": (
+            "-mips2",
+            "-mabi=32",
+            "-EB",
+            "-msoft-float",
+            "-G0",
+            "-ffixed-hi",
+            "-ffixed-lo",
+            "-fno-tree-loop-distribute-patterns",
+        ),
     },
     link_flags={
         "zig": ("-nostartfiles",),

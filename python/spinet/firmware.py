@@ -137,22 +137,22 @@ def build(
 
 
 def image(elf: Path) -> Image:
-    """What a loader puts into the card of an ELF file: its segments at their load addresses, zeros between them.
+    """What a loader puts into the card of an ELF file: its sections at their load addresses, zeros between them.
 
     Raises
     ------
     BuildError
-        If nothing is loaded, or segments overlap.
+        If nothing is loaded, or sections overlap.
     """
-    entry, segments = _elf.entry_and_segments(elf)
-    if not segments:
+    entry, sections = _elf.entry_and_load(elf)
+    if not sections:
         raise BuildError(f"{elf} has nothing to load")
-    first = segments[0][0]
+    first = sections[0][0]
     data = bytearray()
-    for address, content in segments:
+    for address, content in sections:
         gap = address - first - len(data)
         if gap < 0:
-            raise BuildError(f"{elf}: two segments are loaded to 0x{address:x}", hint="check AT() in the linker script")
+            raise BuildError(f"{elf}: two sections are loaded to 0x{address:x}", hint="check AT() in the linker script")
         data += bytes(gap) + content
     return Image(load_address=first, entry=entry, data=bytes(data))
 

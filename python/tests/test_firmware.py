@@ -14,7 +14,8 @@ from spinet.toolchain import CompileError, CompilerNotFound, SourceNotFound
 
 COMPILERS = ["zig", "mips-linux-gnu-gcc"]
 BUILDS = [{}, {"TIMER_ON_B": ""}, {"SPLIT": ""}]
-SCRIPT = "ENTRY(_start) SECTIONS { . = 0x4000; .text : { *(.start) *(.text .text.*) *(.data .data.* .got) } }\n"
+SCRIPT = "ENTRY(_start) SECTIONS { . = 0x4000; .text : { *(.start) *(.text .text.*) *(.data .data.* .got) }"
+SCRIPT += " /DISCARD/ : { *(.reginfo) *(.MIPS.abiflags) *(.gnu.attributes) } }\n"
 START = '    .section .start, "ax"\n    .set noreorder\n    .globl _start\n_start: b _start\n    nop\n'
 
 # What the CPU of the Tigon-2 has no instruction for, by opcode and, for opcode 0, by function code.
@@ -37,7 +38,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def functions(elf: Path) -> dict[str, list[int]]:
-    """Instruction words of each function; those of the scratchpads lie at one address, and the last section wins."""
+    """Instruction words of each function."""
     words = {
         address + at: word
         for address, data in _elf.content(elf)
@@ -110,7 +111,8 @@ def test_what_cannot_be_built_says_why(tmp_path: Path, cache: Path) -> None:
             build([*sources], cache=cache, **more)  # type: ignore[arg-type]
         return f"{caught.value}; {caught.value.hint}".replace(str(tmp_path), "T")  # type: ignore[attr-defined]
 
-    assert message(SourceNotFound, "tigon") == "there is no firmware tigon; spinet has tigon2; did you mean tigon2?"
+    names = ", ".join(firmware.shipped())
+    assert message(SourceNotFound, "tigon") == f"there is no firmware tigon; spinet has {names}; did you mean tigon2?"
     assert message(SourceNotFound, tmp_path) == "T has no .c and no .S file; "
     (tmp_path / "a.c").write_text("int _start(void) { return nothing; }\n")
     assert message(SourceNotFound, tmp_path) == "T has no linker script; name one with --script"
@@ -120,4 +122,4 @@ def test_what_cannot_be_built_says_why(tmp_path: Path, cache: Path) -> None:
     text = message(CompilerNotFound, tmp_path, cc="cc")
     assert text.startswith(f"{shutil.which('cc')} compiles for ")
     assert "not for MIPS; pip install ziglang" in text
-    assert firmware.shipped() == ["tigon2"]
+    assert "tigon2" in firmware.shipped()

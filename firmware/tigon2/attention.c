@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the hardware complains about.
+ */
+#include "state.h"
+
+/* Event 25: the MAC had to drop a frame. It goes on by itself. Under overload that is often. */
+SECTION_RECEIVE void receive_attention(void)
+{
+    REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) | MAC_RECEIVE_ATTENTIONS;
+    here->in.attentions++;
+}
+
+/* Event 26: a frame went out broken. */
+void transmit_attention(void)
+{
+    REG(MAC_TRANSMIT_STATE) = REG(MAC_TRANSMIT_STATE) | MAC_TRANSMIT_ATTENTIONS;
+    here->out.attentions++;
+}
+
+/* Events 19 and 20: a transfer failed, and its assist stands still. Nothing that follows could be right. */
+void fatal(void)
+{
+    __asm__ volatile("break");
+}
