@@ -11,13 +11,22 @@ import pytest
 from spinet.card_run import CardResult, run_card
 from spinet.firmware import build
 
-BUILDS = [pytest.param({}, id="optimised"), pytest.param({"BASE": ""}, id="base")]
+BUILDS = [
+    pytest.param({}, id="optimised"),
+    pytest.param({"BASE": ""}, id="base"),
+    pytest.param({"HARDWARE_QUEUE": ""}, id="hardware-queue"),
+]
 LINE_RATE = 812_744  # frames a second of 1518 bytes; Willmann 2004, 4.1.1
 
 
 def run(cores: int, **more: Any) -> CardResult:
-    """Runs it; what was lost in the card has a counter that says so."""
-    return run_card("tengig", set=[f"cores={cores}", *more.pop("set", [])], profile=False, **more)
+    """Runs it, with an event queue in hardware for the firmware that needs one."""
+    changes = [f"cores={cores}", *more.pop("set", [])]
+    if "HARDWARE_QUEUE" in more.get("defines", {}):
+        changes.append("registers.event_queue={ events = 1024 }")
+    result = run_card("tengig", set=changes, profile=False, **more)
+    assert result.summary["counters"].get("registers.events.lost", 0) == 0
+    return result
 
 
 def check_intact(result: CardResult) -> None:
