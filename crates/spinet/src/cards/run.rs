@@ -181,7 +181,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, parts)
+            spinach::tengig::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
