@@ -111,8 +111,8 @@ def run_card(
     nic
         Name of a card, or path of its file.
     firmware
-        What its cores execute: the name of one that comes with spinet, sources, an ELF file, or an image with a header of 12
-        bytes. By default the one for the card's host.
+        What its cores execute: the name of one that comes with spinet, sources, an ELF file, or an image with a header
+        of 12 bytes. By default the one for the card's host.
     defines
         Preprocessor macros for firmware that is compiled.
     cc
@@ -120,7 +120,8 @@ def run_card(
     load, entry
         Addresses of an image without a header.
     traffic
-        What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``, a capture.
+        What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``,
+        a capture.
     send
         What the host sends, in the same words.
     set
@@ -176,7 +177,7 @@ def choose_firmware(
     base_dir: str | Path = ".",
 ) -> Firmware:
     """What is meant by a name of firmware: compiled if it is source."""
-    names = [named] if isinstance(named, (str, Path)) else list(named or ())
+    names: Sequence[str | Path] = [named] if isinstance(named, (str, Path)) else list(named or ())
     if not names:
         names = _firmware_of(nic, set, base_dir)
         if not names:
@@ -196,7 +197,7 @@ def choose_firmware(
     return Firmware(elf=built.elf, messages=built.messages)
 
 
-def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> list[str | Path]:
+def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> Sequence[str]:
     """Firmware that comes with spinet for the host of a card, if it has such a host."""
     design = json.loads(_core.card_design(nic, list(set), str(base_dir)))
     modules = [part["module"] for part in design["parts"]]

@@ -29,7 +29,7 @@ class Wanted:
     limit: str | None
     seed: int | None
     cc: str | None
-    defines: Mapping[str, str]
+    defines: Mapping[str, str | int]
     output: Path | None
     force: bool
     as_json: bool

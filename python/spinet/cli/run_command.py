@@ -120,8 +120,8 @@ def command(
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
 
-    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the network,
-    --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
+    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the
+    network, --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
 
     \b
       spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
