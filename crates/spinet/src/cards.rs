@@ -18,7 +18,10 @@ use std::path::Path;
 use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
-pub const PRESETS: &[Preset] = &[Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") }];
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "tengig", text: include_str!("../../../presets/tengig.toml") },
+    Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
+];
 
 /// Keys that files of cards wired from modules have, and others do not.
 const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];

@@ -9,6 +9,7 @@ use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
+use spinach::tengig::LoadError;
 use spinach::tigon2::{FirmwareImage, ImageError};
 use std::cell::RefCell;
 use std::io;
@@ -76,6 +77,10 @@ pub enum CardRunError {
     Read { file: String, source: io::Error },
     #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
+    #[error("{file}: {source}")]
+    Load { file: String, source: LoadError },
+    #[error("{file}: firmware of {nic} must be an ELF file: an image says nothing of its two memories")]
+    NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
     Long { file: String },
     #[error("{nic}: its host loads firmware; name some with --firmware")]
@@ -158,7 +163,13 @@ impl CardRun {
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
+        // The 10 Gigabit NIC has memories of its own for code and for data; a Tigon-2 has an image in its one.
+        let has_memories = has("tengig-host");
         match &setup.firmware {
+            Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
+            Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
+                return Err(CardRunError::NoElf { file: path.display().to_string(), nic: setup.nic.clone() });
+            }
             Some(firmware) => {
                 let (image, program) = read_firmware(firmware)?;
                 elf = program;
@@ -168,6 +179,11 @@ impl CardRun {
             None => {}
         }
         let card = Card::build(&design, setup.seed, &environment);
+        if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
+            let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
+            spinach::tengig::load(&card, parts)
+                .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
+        }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
             found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
         };

@@ -3,6 +3,7 @@
 use blocks::feeders::{Checker, FrameLog, Offered, Passage};
 use blocks::netlist::Card;
 use kernel::Time;
+use spinach::tengig::TengigHost;
 use spinach::tigon2::Tigon2Host;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -69,9 +70,49 @@ impl Host for RefCell<Tigon2Host> {
     }
 }
 
+impl Host for RefCell<TengigHost> {
+    fn check(&self, offered: &Offered) -> Result<(), String> {
+        self.borrow().params().check_traffic(offered).map_err(|error| error.to_string())
+    }
+
+    fn has_started(&self) -> bool {
+        self.borrow().started().is_some()
+    }
+
+    fn started(&self) -> Option<Time> {
+        self.borrow().started()
+    }
+
+    fn is_done(&self) -> bool {
+        self.borrow().is_done()
+    }
+
+    fn received_frames(&self) -> u64 {
+        self.borrow().received().frames()
+    }
+
+    fn look(&self, what: &mut dyn FnMut(&FrameLog, &FrameLog, &Checker)) {
+        let host = self.borrow();
+        what(host.received(), host.posted(), host.checker());
+    }
+
+    fn diagnosis(&self) -> Option<String> {
+        self.borrow().diagnosis().map(str::to_owned)
+    }
+
+    fn rings(&self) -> Vec<String> {
+        self.borrow().rings().to_vec()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.borrow().faults().iter().map(|(at, text)| format!("{at}: {text}")).collect()
+    }
+}
+
 /// All hosts of a card.
 pub fn hosts(card: &Card) -> Vec<Rc<dyn Host>> {
-    card.parts::<Tigon2Host>().into_iter().map(|(_, host)| host as Rc<dyn Host>).collect()
+    let tigon2 = card.parts::<Tigon2Host>().into_iter().map(|(_, host)| host as Rc<dyn Host>);
+    tigon2.chain(card.parts::<TengigHost>().into_iter().map(|(_, host)| host as Rc<dyn Host>)).collect()
 }
 
 /// Frames a second and bits a second of a direction, over the part of a run in which it and `other` were active.
