@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, firmware
+from spinet import _core, firmware, output, packet_table
 from spinet._core import UsageError
 
 __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
@@ -102,6 +103,7 @@ def run_card(
     seed: int = 1,
     profile: bool = True,
     base_dir: str | Path = ".",
+    folder: str | Path | None = None,
     on_progress: OnProgress | None = None,
 ) -> CardResult:
     """Run a card that is wired from modules.
@@ -123,7 +125,8 @@ def run_card(
         What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``,
         a capture.
     send
-        What the host sends, in the same words.
+        What the host sends, in the same words; or ``tcp-ack:every=2``, an acknowledgement for every second frame that
+        it received.
     set
         Changes of the card, such as ``clocks.sram='250 MHz'`` or ``cpu_a.scratchpad.bytes=8192``.
     limit
@@ -134,6 +137,8 @@ def run_card(
         Count cycles by function.
     base_dir
         Where paths begin.
+    folder
+        A new folder for ``summary.json``, ``frames.parquet``, ``sent.pcapng`` and ``received.pcapng``.
     on_progress
         Called about ten times a second.
 
@@ -148,9 +153,13 @@ def run_card(
     >>> result.ended, result.summary["sent"]["good"]
     ('complete', 20)
     """
-    chosen = choose_firmware(nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir)
-    return CardResult(
-        drive(
+    with contextlib.ExitStack() as stack:
+        # First of all: a folder that cannot be is told before minutes are spent.
+        made = None if folder is None else stack.enter_context(output.OutputFolder(Path(folder)))
+        chosen = choose_firmware(
+            nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
+        )
+        summary = drive(
             nic,
             chosen,
             traffic=None if traffic is None else str(traffic),
@@ -160,9 +169,12 @@ def run_card(
             seed=seed,
             profile=profile,
             base_dir=base_dir,
+            folder=made.path if made else None,
             on_progress=on_progress,
         )
-    )
+        if made is not None:
+            made.commit()
+    return CardResult(summary)
 
 
 def choose_firmware(
@@ -215,9 +227,10 @@ def drive(
     seed: int,
     profile: bool,
     base_dir: str | Path,
+    folder: Path | None = None,
     on_progress: OnProgress | None,
 ) -> dict[str, Any]:
-    """Run to the end; the summary."""
+    """Run to the end, and write all results into `folder`, if one is named; the summary."""
     run = _core.CardRun(
         nic,
         base_dir=str(base_dir),
@@ -239,6 +252,16 @@ def drive(
                 on_progress(progress)
             if progress["done"]:
                 summary: dict[str, Any] = json.loads(run.summary())
+                if folder is not None:
+                    _write(folder, run, summary)
                 return summary
     finally:
         run.close()
+
+
+def _write(folder: Path, run: _core.CardRun, summary: Mapping[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+    pq.write_table(packet_table.to_arrow(run.frame_table(), _core.frame_columns()), folder / output.FRAMES)
+    run.write_captures(str(folder))
