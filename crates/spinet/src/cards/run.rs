@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use wire::capture::WriteError;
 use wire::eth::Mac;
 
 /// Simulated time of the first slice; the next are longer or shorter, by how long it took.
@@ -76,6 +77,8 @@ pub enum CardRunError {
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
     #[error("{file}: {source}")]
+    Write { file: String, source: WriteError },
+    #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
     #[error("{file}: {source}")]
     Load { file: String, source: LoadError },
@@ -129,7 +132,7 @@ pub struct CardRun {
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
-    offered: Offered,
+    pub(super) offered: Offered,
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
@@ -158,8 +161,10 @@ impl CardRun {
         if setup.send.is_some() && !sends {
             return refuse(&setup.send, "host");
         }
-        let (network, host) = (read(&setup.traffic, Way::Receive)?, read(&setup.send, Way::Send)?);
-        let offered = Offered { network, host, replies: None };
+        let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
+        let network = read(&setup.traffic, Way::Receive)?;
+        let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
+        let offered = Offered { network, host, replies };
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
@@ -191,7 +196,15 @@ impl CardRun {
         if setup.profile
             && let Some(elf) = &elf
         {
-            let ranges: Vec<(u32, u32)> = elf.segments.iter().map(|part| (part.addr, part.size)).collect();
+            let mut room = MOST_IMAGE_BYTES;
+            let mut ranges = Vec::new();
+            for part in &elf.sections {
+                // A file may name the same bytes as many sections.
+                room = room.saturating_sub(part.bytes.len() as u64);
+                if room > 0 {
+                    ranges.push((part.addr, part.bytes.len() as u32));
+                }
+            }
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
