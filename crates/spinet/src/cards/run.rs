@@ -282,7 +282,8 @@ impl CardRun {
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
         let frames = self.frames();
-        if frames != self.moved.1 {
+        let has_started = self.hosts.iter().all(|host| host.has_started());
+        if frames != self.moved.1 || !has_started {
             self.moved = (self.now, frames);
         }
         if let Some(text) = self.trouble() {
@@ -297,7 +298,7 @@ impl CardRun {
             _ if is_through && still >= GRACE => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
             _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
-            _ if still >= PATIENCE && self.hosts.iter().all(|host| host.has_started()) => {
+            _ if still >= PATIENCE && has_started => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
                 Some(CardEnded::Stalled(text))
             }
