@@ -3,9 +3,14 @@
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
 pub mod measure;
+pub mod tengig;
 pub mod tigon2;
 
 /// All modules that a wiring may name: those of `blocks`, and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {
-    blocks::catalog().with::<tigon2::host::Tigon2HostParams>().with::<tigon2::Tigon2RegistersParams>()
+    blocks::catalog()
+        .with::<tengig::TengigHostParams>()
+        .with::<tengig::TengigRegistersParams>()
+        .with::<tigon2::host::Tigon2HostParams>()
+        .with::<tigon2::Tigon2RegistersParams>()
 }

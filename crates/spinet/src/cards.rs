@@ -1,13 +1,14 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod frames;
 mod run;
 mod sides;
 mod summary;
 mod traffic;
 
+pub use frames::{FRAME_COLUMNS, WAYS};
 pub use run::{CardEnded, CardProgress, CardRun, CardRunError, Firmware, Setup};
-pub use sides::Rate;
-pub use summary::CardSummary;
+pub use summary::{CardSummary, Rate};
 pub use traffic::{CardTrafficError, MOST_FRAMES};
 
 use crate::nics::{self, Preset, Setting};
@@ -18,7 +19,10 @@ use std::path::Path;
 use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
-pub const PRESETS: &[Preset] = &[Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") }];
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "tengig", text: include_str!("../../../presets/tengig.toml") },
+    Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
+];
 
 /// Keys that files of cards wired from modules have, and others do not.
 const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];

@@ -13,13 +13,21 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     Ok(files.iter().flat_map(without_reason).collect())
 }
 
-/// Lines that set a value and do not say why; a table's header or a comment alone sets none.
+/// What a wiring says of a part that is no property of it.
+const WIRING: [&str; 5] = ["name", "about", "module", "clock", "count"];
+
+/// Lines that set a value and do not say why; a table's header or a comment alone sets none. Of a card that is wired from
+/// modules, only numbers count: which part is where is the card itself, and what follows from a parameter has its reason there.
 fn without_reason(file: &File) -> Vec<String> {
     let mut findings = Vec::new();
+    let is_wired = file.text.lines().any(|line| line.starts_with("[instances"));
     for (index, line) in file.text.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default().trim();
         let comment = line.split_once('#').map(|(_, comment)| comment.trim()).unwrap_or_default();
-        let sets_a_value = code.contains('=');
+        let sets_a_value = code.split_once('=').is_some_and(|(key, value)| {
+            let is_number = value.contains(|c: char| c.is_ascii_digit()) && !value.trim().starts_with("\"$");
+            !is_wired || (is_number && !WIRING.contains(&key.trim()))
+        });
         let has_reason = REASONS.iter().any(|reason| comment.starts_with(reason) && comment.len() > reason.len());
         if sets_a_value && !has_reason {
             findings.push(format!("{}:{}: {code}: say `# source: ...` or `# assumed: ...`", file.path, index + 1));
@@ -41,6 +49,14 @@ mod tests {
     #[test]
     fn a_source_or_an_assumption_is_a_reason() {
         check("# A card.\n[l2]\nbytes = 4 # source: its manual, 3.1\nbanks = 2 # assumed: as in L1\n", expect![""]);
+    }
+
+    #[test]
+    fn a_wiring_needs_no_reason_but_its_numbers_do() {
+        check(
+            "name = \"x2\"\n[instances.cpu]\nmodule = \"mips-core\"\ncount = \"$cpus\"\nports = \"$cpus + 2\"\nbytes = 4\n",
+            expect!["presets/x.toml:6: bytes = 4: say `# source: ...` or `# assumed: ...`"],
+        );
     }
 
     #[test]

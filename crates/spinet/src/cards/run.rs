@@ -9,12 +9,14 @@ use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
+use spinach::tengig::LoadError;
 use spinach::tigon2::{FirmwareImage, ImageError};
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use wire::capture::WriteError;
 use wire::eth::Mac;
 
 /// Simulated time of the first slice; the next are longer or shorter, by how long it took.
@@ -75,7 +77,13 @@ pub enum CardRunError {
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
     #[error("{file}: {source}")]
+    Write { file: String, source: WriteError },
+    #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
+    #[error("{file}: {source}")]
+    Load { file: String, source: LoadError },
+    #[error("{file}: firmware of {nic} must be an ELF file: an image says nothing of its two memories")]
+    NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
     Long { file: String },
     #[error("{nic}: its host loads firmware; name some with --firmware")]
@@ -124,7 +132,7 @@ pub struct CardRun {
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
-    offered: Offered,
+    pub(super) offered: Offered,
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
@@ -153,12 +161,20 @@ impl CardRun {
         if setup.send.is_some() && !sends {
             return refuse(&setup.send, "host");
         }
-        let (network, host) = (read(&setup.traffic, Way::Receive)?, read(&setup.send, Way::Send)?);
-        let offered = Offered { network, host, replies: None };
+        let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
+        let network = read(&setup.traffic, Way::Receive)?;
+        let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
+        let offered = Offered { network, host, replies };
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
+        // The 10 Gigabit NIC has memories of its own for code and for data; a Tigon-2 has an image in its one.
+        let has_memories = has("tengig-host");
         match &setup.firmware {
+            Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
+            Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
+                return Err(CardRunError::NoElf { file: path.display().to_string(), nic: setup.nic.clone() });
+            }
             Some(firmware) => {
                 let (image, program) = read_firmware(firmware)?;
                 elf = program;
@@ -168,6 +184,11 @@ impl CardRun {
             None => {}
         }
         let card = Card::build(&design, setup.seed, &environment);
+        if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
+            let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
+            spinach::tengig::load(&card, elf.entry, parts)
+                .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
+        }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
             found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
         };
@@ -175,7 +196,15 @@ impl CardRun {
         if setup.profile
             && let Some(elf) = &elf
         {
-            let ranges: Vec<(u32, u32)> = elf.segments.iter().map(|part| (part.addr, part.size)).collect();
+            let mut room = MOST_IMAGE_BYTES;
+            let mut ranges = Vec::new();
+            for part in &elf.sections {
+                // A file may name the same bytes as many sections.
+                room = room.saturating_sub(part.bytes.len() as u64);
+                if room > 0 {
+                    ranges.push((part.addr, part.bytes.len() as u32));
+                }
+            }
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();

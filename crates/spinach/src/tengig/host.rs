@@ -1,0 +1,283 @@
+//! The host of the 10 Gigabit NIC: its memory, and the driver that keeps the card's rings full.
+
+mod driver;
+mod rings;
+
+use super::load::FirmwareMemory;
+use super::map;
+use blocks::bus::{Access, Data, Reference, Requester, Responder};
+use blocks::checks;
+use blocks::ethernet::Frame;
+use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, TrafficError};
+use blocks::interrupt::InterruptLine;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use driver::Driver;
+use kernel::trace::Counter;
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+
+/// Bytes of the longest frame without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
+const LONGEST_FRAME: usize = 1514;
+
+/// Parameters of [`TengigHost`].
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TengigHostParams {
+    /// First address of the host's memory that the card is shown.
+    pub base: u64,
+    /// Frames that the driver has given to the card at most, 1 to 256.
+    pub send_frames: u32,
+    /// Empty buffers that the driver has given to the card at most, 1 to 512.
+    pub receive_buffers: u32,
+    /// Bytes of a frame that stand in its first descriptor. Source: thesis, 4.2.3 (42: Ethernet, IPv4 and UDP headers).
+    pub header_bytes: u32,
+    /// Sent frames that one report of the card stands for.
+    pub send_coalesce: u32,
+    /// Received frames that one report of the card stands for.
+    pub receive_coalesce: u32,
+    /// Microseconds after which fewer do.
+    pub coalesce_us: u32,
+    /// How many frames' times are kept of each direction, 32 bytes each; later ones are counted only.
+    pub kept_times: usize,
+    /// Microseconds after which a card that reports none of the frames it was given is said not to serve them.
+    pub patience_us: u32,
+    /// Memories of the card that firmware is put into before it runs.
+    pub firmware: Vec<FirmwareMemory>,
+}
+
+/// Sends what the run offers and takes what arrives.
+///
+/// Ports:   `memory[0]` and `memory[1]` (memory, answer: the card's DMA, in each direction), `bus` (memory, asks: the card's
+///          registers), `interrupt`, and `go`, optional: the network may send.
+/// Timing:  no latency and no limit of its own: everything that is there at an edge is answered at it, and the driver acts
+///          as soon as it has lowered the interrupt line. Register accesses go one after the other.
+/// Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as
+///          possible (3.2.3).
+pub struct TengigHost {
+    clock: Clock,
+    ports: HostPorts,
+    memory: HostMemory,
+    driver: Driver,
+    /// Reads and writes of the card.
+    dma_bytes: [Counter; 2],
+    interrupts: Counter,
+    /// The line is up and the driver has not heard.
+    is_raised: bool,
+    /// The register access under way.
+    asked: Option<u32>,
+}
+
+struct HostPorts {
+    memory: [Responder; 2],
+    bus: Requester,
+    interrupt: Rx<InterruptLine>,
+    go: Option<Tx<Go>>,
+}
+
+impl TengigHost {
+    /// Its parameters.
+    pub fn params(&self) -> &TengigHostParams {
+        self.driver.params()
+    }
+
+    /// Frames that came in order and whole, and others.
+    pub fn checker(&self) -> &Checker {
+        &self.driver.checker
+    }
+
+    /// When received frames reached the driver.
+    pub fn received(&self) -> &FrameLog {
+        &self.driver.log
+    }
+
+    /// When frames were posted.
+    pub fn posted(&self) -> &FrameLog {
+        &self.driver.posted_log
+    }
+
+    /// When the card was ready, if it is.
+    pub fn started(&self) -> Option<Time> {
+        self.driver.started()
+    }
+
+    /// Whether all that is offered has been reported as sent.
+    pub fn is_done(&self) -> bool {
+        self.driver.is_done()
+    }
+
+    /// Why it believes that the card does not serve it: which ring, which pointer, since when.
+    pub fn diagnosis(&self) -> Option<&str> {
+        self.driver.diagnosis.as_deref()
+    }
+
+    /// Rings as it sees them, in words.
+    pub fn rings(&self) -> [String; 2] {
+        self.driver.rings()
+    }
+
+    /// The first things the card said that make no sense, with their times.
+    pub fn faults(&self) -> &[(Time, String)] {
+        &self.driver.kept_faults
+    }
+
+    fn serve_card(&mut self) {
+        for (port, bytes) in self.ports.memory.iter().zip(&mut self.dma_bytes) {
+            while port.replies.has_room()
+                && let Some(reference) = port.references.take()
+            {
+                bytes.add(u64::from(reference.access.len()));
+                port.replies.send(self.memory.answer(reference));
+            }
+        }
+    }
+
+    /// Takes the answer to the register access under way.
+    fn take_answer(&mut self, now: Time) {
+        let Some(reply) = self.ports.bus.replies.take() else { return };
+        let word = reply.result.ok().map(|data| blocks::bus::word(&data));
+        match self.asked.take() {
+            Some(map::INTERRUPT) => self.driver.look(&self.memory, now),
+            _ => self.driver.answered(word),
+        }
+    }
+
+    /// Asks for the next register; one at a time.
+    fn use_bus(&mut self) {
+        if self.asked.is_some() || !self.ports.bus.references.has_room() {
+            return;
+        }
+        // The driver lowers the line first and looks then: what is reported behind its look raises the line again.
+        let next = if self.is_raised { Some((map::INTERRUPT, Some(0))) } else { self.driver.next_access() };
+        let Some((addr, value)) = next else { return };
+        self.is_raised = false;
+        let access = value.map_or(Access::Read(4), |value| Access::Write(Data::from_slice(&value.to_be_bytes())));
+        self.ports.bus.references.send(Reference { id: 0, addr: u64::from(addr), access });
+        self.asked = Some(addr);
+    }
+}
+
+impl Component for TengigHost {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let time = self.clock.edge(now);
+        self.serve_card();
+        self.take_answer(time);
+        while let Some(line) = self.ports.interrupt.take() {
+            self.is_raised = line.is_raised;
+            self.interrupts.add(u64::from(line.is_raised));
+        }
+        let due = self.driver.fill(&mut self.memory, time);
+        self.use_bus();
+        if let Some(go) = &self.ports.go
+            && self.driver.is_ready()
+            && !self.driver.has_said_go
+        {
+            go.send(Go);
+            self.driver.has_said_go = true;
+        }
+        match due {
+            Some(due) => Activity::Until(self.clock.cycle_at_or_after(due).max(now + 1)),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, port) in self.ports.memory.iter().enumerate() {
+            port.port(&format!("memory[{i}]"), ports);
+        }
+        self.ports.bus.port("bus", ports);
+        ports.input("interrupt", &self.ports.interrupt);
+        if let Some(go) = &self.ports.go {
+            ports.output("go", go);
+        }
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        let checker = &self.driver.checker;
+        counters.add("posted_frames", self.driver.posted());
+        counters.add("sent_frames", self.driver.sent());
+        counters.add("received_frames", self.driver.log.frames());
+        counters.add("good_frames", checker.good());
+        counters.add("lost_frames", checker.lost());
+        counters.add("late_frames", checker.late());
+        counters.add("unknown_frames", checker.unknown());
+        counters.add("damaged_frames", self.driver.damaged.total());
+        counters.add("faults", self.driver.faults.total());
+        counters.add("interrupts", self.interrupts.total());
+        counters.add("dma_read_bytes", self.dma_bytes[0].total());
+        counters.add("dma_write_bytes", self.dma_bytes[1].total());
+    }
+}
+
+impl TengigHostParams {
+    /// What is wrong with traffic for it.
+    pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
+        let (least, most) = (self.header_bytes as usize + 1, LONGEST_FRAME);
+        offered.host.check(least.max(Frame::LEAST_BYTES), most)?;
+        offered.network.check(1, most)
+    }
+}
+
+impl Module for TengigHostParams {
+    const NAME: &'static str = "tengig-host";
+    const ABOUT: &'static str = "The host of the 10 Gigabit NIC: its memory, and a driver that keeps the rings full";
+    const EXAMPLE: &'static str = r#"
+base = 0x1_0000_0000
+send_frames = 256
+receive_buffers = 512
+header_bytes = 42
+send_coalesce = 16
+receive_coalesce = 16
+coalesce_us = 50
+kept_times = 1000
+patience_us = 20_000
+firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 }]
+"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<Memory>("memory[0]"),
+            PortSpec::to::<Memory>("memory[1]"),
+            PortSpec::from::<Memory>("bus"),
+            PortSpec::to::<OneWay<InterruptLine>>("interrupt"),
+            PortSpec::from::<OneWay<Go>>("go").optional(),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::within("send_frames", self.send_frames, 1, rings::SEND_FRAMES)?;
+        checks::within("receive_buffers", self.receive_buffers, 1, map::RECEIVE_ENTRIES)?;
+        checks::within("header_bytes", self.header_bytes, 1, 59)?;
+        checks::within("send_coalesce", self.send_coalesce, 1, self.send_frames)?;
+        checks::within("receive_coalesce", self.receive_coalesce, 1, self.receive_buffers)?;
+        checks::within("coalesce_us", self.coalesce_us, 1, 1_000_000)?;
+        checks::within("patience_us", self.patience_us, 1, 10_000_000)?;
+        if self.base.checked_add(rings::BYTES).is_none() || !self.base.is_multiple_of(rings::ALIGNMENT) {
+            return Err(format!(
+                "base is 0x{:x}, must be a multiple of {} with {} bytes behind it",
+                self.base,
+                rings::ALIGNMENT,
+                rings::BYTES
+            ));
+        }
+        Ok(())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let offered = site.environment.get::<Offered>().map(|offered| (*offered).clone()).unwrap_or_default();
+        let ports = HostPorts {
+            memory: [site.to::<Memory>("memory[0]"), site.to::<Memory>("memory[1]")],
+            bus: site.from::<Memory>("bus"),
+            interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
+            go: site.try_from::<OneWay<Go>>("go"),
+        };
+        Built::new(TengigHost {
+            clock: site.system.edges(site.clock),
+            ports,
+            memory: HostMemory::new(self.base, rings::BYTES as usize),
+            driver: Driver::new(self, offered),
+            dma_bytes: Default::default(),
+            interrupts: Counter::default(),
+            is_raised: false,
+            asked: None,
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Firmware in its place before the processors run.
+
+use super::TengigHost;
+use blocks::memory::{MemoryController, ScratchpadBanks};
+use blocks::mips::MipsCore;
+use blocks::netlist::Card;
+
+/// A memory of the card that firmware is put into.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirmwareMemory {
+    /// Path of the memory: a `memory-controller` or a `scratchpad-banks`.
+    pub memory: String,
+    /// Address of its first byte, as the firmware is linked.
+    pub base: u32,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// Firmware that cannot be put into a card.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum LoadError {
+    #[error("the card has no `tengig-host`, which says where firmware goes")]
+    NoHost,
+    #[error("`firmware` of the card's host names `{path}`, which is no memory-controller and no scratchpad-banks")]
+    NoMemory { path: String },
+    #[error("firmware begins at 0x{entry:x}, {core} at 0x{pc:x}: it is for another card")]
+    Entry { entry: u32, core: String, pc: u32 },
+    #[error("firmware has 0x{bytes:x} bytes at 0x{addr:x}, must be in {allowed}")]
+    Outside { addr: u32, bytes: usize, allowed: String },
+}
+
+/// Puts firmware that begins at `entry` and has these `parts`, each an address and bytes, into the memories that the card's
+/// host names.
+///
+/// # Errors
+///
+/// When a core begins elsewhere, or when a part is in none of the memories; nothing of that part is written then.
+pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &'a [u8])>) -> Result<(), LoadError> {
+    let cores = card.parts::<MipsCore>();
+    if let Some((core, other)) = cores.iter().find(|(_, core)| core.borrow().pc() != entry) {
+        return Err(LoadError::Entry { entry, core: (*core).to_owned(), pc: other.borrow().pc() });
+    }
+    let hosts = card.parts::<TengigHost>();
+    let (_, host) = hosts.first().ok_or(LoadError::NoHost)?;
+    let memories = host.borrow().params().firmware.clone();
+    for (addr, bytes) in parts.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let holds = |memory: &&FirmwareMemory| {
+            let at = u64::from(addr.wrapping_sub(memory.base));
+            addr >= memory.base && at + bytes.len() as u64 <= u64::from(memory.bytes)
+        };
+        let memory = memories.iter().find(holds).ok_or_else(|| outside(addr, bytes, &memories))?;
+        let path = &memory.memory;
+        if let Some(part) = card.part::<MemoryController>(path) {
+            part.borrow_mut().write(u64::from(addr - memory.base), bytes);
+        } else if let Some(part) = card.part::<ScratchpadBanks>(path) {
+            let mut part = part.borrow_mut();
+            let place = part.store_mut().get_mut(u64::from(addr), bytes.len() as u32);
+            place.map_err(|_| outside(addr, bytes, &memories))?.copy_from_slice(bytes);
+        } else {
+            return Err(LoadError::NoMemory { path: path.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn outside(addr: u32, bytes: &[u8], memories: &[FirmwareMemory]) -> LoadError {
+    let one = |memory: &FirmwareMemory| {
+        let last = memory.base.wrapping_add(memory.bytes.wrapping_sub(1));
+        format!("0x{:x} to 0x{last:x} ({})", memory.base, memory.memory)
+    };
+    let allowed = memories.iter().map(one).collect::<Vec<_>>().join(" or ");
+    LoadError::Outside { addr, bytes: bytes.len(), allowed }
+}

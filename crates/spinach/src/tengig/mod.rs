@@ -1,0 +1,13 @@
+//! The 10 Gigabit NIC: its registers, and the host driver that speaks to it.
+
+mod event_queue;
+mod host;
+mod load;
+pub mod map;
+mod pointer;
+mod registers;
+
+pub use event_queue::EventQueueParams;
+pub use host::{TengigHost, TengigHostParams};
+pub use load::{FirmwareMemory, LoadError, load};
+pub use registers::{TengigRegisters, TengigRegistersParams};

@@ -1,0 +1,180 @@
+use super::*;
+use blocks::bus::{Access, Reference};
+use expect_test::{Expect, expect};
+use kernel::Freq;
+use testkit::Bench;
+
+/// Accesses and the cycles in which they are seen: `3 88` reads the register at 0x88, `4 88=7` writes it.
+fn script(text: &str) -> Vec<(Cycle, Reference)> {
+    let one = |(id, line): (usize, &str)| {
+        let (cycle, access) = line.trim().split_once(' ').expect("a cycle and an access");
+        let (offset, value) = access.split_once('=').map_or((access, None), |(offset, value)| (offset, Some(value)));
+        let number = |digits| u32::from_str_radix(digits, 16).expect("hexadecimal digits");
+        let write = |value| Access::Write(Data::from_slice(&number(value).to_be_bytes()));
+        let access = value.map_or(Access::Read(4), write);
+        (cycle.parse().expect("a cycle"), Reference { id: id as u32, addr: number(offset).into(), access })
+    };
+    text.split(';').filter(|line| !line.trim().is_empty()).enumerate().map(one).collect()
+}
+
+fn port(bench: &mut Bench, name: &str, text: &str) -> Responder {
+    let references = bench.input(&format!("{name}?"), 2, script(text));
+    let show = |reply: &Reply| match &reply.result {
+        Ok(data) if data.is_empty() => format!("{} done", reply.id),
+        Ok(data) => format!("{} {:x}", reply.id, word(data)),
+        Err(error) => format!("{} {error}", reply.id),
+    };
+    Responder { references, replies: bench.output(name, 2, |_| true, show) }
+}
+
+/// Two processors and the host, and what the assists tell in which cycle.
+fn check(
+    cpus: [&str; 2],
+    host: &str,
+    read: &[(Cycle, DmaProgress)],
+    receive: &[(Cycle, ReceiveProgress)],
+    want: Expect,
+) {
+    want.assert_eq(&testkit::bench(5000, |bench| {
+        let cpus = [("a", cpus[0]), ("b", cpus[1])].map(|(name, text)| port(bench, name, text)).into();
+        let host = port(bench, "host", host);
+        let orders = bench.output("read", 2, |_| true, |order| format!("{order:?}"));
+        let dma_read = Dma::new(orders, bench.input("read?", 2, read.to_vec()));
+        let orders = bench.output("write", 2, |_| true, |order| format!("{order:?}"));
+        let dma_write = Dma::new(orders, bench.input("write?", 2, vec![]));
+        let orders = bench.output("transmit", 2, |_| true, |order| format!("{order:x?}"));
+        let transmit = Transmit::new(orders, bench.input("transmit?", 2, vec![]));
+        let orders = bench.output("receive", 2, |_| true, |order| format!("{order:x?}"));
+        let receive = Receive::new(orders, bench.input("receive?", 2, receive.to_vec()));
+        let interrupt = bench.output("interrupt", 2, |_| true, |line: &InterruptLine| line.is_raised.to_string());
+        let assists = Assists { dma_read, dma_write, transmit, receive };
+        let clock = Clock::new(Freq::mhz(200).expect("200 MHz is a frequency"));
+        bench.add("registers", TengigRegisters::new(clock, cpus, host, interrupt, assists, None));
+        bench.log_counters();
+    }));
+}
+
+#[test]
+fn a_register_answers_in_one_cycle_and_everybody_at_once() {
+    check(
+        ["1 0; 2 4; 5 14=9; 6 14; 400 8", "1 c0000000; 6 14; 7 402"],
+        "1 0; 7 14; 8 10=1",
+        &[],
+        &[],
+        expect![[r#"
+            2    a 0 0
+            2    b 0 1
+            2    host 0 ffffffff
+            3    a 1 2
+            6    a 2 done
+            7    a 3 9
+            7    b 1 9
+            8    b 2 a reference to 4 bytes at 0x402 is not possible
+            8    host 1 9
+            9    host 2 done
+            401  a 4 2
+            registers.accesses 11
+            registers.faults 1
+        "#]],
+    );
+}
+
+#[test]
+fn one_of_those_who_read_a_free_lock_gets_it() {
+    check(
+        ["1 100; 2 100; 9 100=0; 10 100; 20 17c; 21 180", "1 100; 2 104; 8 100; 10 100; 11 100=0; 12 100"],
+        "",
+        &[],
+        &[],
+        expect![[r#"
+            2    a 0 1
+            2    b 0 0
+            3    a 1 1
+            3    b 1 0
+            9    b 2 1
+            10   a 2 done
+            11   a 3 0
+            11   b 3 1
+            12   b 4 done
+            13   b 5 0
+            21   a 4 0
+            22   a 5 0
+            registers.accesses 12
+            registers.contended_locks 4
+        "#]],
+    );
+}
+
+#[test]
+fn pointers_count_on_where_places_begin_again() {
+    let done = |cycle, place| (cycle, DmaProgress::Consumer(0, place, 0, 0));
+    check(
+        ["1 80=4000; 3 84=ff; 9 84=101; 21 88; 31 88; 41 88", ""],
+        "",
+        &[done(20, 255), done(30, 1), done(40, 1)],
+        &[],
+        expect![[r#"
+            2    a 0 done
+            3    read Ring(0, 16384)
+            4    a 1 done
+            4    read Enable(true)
+            5    read Producer(0, 255)
+            10   a 2 done
+            11   read Producer(0, 1)
+            22   a 3 ff
+            32   a 4 101
+            42   a 5 101
+            registers.accesses 6
+        "#]],
+    );
+}
+
+#[test]
+fn the_receiver_is_enabled_with_its_area_and_drops_are_counted() {
+    let told = |cycle, what| (cycle, ReceiveProgress::Attention(what));
+    check(
+        ["1 b0=8000; 2 c0=10100000; 3 c4=100000; 9 c8=10100040; 9 b8=201", ""],
+        "",
+        &[],
+        &[told(5, blocks::assist::Attention::RingFull), told(6, blocks::assist::Attention::Descriptor)],
+        expect![[r#"
+            2    a 0 done
+            3    a 1 done
+            3    receive Ring(8000)
+            4    a 2 done
+            5    receive Buffers(Buffers { base: 10100000, end: 10200000 })
+            6    receive Enable(true)
+            10   a 3 done
+            11   a 4 done
+            11   receive BufferConsumer(10100040)
+            12   receive Consumer(1)
+            registers.accesses 5
+            registers.receive_attentions 1
+            registers.dropped_frames 1
+        "#]],
+    );
+}
+
+#[test]
+fn the_interrupt_line_changes_by_writes() {
+    check(
+        ["1 48=1; 2 48=1; 10 48=1", "10 48=0"],
+        "5 48=0; 20 48",
+        &[],
+        &[],
+        expect![[r#"
+        2    a 0 done
+        2    interrupt true
+        3    a 1 done
+        6    host 0 done
+        6    interrupt false
+        11   a 2 done
+        11   b 0 done
+        11   interrupt true
+        12   interrupt false
+        21   host 1 0
+        registers.accesses 6
+        registers.interrupts 2
+    "#]],
+    );
+}

@@ -1,0 +1,44 @@
+/* Slots of the DMA rings: allocation, filling, posting. */
+#ifndef TENGIG_DMA_H
+#define TENGIG_DMA_H
+
+#include "lock.h"
+#include "state.h"
+
+/* `n` slots in a row, the first in `slot`; 0 if there are not so many. Who got slots fills them, soon, and then calls
+ * `ready`. The base version holds the ring's lock between the two calls; the optimised one lets everybody fill at once. */
+int take_reads(uint32_t *slot, uint32_t n);
+int take_writes(uint32_t *slot, uint32_t n);
+
+/* The slots are filled: the assist gets them when those before them are filled too. */
+void reads_ready(uint32_t slot, uint32_t n);
+void writes_ready(uint32_t slot, uint32_t n);
+
+/* Slots in a row for the data of frames `first` to before `last`, two each, the first in `slot`. They stand in the ring in the
+ * frames' order whoever asks first. Gives the frame behind the last one that has its slots. Optimised version only. */
+uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last);
+
+/* Writes the descriptor of a slot and what it is for. */
+static inline void fill(struct dma_descriptor *slots, struct transfer *transfers, uint32_t slot, uint32_t high, uint32_t low,
+                        uint32_t nic, uint32_t length, uint32_t kind, uint32_t argument) {
+    struct dma_descriptor *descriptor = &slots[slot % DMA_ENTRIES];
+    struct transfer *transfer = &transfers[slot % DMA_ENTRIES];
+    descriptor->host_high = high;
+    descriptor->host_low = low;
+    descriptor->nic = nic;
+    descriptor->length = length;
+    transfer->kind = kind;
+    transfer->argument = argument;
+}
+
+static inline void fill_read(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length, uint32_t kind,
+                             uint32_t argument) {
+    fill(read_slots, read_transfers, slot, high, low, nic, length, kind, argument);
+}
+
+static inline void fill_write(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length, uint32_t kind,
+                              uint32_t argument) {
+    fill(write_slots, write_transfers, slot, high, low, nic, length, kind, argument);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* The event queue and the dispatch loop. */
+
+#include "events.h"
+
+#include "lock.h"
+#include "state.h"
+
+static handler *const handlers[EVENT_TYPES] = {
+    [FETCH_SEND_DESCRIPTORS] = fetch_send_descriptors,
+    [FETCH_RECEIVE_DESCRIPTORS] = fetch_receive_descriptors,
+    [READ_DONE] = read_done,
+    [WRITE_DONE] = write_done,
+    [FRAMES_ARRIVED] = frames_arrived,
+    [TIME_PASSED] = time_passed,
+    [FETCH_FRAMES] = fetch_frames,
+    [MARK_BUFFERS] = mark_buffers,
+};
+
+#ifdef HARDWARE_QUEUE
+
+/* The registers keep the queue; each processor writes through places of its own, so there is no lock. The limit of a type's
+ * events is set once. */
+void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) {
+    (void)most;
+    REG(PUSH_START) = start;
+    REG(PUSH_END) = end;
+    REG(PUSH) = type;
+}
+
+void dispatch(void) {
+    for (;;) {
+        uint32_t type = REG(EVENT);
+        if (type != 0) {
+            uint32_t start = REG(EVENT_START), end = REG(EVENT_END);
+            uint32_t left = handlers[type - 1](start, end);
+            if (left != end) enqueue(type - 1, left, end, end - left);
+        }
+        if (frame_fetched[sending.committed % MAC_TRANSMIT_ENTRIES]) commit_send(0);
+        if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
+    }
+}
+
+#else
+
+struct event {
+    uint32_t type, start, end, unused;
+};
+
+/* An element is in at most one queued event: at most 255 transfers each way, 512 arrived frames, 256 frames to fetch, and
+ * 512 descriptors of each mailbox in pieces of 32 or returned rests. That does not fill it. */
+static struct event queue[QUEUE_EVENTS];
+static volatile uint32_t queued, taken;
+
+void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) {
+    lock(LOCK_QUEUE);
+    uint32_t place = queued;
+    do {
+        struct event *event = &queue[place++ % QUEUE_EVENTS];
+        uint32_t here = end - start > most ? start + most : end;
+        event->type = type;
+        event->start = start;
+        event->end = here;
+        start = here;
+    } while (start != end);
+    queued = place;
+    unlock(LOCK_QUEUE);
+}
+
+/* Does an event; what its handler leaves is queued again, and others go on with theirs meanwhile. */
+static void run(enum event_type type, uint32_t start, uint32_t end) {
+    uint32_t rest = handlers[type](start, end);
+    if (rest != end) enqueue(type, rest, end, end - rest);
+}
+
+/* How far each hardware pointer has moved that something can be done about; the rest stays for later rounds. */
+
+/* Frames leave frame memory in the order of their descriptors: no descriptors are fetched for which it has no place. */
+static inline uint32_t newest_send(void) {
+    uint32_t posted = REG(MAILBOX_SEND), limit = 2 * (REG(MAC_TRANSMIT_CONSUMER) + TRANSMIT_SLOTS);
+    return (int32_t)(posted - limit) > 0 ? limit : posted;
+}
+
+static inline uint32_t newest_receive(void) { return REG(MAILBOX_RECEIVE); }
+static inline uint32_t newest_read(void) { return REG(DMA_READ_CONSUMER); }
+static inline uint32_t newest_write(void) { return REG(DMA_WRITE_CONSUMER); }
+
+/* A frame needs a buffer; no more than a few events are made at once, for the lock is held. */
+static inline uint32_t newest_arrived(void) {
+    uint32_t frame = receiving.seen, end = REG(MAC_RECEIVE_PRODUCER);
+    if (end - frame > 4 * FRAMES_AN_EVENT) end = frame + 4 * FRAMES_AN_EVENT;
+    while (frame != end && buffer_there[frame % RECEIVE_ENTRIES]) frame++;
+    return frame;
+}
+
+/* The pointer `newest` has moved on from `seen`: unless another processor was faster, that is an event. It is done at once, but
+ * for what goes beyond `most` elements. */
+static inline void hardware_event(enum event_type type, uint32_t (*newest)(void), volatile uint32_t *seen, unsigned which,
+                                  uint32_t most) {
+    lock(which);
+    uint32_t start = *seen, end = newest();
+    *seen = end;
+    unlock(which);
+    if (start == end) return;
+    uint32_t first = end;
+    if (end - start > most) {
+        first = start + most;
+        enqueue(type, first, end, most);
+    }
+    run(type, start, first);
+}
+
+/* One function for each, so that the loop keeps its registers. */
+static __attribute__((noinline)) void send_posted(void) {
+    hardware_event(FETCH_SEND_DESCRIPTORS, newest_send, &sending.seen, LOCK_MAILBOX_SEND, DESCRIPTORS_AN_EVENT);
+}
+static __attribute__((noinline)) void buffers_posted(void) {
+    hardware_event(FETCH_RECEIVE_DESCRIPTORS, newest_receive, &receiving.mailbox_seen, LOCK_MAILBOX_RECEIVE,
+                   DESCRIPTORS_AN_EVENT);
+}
+static __attribute__((noinline)) void reads_done(void) {
+    hardware_event(READ_DONE, newest_read, &reads.seen, LOCK_READ_DONE, TRANSFERS_AN_EVENT);
+}
+static __attribute__((noinline)) void writes_done(void) {
+    hardware_event(WRITE_DONE, newest_write, &writes.seen, LOCK_WRITE_DONE, TRANSFERS_AN_EVENT);
+}
+static __attribute__((noinline)) void arrived(void) {
+    hardware_event(FRAMES_ARRIVED, newest_arrived, &receiving.seen, LOCK_ARRIVED, FRAMES_AN_EVENT);
+}
+
+static void queued_event(uint32_t last) {
+    lock(LOCK_QUEUE);
+    uint32_t place = taken;
+    if ((int32_t)(last - place) <= 0) {
+        unlock(LOCK_QUEUE);
+        return;
+    }
+    struct event *event = &queue[place % QUEUE_EVENTS];
+    uint32_t type = event->type, start = event->start, end = event->end;
+    taken = place + 1;
+    unlock(LOCK_QUEUE);
+    run(type, start, end);
+}
+
+/* Events that are queued now; those that they lead to wait for the next round. */
+static void queued_events(void) {
+    uint32_t last = queued;
+    while ((int32_t)(last - taken) > 0) queued_event(last);
+}
+
+static void timer_event(void) {
+    lock(LOCK_TIMER);
+    uint32_t start = host.next_tick, now = REG(TIMER);
+    int is_due = (int32_t)(now - start) >= 0;
+    if (is_due) host.next_tick = now + host.tick;
+    unlock(LOCK_TIMER);
+    if (is_due) run(TIME_PASSED, start, now + 1);
+}
+
+/* One event at least of each type that there is, then again. */
+void dispatch(void) {
+#ifdef BASE
+    /* The first version gives its last processor nothing but the order of sent frames. */
+    int is_committer = REG(CPU_ID) + 1 == REG(CPUS);
+    int is_alone = REG(CPUS) == 1;
+    while (is_committer && !is_alone) commit_send(0);
+#endif
+    for (;;) {
+        if (newest_send() != sending.seen) send_posted();
+        if (newest_read() != reads.seen) reads_done();
+#ifndef BASE
+        if (reads.flags[reads.posted % DMA_ENTRIES] == SLOT_READY) commit_reads();
+        if (frame_fetched[sending.committed % MAC_TRANSMIT_ENTRIES]) commit_send(0);
+#else
+        if (is_alone) commit_send(0);
+#endif
+        queued_events();
+        if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen && buffer_there[receiving.seen % RECEIVE_ENTRIES]) arrived();
+#ifndef BASE
+        if (writes.flags[writes.posted % DMA_ENTRIES] == SLOT_READY) commit_writes();
+#endif
+        if (newest_write() != writes.seen) writes_done();
+        if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
+        if (newest_receive() != receiving.mailbox_seen) buffers_posted();
+        if ((int32_t)(REG(TIMER) - host.next_tick) >= 0) timer_event();
+    }
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* Locks, and the order of what a processor reads and writes. */
+#ifndef TENGIG_LOCK_H
+#define TENGIG_LOCK_H
+
+#include "config.h"
+#include "regs.h"
+
+/* What was read or written before stays before. For the compiler only: others see what a processor writes, to control memory
+ * and registers, in the order in which it writes (thesis, 4.3.3: sequential consistency). */
+static inline void keep_order(void) { __asm__ volatile("" ::: "memory"); }
+
+/* Takes the lock if it is free; 1 if it was. */
+static inline int try_lock(unsigned which) {
+    int taken = REG(LOCK_WORDS + 4 * which) == 0;
+    keep_order();
+    return taken;
+}
+
+/* Waits for the lock and takes it. */
+static inline void lock(unsigned which) {
+    while (!try_lock(which)) {
+    }
+}
+
+static inline void unlock(unsigned which) {
+    keep_order();
+    REG(LOCK_WORDS + 4 * which) = 0;
+}
+
+#endif

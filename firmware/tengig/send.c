@@ -1,0 +1,115 @@
+/* From the host to the network: descriptors, then frames, then their order. */
+
+#include "dma.h"
+#include "events.h"
+
+struct send_state sending;
+struct send_descriptor send_descriptors[SEND_ENTRIES];
+struct transmit_descriptor transmit_ring[MAC_TRANSMIT_ENTRIES];
+volatile uint8_t frame_described[MAC_TRANSMIT_ENTRIES];
+volatile uint8_t frame_fetched[MAC_TRANSMIT_ENTRIES];
+volatile uint32_t frame_slot[MAC_TRANSMIT_ENTRIES];
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Fetches descriptors `start` to before `end` of the host's ring into their places in the card's copy. */
+uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
+    /* Their places are free: the frames that used them have left. */
+    while (start != end) {
+        uint32_t place = start % SEND_ENTRIES;
+        uint32_t n = least(end - start, SEND_ENTRIES - place);
+        uint32_t slot;
+        if (!take_reads(&slot, 1)) break;
+        uint32_t offset = place * sizeof(struct send_descriptor);
+        fill_read(slot, sending.ring_high, sending.ring_low + offset, (uint32_t)send_descriptors + offset,
+                  n * sizeof(struct send_descriptor), KIND_SEND_DESCRIPTORS, start);
+        reads_ready(slot, 1);
+        start += n;
+    }
+    return start;
+}
+
+/* Where a frame stands in frame memory: its pieces follow each other. */
+static inline uint32_t place_of(uint32_t frame) {
+    return TRANSMIT_AREA + frame % MAC_TRANSMIT_ENTRIES * TRANSMIT_SLOT_BYTES;
+}
+
+/* Asks for a frame's first piece. */
+static inline void ask_for_header(uint32_t frame, uint32_t slot) {
+    struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES];
+    fill_read(slot, header->host_high, header->host_low, place_of(frame), header->length, KIND_HEADER, frame);
+}
+
+/* Asks for the other one, and leaves word for the MAC. */
+static inline void ask_for_payload(uint32_t frame, uint32_t slot) {
+    struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES], *payload = header + 1;
+    struct transmit_descriptor *whole = &transmit_ring[frame % MAC_TRANSMIT_ENTRIES];
+    uint32_t at = place_of(frame), first = header->length, second = payload->length;
+    fill_read(slot, payload->host_high, payload->host_low, at + first, second, KIND_FRAME, frame);
+    whole->frame = at;
+    whole->length = first + second;
+}
+
+#ifdef BASE
+
+/* Descriptors one by one, as the ring's manager has room: those of other frames may come between. */
+uint32_t fetch_frames(uint32_t start, uint32_t end) {
+    for (; start != end; start++) {
+        uint32_t frame = start / 2, slot;
+        if (!take_reads(&slot, 1)) break;
+        if (start % 2 == 0)
+            ask_for_header(frame, slot);
+        else
+            ask_for_payload(frame, slot);
+        reads_ready(slot, 1);
+    }
+    return start;
+}
+
+#else
+
+/* Frames, into slots that keep the frames' order. */
+uint32_t fetch_frames(uint32_t start, uint32_t end) {
+    uint32_t slot, last = 2 * take_frame_reads(&slot, start / 2, end / 2);
+    for (; start != last; start += 2, slot += 2) {
+        uint32_t frame = start / 2;
+        frame_described[frame % MAC_TRANSMIT_ENTRIES] = 0;
+        ask_for_header(frame, slot);
+        ask_for_payload(frame, slot + 1);
+        reads_ready(slot, 2);
+    }
+    return start;
+}
+
+#endif
+
+/* Tells the host that frames before `frame` are sent; 0 if that must wait. */
+static int report(uint32_t frame) {
+    uint32_t slot;
+    if (!take_writes(&slot, 1)) return 0;
+    struct transfer *transfer = &write_transfers[slot % DMA_ENTRIES];
+    transfer->immediate = 2 * frame;
+    fill_write(slot, host.status_high, host.status_low, (uint32_t)&transfer->immediate, 4, KIND_STATUS, 0);
+    writes_ready(slot, 1);
+    return 1;
+}
+
+/* Gives the MAC all consecutive frames whose data is here; one processor at a time, so reports keep their order too. */
+void commit_send(int is_late) {
+    if (!try_lock(LOCK_SEND_COMMIT)) return;
+    uint32_t frame = sending.committed;
+    while (frame_fetched[frame % MAC_TRANSMIT_ENTRIES]) {
+        frame_fetched[frame % MAC_TRANSMIT_ENTRIES] = 0;
+        frame++;
+    }
+    if (frame != sending.committed) {
+        sending.committed = frame;
+        keep_order();
+        REG(MAC_TRANSMIT_PRODUCER) = frame;
+    }
+    uint32_t news = frame - sending.reported;
+    if (news >= sending.coalesce || (is_late && news != 0)) {
+        if (report(frame)) sending.reported = frame;
+    }
+    unlock(LOCK_SEND_COMMIT);
+}
