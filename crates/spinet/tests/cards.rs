@@ -84,7 +84,9 @@ fn check(setup: Setup, want: Expect) {
         Ok(_) => "no error".to_owned(),
         Err(error) => error.to_string(),
     };
-    want.assert_eq(&error.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "").replace(env!("CARGO_TARGET_TMPDIR"), "T"));
+    want.assert_eq(
+        &error.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "").replace(env!("CARGO_TARGET_TMPDIR"), "T"),
+    );
 }
 
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
@@ -102,7 +104,10 @@ fn firmware_that_is_none_says_why() {
     check(image("short.bin", &[1, 0, 0, 0]), expect![""]);
     check(image("load.bin", &[0; 64]), expect![""]);
     check(image("entry.bin", &[1, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0x40, 0, 0, 0, 0, 0]), expect![""]);
-    check(image("high.bin", &[1, 0, 0, 0, 0, 0x7f, 0xff, 0xfc, 0, 0x7f, 0xff, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0]), expect![""]);
+    check(
+        image("high.bin", &[1, 0, 0, 0, 0, 0x7f, 0xff, 0xfc, 0, 0x7f, 0xff, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0]),
+        expect![""],
+    );
     let long = file("long.bin", &[]);
     std::fs::File::options().write(true).open(&long).unwrap().set_len(100 << 20).unwrap();
     check(with(Some(Firmware::Image(long.clone()))), expect![""]);
@@ -129,7 +134,8 @@ fn traffic_that_cannot_be_says_why() {
         "missing.pcap",
     ];
     let errors = texts.map(|text| {
-        let error = CardRun::new(setup(text, "", "1 ms")).err().map_or("no error".to_owned(), |error| error.to_string());
+        let error =
+            CardRun::new(setup(text, "", "1 ms")).err().map_or("no error".to_owned(), |error| error.to_string());
         error + "\n"
     });
     expect![""].assert_eq(&errors.concat());
@@ -143,7 +149,8 @@ fn a_card_without_that_side_says_so() {
     let card = "[clocks]\nc = \"1 GHz\"\n[instances.out]\nmodule = \"frame-sink\"\nclock = \"c\"\nkept_times = 0\nkept_frames = 0\n";
     let card = card.to_owned() + "[instances.a]\nmodule = \"pipe\"\nclock = \"c\"\n";
     let nic = file("sideless.toml", card.as_bytes()).display().to_string();
-    let sideless = |traffic, send| Setup { nic: nic.clone(), settings: vec![], firmware: None, ..setup(traffic, send, "1 ms") };
+    let sideless =
+        |traffic, send| Setup { nic: nic.clone(), settings: vec![], firmware: None, ..setup(traffic, send, "1 ms") };
     check(sideless("datagrams:", ""), expect![""]);
 }
 
