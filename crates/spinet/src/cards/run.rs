@@ -188,7 +188,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, parts)
+            spinach::tengig::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
@@ -283,7 +283,8 @@ impl CardRun {
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
         let frames = self.frames();
-        if frames != self.moved.1 {
+        let has_started = self.hosts.iter().all(|host| host.has_started());
+        if frames != self.moved.1 || !has_started {
             self.moved = (self.now, frames);
         }
         if let Some(text) = self.trouble() {
@@ -302,7 +303,7 @@ impl CardRun {
             _ if is_through && still >= grace => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
             _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
-            _ if still >= PATIENCE && self.hosts.iter().all(|host| host.has_started()) => {
+            _ if still >= PATIENCE && has_started => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
                 Some(CardEnded::Stalled(text))
             }
