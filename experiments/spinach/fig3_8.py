@@ -2,10 +2,10 @@
 """Figure 3.8: the Tigon-2 with other memories, and the smallest frames.
 
 Two CPUs, 18-byte datagrams both ways as fast as the card takes them; SRAM at 100 MHz. "Desc. Mem" is
-`experiments/spinach/descriptors.toml`: a second SRAM of 100 MHz on a bus of its own holds 91.5 KB, the rings of the assists and
-firmware's copies of the host's (92 KB in the thesis). "RR" grants the SRAM's bus in turns instead of by priority. Counts
-are those of 6 ms after the first 4. SRAM efficiency is words moved in a busy cycle of the SRAM, of 0.8 at most; a memory
-stall is a cycle in which a core waits for SRAM or descriptor memory, first access included.
+`experiments/spinach/descriptors.toml`: a second SRAM of 100 MHz on a bus of its own holds 91.5 KB, the rings of the
+assists and firmware's copies of the host's (92 KB in the thesis). "RR" grants the SRAM's bus in turns instead of by
+priority. Counts are those of 6 ms after the first 4. SRAM efficiency is words moved in a busy cycle of the SRAM, of
+0.8 at most; a memory stall is a cycle in which a core waits for SRAM or descriptor memory, first access included.
 """
 
 from __future__ import annotations
@@ -28,14 +28,19 @@ CLOCKS = (88, 200)
 TURNS = "{ kind = 'round-robin' }"
 
 COMPUTE = (
-    "Here the cores are the limit and the SRAM is idle for three fifths of the time at 88 MHz: cores spend nine tenths of their "
-    "time in handlers, a fifth of it waiting for memory, and nearly all of that for the SRAM's own two cycles and the way there "
-    "and back, which a second SRAM has as well. In the thesis the base is not limited by computation, its assists wait for "
-    "descriptors. Its assists read their pointers in the card's memory again and again (3.2.3); here registers tell them, "
+    "Here the cores are the limit and the SRAM is idle for three fifths of the time at 88 MHz: cores spend nine "
+    "tenths of their "
+    "time in handlers, a fifth of it waiting for memory, and nearly all of that for the SRAM's own two cycles and "
+    "the way there "
+    "and back, which a second SRAM has as well. In the thesis the base is not limited by computation, its assists "
+    "wait for "
+    "descriptors. Its assists read their pointers in the card's memory again and again (3.2.3); here registers tell "
+    "them, "
     "as on the real card. Its firmware is not free"
 )
 EFFICIENCY = (
-    "Bursts are a small part of what the SRAM does here: frames of 60 bytes are 8 words, and two of three references are "
+    "Bursts are a small part of what the SRAM does here: frames of 60 bytes are 8 words, and two of three "
+    "references are "
     "single words of the cores, which priority cannot make longer"
 )
 
@@ -91,7 +96,7 @@ def claims(results: Results) -> Iterator[Claim]:
         yield Claim(
             text=f"{mhz} MHz: descriptor memory, {frames:+.1f} % frames, within a quarter of it",
             holds=abs(found - frames) <= frames / 4,
-            found=f"{found:+.1f} %; memory that takes no time at all would give {100 / (1 - waiting / 100) - 100:+.0f} %",
+            found=f"{found:+.1f} %; memory without any latency would give {100 / (1 - waiting / 100) - 100:+.0f} %",
             miss=COMPUTE,
         )
         found = gain("Desc. Mem", mhz, "MIPS")
@@ -108,7 +113,9 @@ def claims(results: Results) -> Iterator[Claim]:
         )
         yield Claim(
             text=f"{mhz} MHz: taking turns usually adds no frames, at most 2 %",
-            holds=all(gain(f"{a} + RR", mhz, "frames", to=b) <= 2 for a, b in (("Base", "Base"), ("Desc.", "Desc. Mem"))),
+            holds=all(
+                gain(f"{a} + RR", mhz, "frames", to=b) <= 2 for a, b in (("Base", "Base"), ("Desc.", "Desc. Mem"))
+            ),
             found=f"{gain('Base + RR', mhz, 'frames'):+.1f} % base, "
             f"{gain('Desc. + RR', mhz, 'frames', to='Desc. Mem'):+.1f} % with descriptor memory",
         )
@@ -128,7 +135,9 @@ def claims(results: Results) -> Iterator[Claim]:
         holds=gain("Base + RR", 200, "frames") < 0,
         found=f"{gain('Base + RR', 200, 'frames'):+.1f} %",
     )
-    stalls = [gain(f"{a} + RR", 200, "stalls an instruction", to=b) for a, b in (("Base", "Base"), ("Desc.", "Desc. Mem"))]
+    stalls = [
+        gain(f"{a} + RR", 200, "stalls an instruction", to=b) for a, b in (("Base", "Base"), ("Desc.", "Desc. Mem"))
+    ]
     yield Claim(
         text="200 MHz: taking turns lengthens the cores' wait for memory, with and without descriptor memory",
         holds=all(value > 0 for value in stalls),
@@ -155,7 +164,8 @@ def plot(results: Results) -> Figure:
         plots.BarPanel(y_label="SRAM words a busy cycle", groups=groups("SRAM efficiency", 1)),
     ]
     caption = (
-        f"{SOURCE}: descriptor memory +47.5 % frames at 88 MHz, +34.0 % at 200 MHz; taking turns loses over 20 % of SRAM "
+        f"{SOURCE}: descriptor memory +47.5 % frames at 88 MHz, +34.0 % at 200 MHz; taking turns loses over 20 % of "
+        f"SRAM "
         f"efficiency. {TIGON2}"
     )
     return plots.bars(panels, title=TITLE, caption=caption)

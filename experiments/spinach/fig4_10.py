@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.10: the time of the cores, for cores and clocks.
 
-1472-byte datagrams both ways as fast as line and card allow; cycles by function from 1 to 3 ms, divided as in Table 4.5.
+1472-byte datagrams both ways as fast as line and card allow; cycles by function from 1 to 3 ms, divided as in Table
+4.5.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """A bar for each."""
-    bars = [plots.Stack(label=row.point.name, parts={task: row.measured[task] for task in TASKS}) for row in results.rows]
+    bars = [
+        plots.Stack(label=row.point.name, parts={task: row.measured[task] for task in TASKS}) for row in results.rows
+    ]
     caption = f"{SOURCE}, known as a picture: dispatch beyond about 30 % is idle time. {TENGIG}"
     return plots.stacks(bars, x_label="time of all cores (%)", title=TITLE, caption=caption)

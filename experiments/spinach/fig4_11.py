@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.11: power of the cores at line rate.
 
-For each number of cores the lowest clock, in steps of 25 MHz, that carries 1472-byte datagrams both ways at 98.5 % of the line (the
-thesis counts 98.7 % as line rate). Power is the thesis's estimate for it: Intel's XScale (Table 4.3: 55, 200, 450, 900 mW at 200,
-400, 600, 800 MHz), between them by the cubic through the four, below 200 MHz in proportion to the clock, since voltage cannot
-be lowered further. Power at the thesis's own clocks is its arithmetic and stands beside it.
+For each number of cores the lowest clock, in steps of 25 MHz, that carries 1472-byte datagrams both ways at 98.5 % of
+the line (the thesis counts 98.7 % as line rate). Power is the thesis's estimate for it: Intel's XScale (Table 4.3:
+55, 200, 450, 900 mW at 200, 400, 600, 800 MHz), between them by the cubic through the four, below 200 MHz in
+proportion to the clock, since voltage cannot be lowered further. Power at the thesis's own clocks is its arithmetic
+and stands beside it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ LINE = 98.5
 
 def points() -> list[Point]:
     """Cores."""
-    return [Point(name=f"{cores} core{'s' * (cores > 1)}", settings={"cores": cores}, quick=cores == 8) for cores in CORES]
+    return [
+        Point(name=f"{cores} core{'s' * (cores > 1)}", settings={"cores": cores}, quick=cores == 1) for cores in CORES
+    ]
 
 
 def power(mhz: float) -> float:
@@ -64,11 +67,19 @@ def claims(results: Results) -> Iterator[Claim]:
         text="Six cores draw 63 % less than one (4.5.4), within 10 points",
         holds=abs((1 - six / one) * 100 - 63) <= 10,
         found=f"{(1 - six / one) * 100:.0f} % less, {six:.0f} mW for {one:.0f} mW",
+        miss="One core needs no 800 MHz here, at which it would draw 900 mW, and below 200 MHz six cores save by "
+        "their clock alone, not "
+        "by voltage",
     )
     yield Claim(text="Eight cores draw more than six (4.5.4)", holds=eight > six, found=f"{eight:.0f} mW, {six:.0f} mW")
-    values = [results.value("8 cores", "power at the thesis's clock"), results.value("6 cores", "power at the thesis's clock")]
+    values = [
+        results.value("8 cores", "power at the thesis's clock"),
+        results.value("6 cores", "power at the thesis's clock"),
+    ]
     yield Claim(
-        text="The same at the thesis's own clocks, 175 and 200 MHz", holds=values[0] > values[1], found=f"{values[0]:.0f} mW, {values[1]:.0f} mW"
+        text="The same at the thesis's own clocks, 175 and 200 MHz",
+        holds=values[0] > values[1],
+        found=f"{values[0]:.0f} mW, {values[1]:.0f} mW",
     )
 
 

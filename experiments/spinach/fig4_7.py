@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.7: the 10 Gigabit NIC's firmware, optimised and first version.
 
-Eight cores at 200 MHz; datagrams of all sizes both ways as fast as the card takes them. The first version (`-D BASE`) has
-a DMA read ring of 32 entries, filled under a lock, one core that does nothing but keep sent frames in order, and locks in the
-loops over received frames and done DMA writes. (a) is UDP payload, (b) frames.
+Eight cores at 200 MHz; datagrams of all sizes both ways as fast as the card takes them. The first version (`-D BASE`)
+has a DMA read ring of 32 entries, filled under a lock, one core that does nothing but keep sent frames in order, and
+locks in the loops over received frames and done DMA writes. (a) is UDP payload, (b) frames.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def claims(results: Results) -> Iterator[Claim]:
         text="Smallest frames: optimised sends 854 % more, within a quarter",
         holds=abs(least("sent") - 9.54) <= 9.54 / 4,
         found=f"{(least('sent') - 1) * 100:+.0f} %",
-        miss="The first version here sends more than the thesis's: its manager's lock is held for a dozen instructions, "
+        miss="The first version here sends more than the thesis's: its manager's lock is held for a dozen "
+        "instructions, "
         "and the host offers no frame for which the card has no place, so that late frames cannot crowd out early ones",
     )
     pairs = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.8: cores and their clock.
 
-1472-byte datagrams both ways as fast as line and card allow; share of what the line carries, 812,744 frames a second each
-way.
+1472-byte datagrams both ways as fast as line and card allow; share of what the line carries, 812,744 frames a second
+each way.
 """
 
 from __future__ import annotations

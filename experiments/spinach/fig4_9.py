@@ -36,7 +36,9 @@ def claims(results: Results) -> Iterator[Claim]:
     """Large and small."""
     large = [row.measured["share"] for row in results.rows if int(row.point.settings["size"]) >= 800]
     yield Claim(
-        text="From 800 bytes up near the maximum (4.5.2): at least 95 %", holds=min(large) >= 95, found=f"{min(large):.1f} %"
+        text="From 800 bytes up near the maximum (4.5.2): at least 95 %",
+        holds=min(large) >= 95,
+        found=f"{min(large):.1f} %",
     )
     small = results.value("18 B", "share")
     yield Claim(text="Small frames far below it (4.5.2): less than half", holds=small < 50, found=f"{small:.0f} %")

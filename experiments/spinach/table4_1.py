@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.1: instructions and accesses of a frame.
 
-The 10 Gigabit NIC with one core at 400 MHz and 1472-byte datagrams both ways, where the core never waits for work: instructions
-of the functions that belong to a task, by frames of its direction, from 1 to 4 ms. Accesses are counted for the whole
-program, dispatch and registers with it, for one sent and one received frame. The Tigon-2's firmware (two CPUs, 1472 bytes) stands
-beside it: the thesis's handlers were made of that card's.
+The 10 Gigabit NIC with one core at 400 MHz and 1472-byte datagrams both ways, where the core never waits for work:
+instructions of the functions that belong to a task, by frames of its direction, from 1 to 4 ms. Accesses are counted
+for the whole program, dispatch and registers with it, for one sent and one received frame. The Tigon-2's firmware
+(two CPUs, 1472 bytes) stands beside it: the thesis's handlers were made of that card's.
 """
 
 from __future__ import annotations
@@ -31,9 +31,24 @@ PUBLISHED = {  # instructions, accesses
 FUNCTIONS = {
     "tengig": {
         "fetch send descriptors": ("fetch_send_descriptors",),
-        "send frame": ("fetch_frames", "take_frame_reads", "take_reads", "reads_ready", "read_done", "commit_reads", "commit_send"),
+        "send frame": (
+            "fetch_frames",
+            "take_frame_reads",
+            "take_reads",
+            "reads_ready",
+            "read_done",
+            "commit_reads",
+            "commit_send",
+        ),
         "fetch receive descriptors": ("fetch_receive_descriptors", "mark_buffers"),
-        "receive frame": ("frames_arrived", "take_writes", "writes_ready", "write_done", "commit_writes", "commit_receive"),
+        "receive frame": (
+            "frames_arrived",
+            "take_writes",
+            "writes_ready",
+            "write_done",
+            "commit_writes",
+            "commit_receive",
+        ),
     },
     "tigon2": {
         "fetch send descriptors": ("send_descriptors",),
@@ -87,7 +102,9 @@ def claims(results: Results) -> Iterator[Claim]:
         )
     frame = 1518 * 8 * 4 * LINE_RATE / 1e9
     yield Claim(
-        text="Frames, in and out of memory, both ways: 39.5 Gbit/s (4.1.1)", holds=abs(frame - 39.5) < 0.05, found=f"{frame:.2f}"
+        text="Frames, in and out of memory, both ways: 39.5 Gbit/s (4.1.1)",
+        holds=abs(frame - 39.5) < 0.05,
+        found=f"{frame:.2f}",
     )
     own = results.value("10 Gigabit NIC", "instructions in all") * LINE_RATE / 1e6
     yield Claim(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.4: what a core's cycles go into.
 
-Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: parts of an instruction a cycle, by the
-core's counters.
+Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: parts of an instruction a cycle, by
+the core's counters.
 """
 
 from __future__ import annotations
@@ -61,11 +61,12 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """Two bars."""
-    published = {point.quantity: point.value for _, point in results.published("execution")}
-    for cause in CAUSES:
-        published.update({cause: row.value for _, row in results.published(cause)})
+    published = {cause: row.value for cause in CAUSES for _, row in results.published(cause)}
     bars = [
-        plots.Stack(label="thesis", parts={cause: published[cause] for cause in CAUSES}, published=True),
-        *(plots.Stack(label=row.point.name, parts={cause: row.measured[cause] for cause in CAUSES}) for row in results.rows),
+        plots.Stack(label="thesis", parts=published, published=True),
+        *(
+            plots.Stack(label=row.point.name, parts={cause: row.measured[cause] for cause in CAUSES})
+            for row in results.rows
+        ),
     ]
     return plots.stacks(bars, x_label="part of a cycle", title=TITLE, caption=f"Thesis: {SOURCE}. {TENGIG}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.6: bandwidth of the memories.
 
-Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: what instruction memory, control memory (the
-scratchpads) and frame memory moved, by their counters.
+Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: what instruction memory, control
+memory (the scratchpads) and frame memory moved, by their counters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def measure(*, cores: int) -> dict[str, float]:
     seconds = steady.seconds
 
     def gbps(n_bytes: int) -> float:
-        return n_bytes * 8 / seconds / 1e9
+        return float(n_bytes * 8 / seconds / 1e9)
 
     accesses = steady.counter("control_memory.reads") + steady.counter("control_memory.writes")
     cpus = [f"control_memory.requesters[{i}]" for i in range(cores)]
