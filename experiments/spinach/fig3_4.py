@@ -53,7 +53,7 @@ def measure(*, size: int, way: str) -> dict[str, float]:
     return {
         **rates(results[best], size, GIGABIT),
         "mix": best * 100,
-        "frames, unpaced": unpaced.total.frames_per_s,
+        "share, unpaced": rates(unpaced, size, GIGABIT)["share"],
         "received for one sent, unpaced": unpaced.received.frames_per_s / unpaced.sent.frames_per_s,
     }
 
