@@ -2,6 +2,7 @@
 
 use super::TengigHost;
 use blocks::memory::{MemoryController, ScratchpadBanks};
+use blocks::mips::MipsCore;
 use blocks::netlist::Card;
 
 /// A memory of the card that firmware is put into.
@@ -24,16 +25,23 @@ pub enum LoadError {
     NoHost,
     #[error("`firmware` of the card's host names `{path}`, which is no memory-controller and no scratchpad-banks")]
     NoMemory { path: String },
+    #[error("firmware begins at 0x{entry:x}, {core} at 0x{pc:x}: it is for another card")]
+    Entry { entry: u32, core: String, pc: u32 },
     #[error("firmware has 0x{bytes:x} bytes at 0x{addr:x}, must be in {allowed}")]
     Outside { addr: u32, bytes: usize, allowed: String },
 }
 
-/// Puts `parts`, each an address and bytes, into the memories that the card's host names.
+/// Puts firmware that begins at `entry` and has these `parts`, each an address and bytes, into the memories that the card's
+/// host names.
 ///
 /// # Errors
 ///
-/// When a part is in none of them; nothing of that part is written then.
-pub fn load<'a>(card: &Card, parts: impl IntoIterator<Item = (u32, &'a [u8])>) -> Result<(), LoadError> {
+/// When a core begins elsewhere, or when a part is in none of the memories; nothing of that part is written then.
+pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &'a [u8])>) -> Result<(), LoadError> {
+    let cores = card.parts::<MipsCore>();
+    if let Some((core, other)) = cores.iter().find(|(_, core)| core.borrow().pc() != entry) {
+        return Err(LoadError::Entry { entry, core: (*core).to_owned(), pc: other.borrow().pc() });
+    }
     let hosts = card.parts::<TengigHost>();
     let (_, host) = hosts.first().ok_or(LoadError::NoHost)?;
     let memories = host.borrow().params().firmware.clone();

@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use wire::capture::WriteError;
 use wire::eth::Mac;
 
 /// Simulated time of the first slice; the next are longer or shorter, by how long it took.
@@ -76,6 +77,8 @@ pub enum CardRunError {
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
     #[error("{file}: {source}")]
+    Write { file: String, source: WriteError },
+    #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
     #[error("{file}: {source}")]
     Load { file: String, source: LoadError },
@@ -129,7 +132,7 @@ pub struct CardRun {
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
-    offered: Offered,
+    pub(super) offered: Offered,
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
@@ -158,8 +161,10 @@ impl CardRun {
         if setup.send.is_some() && !sends {
             return refuse(&setup.send, "host");
         }
-        let (network, host) = (read(&setup.traffic, Way::Receive)?, read(&setup.send, Way::Send)?);
-        let offered = Offered { network, host, replies: None };
+        let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
+        let network = read(&setup.traffic, Way::Receive)?;
+        let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
+        let offered = Offered { network, host, replies };
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
@@ -181,7 +186,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, parts)
+            spinach::tengig::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
@@ -191,7 +196,15 @@ impl CardRun {
         if setup.profile
             && let Some(elf) = &elf
         {
-            let ranges: Vec<(u32, u32)> = elf.segments.iter().map(|part| (part.addr, part.size)).collect();
+            let mut room = MOST_IMAGE_BYTES;
+            let mut ranges = Vec::new();
+            for part in &elf.sections {
+                // A file may name the same bytes as many sections.
+                room = room.saturating_sub(part.bytes.len() as u64);
+                if room > 0 {
+                    ranges.push((part.addr, part.bytes.len() as u32));
+                }
+            }
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
@@ -269,7 +282,8 @@ impl CardRun {
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
         let frames = self.frames();
-        if frames != self.moved.1 {
+        let has_started = self.hosts.iter().all(|host| host.has_started());
+        if frames != self.moved.1 || !has_started {
             self.moved = (self.now, frames);
         }
         if let Some(text) = self.trouble() {
@@ -284,7 +298,7 @@ impl CardRun {
             _ if is_through && still >= GRACE => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
             _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
-            _ if still >= PATIENCE && self.hosts.iter().all(|host| host.has_started()) => {
+            _ if still >= PATIENCE && has_started => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
                 Some(CardEnded::Stalled(text))
             }

@@ -29,7 +29,7 @@ pub struct Tigon2HostParams {
     pub transmit_ratio_64ths: u32,
     /// Where clearing of card memory ends that begins at 0x2000; 0 clears nothing.
     pub clear_end: u32,
-    /// Longest wait for firmware to say that it runs, in microseconds.
+    /// Longest wait for firmware to say that it runs, and later for the link to be up, in microseconds.
     pub boot_timeout_us: u64,
     /// How long the card may leave a ring alone in which something waits before that is diagnosed, in microseconds.
     pub watchdog_us: u64,
