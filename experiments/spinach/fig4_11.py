@@ -68,8 +68,7 @@ def claims(results: Results) -> Iterator[Claim]:
         holds=abs((1 - six / one) * 100 - 63) <= 10,
         found=f"{(1 - six / one) * 100:.0f} % less, {six:.0f} mW for {one:.0f} mW",
         miss="One core needs no 800 MHz here, at which it would draw 900 mW, and below 200 MHz six cores save by "
-        "their clock alone, not "
-        "by voltage",
+        "their clock alone, not by voltage",
     )
     yield Claim(text="Eight cores draw more than six (4.5.4)", holds=eight > six, found=f"{eight:.0f} mW, {six:.0f} mW")
     values = [
