@@ -7,3 +7,4 @@ pub mod fairness;
 pub mod pifo;
 pub mod policy;
 pub mod protocol;
+pub mod scheduler;

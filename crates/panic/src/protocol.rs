@@ -41,8 +41,8 @@ pub struct Descriptor {
     pub home: NodeId,
     /// Its ranks at the service to visit next, from the innermost level of the policy outwards; none before it has any.
     pub ranks: SmallVec<[u64; 2]>,
-    /// How often it came into the scheduler.
-    pub entries: u32,
+    /// How often a unit had no room for it.
+    pub detours: u32,
     /// Cycles that it may wait in all, for least slack time first.
     pub slack_cycles: u64,
     /// Cycles that it has waited in the scheduler.
@@ -57,16 +57,32 @@ impl Descriptor {
         self.chain.get(self.next)
     }
 
-    /// The service to visit next is done; says where the packet goes then. Source: 4.3.1, push-based chaining.
-    pub fn advance(&mut self) -> NodeId {
+    /// The service to visit next is done; says where the packet goes then, and as what. Source: 4.3.1, push-based chaining.
+    pub fn advance(&mut self) -> (NodeId, Leg) {
         assert!(self.next < self.chain.len(), "a service is done only if there was one to do");
         self.next += 1;
         self.ranks.clear();
-        match self.hop() {
-            None => self.exit,
-            Some(hop) => hop.push_to.unwrap_or(self.home),
+        match self.hop().map(|hop| hop.push_to) {
+            None => (self.exit, Leg::Exit),
+            Some(Some(unit)) => (unit, Leg::Pushed),
+            Some(None) => (self.home, Leg::Entry),
         }
     }
+}
+
+/// As what a packet goes to the next node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leg {
+    /// To the scheduler, to be scheduled for its next service.
+    Entry,
+    /// From the scheduler to a unit, of which it has a credit.
+    Paid,
+    /// From one unit to another, of which it has no credit.
+    Pushed,
+    /// From a unit that has no room for it back to the scheduler.
+    Detour,
+    /// Out of the NIC.
+    Exit,
 }
 
 /// A packet under way in the NIC.
@@ -74,8 +90,8 @@ impl Descriptor {
 pub struct Message {
     /// Where it goes.
     pub to: NodeId,
-    /// Whether the scheduler has paid a credit of the receiving unit for it; a unit answers others with a cancel.
-    pub is_paid: bool,
+    /// As what.
+    pub leg: Leg,
     /// Its descriptor.
     pub descriptor: Descriptor,
     /// The packet.
