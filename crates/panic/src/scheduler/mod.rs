@@ -2,10 +2,12 @@
 
 mod buffer;
 mod credits;
+mod drops;
 mod params;
 #[cfg(test)]
 mod tests;
 
+pub use drops::{DropReason, PACKET_DROPPED};
 pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 
 use crate::pifo::LogicalPifo;
@@ -13,6 +15,7 @@ use crate::policy::{Arrival, Policy};
 use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId};
 use buffer::Bank;
 use credits::Credits;
+use drops::Drops;
 use kernel::trace::{Counter, EventKind, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -21,29 +24,6 @@ use std::collections::VecDeque;
 pub static PACKET_QUEUED: EventKind = EventKind { name: "packet_queued", fields: &["id", "service", "rank"] };
 /// Packet `id` leaves for a unit, having waited for `waited` cycles.
 pub static PACKET_SCHEDULED: EventKind = EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"] };
-/// Packet `id` of `class` is dropped; `reason` is the position in [`DropReason`].
-pub static PACKET_DROPPED: EventKind = EventKind { name: "packet_dropped", fields: &["id", "class", "reason"] };
-
-/// Why a packet is dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropReason {
-    /// The logical PIFO has too many packets.
-    Entries,
-    /// The packet buffer has too few free cells.
-    Cells,
-    /// It is longer than a cell.
-    TooLong,
-    /// Its next service or its class does not exist, or it has no service left to visit.
-    BadDescriptor,
-}
-
-const REASONS: [(DropReason, &str); 4] = [
-    (DropReason::Entries, "entries"),
-    (DropReason::Cells, "cells"),
-    (DropReason::TooLong, "too_long"),
-    (DropReason::BadDescriptor, "bad_descriptor"),
-];
-
 /// A port of the scheduler on the interconnect.
 pub struct SchedulerPort {
     /// Which it is there.
@@ -110,8 +90,7 @@ pub struct Scheduler {
     scheduled: Counter,
     waited_cycles: Counter,
     pushes_planned: Counter,
-    /// By reason and class.
-    drops: [Vec<Counter>; REASONS.len()],
+    drops: Drops,
 }
 
 impl Scheduler {
@@ -140,7 +119,7 @@ impl Scheduler {
             scheduled: Counter::default(),
             waited_cycles: Counter::default(),
             pushes_planned: Counter::default(),
-            drops: std::array::from_fn(|_| vec![Counter::default(); params.n_classes]),
+            drops: Drops::new(params.n_classes),
             params,
         }
     }
@@ -187,7 +166,9 @@ impl Scheduler {
     fn admit(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
         let (fault, service) = match &*port.wires.input.peek().expect("a flit is there") {
-            Flit::Head(message) => (self.params.fault(message), message.descriptor.hop().map(|hop| hop.service)),
+            Flit::Head(message) => {
+                (drops::fault(&self.params, message), message.descriptor.hop().map(|hop| hop.service))
+            }
             _ => panic!("a message begins with its descriptor"),
         };
         let take = |port: &Port| match port.wires.input.take() {
@@ -197,7 +178,7 @@ impl Scheduler {
         if let Some(reason) = fault {
             port.receiving = Receiving::Away;
             let message = take(port);
-            self.note_drop(now, &message, reason);
+            self.drops.note(&self.tracer, now, &message, reason);
             return true;
         }
         let service = usize::from(service.expect("a service is left to visit"));
@@ -229,15 +210,8 @@ impl Scheduler {
     fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) -> bool {
         let Some(Place { port, cell }) = self.queues[service].drop_last() else { return false };
         let message = self.ports[port].bank.drop(cell);
-        self.note_drop(now, &message, reason);
+        self.drops.note(&self.tracer, now, &message, reason);
         true
-    }
-
-    fn note_drop(&mut self, now: Cycle, message: &Message, reason: DropReason) {
-        let class = message.descriptor.hop().map_or(0, |hop| usize::from(hop.class)).min(self.params.n_classes - 1);
-        let position = REASONS.iter().position(|&(known, _)| known == reason).expect("every reason is listed");
-        self.drops[position][class].add(1);
-        self.tracer.emit(&PACKET_DROPPED, now, &[message.descriptor.id, class as u64, position as u64]);
     }
 
     /// Pushes a packet into a block.
@@ -346,21 +320,6 @@ impl Scheduler {
     }
 }
 
-impl SchedulerParams {
-    /// Why a packet that comes cannot be taken, whatever else is there.
-    fn fault(&self, message: &Message) -> Option<DropReason> {
-        let hop = message.descriptor.hop();
-        let is_known = hop.is_some_and(|hop| {
-            usize::from(hop.service) < self.services.len() && usize::from(hop.class) < self.n_classes
-        });
-        match () {
-            () if !is_known => Some(DropReason::BadDescriptor),
-            () if message.data.len() > self.buffer.cell_bytes as usize => Some(DropReason::TooLong),
-            () => None,
-        }
-    }
-}
-
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.hear();
@@ -399,10 +358,6 @@ impl Component for Scheduler {
         counters.add("scheduled", self.scheduled.total());
         counters.add("waited_cycles", self.waited_cycles.total());
         counters.add("pushes_planned", self.pushes_planned.total());
-        for ((_, reason), classes) in REASONS.iter().zip(&self.drops) {
-            for (class, drops) in classes.iter().enumerate() {
-                counters.add(&format!("drops.{reason}[{class}]"), drops.total());
-            }
-        }
+        self.drops.counters(counters);
     }
 }

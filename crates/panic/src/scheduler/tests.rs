@@ -1,6 +1,6 @@
 use super::*;
 use crate::policy::{Bucket, Level, PolicyParams};
-use crate::protocol::{Descriptor, Hop, n_flits};
+use crate::testing::{flits, show};
 use expect_test::{Expect, expect};
 use testkit::Bench;
 
@@ -27,63 +27,6 @@ fn params() -> SchedulerParams {
         dropping: DropParams { used_entries: 124, free_cells: 3, spared_entries: 8 },
         chain_push: true,
         detour_raise: 1,
-    }
-}
-
-/// One packet: `cycle id chain [bytes] [pN] [cN] [fN] [detour]`; the chain is services joined by `>`, `p` is the priority, `c`
-/// the class, `f` the flow.
-fn message(words: &[&str]) -> Message {
-    let number = |letter: char, otherwise: u32| {
-        let word = words[2..].iter().find_map(|word| word.strip_prefix(letter));
-        word.and_then(|word| word.parse().ok()).unwrap_or(otherwise)
-    };
-    let hop = |service: &str| Hop {
-        service: service.parse().unwrap(),
-        class: number('c', 0) as u8,
-        priority: number('p', 5),
-        metadata: 0,
-        push_to: None,
-    };
-    let descriptor = Descriptor {
-        id: words[0].parse().unwrap(),
-        flow: number('f', 0),
-        chain: words[1].split('>').map(hop).collect(),
-        next: 0,
-        exit: NodeId(1),
-        home: NodeId(0),
-        ranks: Default::default(),
-        detours: 0,
-        slack_cycles: 0,
-        waited_cycles: 0,
-        stamp: 0,
-    };
-    let bytes = words[2..].iter().find_map(|word| word.parse().ok()).unwrap_or(64);
-    let leg = if words.contains(&"detour") { Leg::Detour } else { Leg::Entry };
-    Message { to: NodeId(0), leg, descriptor, data: vec![0; bytes] }
-}
-
-fn flits(text: &str) -> Vec<(Cycle, Flit)> {
-    let mut flits = Vec::new();
-    for packet in text.split(';').map(str::trim).filter(|packet| !packet.is_empty()) {
-        let words: Vec<&str> = packet.split_whitespace().collect();
-        let (mut at, message): (Cycle, _) = (words[0].parse().unwrap(), message(&words[1..]));
-        at = flits.last().map_or(at, |&(last, _): &(Cycle, Flit)| at.max(last + 1));
-        let n = n_flits(message.data.len(), 64) as Cycle;
-        flits.push((at, Flit::Head(Box::new(message))));
-        flits.extend((1..n).map(|i| (at + i, if i + 1 == n { Flit::Tail } else { Flit::Body })));
-    }
-    flits
-}
-
-fn show(flit: &Flit) -> String {
-    match flit {
-        Flit::Head(message) => {
-            let pushes = message.descriptor.chain.iter().filter_map(|hop| hop.push_to);
-            let pushes: String = pushes.map(|node| format!(" then {}", node.0)).collect();
-            format!("#{} to {}{pushes}", message.descriptor.id, message.to.0)
-        }
-        Flit::Body => "=".to_owned(),
-        Flit::Tail => "|".to_owned(),
     }
 }
 
