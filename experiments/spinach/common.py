@@ -27,7 +27,15 @@ _DISPATCH = (
     "dispatch", "send_posted", "buffers_posted", "reads_done", "writes_done", "arrived", "enqueue", "run",
     "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes",
 )  # fmt: skip
-_SEND = ("fetch_send_descriptors", "fetch_frames", "take_frame_reads", "take_reads", "reads_ready", "read_done", "commit_send")
+_SEND = (
+    "fetch_send_descriptors",
+    "fetch_frames",
+    "take_frame_reads",
+    "take_reads",
+    "reads_ready",
+    "read_done",
+    "commit_send",
+)
 _RECEIVE = (
     "fetch_receive_descriptors", "mark_buffers", "frames_arrived", "take_writes", "writes_ready", "write_done",
     "commit_receive",
@@ -55,6 +63,7 @@ def tigon2(
     receive_share: float = 1,
     sends: bool = True,
     limit_ms: int = 10,
+    profile: bool = False,
 ) -> CardResult:
     """The Tigon-2 under load.
 
@@ -78,13 +87,13 @@ def tigon2(
         send=traffic if sends else None,
         set=["host.clear_end=0", *set],
         limit=f"{limit_ms} ms",
-        profile=False,
+        profile=profile,
     )
     return _checked(result)
 
 
 def tengig(
-    *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 2, profile: bool = False
+    *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 4, profile: bool = False
 ) -> CardResult:
     """The 10 Gigabit NIC under load both ways, with the optimised firmware or its first version."""
     result = run_card(
