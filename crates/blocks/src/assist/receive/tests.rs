@@ -231,9 +231,11 @@ fn a_paced_frame_may_be_longer_than_what_is_held() {
         &[],
         false,
         expect![[r#"
-        1166 progress Producer(1, 290)
-        mac.frames 1
-        mac.bytes_with_fcs 144
-    "#]],
+            101  progress Attention(Overrun)
+            606  progress Producer(1, 250)
+            mac.frames 1
+            mac.bytes_with_fcs 74
+            mac.dropped.overrun 1
+        "#]],
     );
 }
