@@ -99,7 +99,7 @@ def run_card(
     traffic: str | Path | None = None,
     send: str | Path | None = None,
     set: Sequence[str] = (),
-    limit: str = "20 ms",
+    limit: str = "40 ms",
     seed: int = 1,
     profile: bool = True,
     base_dir: str | Path = ".",
