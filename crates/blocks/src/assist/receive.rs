@@ -129,6 +129,8 @@ const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
 /// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: tigon2-facts, section 7.
 const DESCRIPTOR_BYTES: u32 = 8;
+/// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
+const LEAST_ON_LINE: u64 = 64;
 /// Frames start at multiples of this. Source: tigon2-facts, section 7.
 const ALIGNMENT: u64 = 8;
 
@@ -136,8 +138,8 @@ const ALIGNMENT: u64 = 8;
 ///
 /// Ports:   `wire` in; `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
 ///          reference a cycle on each.
-/// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or not enough room
-///          between line and memory, it is dropped. Its descriptor is written behind its last byte, and reported when memory
+/// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or no room between
+///          line and memory (where `is_paced`, for its first 64 bytes; where not, for all), it is dropped. Its descriptor is written behind its last byte, and reported when memory
 ///          has both.
 /// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7.
 /// Differs: where `is_paced`, bytes reach memory one frame time later than in hardware, which writes while the frame
@@ -225,7 +227,9 @@ impl MacReceive {
     fn accept(&mut self, now: Cycle, frame: &Frame) -> Result<(), Attention> {
         let len = frame.bytes.len() as u64 + u64::from(Frame::FCS_BYTES);
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64 - u64::from(frame.given)).sum();
-        if held + len > u64::from(self.params.buffer_bytes) {
+        // Where bytes are written as they come, a frame is longer than what is held of it.
+        let most_held = if self.params.is_paced { len.min(LEAST_ON_LINE) } else { len };
+        if held + most_held > u64::from(self.params.buffer_bytes) {
             return Err(Attention::Overrun);
         }
         let room = len.next_multiple_of(ALIGNMENT);

@@ -89,7 +89,8 @@ pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
 
 /// Whether a register does nothing but keep what is written to it, as far as is known.
 pub fn is_storage(offset: u32) -> bool {
-    let mac = [0x208, 0x20c, 0x210, VLAN_TYPE, 0x21c, TRANSMIT_CONFIGURATION, RECEIVE_PORT, 0x23c];
+    let mac =
+        [0x208, 0x20c, 0x210, VLAN_TYPE, 0x21c, TRANSMIT_CONFIGURATION, RECEIVED_CONFIGURATION, RECEIVE_PORT, 0x23c];
     let multicast = 0x228..=0x234;
     let others = [MISC_CONFIGURATION, PCI_STATE, WINDOW_BASE, SERIAL, RECEIVE_THRESHOLD];
     offset < 0x40 || mac.contains(&offset) || multicast.contains(&offset) || others.contains(&offset)

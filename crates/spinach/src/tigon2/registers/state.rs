@@ -55,9 +55,14 @@ pub const RECEIVE_FULL: u32 = 1 << 30;
 pub const TRANSMIT_ATTENTIONS: u32 = 0x3f00_0000;
 /// assumed: which attention says that the transmitter ran dry.
 pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
-/// Receiver state: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set, and
-/// takes the link as up when it is clear at the end.
+/// Receiver state, read only: code groups arrive in step. Firmware's test of its loopback waits for it, and tries the other order
+/// of the bits (bit 15) until it comes.
+const IN_STEP: u32 = 1 << 18;
+/// Receiver state, read only: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set,
+/// and takes the link as up when it is clear at the end; where it does not negotiate, it waits until it is clear.
 const CONFIGURATION_ARRIVES: u32 = 1 << 19;
+/// What firmware writes back as it has read it.
+pub const RECEIVE_STATUS: u32 = IN_STEP | CONFIGURATION_ARRIVES;
 /// Attention that shows whether the line carries a signal, while the receiver is disabled: firmware clears the attentions,
 /// disables the receiver, and takes the link for dead unless this one is back (or its neighbor, bit 25). While the receiver is
 /// enabled it says that the link was lost, which does not happen here.
@@ -79,6 +84,9 @@ pub const ASSISTS_ENABLED: u32 = 1 << 0;
 pub const ASSISTS_PAUSED: u32 = 1 << 1;
 /// What firmware may set of the transmit buffer pointer: bit of a read descriptor's state word, last piece of a frame.
 pub const LAST_PIECE: u32 = 1 << 17;
+/// Bit of a write descriptor's state word: bytes of a frame, whose buffer is free when they are written. Firmware moves the receive
+/// buffers' consumer itself only where frames were dropped, and where it does without assists.
+pub const FRAME_BYTES: u32 = 1 << 19;
 
 /// From the private area's base to the transmit buffers. Source: tigon2-facts, section 7.
 const PRIVATE_BYTES: u32 = 0x5000;
@@ -286,7 +294,7 @@ impl State {
             0x134 => write.high_ring.addr(private, write.high_ring.consumer),
             0x138 => write.high_ring.addr(private, write.high_ring.reference),
             map::MAC_TRANSMIT_STATE => self.transmit_state,
-            map::MAC_RECEIVE_STATE => self.receive_state | self.configuration_arrives() | self.signal(),
+            map::MAC_RECEIVE_STATE => self.receive_state | self.line_status(),
             map::RECEIVED_CONFIGURATION => self.received_configuration(),
             _ => {
                 self.touch(offset);
@@ -323,15 +331,12 @@ impl State {
         }
     }
 
-    /// The link partner sends configuration words until the card sends frames.
-    /// assumed: a partner that negotiates by IEEE 802.3, clause 37, and is never slower than the card.
-    fn configuration_arrives(&self) -> u32 {
-        if self.transmit_state & ENABLE != 0 { 0 } else { CONFIGURATION_ARRIVES }
-    }
-
-    /// The line always carries a signal.
-    fn signal(&self) -> u32 {
-        if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 }
+    /// The line carries a signal in step. Its other end sends configuration words until the card sends frames.
+    /// assumed: a partner that negotiates by IEEE 802.3, clause 37, when the card does, and is never slower than the card.
+    fn line_status(&self) -> u32 {
+        let signal = if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 };
+        let configuration = if self.transmit_state & ENABLE == 0 { CONFIGURATION_ARRIVES } else { 0 };
+        IN_STEP | signal | configuration
     }
 
     /// The configuration word that arrives: the card's own in loopback, else the partner's, who can do full duplex and no
