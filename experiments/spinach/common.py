@@ -27,7 +27,15 @@ _DISPATCH = (
     "dispatch", "send_posted", "buffers_posted", "reads_done", "writes_done", "arrived", "enqueue", "run",
     "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes",
 )  # fmt: skip
-_SEND = ("fetch_send_descriptors", "fetch_frames", "take_frame_reads", "take_reads", "reads_ready", "read_done", "commit_send")
+_SEND = (
+    "fetch_send_descriptors",
+    "fetch_frames",
+    "take_frame_reads",
+    "take_reads",
+    "reads_ready",
+    "read_done",
+    "commit_send",
+)
 _RECEIVE = (
     "fetch_receive_descriptors", "mark_buffers", "frames_arrived", "take_writes", "writes_ready", "write_done",
     "commit_receive",

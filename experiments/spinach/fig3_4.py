@@ -106,7 +106,9 @@ def plot(results: Results) -> Figure:
                     plots.Curve(
                         label="thesis",
                         x=[size for size, _ in published],
-                        y=[share * payload_gbps(1472, ways * line_rate(1472, GIGABIT)) * 1000 for _, share in published],
+                        y=[
+                            share * payload_gbps(1472, ways * line_rate(1472, GIGABIT)) * 1000 for _, share in published
+                        ],
                         kind="published",
                     ),
                 ],

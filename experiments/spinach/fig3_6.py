@@ -83,5 +83,7 @@ def plot(results: Results) -> Figure:
             legend=None,
         ),
     ]
-    caption = f"Thesis: {SOURCE}: the line's rate at 1472 bytes with 250 MHz, and 24 % more frames of 18 bytes. {TIGON2}"
+    caption = (
+        f"Thesis: {SOURCE}: the line's rate at 1472 bytes with 250 MHz, and 24 % more frames of 18 bytes. {TIGON2}"
+    )
     return plots.curves(panels, title=TITLE, caption=caption)

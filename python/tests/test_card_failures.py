@@ -79,5 +79,7 @@ def test_firmware_that_does_not_start(
 
 def test_firmware_that_does_not_take_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = deaf(tmp_path / "deaf.bin", "commands")
-    found = told(capfd, "--firmware", file, "--send", "datagrams:", "--set", "host.watchdog_us=2000", "--limit", "60 ms")
+    found = told(
+        capfd, "--firmware", file, "--send", "datagrams:", "--set", "host.watchdog_us=2000", "--limit", "60 ms"
+    )
     assert found == ""
