@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -28,8 +29,10 @@ def told(capfd: pytest.CaptureFixture[str], *more: str) -> str:
 def deaf(path: Path, function: str) -> str:
     """The Tigon-2's firmware with a function that never comes to its end."""
     built = firmware.build("tigon2")
-    (start,) = (symbol.address for symbol in _elf.read(built.elf).symbols if symbol.name == function)
-    whole = built.image()
+    symbols = {symbol.name: symbol.address for symbol in _elf.read(built.elf).symbols}
+    start, whole = symbols[function], built.image()
+    if start >= symbols["hot_a"]:  # firmware copies it into scratchpad
+        start += symbols["hot_a_image"] - symbols["hot_a"]
     data = bytearray(whole.data)
     at = start - whole.load_address
     data[at : at + 8] = struct.pack(">2I", *HALT)
@@ -74,12 +77,37 @@ def test_firmware_that_does_not_start(
 ) -> None:
     file = image(tmp_path / "firmware.bin", *words)
     found = told(capfd, "--firmware", file, "--load", "0x4000", "--set", "host.boot_timeout_us=3000")
-    assert found == f"2\nerror: the run did not finish: {text}\n{NO_FRAMES}"
+    runs_on = "" if "stopped" in text else "  cpu_a.core is at 0x00004004\n"
+    assert found == f"2\nerror: the run did not finish: {text}\n{runs_on}{NO_FRAMES}"
 
 
-def test_firmware_that_does_not_take_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_firmware_that_hangs_in_a_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = deaf(tmp_path / "deaf.bin", "commands")
-    found = told(
-        capfd, "--firmware", file, "--send", "datagrams:", "--set", "host.watchdog_us=2000", "--limit", "60 ms"
+    found = told(capfd, "--firmware", file, "--set", "host.boot_timeout_us=3000")
+    assert without_times(found) == (
+        "2\nerror: the run did not finish: T: firmware has not said that it runs, 3000 us after its start\n"
+        f"  cpu_a.core is at P\n{without_times(NO_FRAMES)}"
     )
-    assert found == ""
+
+
+@pytest.mark.parametrize("function", ["send_data", "receive"])
+def test_firmware_that_leaves_its_rings_alone(function: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = deaf(tmp_path / "deaf.bin", function)
+    traffic = ("--send", "datagrams:count=50", "--traffic", "datagrams:count=50")
+    found = told(capfd, "--firmware", file, *traffic, "--set", "host.watchdog_us=2000")
+    assert (
+        without_times(found)
+        == """\
+2
+error: the run did not finish: T: the card has not sent for 2000 us though frames wait \
+(send ring: producer 100, consumer 0, unchanged since T)
+  cpu_a.core is at P
+  send ring: producer 100, consumer 0, unchanged since T
+  standard receive ring: producer 256, consumer 0, unchanged since T
+"""
+    )
+
+
+def without_times(text: str) -> str:
+    """What does not change with each instruction of the firmware."""
+    return re.sub(r"is at 0x\w+", "is at P", re.sub(r"[\d.]+ ns", "T", text))
