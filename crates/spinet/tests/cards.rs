@@ -99,23 +99,52 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 fn firmware_that_is_none_says_why() {
     let with = |firmware| Setup { firmware, ..setup("", "", "1 ms") };
     let image = |name, bytes: &[u8]| with(Some(Firmware::Image(file(name, bytes))));
-    check(with(None), expect![""]);
-    check(with(Some(Firmware::Image("missing.bin".into()))), expect![""]);
-    check(image("short.bin", &[1, 0, 0, 0]), expect![""]);
-    check(image("load.bin", &[0; 64]), expect![""]);
-    check(image("entry.bin", &[1, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0x40, 0, 0, 0, 0, 0]), expect![""]);
+    check(with(None), expect!["tigon2: its host loads firmware; name some with --firmware"]);
+    check(
+        with(Some(Firmware::Image("missing.bin".into()))),
+        expect!["missing.bin: No such file or directory (os error 2)"],
+    );
+    check(
+        image("short.bin", &[1, 0, 0, 0]),
+        expect![
+            "T/short.bin: 4 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+        ],
+    );
+    check(
+        image("load.bin", &[0; 64]),
+        expect!["T/load.bin: the load address is 0x0, must be a multiple of 4 from 0x4000 on"],
+    );
+    check(
+        image("entry.bin", &[1, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0x40, 0, 0, 0, 0, 0]),
+        expect!["T/entry.bin: the entry is 0x5000, must be a multiple of 4 within the image, 0x4000 to 0x4000"],
+    );
     check(
         image("high.bin", &[1, 0, 0, 0, 0, 0x7f, 0xff, 0xfc, 0, 0x7f, 0xff, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0]),
-        expect![""],
+        expect!["T/high.bin: 8 bytes from 0x7ffffc on do not fit below 0x800000"],
     );
     let long = file("long.bin", &[]);
     std::fs::File::options().write(true).open(&long).unwrap().set_len(100 << 20).unwrap();
-    check(with(Some(Firmware::Image(long.clone()))), expect![""]);
-    check(with(Some(Firmware::Raw(long, 0x4000, 0x4000))), expect![""]);
-    check(with(Some(Firmware::Raw(FIRMWARE.into(), 0x4001, 0x4001))), expect![""]);
-    check(with(Some(Firmware::Elf(FIRMWARE.into()))), expect![""]);
+    check(
+        with(Some(Firmware::Image(long.clone()))),
+        expect!["T/long.bin: it has more than 16777216 bytes, which no card holds"],
+    );
+    check(
+        with(Some(Firmware::Raw(long, 0x4000, 0x4000))),
+        expect!["T/long.bin: it has more than 16777216 bytes, which no card holds"],
+    );
+    check(
+        with(Some(Firmware::Raw(FIRMWARE.into(), 0x4001, 0x4001))),
+        expect!["tests/elf/tigon2.bin: the load address is 0x4001, must be a multiple of 4 from 0x4000 on"],
+    );
+    check(
+        with(Some(Firmware::Elf(FIRMWARE.into()))),
+        expect!["tests/elf/tigon2.bin: begins with 01 00 00 00, must be an ELF file (7f 45 4c 46)"],
+    );
     let riscv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pspin/tests/elf/empty.elf");
-    check(with(Some(Firmware::Elf(riscv))), expect![""]);
+    check(
+        with(Some(Firmware::Elf(riscv))),
+        expect!["../pspin/tests/elf/empty.elf: ELF header: the byte order is little-endian, must be big-endian"],
+    );
 }
 
 #[test]
@@ -138,20 +167,62 @@ fn traffic_that_cannot_be_says_why() {
             CardRun::new(setup(text, "", "1 ms")).err().map_or("no error".to_owned(), |error| error.to_string());
         error + "\n"
     });
-    expect![""].assert_eq(&errors.concat());
-    check(setup("", "tcp-ack:every=0", "1 ms"), expect![""]);
-    check(setup("", "tcp-ack:each=1", "1 ms"), expect![""]);
-    check(setup("", "datagrams:bytes=9000", "1 ms"), expect![""]);
+    expect![[r#"
+        traffic: `datagrams:byts=18`: there is no `byts`, it may have bytes, count, rate
+        traffic: `datagrams:bytes=many`: bytes is `many`, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
+        traffic: `datagrams:bytes=`: bytes is ``, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
+        tigon2: datagram_bytes[0] is 9000, must be 18 to 1472
+        tigon2: datagram_bytes[0] is 3, must be 18 to 1472
+        traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
+        traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
+        traffic: size is 7, must be 60 to 65535 bytes
+          udp:size=7,count=1
+                   ^
+        traffic: missing.pcap: No such file or directory (os error 2)
+    "#]].assert_eq(&errors.concat());
+    check(
+        setup("", "tcp-ack:every=0", "1 ms"),
+        expect![
+            "send: `tcp-ack:every=0`: every is `0`, must be a number of frames that one acknowledgement is for, 1 to 1000"
+        ],
+    );
+    check(
+        setup("", "tcp-ack:each=1", "1 ms"),
+        expect!["send: `tcp-ack:each=1`: there is no `each`, it may have every"],
+    );
+    check(setup("", "datagrams:bytes=9000", "1 ms"), expect!["tigon2: datagram_bytes[0] is 9000, must be 18 to 1472"]);
 }
 
 #[test]
 fn a_card_without_that_side_says_so() {
-    let card = "[clocks]\nc = \"1 GHz\"\n[instances.out]\nmodule = \"frame-sink\"\nclock = \"c\"\nkept_times = 0\nkept_frames = 0\n";
-    let card = card.to_owned() + "[instances.a]\nmodule = \"pipe\"\nclock = \"c\"\n";
+    let card = r#"
+        name = "sideless"
+        connections = ["in.wire -> out.wire"]
+        [clocks]
+        line = "125 MHz"
+        [instances.in]
+        module = "packet-feeder"
+        clock = "line"
+        line_bps = 1_000_000_000
+        kept_times = 10
+        [instances.out]
+        module = "frame-sink"
+        clock = "line"
+        kept_times = 10
+        kept_frames = 0
+    "#;
     let nic = file("sideless.toml", card.as_bytes()).display().to_string();
     let sideless =
         |traffic, send| Setup { nic: nic.clone(), settings: vec![], firmware: None, ..setup(traffic, send, "1 ms") };
-    check(sideless("datagrams:", ""), expect![""]);
+    check(
+        sideless("datagrams:", "datagrams:"),
+        expect!["T/sideless.toml: there is no host on this card, so nothing can come of `datagrams:`"],
+    );
+    // A card without a host runs all the same.
+    let run = finish(sideless("datagrams:count=5", ""), Mode::Normal, 60_000);
+    assert_eq!(run.summary().sent.frames, 5);
 }
 
 proptest! {

@@ -93,8 +93,8 @@ impl CardRun {
 
     /// Writes what came out of the card into `folder`: at the network, and at the host.
     ///
-    /// A frame that came out as it was given has the bytes that it was given with. Of those that nobody gave, or that came
-    /// late, the checkers keep the first few with their bytes; the rest are left out.
+    /// A frame that came out as it was given has the bytes that it was given with. Of those that nobody gave, the checkers
+    /// keep the first few with their bytes; the rest are left out, and so are acknowledgements if some were lost.
     pub fn write_captures(&self, folder: &Path) -> Result<(), CardRunError> {
         let [sent, received] = self.passages();
         let mut at_network = BTreeMap::new();
@@ -106,6 +106,18 @@ impl CardRun {
         };
         self.sinks.iter().for_each(|sink| note(&mut at_network, sink.borrow().checker()));
         self.hosts.iter().for_each(|host| host.look(&mut |_, _, checker| note(&mut at_host, checker)));
+        // Acknowledgements have no numbers in the log. As long as they come in order, they are the ones that come next.
+        let in_order = |checker: &blocks::feeders::Checker| checker.lost() == 0 && checker.late() == 0;
+        let mut replies = self
+            .offered
+            .replies
+            .filter(|_| self.sinks.iter().all(|sink| sink.borrow().replies().is_none_or(in_order)))
+            .map(|row| (0..).map(move |id| row.frame(id)));
+        for passage in sent.out.iter().filter(|passage| passage.id.is_none()) {
+            if let Some(replies) = &mut replies {
+                at_network.entry((passage.at, passage.bytes)).or_insert_with(|| replies.next().unwrap_or_default());
+            }
+        }
         write(&folder.join(SENT), "network", &sent.out, &self.offered.host.frames, &at_network)?;
         write(&folder.join(RECEIVED), "host", &received.out, &self.offered.network.frames, &at_host)
     }
@@ -128,7 +140,7 @@ fn write(
     let interface = writer.add_interface(&interface).map_err(fail)?;
     for passage in passages {
         let known = passage.id.and_then(|id| offered.frame(id)).map(|frame| frame.bytes);
-        let comment = known.is_none().then_some("never given to the card");
+        let comment = known.is_none().then_some("not of the traffic that was offered");
         let bytes = known.or_else(|| strange.get(&(passage.at, passage.bytes)).map(|bytes| bytes.as_slice().into()));
         if let Some(bytes) = bytes {
             writer.write(interface, passage.at.ns(), &bytes, comment).map_err(fail)?;

@@ -9,7 +9,7 @@ use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
-use spinach::tengig::LoadError;
+use spinach::LoadError;
 use spinach::tigon2::{FirmwareImage, ImageError};
 use std::cell::RefCell;
 use std::io;
@@ -25,6 +25,8 @@ const FIRST_SLICE: Time = Time::from_ns(10_000);
 const SHORTEST_SLICE: Time = Time::from_ns(2_000);
 /// A run whose frames are all through goes on for so long: nothing may come twice.
 const GRACE: Time = Time::from_ns(200_000);
+/// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
+const LONG_GRACE: Time = Time::from_ns(5_000_000);
 /// A run in which no frame moves for so long, though some are still to come, is over.
 const PATIENCE: Time = Time::from_ns(50_000_000);
 /// Bytes that an image of firmware may have.
@@ -168,8 +170,8 @@ impl CardRun {
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
-        // The 10 Gigabit NIC has memories of its own for code and for data; a Tigon-2 has an image in its one.
-        let has_memories = has("tengig-host");
+        // Some cards have memories of their own for code and for data; a Tigon-2's host loads an image into its one.
+        let has_memories = has("tengig-host") || has("boot-loader") || !has("tigon2-host");
         match &setup.firmware {
             Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
             Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
@@ -186,7 +188,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, elf.entry, parts)
+            spinach::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
@@ -196,15 +198,14 @@ impl CardRun {
         if setup.profile
             && let Some(elf) = &elf
         {
-            let mut room = MOST_IMAGE_BYTES;
-            let mut ranges = Vec::new();
-            for part in &elf.sections {
-                // A file may name the same bytes as many sections.
-                room = room.saturating_sub(part.bytes.len() as u64);
-                if room > 0 {
-                    ranges.push((part.addr, part.bytes.len() as u32));
-                }
-            }
+            // A file may claim any size; of what is not counted by address, the sum is.
+            let mut room = MOST_IMAGE_BYTES as u32;
+            let ranges = elf.segments.iter().map(|part| {
+                let bytes = part.size.min(room);
+                room -= bytes;
+                (part.addr, bytes)
+            });
+            let ranges: Vec<(u32, u32)> = ranges.collect();
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
@@ -292,10 +293,14 @@ impl CardRun {
         if let Some(text) = self.hosts.iter().find_map(|host| host.diagnosis()) {
             return Some(CardEnded::Stalled(text));
         }
-        let still = self.now - self.moved.0;
+        // Nothing moves before the hosts have started.
+        let begun = self.hosts.iter().filter_map(|host| host.started()).max().unwrap_or(Time::ZERO);
+        let still = self.now - self.moved.0.max(begun);
+        let offered = [&self.offered.network, &self.offered.host].map(|traffic| traffic.count().unwrap_or(u64::MAX));
+        let grace = if frames >= offered[0].saturating_add(offered[1]) { GRACE } else { LONG_GRACE };
         let is_through = self.is_through();
         match () {
-            _ if is_through && still >= GRACE => Some(CardEnded::Complete),
+            _ if is_through && still >= grace => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
             _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
             _ if still >= PATIENCE && has_started => {
