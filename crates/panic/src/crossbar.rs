@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn it_adds_no_cycle_and_all_pass_at_once() {
-        check(["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"], 0, expect![[r#"
+        check(
+            ["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"],
+            0,
+            expect![[r#"
             2    out0 #3 to 0 Entry
             2    out1 #1 to 1 Entry
             2    out2 #2 to 2 Entry
@@ -154,12 +157,16 @@ mod tests {
             it.flits[0] 2
             it.flits[1] 3
             it.flits[2] 2
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn messages_for_one_output_stay_whole_and_inputs_take_turns() {
-        check(["", "1 1 0 128 @0; 2 2 0 @0", "1 3 0 @0; 2 4 0 @0"], 0, expect![[r#"
+        check(
+            ["", "1 1 0 128 @0; 2 2 0 @0", "1 3 0 @0; 2 4 0 @0"],
+            0,
+            expect![[r#"
             2    out0 #1 to 0 Entry
             3    out0 =
             4    out0 |
@@ -170,12 +177,16 @@ mod tests {
             9    out0 #4 to 0 Entry
             10   out0 |
             it.flits[0] 9
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_blocked_message_holds_up_those_behind_it_and_no_others() {
-        check(["1 1 0 @2", "1 2 0 256 @0; 2 3 0 @2", "1 4 0 @1"], 40, expect![[r#"
+        check(
+            ["1 1 0 @2", "1 2 0 256 @0; 2 3 0 @2", "1 4 0 @1"],
+            40,
+            expect![[r#"
             2    out1 #4 to 1 Entry
             2    out2 #1 to 2 Entry
             3    out1 |
@@ -190,16 +201,21 @@ mod tests {
             it.flits[0] 5
             it.flits[1] 2
             it.flits[2] 4
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_goes_nowhere_is_counted() {
-        check(["1 1 0 128 @3; 2 2 0 @1", "", ""], 0, expect![[r#"
+        check(
+            ["1 1 0 128 @3; 2 2 0 @1", "", ""],
+            0,
+            expect![[r#"
             5    out1 #2 to 1 Entry
             6    out1 |
             it.flits[1] 2
             it.unrouted 1
-        "#]]);
+        "#]],
+        );
     }
 }

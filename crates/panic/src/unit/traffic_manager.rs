@@ -241,28 +241,47 @@ mod tests {
 
     #[test]
     fn a_packet_is_served_and_pushed_on_and_its_credit_returned() {
-        check(1, "1 1 0 128 paid", 0, expect![[r#"
+        check(
+            1,
+            "1 1 0 128 paid",
+            0,
+            expect![[r#"
             24   out #1 to 1 Exit
             25   out =
             26   note Return
             26   out |
-        "#]]);
-        check(1, "1 1 0>1 paid +6", 0, expect![[r#"
+        "#]],
+        );
+        check(
+            1,
+            "1 1 0>1 paid +6",
+            0,
+            expect![[r#"
             24   out #1 to 6 Pushed
             25   note Return
             25   out |
-        "#]]);
-        check(1, "1 1 0>1 pushed", 0, expect![[r#"
+        "#]],
+        );
+        check(
+            1,
+            "1 1 0>1 pushed",
+            0,
+            expect![[r#"
             2    note Cancel
             24   out #1 to 0 Entry
             25   note Return
             25   out |
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn beyond_its_credits_a_unit_sends_packets_back() {
-        check(1, "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid", 0, expect![[r#"
+        check(
+            1,
+            "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid",
+            0,
+            expect![[r#"
             2    note Cancel
             5    out #2 to 0 Detour
             6    out |
@@ -272,33 +291,48 @@ mod tests {
             24   out #1 to 1 Exit
             25   note Return
             25   out |
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn room_for_a_packet_is_there_when_one_has_left() {
         // The tail of the first leaves in cycle 24.
-        check(1, "1 1 0 paid; 23 2 0 paid", 0, expect![[r#"
+        check(
+            1,
+            "1 1 0 paid; 23 2 0 paid",
+            0,
+            expect![[r#"
             24   note Return
             24   out #1 to 1 Exit
             25   note Return
             25   out |
             26   out #2 to 0 Detour
             27   out |
-        "#]]);
-        check(1, "1 1 0 paid; 24 2 0 paid", 0, expect![[r#"
+        "#]],
+        );
+        check(
+            1,
+            "1 1 0 paid; 24 2 0 paid",
+            0,
+            expect![[r#"
             24   out #1 to 1 Exit
             25   note Return
             25   out |
             47   out #2 to 1 Exit
             48   note Return
             48   out |
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn detours_wait_for_the_interconnect() {
-        check(1, "1 1 0 paid; 3 2 0 1400 pushed; 4 3 0 1400 pushed", 100, expect![[r#"
+        check(
+            1,
+            "1 1 0 paid; 3 2 0 1400 pushed; 4 3 0 1400 pushed",
+            100,
+            expect![[r#"
             100  out #2 to 0 Detour
             101  out =
             102  out =
@@ -348,6 +382,7 @@ mod tests {
             146  out #1 to 1 Exit
             147  note Return
             147  out |
-        "#]]);
+        "#]],
+        );
     }
 }
