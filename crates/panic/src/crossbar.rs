@@ -6,7 +6,8 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
 /// A non-blocking crossbar with wormhole routing: a message that has an output keeps it until its tail has passed.
 ///
-/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each. The channels are its buffers, and their room its credits.
+/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each; there may be more inputs than nodes, which are further lanes
+///           of nodes that send on one at a time. The channels are its buffers, and their room its credits.
 /// Timing:   0 cycles of its own, also for an output that was free; each channel adds its latency of at least 1.
 /// Fairness: inputs whose next message is for an output take turns there.
 /// Source:   4.2, 6; RTL for wormhole, one virtual channel and round robin.
@@ -31,18 +32,17 @@ enum Route {
 }
 
 impl Crossbar {
-    /// A crossbar whose node i has `inputs[i]` and `outputs[i]`; there is at least one and as many of both.
+    /// A crossbar whose node i gets what goes to `outputs[i]`; there is at least one, and all inputs are alike.
     pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
-        let n = inputs.len();
-        assert!(n > 0, "a crossbar has nodes");
-        assert_eq!(outputs.len(), n, "each node of a crossbar has an input and an output");
+        let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
+        assert!(n_outputs > 0, "a crossbar has nodes");
         Crossbar {
             inputs,
             outputs,
-            routes: vec![None; n],
-            owners: vec![None; n],
-            turns: vec![0; n],
-            flits: vec![Counter::default(); n],
+            routes: vec![None; n_inputs],
+            owners: vec![None; n_outputs],
+            turns: vec![0; n_outputs],
+            flits: vec![Counter::default(); n_outputs],
             unrouted: Counter::default(),
         }
     }
