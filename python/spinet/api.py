@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from spinet import _core, output, packet_table, toolchain
+from spinet import _core, output, packet_table, toolchain, wiring
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
@@ -65,13 +65,13 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()]
-    ['pspin', 'pspin-paper', 'pspin-rtl']
+    ['pspin', 'pspin-paper', 'pspin-rtl', 'tengig', 'tigon2']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 
 
 def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
-    """Parameters of a card as TOML text, each with its source.
+    """Parameters of a card as TOML text, each with its source; of one that is wired from modules, its file.
 
     Parameters
     ----------
@@ -85,6 +85,8 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
     InputError
         If there is no such card, or the changes contradict each other.
     """
+    if _core.card_is_wired(name):
+        return wiring.variation(name, set).to_toml() if set else _core.card_text(name)
     return _core.nic_show(name, list(set), ".")
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, firmware
+from spinet import _core, firmware, output, packet_table
 from spinet._core import UsageError
 
 __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
@@ -98,10 +99,11 @@ def run_card(
     traffic: str | Path | None = None,
     send: str | Path | None = None,
     set: Sequence[str] = (),
-    limit: str = "20 ms",
+    limit: str = "40 ms",
     seed: int = 1,
     profile: bool = True,
     base_dir: str | Path = ".",
+    folder: str | Path | None = None,
     on_progress: OnProgress | None = None,
 ) -> CardResult:
     """Run a card that is wired from modules.
@@ -111,8 +113,8 @@ def run_card(
     nic
         Name of a card, or path of its file.
     firmware
-        What its cores execute: the name of one that comes with spinet, sources, an ELF file, or an image with a header of 12
-        bytes. By default the one for the card's host.
+        What its cores execute: the name of one that comes with spinet, sources, an ELF file, or an image with a header
+        of 12 bytes. By default the one for the card's host.
     defines
         Preprocessor macros for firmware that is compiled.
     cc
@@ -120,9 +122,11 @@ def run_card(
     load, entry
         Addresses of an image without a header.
     traffic
-        What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``, a capture.
+        What comes from the network: ``datagrams:bytes=1472`` (endless, checked by number), ``udp:size=64,count=10``,
+        a capture.
     send
-        What the host sends, in the same words.
+        What the host sends, in the same words; or ``tcp-ack:every=2``, an acknowledgement for every second frame that
+        it received.
     set
         Changes of the card, such as ``clocks.sram='250 MHz'`` or ``cpu_a.scratchpad.bytes=8192``.
     limit
@@ -133,6 +137,8 @@ def run_card(
         Count cycles by function.
     base_dir
         Where paths begin.
+    folder
+        A new folder for ``summary.json``, ``frames.parquet``, ``sent.pcapng`` and ``received.pcapng``.
     on_progress
         Called about ten times a second.
 
@@ -147,9 +153,13 @@ def run_card(
     >>> result.ended, result.summary["sent"]["good"]
     ('complete', 20)
     """
-    chosen = choose_firmware(nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir)
-    return CardResult(
-        drive(
+    with contextlib.ExitStack() as stack:
+        # First of all: a folder that cannot be is told before minutes are spent.
+        made = None if folder is None else stack.enter_context(output.OutputFolder(Path(folder)))
+        chosen = choose_firmware(
+            nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
+        )
+        summary = drive(
             nic,
             chosen,
             traffic=None if traffic is None else str(traffic),
@@ -159,9 +169,12 @@ def run_card(
             seed=seed,
             profile=profile,
             base_dir=base_dir,
+            folder=made.path if made else None,
             on_progress=on_progress,
         )
-    )
+        if made is not None:
+            made.commit()
+    return CardResult(summary)
 
 
 def choose_firmware(
@@ -176,11 +189,15 @@ def choose_firmware(
     base_dir: str | Path = ".",
 ) -> Firmware:
     """What is meant by a name of firmware: compiled if it is source."""
-    names = [named] if isinstance(named, (str, Path)) else list(named or ())
+    names: Sequence[str | Path] = [named] if isinstance(named, (str, Path)) else list(named or ())
     if not names:
         names = _firmware_of(nic, set, base_dir)
         if not names:
             return Firmware()
+    if entry is not None and load is None:
+        raise UsageError(
+            f"{names[0]}: an entry goes with a load address", hint="say where the image is loaded with --load"
+        )
     first = Path(base_dir) / names[0]
     if len(names) == 1 and first.is_file() and first.suffix not in (".c", ".S"):
         if defines:
@@ -196,7 +213,7 @@ def choose_firmware(
     return Firmware(elf=built.elf, messages=built.messages)
 
 
-def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> list[str | Path]:
+def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> Sequence[str]:
     """Firmware that comes with spinet for the host of a card, if it has such a host."""
     design = json.loads(_core.card_design(nic, list(set), str(base_dir)))
     modules = [part["module"] for part in design["parts"]]
@@ -214,9 +231,10 @@ def drive(
     seed: int,
     profile: bool,
     base_dir: str | Path,
+    folder: Path | None = None,
     on_progress: OnProgress | None,
 ) -> dict[str, Any]:
-    """Run to the end; the summary."""
+    """Run to the end, and write all results into `folder`, if one is named; the summary."""
     run = _core.CardRun(
         nic,
         base_dir=str(base_dir),
@@ -238,6 +256,16 @@ def drive(
                 on_progress(progress)
             if progress["done"]:
                 summary: dict[str, Any] = json.loads(run.summary())
+                if folder is not None:
+                    _write(folder, run, summary)
                 return summary
     finally:
         run.close()
+
+
+def _write(folder: Path, run: _core.CardRun, summary: Mapping[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+    pq.write_table(packet_table.to_arrow(run.frame_table(), _core.frame_columns()), folder / output.FRAMES)
+    run.write_captures(str(folder))

@@ -15,6 +15,7 @@ from spinet._core import UsageError
 SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
 SENT = "out.pcapng"
+FRAMES = "frames.parquet"  # of cards that are wired from modules; beside it sent.pcapng and received.pcapng
 HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"

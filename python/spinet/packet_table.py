@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +16,27 @@ if TYPE_CHECKING:
 _ROWS_PER_GROUP = 1 << 16
 
 Chunk = Mapping[str, bytes]
+Columns = Sequence[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, names of values
 
 
-def schema() -> pa.Schema:
-    """Columns of the table; a field's metadata says what it means."""
+def schema(columns: Columns | None = None) -> pa.Schema:
+    """Columns of the table of packets, or of another; a field's metadata says what it means."""
     import pyarrow as pa
 
     fields = []
-    for name, dtype, meaning, categories in _core.packet_columns():
+    for name, dtype, meaning, categories in columns or _core.packet_columns():
         kind = pa.dictionary(pa.int8(), pa.string()) if categories else pa.from_numpy_dtype(dtype)
         fields.append(pa.field(name, kind, metadata={"meaning": meaning}))
     return pa.schema(fields, metadata={"spinet": _core.version()})
 
 
-def to_arrow(chunk: Chunk) -> pa.Table:
+def to_arrow(chunk: Chunk, columns: Columns | None = None) -> pa.Table:
     """Rows as Arrow. What never happened is null; choices are text."""
     import numpy as np
     import pyarrow as pa
 
     arrays = []
-    for name, dtype, _meaning, categories in _core.packet_columns():
+    for name, dtype, _meaning, categories in columns or _core.packet_columns():
         values = np.frombuffer(chunk.get(name, b""), dtype=dtype)
         if categories:
             arrays.append(pa.DictionaryArray.from_arrays(values.astype(np.int8), categories))
@@ -43,7 +44,7 @@ def to_arrow(chunk: Chunk) -> pa.Table:
             arrays.append(pa.array(values, mask=values < 0))
         else:
             arrays.append(pa.array(values))
-    return pa.Table.from_arrays(arrays, schema=schema())
+    return pa.Table.from_arrays(arrays, schema=schema(columns))
 
 
 def to_numpy(chunk: Chunk) -> dict[str, np.ndarray[Any, Any]]:

@@ -8,6 +8,7 @@ import shutil
 from typing import Any
 
 import pytest
+from spinet import InputError
 from spinet.card_run import CardResult, run_card
 from spinet.firmware import build
 
@@ -91,3 +92,15 @@ def test_the_firmware_fits_its_memories(cc: str, defines: dict[str, str]) -> Non
     assert built.messages == ""
     assert built.sections[".text"] < 21 << 10  # Willmann 2004, 4.1: about 21 KB of code
     assert built.sections[".bss"] < 100 << 10  # and about 100 KB of control data
+
+
+def test_firmware_of_another_card_is_refused() -> None:
+    with pytest.raises(InputError, match=r"firmware begins at 0x4000, .* at 0x400000: it is for another card"):
+        run_card("tengig", firmware="tigon2", limit="1 us")
+
+
+def test_a_card_that_serves_no_ring_is_found_out() -> None:
+    """Firmware that waits for an event queue which the card does not have."""
+    result = run_card("tengig", defines={"HARDWARE_QUEUE": ""}, send="datagrams:", limit="60 ms")
+    assert result.ended == "stalled"
+    assert "the card has not moved its consumer on from 0" in result.summary["ended"]["text"]

@@ -3,8 +3,8 @@
 use crate::run::start_error;
 use crate::{input, internal, json};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use spinet::cards::{CardRun as Inner, Firmware, Setup};
+use pyo3::types::{PyBytes, PyDict};
+use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, WAYS};
 use spinet::experiment::Span;
 use spinet::nics;
 use spinet::worker::Worker;
@@ -71,8 +71,30 @@ impl CardRun {
         py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
     }
 
+    /// Every frame, by column: little-endian numbers.
+    fn frame_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = py.detach(|| self.worker.call(|run| run.frame_table())).map_err(internal)?;
+        let dict = PyDict::new(py);
+        for (name, data) in columns {
+            dict.set_item(name, PyBytes::new(py, &data))?;
+        }
+        Ok(dict)
+    }
+
+    /// Writes what came out of the card as captures into a folder.
+    fn write_captures(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| self.worker.call(move |run| run.write_captures(&folder))).map_err(internal)?.map_err(input)
+    }
+
     /// Ends the run and frees its memory.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.worker.stop());
     }
+}
+
+/// The columns of the table of frames: name, NumPy type, meaning, names of values.
+#[pyfunction]
+pub fn frame_columns() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
+    let names = |name| if name == "way" { WAYS.to_vec() } else { Vec::new() };
+    FRAME_COLUMNS.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()
 }

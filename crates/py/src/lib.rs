@@ -38,6 +38,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_class::<card::CardRun>()?;
+    m.add_function(wrap_pyfunction!(card::frame_columns, m)?)?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;

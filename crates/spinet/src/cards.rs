@@ -1,13 +1,14 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod frames;
 mod run;
 mod sides;
 mod summary;
 mod traffic;
 
+pub use frames::{FRAME_COLUMNS, WAYS};
 pub use run::{CardEnded, CardProgress, CardRun, CardRunError, Firmware, Setup};
-pub use sides::Rate;
-pub use summary::CardSummary;
+pub use summary::{CardSummary, Rate};
 pub use traffic::{CardTrafficError, MOST_FRAMES};
 
 use crate::nics::{self, Preset, Setting};

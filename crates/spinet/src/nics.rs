@@ -24,8 +24,12 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 impl Preset {
-    /// What it is: the comment at the head of its file.
+    /// What it is: what its file says itself, or the comment at its head.
     pub fn about(&self) -> String {
+        let said = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
+        if let Some(said) = said {
+            return format!("{}.", said.trim_end_matches('.'));
+        }
         let comment = self.text.lines().map_while(|line| line.strip_prefix('#'));
         comment.take(1).map(str::trim).collect()
     }
@@ -38,6 +42,8 @@ pub enum NicError {
     #[error("nic is `{found}`, must be {} or the path of a preset (*.toml){}", names(),
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown { found: String, near: Option<&'static str> },
+    #[error("nic is `{found}`, which is wired from modules and runs firmware, not handlers: spinet run --nic {found}")]
+    Wired { found: String },
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
     #[error(transparent)]
@@ -120,6 +126,9 @@ pub fn cost(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Vec<pspi
 fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {
         return Ok((format!("presets/{nic}.toml"), preset.text.into()));
+    }
+    if crate::cards::PRESETS.iter().any(|preset| preset.name == nic) {
+        return Err(NicError::Wired { found: nic.into() });
     }
     if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
         let near = nearest(nic, all().map(|preset| preset.name));

@@ -8,11 +8,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spinet.cli import errors, parameters
+from spinet.cli import errors, parameters, run_report
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_CORES_ABREAST = 4
+_MOST_FUNCTIONS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +35,7 @@ class Wanted:
     limit: str | None
     seed: int | None
     cc: str | None
-    defines: Mapping[str, str]
+    defines: Mapping[str, str | int]
     output: Path | None
     force: bool
     as_json: bool
@@ -39,7 +45,7 @@ def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
     """Run the card; the exit code."""
     from spinet import card_run
     from spinet._core import UsageError
-    from spinet.output import SUMMARY, OutputFolder
+    from spinet.output import OutputFolder
 
     if refused:
         raise UsageError(f"{refused[0]} is for handlers, which {nic} does not run")
@@ -67,23 +73,25 @@ def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
             traffic=wanted.traffic,
             send=wanted.send,
             set=wanted.sets,
-            limit=wanted.limit or "20 ms",
+            limit=wanted.limit or "40 ms",
             seed=1 if wanted.seed is None else wanted.seed,
             profile=True,
             base_dir=".",
+            folder=folder.path if folder else None,
             on_progress=on_progress,
         )
         if folder is not None:
-            (folder.path / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
             folder.commit()
     if wanted.as_json:
         click.echo(json.dumps(summary, indent=2))
     else:
         _print(summary, wanted.output)
-    if summary["ended"]["reason"] in ("complete", "limit"):
+    if not summary["ended"]["is_unfinished"]:
         return 0
-    more = "".join(f"\n  {line}" for line in [*summary["rings"], *summary["faults"]])
-    errors.complain(f"the run did not finish: {summary['ended']['text']}{more}", hint="")
+    at = (f"{core['path']} is at {core['place']}" for core in summary["cores"] if not core["is_halted"])
+    more = "".join(f"\n  {line}" for line in [*at, *summary["rings"], *summary["faults"]])
+    hint = "give it more simulated time with --limit" if summary["ended"]["reason"] == "limit" else ""
+    errors.complain(f"the run did not finish: {summary['ended']['text']}{more}", hint=hint)
     return errors.UNFINISHED
 
 
@@ -91,7 +99,7 @@ def _print(summary: Mapping[str, Any], output: Path | None) -> None:
     """What a person wants to know first."""
     from rich.console import Console
 
-    console = Console(width=100, highlight=False, markup=False)
+    console = Console(width=run_report.columns(), highlight=False, markup=False)
     with console.capture() as printed:
         for block in _blocks(summary):
             console.print(block, soft_wrap=isinstance(block, str))
@@ -102,63 +110,77 @@ def _print(summary: Mapping[str, Any], output: Path | None) -> None:
         click.echo(f"\nResults are in {output}")
 
 
-def _blocks(summary: Mapping[str, Any]) -> Iterator[Any]:
-    from spinet.cli.run_report import duration, table
-
+def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     time = summary["time"]
-    started = "" if time["started_ns"] is None else f", the first {duration(time['started_ns'])} of it start-up"
-    yield f"{summary['nic']}: {summary['ended']['text']}, {duration(time['simulated_ns'])} of simulated time{started}"
-    rows = [_way(name, summary[way]) for name, way in (("sent", "sent"), ("received", "received"))]
-    headings = ("Frames", "given", "came out", "in order", "lost", "wrong", "frames/s", "Gbit/s", "latency, mean")
-    yield table(*headings, rows=rows)
-    if summary["cores"]:
-        yield table(
-            "Core",
-            "instructions",
-            "a cycle",
-            *(cause.replace("_", " ") for cause in summary["cores"][0]["cycles_by_cause"]),
-            "at",
-            rows=[_core(core) for core in summary["cores"]],
+    started = ""
+    if time["started_ns"] is not None:
+        started = f", the first {run_report.duration(time['started_ns'])} of it start-up"
+    simulated = run_report.duration(time["simulated_ns"])
+    yield f"{summary['nic']}: {summary['ended']['text']}; {simulated} of simulated time{started}"
+    ways = [_way(summary[way]) for way in ("sent", "received")]
+    rows = [(name, *(way[name] for way in ways)) for name in ways[0]]
+    yield run_report.table("Frames", "sent", "received", rows=rows)
+    if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
+        yield f"No rates: {summary['unmeasured']}"
+    cores = summary["cores"]
+    for at in range(0, len(cores), _CORES_ABREAST):
+        yield _cores(cores[at : at + _CORES_ABREAST])
+    if cores:
+        yield "\n".join(
+            f"{core['path']} {'is halted' if core['is_halted'] else 'is'} at {core['place']}" for core in cores
         )
     if summary["functions"]:
-        cycles = sum(function["cycles"] for function in summary["functions"])
-        yield table(
-            "Function",
-            "cycles",
-            "instructions",
-            "time",
-            rows=[
-                (
-                    function["name"],
-                    f"{function['cycles']:,}",
-                    f"{function['instructions']:,}",
-                    f"{function['cycles'] / cycles:.1%}",
-                )
-                for function in summary["functions"][:12]
-            ],
-        )
+        yield _functions(summary["functions"])
 
 
-def _way(name: str, way: Mapping[str, Any]) -> tuple[str, ...]:
+def _way(way: Mapping[str, Any]) -> dict[str, str]:
     rate, latency = way["rate"], way["latency_ns"]
-    from spinet.cli.run_report import duration
+    is_measured = bool(rate["frames"])
+    return {
+        "given to the card": f"{way['offered']:,}",
+        "came out": f"{way['frames']:,}",
+        "as given and in order": f"{way['good']:,}",
+        "lost": f"{way['lost']:,}",
+        "late or twice": f"{way['late']:,}",
+        "never given": f"{way['unknown']:,}",
+        "frames/s": f"{rate['frames_per_s']:,.0f}" if is_measured else "-",
+        "Gbit/s": f"{rate['gbps']:.3f}" if is_measured else "-",
+        **{
+            f"latency, {name}": run_report.duration(latency[name]) if latency else "-"
+            for name in ("min", "mean", "median", "p99", "max")
+        },
+    }
 
-    return (
-        name,
-        f"{way['offered']:,}",
-        f"{way['frames']:,}",
-        f"{way['good']:,}",
-        f"{way['lost']:,}",
-        f"{way['late'] + way['unknown']:,}",
-        f"{rate['frames_per_s']:,.0f}" if rate["frames"] else "-",
-        f"{rate['gbps']:.3f}" if rate["frames"] else "-",
-        duration(latency["mean"]) if latency else "-",
-    )
+
+def _cores(cores: Sequence[Mapping[str, Any]]) -> Table:
+    """Cores side by side: what they did and where their cycles went."""
+
+    def share(core: Mapping[str, Any], count: int) -> str:
+        return f"{count / core['cycles']:.1%}" if core["cycles"] else "-"
+
+    def per_cycle(core: Mapping[str, Any]) -> str:
+        return f"{core['instructions'] / core['cycles']:.2f}" if core["cycles"] else "-"
+
+    rows = [
+        ("instructions", *(f"{core['instructions']:,}" for core in cores)),
+        ("cycles", *(f"{core['cycles']:,}" for core in cores)),
+        ("instructions a cycle", *map(per_cycle, cores)),
+    ]
+    for cause in cores[0]["cycles_by_cause"]:
+        shares = (share(core, core["cycles_by_cause"][cause]) for core in cores)
+        rows.append((cause.replace("_", " "), *shares))
+    return run_report.table("Core", *(core["path"] for core in cores), rows=rows)
 
 
-def _core(core: Mapping[str, Any]) -> tuple[str, ...]:
-    cycles = core["cycles"]
-    shares = [f"{count / cycles:.1%}" if cycles else "-" for count in core["cycles_by_cause"].values()]
-    place = f"{core['place']}{', halted' if core['is_halted'] else ''}"
-    per_cycle = f"{core['instructions'] / cycles:.2f}" if cycles else "-"
-    return (core["path"], f"{core['instructions']:,}", per_cycle, *shares, place)
+def _functions(functions: Sequence[Mapping[str, Any]]) -> Table:
+    cycles = sum(function["cycles"] for function in functions)
+    rows = [
+        (
+            function["name"],
+            f"{function['cycles']:,}",
+            f"{function['instructions']:,}",
+            f"{function['cycles'] / cycles:.1%}",
+        )
+        for function in functions[:_MOST_FUNCTIONS]
+    ]
+    return run_report.table("Function", "cycles", "instructions", "time", rows=rows)

@@ -103,7 +103,7 @@ def card_progress_bar() -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
         yield translated
 
 
-class _Address(click.ParamType):
+class _Address(click.ParamType[int]):
     """A number, decimal or hexadecimal."""
 
     name = "address"

@@ -60,7 +60,11 @@ from spinet.cli import errors, parameters
     help="When packets arrive: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
-@click.option("--limit", metavar="TIME", help="End the run after so much simulated time, such as '10 ms'.")
+@click.option(
+    "--limit",
+    metavar="TIME",
+    help="End the run after so much simulated time, such as '10 ms'. Default for cards with a host: 40 ms.",
+)
 @click.option(
     "--fault",
     "faults",
@@ -120,13 +124,14 @@ def command(
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
 
-    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the network,
-    --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
+    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the
+    network, --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
 
     \b
       spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
       spinet run --nic tigon2 --firmware tg2.bin --traffic dns.pcap
       spinet run --nic tigon2 --firmware tigon2 -D SPLIT --send datagrams:bytes=18
+      spinet run --nic tigon2 --traffic datagrams: --send tcp-ack --limit '60 ms' -o result
       spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
 
     \b
@@ -138,6 +143,11 @@ def command(
       experiment.json   the experiment with every default spelled out
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, as the RTL's tracer writes it;
                         spinet diff-trace compares two of them
+    Of a card that is wired from modules: summary.json, frames.parquet (one row a frame: when it was given to the card,
+    when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
+
+    \b
+    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped by Ctrl-C.
     """
     from spinet import _core, api, experiment
     from spinet.cli import card_run

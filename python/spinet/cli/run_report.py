@@ -32,7 +32,7 @@ _STAGES = {
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
-    console = Console(width=_columns(), highlight=False, markup=False)
+    console = Console(width=columns(), highlight=False, markup=False)
     with console.capture() as printed:
         console.print(_headline(summary, title), soft_wrap=True)
         for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
@@ -48,7 +48,7 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
 Blocks = Iterator[str | Table]
 
 
-def _columns() -> int:
+def columns() -> int:
     """Columns that there are to print in."""
     return min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
 
@@ -56,7 +56,7 @@ def _columns() -> int:
 def table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Table:
     """Columns under their headings; `kinds`: w for words, which may be broken, b for bars; the rest are numbers."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= _columns() else 1
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= columns() else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     for heading, width, kind in zip(headings, widths, kinds.ljust(len(headings), "n"), strict=True):
         if kind == "w":

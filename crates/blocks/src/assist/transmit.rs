@@ -35,6 +35,13 @@ pub struct MacTransmitParams {
 impl Module for MacTransmitParams {
     const NAME: &'static str = "mac-transmit";
     const ABOUT: &'static str = "Sends frames that a ring of descriptors points to, at the rate of the line";
+    const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
+ring_entries = 256
+descriptors_ahead = 1
+buffer_bytes = 2048
+start_bytes = 1024
+memory_burst_bytes = 8
+memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![

@@ -9,13 +9,14 @@ use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
-use spinach::tengig::LoadError;
+use spinach::LoadError;
 use spinach::tigon2::{FirmwareImage, ImageError};
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use wire::capture::WriteError;
 use wire::eth::Mac;
 
 /// Simulated time of the first slice; the next are longer or shorter, by how long it took.
@@ -24,6 +25,8 @@ const FIRST_SLICE: Time = Time::from_ns(10_000);
 const SHORTEST_SLICE: Time = Time::from_ns(2_000);
 /// A run whose frames are all through goes on for so long: nothing may come twice.
 const GRACE: Time = Time::from_ns(200_000);
+/// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
+const LONG_GRACE: Time = Time::from_ns(5_000_000);
 /// A run in which no frame moves for so long, though some are still to come, is over.
 const PATIENCE: Time = Time::from_ns(50_000_000);
 /// Bytes that an image of firmware may have.
@@ -75,6 +78,8 @@ pub enum CardRunError {
     Elf(#[from] ElfError),
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
+    #[error("{file}: {source}")]
+    Write { file: String, source: WriteError },
     #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
     #[error("{file}: {source}")]
@@ -129,7 +134,7 @@ pub struct CardRun {
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
-    offered: Offered,
+    pub(super) offered: Offered,
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
@@ -158,13 +163,15 @@ impl CardRun {
         if setup.send.is_some() && !sends {
             return refuse(&setup.send, "host");
         }
-        let (network, host) = (read(&setup.traffic, Way::Receive)?, read(&setup.send, Way::Send)?);
-        let offered = Offered { network, host, replies: None };
+        let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
+        let network = read(&setup.traffic, Way::Receive)?;
+        let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
+        let offered = Offered { network, host, replies };
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
-        // The 10 Gigabit NIC has memories of its own for code and for data; a Tigon-2 has an image in its one.
-        let has_memories = has("tengig-host");
+        // Some cards have memories of their own for code and for data; a Tigon-2's host loads an image into its one.
+        let has_memories = has("tengig-host") || has("boot-loader") || !has("tigon2-host");
         match &setup.firmware {
             Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
             Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
@@ -181,7 +188,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, parts)
+            spinach::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
@@ -191,7 +198,14 @@ impl CardRun {
         if setup.profile
             && let Some(elf) = &elf
         {
-            let ranges: Vec<(u32, u32)> = elf.segments.iter().map(|part| (part.addr, part.size)).collect();
+            // A file may claim any size; of what is not counted by address, the sum is.
+            let mut room = MOST_IMAGE_BYTES as u32;
+            let ranges = elf.segments.iter().map(|part| {
+                let bytes = part.size.min(room);
+                room -= bytes;
+                (part.addr, bytes)
+            });
+            let ranges: Vec<(u32, u32)> = ranges.collect();
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
@@ -269,7 +283,8 @@ impl CardRun {
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
         let frames = self.frames();
-        if frames != self.moved.1 {
+        let has_started = self.hosts.iter().all(|host| host.has_started());
+        if frames != self.moved.1 || !has_started {
             self.moved = (self.now, frames);
         }
         if let Some(text) = self.trouble() {
@@ -278,13 +293,17 @@ impl CardRun {
         if let Some(text) = self.hosts.iter().find_map(|host| host.diagnosis()) {
             return Some(CardEnded::Stalled(text));
         }
-        let still = self.now - self.moved.0;
+        // Nothing moves before the hosts have started.
+        let begun = self.hosts.iter().filter_map(|host| host.started()).max().unwrap_or(Time::ZERO);
+        let still = self.now - self.moved.0.max(begun);
+        let offered = [&self.offered.network, &self.offered.host].map(|traffic| traffic.count().unwrap_or(u64::MAX));
+        let grace = if frames >= offered[0].saturating_add(offered[1]) { GRACE } else { LONG_GRACE };
         let is_through = self.is_through();
         match () {
-            _ if is_through && still >= GRACE => Some(CardEnded::Complete),
+            _ if is_through && still >= grace => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
             _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
-            _ if still >= PATIENCE && self.hosts.iter().all(|host| host.has_started()) => {
+            _ if still >= PATIENCE && has_started => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
                 Some(CardEnded::Stalled(text))
             }
@@ -293,13 +312,17 @@ impl CardRun {
     }
 
     /// Whether all that was offered has been given to the card and has come out or been dropped, as far as sides know.
-    fn is_through(&self) -> bool {
-        let is_offered = |traffic: &blocks::feeders::Traffic| traffic.count() != Some(0);
-        let any = is_offered(&self.offered.network) || is_offered(&self.offered.host);
+    pub(super) fn is_through(&self) -> bool {
+        let any = self.offers_frames();
         let finite = self.offered.network.count().is_some() && self.offered.host.count().is_some();
         any && finite
             && self.feeders.iter().all(|feeder| feeder.borrow().is_done())
             && self.hosts.iter().all(|host| host.has_started() && host.is_done())
+    }
+
+    /// Whether there is anything to come through.
+    pub(super) fn offers_frames(&self) -> bool {
+        [&self.offered.network, &self.offered.host].iter().any(|traffic| traffic.count() != Some(0))
     }
 
     /// The first core that stopped by itself, in words.
@@ -334,7 +357,8 @@ impl CardRun {
 
 /// The address of the card, as its host says it.
 fn card_mac(design: &Design) -> Mac {
-    let mac = design.parts.iter().find_map(|part| part.parameters.get("mac")?.as_str()?.parse().ok());
+    let named = |key| design.parts.iter().find_map(|part| part.parameters.get(key)?.as_str()?.parse().ok());
+    let mac = named("mac").or_else(|| named("mac_address"));
     mac.unwrap_or(Mac([2, 0, 0, 0, 0, 2]))
 }
 

@@ -1,6 +1,6 @@
 //! Hosts of cards, whichever kind: what a run asks of them.
 
-use blocks::feeders::{Checker, FrameLog, Offered, Passage};
+use blocks::feeders::{Checker, FrameLog, Offered};
 use blocks::netlist::Card;
 use kernel::Time;
 use spinach::tengig::TengigHost;
@@ -113,44 +113,4 @@ impl Host for RefCell<TengigHost> {
 pub fn hosts(card: &Card) -> Vec<Rc<dyn Host>> {
     let tigon2 = card.parts::<Tigon2Host>().into_iter().map(|(_, host)| host as Rc<dyn Host>);
     tigon2.chain(card.parts::<TengigHost>().into_iter().map(|(_, host)| host as Rc<dyn Host>)).collect()
-}
-
-/// Frames a second and bits a second of a direction, over the part of a run in which it and `other` were active.
-///
-/// Both begin with the first frame of the later one and end with the last of the earlier one; the first frame is the start of
-/// the count and not part of it. Source: Willmann 2004, 3.4.
-#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
-pub struct Rate {
-    /// Frames counted.
-    pub frames: u64,
-    /// Their bytes, without check sequence.
-    pub bytes: u64,
-    /// Simulated time in which they were, in nanoseconds.
-    pub ns: f64,
-    /// Frames a second.
-    pub frames_per_s: f64,
-    /// Gbit/s of frames, without check sequence, preamble and gap.
-    pub gbps: f64,
-}
-
-/// Rates of both directions while both are active; of one alone if the other has no frames.
-pub fn rates(sent: &[Passage], received: &[Passage], warm_up: usize) -> [Rate; 2] {
-    let skip = |passages: &[Passage]| passages.get(warm_up.min(passages.len() / 4)..).unwrap_or(&[]).to_vec();
-    let (sent, received) = (skip(sent), skip(received));
-    let spans: Vec<(Time, Time)> =
-        [&sent, &received].iter().filter_map(|log| Some((log.first()?.at, log.last()?.at))).collect();
-    let begin = spans.iter().map(|span| span.0).max().unwrap_or(Time::ZERO);
-    let end = spans.iter().map(|span| span.1).min().unwrap_or(Time::ZERO);
-    [&sent, &received].map(|log| rate(log, begin, end))
-}
-
-fn rate(log: &[Passage], begin: Time, end: Time) -> Rate {
-    let inside: Vec<&Passage> = log.iter().filter(|passage| passage.at > begin && passage.at <= end).collect();
-    if inside.is_empty() || end <= begin {
-        return Rate::default();
-    }
-    let (frames, bytes) = (inside.len() as u64, inside.iter().map(|passage| u64::from(passage.bytes)).sum::<u64>());
-    let seconds = (end - begin).fs() as f64 / 1e15;
-    let (frames_per_s, gbps) = (frames as f64 / seconds, bytes as f64 * 8.0 / seconds / 1e9);
-    Rate { frames, bytes, ns: seconds * 1e9, frames_per_s, gbps }
 }

@@ -1,11 +1,12 @@
 //! What came of a run of a wired card, as `spinet run --json` prints it.
 
+use super::frames::{Passages, WAYS};
 use super::run::{CardEnded, CardRun};
-use super::sides::{Rate, rates};
-use blocks::feeders::{Checker, Passage};
+use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::cycle_names;
 use kernel::Time;
 use serde::Serialize;
+use spinach::measure::{Flow, MeasureError, Throughput};
 use std::collections::BTreeMap;
 
 /// Frames at the start of a direction that rates leave out: the steady state is reached within so many (Willmann 2004, 3.4).
@@ -30,6 +31,8 @@ pub struct CardSummary {
     pub received: WaySummary,
     /// Both ways together, while both are active.
     pub total: Rate,
+    /// Why the rates are zero, if they could not be measured.
+    pub unmeasured: Option<String>,
     /// Each core.
     pub cores: Vec<CoreSummary>,
     /// Where time went, by function, all cores together; only with a profile.
@@ -49,6 +52,8 @@ pub struct EndedSummary {
     pub reason: &'static str,
     /// The same for people.
     pub text: String,
+    /// Whether it did not do what was asked: everything but `complete`, and a limit at which endless traffic was flowing.
+    pub is_unfinished: bool,
 }
 
 /// How long it took.
@@ -60,6 +65,22 @@ pub struct TimeSummary {
     pub started_ns: Option<f64>,
     /// Time of the computer that simulated it, in seconds.
     pub wall_s: f64,
+}
+
+/// Frames a second and bits a second of a direction, over the part of the run in which all directions with frames were
+/// active. Source: Willmann 2004, 3.4.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Rate {
+    /// Frames counted.
+    pub frames: u64,
+    /// Their bytes, without check sequence.
+    pub bytes: u64,
+    /// Simulated time in which they were, in nanoseconds.
+    pub ns: f64,
+    /// Frames a second.
+    pub frames_per_s: f64,
+    /// Gbit/s of frames, without check sequence, preamble and gap.
+    pub gbps: f64,
 }
 
 /// Frames of one direction.
@@ -143,37 +164,34 @@ fn ns(time: Time) -> f64 {
 impl CardRun {
     /// The summary so far.
     pub fn summary(&self) -> CardSummary {
-        let (mut out, mut sent_offered, mut given) = (Vec::new(), 0, Vec::new());
-        let mut sent = WaySummary::empty();
+        let (mut sent, mut received) = (WaySummary::empty(), WaySummary::empty());
         for sink in &self.sinks {
             let sink = sink.borrow();
-            sent.add(sink.log().frames(), sink.log().bytes(), sink.checker());
-            out.extend_from_slice(sink.log().kept());
+            sent.count(sink.log());
+            sent.add(sink.checker());
+            sink.replies().into_iter().for_each(|replies| sent.add(replies));
         }
-        let (mut received, mut taken, mut fed) = (WaySummary::empty(), Vec::new(), Vec::new());
         for host in &self.hosts {
             host.look(&mut |log, posted, checker| {
-                received.add(log.frames(), log.bytes(), checker);
-                taken.extend_from_slice(log.kept());
-                given.extend_from_slice(posted.kept());
-                sent_offered += posted.frames();
+                received.count(log);
+                received.add(checker);
+                sent.offered += posted.frames();
             });
         }
-        for feeder in &self.feeders {
-            let feeder = feeder.borrow();
-            received.offered += feeder.log().frames();
-            fed.extend_from_slice(feeder.log().kept());
-        }
-        sent.offered = sent_offered;
-        [sent.rate, received.rate] = rates(&out, &taken, WARM_UP_FRAMES);
-        sent.latency_ns = latency(&given, &out);
-        received.latency_ns = latency(&fed, &taken);
-        let total = Rate {
-            frames: sent.rate.frames + received.rate.frames,
-            bytes: sent.rate.bytes + received.rate.bytes,
-            ns: sent.rate.ns.max(received.rate.ns),
-            frames_per_s: sent.rate.frames_per_s + received.rate.frames_per_s,
-            gbps: sent.rate.gbps + received.rate.gbps,
+        received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
+        let passages = self.passages();
+        [sent.latency_ns, received.latency_ns] = [&passages[0], &passages[1]].map(|way| latency(&way.given, &way.out));
+        let (total, unmeasured) = match throughput(&passages) {
+            Ok(found) => {
+                let span = (found.to - found.from).fs();
+                [sent.rate, received.rate] = [found.sent, found.received].map(|flow| Rate::of(flow, span));
+                let both = Flow {
+                    frames: found.sent.frames + found.received.frames,
+                    bytes: found.sent.bytes + found.received.bytes,
+                };
+                (Rate::of(both, span), None)
+            }
+            Err(error) => (Rate::default(), Some(error.to_string())),
         };
         CardSummary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -188,6 +206,7 @@ impl CardRun {
             sent,
             received,
             total,
+            unmeasured,
             cores: self.core_summaries(),
             functions: self.functions(),
             rings: self.hosts.iter().flat_map(|host| host.rings()).collect(),
@@ -200,12 +219,31 @@ impl CardRun {
         let (reason, text) = match &self.ended {
             None => ("running", "it runs".to_owned()),
             Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
-            Some(CardEnded::Limit) => ("limit", "the limit in simulated time".to_owned()),
+            Some(CardEnded::Limit) => {
+                let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
+                ("limit", format!("the limit in simulated time{unfinished}"))
+            }
             Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
             Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),
             Some(CardEnded::Quiet) => ("quiet", "everything sleeps, though frames are still to come".to_owned()),
         };
-        EndedSummary { reason, text }
+        let is_unfinished = match &self.ended {
+            None | Some(CardEnded::Complete) => false,
+            Some(CardEnded::Limit) => self.unfinished().is_some(),
+            Some(_) => true,
+        };
+        EndedSummary { reason, text, is_unfinished }
+    }
+
+    /// What a run that ends now has not come to.
+    fn unfinished(&self) -> Option<&'static str> {
+        let is_finite = |traffic: &blocks::feeders::Traffic| traffic.count().is_some();
+        match () {
+            _ if self.hosts.iter().any(|host| !host.has_started()) => Some("before the card had started"),
+            _ if !is_finite(&self.offered.network) || !is_finite(&self.offered.host) => None,
+            _ if !self.is_through() && self.offers_frames() => Some("with frames still to come"),
+            _ => None,
+        }
     }
 
     fn place(&self, pc: u32) -> String {
@@ -282,9 +320,12 @@ impl WaySummary {
         }
     }
 
-    fn add(&mut self, frames: u64, bytes: u64, checker: &Checker) {
-        self.frames += frames;
-        self.bytes += bytes;
+    fn count(&mut self, log: &FrameLog) {
+        self.frames += log.frames();
+        self.bytes += log.bytes();
+    }
+
+    fn add(&mut self, checker: &Checker) {
         self.good += checker.good();
         self.lost += checker.lost();
         self.late += checker.late();
@@ -296,10 +337,35 @@ impl WaySummary {
     }
 }
 
+impl Rate {
+    /// What passed in a span of femtoseconds, which is not empty.
+    fn of(flow: Flow, span_fs: u64) -> Rate {
+        let seconds = span_fs as f64 / 1e15;
+        let (frames_per_s, gbps) = (flow.frames as f64 / seconds, flow.bytes as f64 * 8.0 / seconds / 1e9);
+        Rate { frames: flow.frames, bytes: flow.bytes, ns: span_fs as f64 / 1e6, frames_per_s, gbps }
+    }
+}
+
+/// What passed while all directions with frames were active. Of short runs, a quarter of the frames is warm-up.
+fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
+    for (direction, way) in WAYS.into_iter().zip(passages) {
+        if way.frames != way.out.len() as u64 {
+            return Err(MeasureError::Forgotten { direction, kept: way.out.len(), frames: way.frames });
+        }
+    }
+    let log = |way: &Passages| {
+        let mut log = FrameLog::new(way.out.len());
+        way.out.iter().for_each(|&passage| log.note(passage));
+        log
+    };
+    let shortest = passages.iter().map(|way| way.out.len()).filter(|&n| n > 0).min().unwrap_or(0);
+    Throughput::of(&log(&passages[0]), &log(&passages[1]), WARM_UP_FRAMES.min(shortest / 4))
+}
+
 /// How long frames took from one place to another, by their numbers.
 fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let begun: BTreeMap<u64, Time> = from.iter().filter_map(|passage| Some((passage.id?, passage.at))).collect();
-    let took = |passage: &Passage| Some(passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs())?);
+    let took = |passage: &Passage| passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs());
     let mut took: Vec<u64> = to.iter().filter_map(took).collect();
     took.sort_unstable();
     let (first, last) = (*took.first()?, *took.last()?);

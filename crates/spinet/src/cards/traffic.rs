@@ -1,6 +1,6 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
-use blocks::feeders::{Datagrams, Frames, Given, Pace, Station, Traffic};
+use blocks::feeders::{Acknowledgements, Datagrams, Frames, Given, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -19,8 +19,8 @@ pub const MOST_FRAMES: u64 = 1_000_000;
 pub enum CardTrafficError {
     #[error("{place}: `{text}`: {key} is `{found}`, must be {allowed}")]
     Value { place: &'static str, text: String, key: String, found: String, allowed: &'static str },
-    #[error("{place}: `{text}`: there is no `{key}`, it may have bytes, count, rate")]
-    Key { place: &'static str, text: String, key: String },
+    #[error("{place}: `{text}`: there is no `{key}`, it may have {known}")]
+    Key { place: &'static str, text: String, key: String, known: &'static str },
     #[error("{place}: more than {MOST_FRAMES} frames; take fewer with count, or endless `datagrams:`")]
     TooMany { place: &'static str },
     #[error("{place}: {source}")]
@@ -57,7 +57,10 @@ pub fn parse(text: &str, way: Way, card: Mac, base_dir: &Path) -> Result<Traffic
     match text.split_once(':').map_or((text, ""), |(kind, rest)| (kind, rest)) {
         ("datagrams", rest) => datagrams(text, rest, way, card),
         _ if TrafficSpec::is_meant_by(text) => {
-            let spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
+            let mut spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
+            if way == Way::Receive && !text.contains("dst_mac=") {
+                spec.dst_mac = card; // A card takes what is for it.
+            }
             let generator = Generator::new(spec, Pacing::TIMES);
             list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
         }
@@ -67,6 +70,34 @@ pub fn parse(text: &str, way: Way, card: Mac, base_dir: &Path) -> Result<Traffic
             list(CaptureSource::new(reader, Pacing::TIMES, Snapped::Pad), place)
         }
     }
+}
+
+/// What a host answers to what it receives, if `text` says so: `tcp-ack`, `tcp-ack:every=2`.
+pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTrafficError> {
+    let (kind, pairs) = text.split_once(':').unwrap_or((text, ""));
+    if kind != "tcp-ack" {
+        return Ok(None);
+    }
+    let (place, mut every) = (Way::Send.place(), 2);
+    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (text, key, found) = (text.to_owned(), key.trim().to_owned(), value.trim().to_owned());
+        if key != "every" {
+            return Err(CardTrafficError::Key { place, text, key, known: "every" });
+        }
+        let allowed = "a number of frames that one acknowledgement is for, 1 to 1000";
+        let number = found.parse().ok().filter(|number| (1..=1000).contains(number));
+        every = number.ok_or(CardTrafficError::Value { place, text, key, found, allowed })?;
+    }
+    let [from, to] = stations(card);
+    Ok(Some(Acknowledgements { every, from, to }))
+}
+
+/// The host with its card, and whom it talks to.
+fn stations(card: Mac) -> [Station; 2] {
+    let own = Station { mac: card, ip: Ipv4Addr::new(10, 0, 0, 2), port: 9_999 };
+    let other = Station { mac: Mac([2, 0, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 1), port: 10_000 };
+    [own, other]
 }
 
 /// Frames of `source` with their times.
@@ -113,11 +144,13 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, Ca
                 })?;
                 pace = Pace::Every(Time::from_fs(1_000_000_000_000_000 / pps));
             }
-            _ => return Err(CardTrafficError::Key { place, text: text.to_owned(), key: key.to_owned() }),
+            _ => {
+                let (text, key) = (text.to_owned(), key.to_owned());
+                return Err(CardTrafficError::Key { place, text, key, known: "bytes, count, rate" });
+            }
         }
     }
-    let own = Station { mac: card, ip: Ipv4Addr::new(10, 0, 0, 2), port: 9_999 };
-    let other = Station { mac: Mac([2, 0, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 1), port: 10_000 };
+    let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
     Ok(traffic)

@@ -32,6 +32,8 @@ pub enum Step {
     Command { code: u32, subcode: u32 },
     /// Waits until firmware has taken all commands.
     AwaitCommands,
+    /// Waits for the event that the link is up.
+    AwaitLink,
     /// Lets the network send, and sends.
     Go,
 }
@@ -85,7 +87,7 @@ pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64)
     if params.promiscuous {
         steps.push(Command { code: commands::PROMISCUOUS, subcode: commands::ON });
     }
-    steps.extend([Command { code: commands::HOST_STATE, subcode: commands::STACK_UP }, AwaitCommands, Go]);
+    steps.extend([Command { code: commands::HOST_STATE, subcode: commands::STACK_UP }, AwaitCommands, AwaitLink, Go]);
     steps
 }
 

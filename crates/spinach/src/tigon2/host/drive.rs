@@ -136,7 +136,10 @@ impl Tigon2Host {
             match event >> 24 {
                 events::RUNNING => self.is_running = true,
                 events::STATISTICS => self.statistics_events += 1,
-                events::LINK => self.link_events += 1,
+                events::LINK => {
+                    self.link_events += 1;
+                    self.is_link_up = events::LINK_UP.contains(&(event >> 12 & 0xfff));
+                }
                 events::ERROR => {
                     let text = || format!("event 0x{event:08x}");
                     self.faults.note(self.clock.edge(now), Fault::ErrorEvent, text);
@@ -228,13 +231,8 @@ impl Tigon2Host {
                 self.replace_step(Step::Load { from: next });
                 next as usize == self.image.bytes().len()
             }
-            Step::AwaitRunning => {
-                if !self.is_running && now >= since + self.cycles(self.params.boot_timeout_us * 1000) {
-                    let waited = self.params.boot_timeout_us;
-                    self.give_up(now, format!("firmware has not said that it runs, {waited} us after its start"), None);
-                }
-                self.is_running
-            }
+            Step::AwaitRunning => self.hears(self.is_running, now, since, "that it runs", "its start"),
+            Step::AwaitLink => self.hears(self.is_link_up, now, since, "that the link is up", "it took the commands"),
             Step::PostBuffers => {
                 self.receiver.post(1, &mut self.memory, &mut self.bus);
                 true
@@ -273,6 +271,15 @@ impl Tigon2Host {
             Stage::Boot(_) => self.bus.is_busy() || self.free_at > now,
             Stage::Serve | Stage::Stopped => true,
         }
+    }
+
+    /// Whether firmware has said something; without it, gives up after the timeout.
+    fn hears(&mut self, is_said: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
+        let timeout = self.params.boot_timeout_us;
+        if !is_said && now >= since + self.cycles(timeout * 1000) {
+            self.give_up(now, format!("firmware has not said {what}, {timeout} us after {from}"), None);
+        }
+        is_said
     }
 
     /// The word at `offset`, once the card has answered.

@@ -143,6 +143,7 @@ pub struct Tigon2Host {
     handler_due: Option<Cycle>,
     handler: Option<Handler>,
     is_running: bool,
+    is_link_up: bool,
     /// The card's address, the last six bytes.
     mac: u64,
     event_consumer: u32,
@@ -196,6 +197,7 @@ impl Tigon2Host {
             handler_due: poll.then_some(0),
             handler: None,
             is_running: false,
+            is_link_up: false,
             mac: params.mac().map_or(0, |mac| mac.0.iter().fold(0, |mac, &byte| mac << 8 | u64::from(byte))),
             event_consumer: 0,
             command_producer: 0,

@@ -29,7 +29,7 @@ pub struct Tigon2HostParams {
     pub transmit_ratio_64ths: u32,
     /// Where clearing of card memory ends that begins at 0x2000; 0 clears nothing.
     pub clear_end: u32,
-    /// Longest wait for firmware to say that it runs, in microseconds.
+    /// Longest wait for firmware to say that it runs, and later for the link to be up, in microseconds.
     pub boot_timeout_us: u64,
     /// How long the card may leave a ring alone in which something waits before that is diagnosed, in microseconds.
     pub watchdog_us: u64,
@@ -141,7 +141,7 @@ impl Tigon2HostParams {
 
     /// What is wrong beyond types: what was found and what is allowed.
     pub(super) fn validate(&self) -> Result<(), String> {
-        if self.mac() == None && self.mac != "eeprom" {
+        if self.mac().is_none() && self.mac != "eeprom" {
             return Err(format!("mac is `{}`, must be an address such as 02:00:00:00:00:01, or `eeprom`", self.mac));
         }
         let in_range = |name: &str, value: u64, least: u64, most: u64| {

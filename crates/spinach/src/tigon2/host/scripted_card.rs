@@ -18,6 +18,8 @@ pub enum Misdeed {
     Silent,
     /// Commands are left alone.
     Deaf,
+    /// The link does not come up.
+    LinkDown,
     /// Sending stops after this many frames.
     StopsAfter(u64),
     /// The first byte of this received frame is changed.
@@ -229,9 +231,15 @@ impl ScriptedCard {
         if taken != given && self.misdeed != Misdeed::Deaf {
             let command = self.word(0x700 + 4 * taken);
             self.log.note(now, format!("command {command:08x}"));
-            self.state.is_up |= command == 0x0100_1000;
             let at = 0x22c;
             self.state.sram[at..at + 4].copy_from_slice(&((taken + 1) % 64).to_be_bytes());
+            if command == 0x0100_1000 {
+                self.state.is_up = true;
+                if self.misdeed != Misdeed::LinkDown {
+                    self.write(self.address(0x400) + 8, &[0x0600_1000, 0], Then::Nothing);
+                    self.write(self.address(0x470), &[2, 0xdead_beef], Then::Raise);
+                }
+            }
         }
         let stops = matches!(self.misdeed, Misdeed::StopsAfter(frames) if self.state.sent >= frames);
         if self.state.send_fetched != self.word(mailbox(2)) && !stops && self.wire_out.has_room() {

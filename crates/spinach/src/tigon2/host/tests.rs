@@ -238,9 +238,13 @@ fn start_up_is_done_in_order() {
         10385  write 50c 00000001
         10385 command 01001000
         10386  read 62c
+        10491  read 040
+        10493  write 504 00000000
+        10494  read 504
+        10496  write 628 00000002
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
-        1 interrupts, 0 spurious, 8 reads, 5264 writes
+        2 interrupts, 0 spurious, 10 reads, 5266 writes
     "#]]);
 }
 
@@ -249,7 +253,7 @@ fn frames_go_both_ways() {
     Scene::both_ways().check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        26 interrupts, 0 spurious, 58 reads, 5305 writes
+        27 interrupts, 0 spurious, 60 reads, 5307 writes
     "#]]);
 }
 
@@ -258,7 +262,7 @@ fn a_ring_in_card_memory_takes_five_writes_a_descriptor() {
     Scene::both_ways().with(|params| params.send.ring = SendRing::Card).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        25 interrupts, 0 spurious, 56 reads, 5465 writes
+        26 interrupts, 0 spurious, 58 reads, 5467 writes
     "#]]);
 }
 
@@ -283,7 +287,7 @@ fn short_and_long_frames_have_rings_of_their_own() {
     scene.check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        21 interrupts, 0 spurious, 48 reads, 5292 writes
+        22 interrupts, 0 spurious, 50 reads, 5294 writes
     "#]]);
 }
 
@@ -292,7 +296,7 @@ fn interrupts_are_masked_or_polled() {
     Scene::both_ways().with(|params| params.interrupts = Interrupts::Mask).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        25 interrupts, 1 spurious, 57 reads, 5329 writes
+        26 interrupts, 1 spurious, 59 reads, 5332 writes
     "#]]);
 }
 
@@ -302,7 +306,7 @@ fn the_hosts_processor_takes_its_time() {
     Scene::both_ways().with(slow).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        14 interrupts, 0 spurious, 34 reads, 5293 writes
+        15 interrupts, 0 spurious, 36 reads, 5295 writes
     "#]]);
 }
 
@@ -313,10 +317,10 @@ fn paced_frames_are_sent_at_their_times() {
     let text = scene.run();
     let announced: Vec<&str> = text.lines().filter(|line| line.contains("write 514")).collect();
     expect![[r#"
-        10388  write 514 00000002
-        15388  write 514 00000004
-        20388  write 514 00000006
-        25388  write 514 00000008"#]]
+        10497  write 514 00000002
+        15497  write 514 00000004
+        20497  write 514 00000006
+        25497  write 514 00000008"#]]
     .assert_eq(&announced.join("\n"));
 }
 
@@ -327,7 +331,7 @@ fn a_host_that_reacts_acknowledges_what_it_receives() {
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
         replies: 10 good, 0 lost
-        36 interrupts, 0 spurious, 78 reads, 5325 writes
+        37 interrupts, 0 spurious, 80 reads, 5327 writes
     "#]]);
 }
 
@@ -351,6 +355,12 @@ fn a_card_that_does_not_start_is_diagnosed() {
         1 interrupts, 0 spurious, 18 reads, 5264 writes
         20407 ns: firmware does not take commands (command ring: producer 1, consumer 0, unchanged since 10385 ns)
     "#]]);
+    Scene::misdeed(Misdeed::LinkDown).check(expect![[r#"
+        sent: 0 good, 0 lost, 0 late, 0 unknown
+        received: 0 good, 0 lost, 0 late, 0 unknown
+        1 interrupts, 0 spurious, 8 reads, 5264 writes
+        30387 ns: firmware has not said that the link is up, 20 us after it took the commands
+    "#]]);
 }
 
 #[test]
@@ -358,8 +368,8 @@ fn a_ring_that_is_left_alone_is_diagnosed() {
     Scene::misdeed(Misdeed::StopsAfter(5)).check(expect![[r#"
         sent: 5 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        23 interrupts, 0 spurious, 52 reads, 5296 writes
-        20621 ns: the card has not sent for 10 us though frames wait (send ring: producer 16, consumer 10, unchanged since 10621 ns)
+        24 interrupts, 0 spurious, 54 reads, 5298 writes
+        20730 ns: the card has not sent for 10 us though frames wait (send ring: producer 16, consumer 10, unchanged since 10730 ns)
     "#]]);
 }
 
@@ -368,30 +378,30 @@ fn frames_that_are_not_what_was_sent_are_found() {
     Scene::misdeed(Misdeed::Corrupts(3)).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 19 good, 1 lost, 0 late, 1 unknown
-        26 interrupts, 0 spurious, 58 reads, 5305 writes
-        36359 ns: expected 3, Unknown
+        27 interrupts, 0 spurious, 60 reads, 5307 writes
+        36468 ns: expected 3, Unknown
     "#]]);
     Scene::misdeed(Misdeed::Drops(3)).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 19 good, 1 lost, 0 late, 0 unknown
-        25 interrupts, 0 spurious, 56 reads, 5304 writes
+        26 interrupts, 0 spurious, 58 reads, 5306 writes
     "#]]);
     Scene::misdeed(Misdeed::Stray).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 20 unknown
-        26 interrupts, 0 spurious, 58 reads, 5305 writes
+        27 interrupts, 0 spurious, 60 reads, 5307 writes
         20 stray_dma
-        10968 ns: 60 bytes at 0x11234574580
-        23272 ns: 1514 bytes at 0x11234574b80
-        10972 ns: expected 0, Unknown
-        23383 ns: expected 0, Unknown
-        24055 ns: expected 0, Unknown
-        36359 ns: expected 0, Unknown
+        11077 ns: 60 bytes at 0x11234574580
+        23381 ns: 1514 bytes at 0x11234574b80
+        11081 ns: expected 0, Unknown
+        23492 ns: expected 0, Unknown
+        24164 ns: expected 0, Unknown
+        36468 ns: expected 0, Unknown
     "#]]);
     Scene::misdeed(Misdeed::Errors).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
-        26 interrupts, 0 spurious, 58 reads, 5305 writes
+        27 interrupts, 0 spurious, 60 reads, 5307 writes
         20 x crc
         20 x truncated
     "#]]);
@@ -402,18 +412,18 @@ fn indices_and_entries_that_make_no_sense_are_counted() {
     Scene::misdeed(Misdeed::Overruns).check(expect![[r#"
         sent: 4 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
-        22 interrupts, 0 spurious, 50 reads, 5293 writes
-        20387 ns: the card has not sent for 10 us though frames wait (send ring: producer 8, consumer 0, unchanged since 10387 ns)
+        23 interrupts, 0 spurious, 52 reads, 5295 writes
+        20496 ns: the card has not sent for 10 us though frames wait (send ring: producer 8, consumer 0, unchanged since 10496 ns)
         1 bad_ring_entries
-        10504 ns: the send consumer went from 0 to 72, beyond the producer 8
+        10613 ns: the send consumer went from 0 to 72, beyond the producer 8
     "#]]);
     Scene::misdeed(Misdeed::WrongBuffer).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
-        14 interrupts, 0 spurious, 34 reads, 5287 writes
+        15 interrupts, 0 spurious, 36 reads, 5289 writes
         8 bad_ring_entries
-        10972 ns: return entry 0 is standard receive buffer 1, expected 0
-        23383 ns: return entry 1, standard receive buffer 2: address 0x1234574b80, mark 0x10001, posted were 0x1234575180, 0x10002
+        11081 ns: return entry 0 is standard receive buffer 1, expected 0
+        23492 ns: return entry 1, standard receive buffer 2: address 0x1234574b80, mark 0x10001, posted were 0x1234575180, 0x10002
     "#]]);
 }
 

@@ -135,8 +135,10 @@ pub mod events {
     pub const RUNNING: u32 = 1;
     /// Statistics were written.
     pub const STATISTICS: u32 = 4;
-    /// The link went up or down.
+    /// The link went up or down, as the subcode says.
     pub const LINK: u32 = 6;
+    /// Subcodes: up at 1000 Mb/s, up at less.
+    pub const LINK_UP: [u32; 2] = [1, 3];
     /// Firmware could not do something.
     pub const ERROR: u32 = 7;
 }

@@ -1,14 +1,12 @@
-//! What writing registers does, and what assists and cores report.
+//! What writing registers does.
 
 use super::eeprom::DATA_IN;
 use super::map::{self, CpuRegister};
 use super::outbox::Outbox;
 use super::state::*;
-use blocks::assist::{
-    Attention, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,
-};
+use blocks::assist::{DmaOrder, ReceiveOrder, Transfer, TransmitOrder};
 use blocks::interrupt::InterruptLine;
-use blocks::mips::{CpuControl, CpuStatus};
+use blocks::mips::CpuControl;
 use kernel::{Clock, Cycle};
 
 /// Femtoseconds of a tick of the timer: 1 microsecond. Source: tigon2-facts, section 1.
@@ -93,8 +91,13 @@ impl Block {
             _ => {
                 self.state.touch(offset);
                 self.state.storage[offset as usize / 4 % 256] = value;
-                if offset == map::VLAN_TYPE && value >> 16 != 0 {
-                    self.transmit.push(TransmitOrder::VlanType((value >> 16) as u16));
+                match offset {
+                    map::VLAN_TYPE if value >> 16 != 0 => {
+                        self.transmit.push(TransmitOrder::VlanType((value >> 16) as u16));
+                    }
+                    map::ADDRESS_HIGH | map::ADDRESS_LOW | 0x228..=0x234 => self.filter(),
+                    map::STATISTICS_BASE => self.receive.push(ReceiveOrder::Statistics(self.state.statistics())),
+                    _ => {}
                 }
             }
         }
@@ -176,6 +179,8 @@ impl Block {
         self.transmit.push(TransmitOrder::Reset);
         self.receive.push(ReceiveOrder::Enable(false));
         self.receive.push(ReceiveOrder::Reset);
+        self.receive.push(ReceiveOrder::Statistics(self.state.statistics()));
+        self.filter();
     }
 
     /// The interrupt line follows the state, unless it is masked.
@@ -240,7 +245,7 @@ impl Block {
         }
     }
 
-    fn write_buffers(&mut self, offset: u32, value: u32) {
+    pub(super) fn write_buffers(&mut self, offset: u32, value: u32) {
         let state = &mut self.state;
         let (transmit, receive) = (state.transmit_buffers(), state.receive_buffers());
         let wrap = |buffers: blocks::assist::Buffers| {
@@ -306,6 +311,11 @@ impl Block {
         self.receive.push(ReceiveOrder::Consumer(receive.consumer));
     }
 
+    /// Tells the receiver whose frames to take.
+    fn filter(&mut self) {
+        self.receive.push(ReceiveOrder::Filter(self.state.filter()));
+    }
+
     fn write_mac_ring(&mut self, offset: u32, value: u32) {
         let State { transmit, receive, .. } = &mut self.state;
         match offset {
@@ -368,73 +378,16 @@ impl Block {
 
     fn write_receive_state(&mut self, value: u32) {
         let attentions = self.state.receive_state & RECEIVE_ATTENTIONS & !value;
-        self.state.receive_state = value & !(RESET | RECEIVE_ATTENTIONS) | attentions;
+        let was_promiscuous = self.state.filter().is_promiscuous;
+        self.state.receive_state = value & !(RESET | RECEIVE_ATTENTIONS | RECEIVE_STATUS) | attentions;
         if value & RESET != 0 {
             self.receive.push(ReceiveOrder::Reset);
             self.point_receive();
         }
+        if self.state.filter().is_promiscuous != was_promiscuous {
+            self.filter();
+        }
         self.receive.push(ReceiveOrder::Enable(value & (ENABLE | STOP) == ENABLE));
-    }
-
-    /// A DMA assist has come so far.
-    pub fn hear_dma(&mut self, is_read: bool, progress: DmaProgress) {
-        let State { read, write, transmit_producer, .. } = &mut self.state;
-        let channel = if is_read { read } else { write };
-        match progress {
-            DmaProgress::Consumer(0, index, state, end) => {
-                channel.ring.consumer = index;
-                channel.local = end as u32;
-                // With the last piece of a frame the MAC may send it: firmware puts it into the transmit ring as soon as it
-                // has asked for that piece. Without assists firmware moves this pointer itself.
-                if is_read && state & LAST_PIECE != 0 {
-                    *transmit_producer = end as u32;
-                    self.transmit.push(TransmitOrder::BufferProducer(end));
-                }
-            }
-            DmaProgress::Consumer(_, index, ..) => channel.high_ring.consumer = index,
-            DmaProgress::SingleDone(sum, end) => {
-                channel.is_single_active = false;
-                channel.checksum = u32::from(sum);
-                channel.local = end as u32;
-            }
-            DmaProgress::Failed(_) => {
-                channel.is_single_active = false;
-                channel.state |= DMA_BUS_ERROR;
-            }
-        }
-    }
-
-    pub fn hear_transmit(&mut self, progress: TransmitProgress) {
-        match progress {
-            TransmitProgress::Consumer(index, end) => {
-                self.state.transmit.consumer = index;
-                self.state.transmit_consumer = end as u32;
-            }
-            TransmitProgress::Attention(_) => self.state.transmit_state |= TRANSMIT_UNDERRUN,
-        }
-    }
-
-    pub fn hear_receive(&mut self, progress: ReceiveProgress) {
-        match progress {
-            ReceiveProgress::Producer(index, end) => {
-                self.state.receive.producer = index;
-                self.state.receive_producer = end as u32;
-            }
-            ReceiveProgress::Attention(Attention::BufferFull | Attention::RingFull) => {
-                self.state.receive_state |= RECEIVE_FULL;
-            }
-            // assumed: the others have no attention of their own; the assist counts them.
-            ReceiveProgress::Attention(_) => {}
-        }
-    }
-
-    pub fn hear_cpu(&mut self, cpu: usize, status: CpuStatus) {
-        let own = &mut self.state.cpus[cpu];
-        own.is_halted = status.is_halted;
-        own.pc = status.pc;
-        if let Some(registers) = status.registers {
-            own.general = *registers;
-        }
     }
 
     /// Sends what there is room for.

@@ -4,6 +4,7 @@ mod block;
 mod eeprom;
 mod map;
 mod outbox;
+mod progress;
 mod rings;
 mod state;
 mod window;

@@ -3,7 +3,7 @@
 use super::eeprom::{DATA_IN, Eeprom};
 use super::map::{self, CpuRegister};
 use super::rings::Ring;
-use blocks::assist::Buffers;
+use blocks::assist::{Buffers, Filter};
 use std::collections::BTreeMap;
 
 /// Bits of the main event register that other registers decide. Source: tigon2-facts, section 4.1.
@@ -46,6 +46,8 @@ pub const DMA_ACTIVE: u32 = 1 << 2;
 pub const DMA_ERRORS: u32 = 0xef00_0000;
 /// assumed: the one that an error on the bus sets; firmware looks at the whole mask.
 pub const DMA_BUS_ERROR: u32 = 1 << 31;
+/// Receiver state: frames for anybody are taken. Firmware sets it for the host's command.
+pub const PROMISCUOUS: u32 = 1 << 3;
 /// Attentions of the receiving MAC; firmware clears them by writing 1: its handler writes back the one that it dealt with and
 /// zeros to the others.
 pub const RECEIVE_ATTENTIONS: u32 = 0xf700_0000;
@@ -55,9 +57,14 @@ pub const RECEIVE_FULL: u32 = 1 << 30;
 pub const TRANSMIT_ATTENTIONS: u32 = 0x3f00_0000;
 /// assumed: which attention says that the transmitter ran dry.
 pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
-/// Receiver state: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set, and
-/// takes the link as up when it is clear at the end.
+/// Receiver state, read only: code groups arrive in step. Firmware's test of its loopback waits for it, and tries the other order
+/// of the bits (bit 15) until it comes.
+const IN_STEP: u32 = 1 << 18;
+/// Receiver state, read only: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set,
+/// and takes the link as up when it is clear at the end; where it does not negotiate, it waits until it is clear.
 const CONFIGURATION_ARRIVES: u32 = 1 << 19;
+/// What firmware writes back as it has read it.
+pub const RECEIVE_STATUS: u32 = IN_STEP | CONFIGURATION_ARRIVES;
 /// Attention that shows whether the line carries a signal, while the receiver is disabled: firmware clears the attentions,
 /// disables the receiver, and takes the link for dead unless this one is back (or its neighbor, bit 25). While the receiver is
 /// enabled it says that the link was lost, which does not happen here.
@@ -79,6 +86,9 @@ pub const ASSISTS_ENABLED: u32 = 1 << 0;
 pub const ASSISTS_PAUSED: u32 = 1 << 1;
 /// What firmware may set of the transmit buffer pointer: bit of a read descriptor's state word, last piece of a frame.
 pub const LAST_PIECE: u32 = 1 << 17;
+/// Bit of a write descriptor's state word: bytes of a frame, whose buffer is free when they are written. Firmware moves the receive
+/// buffers' consumer itself only where frames were dropped, and where it does without assists.
+pub const FRAME_BYTES: u32 = 1 << 19;
 
 /// From the private area's base to the transmit buffers. Source: tigon2-facts, section 7.
 const PRIVATE_BYTES: u32 = 0x5000;
@@ -212,6 +222,23 @@ impl State {
         Buffers { base: u64::from(self.receive_base), end: u64::from(self.receive_end) }
     }
 
+    /// Whose frames are taken. The address stands as the host's words have it: 16 bits, then 32.
+    pub fn filter(&self) -> Filter {
+        let word = |offset: u32| self.storage[offset as usize / 4];
+        let own = u64::from(word(map::ADDRESS_HIGH)) << 32 | u64::from(word(map::ADDRESS_LOW));
+        let address = std::array::from_fn(|position| own.to_be_bytes()[position + 2]);
+        let groups = (0..4).fold(0, |bits, n| bits << 32 | u128::from(word(map::GROUPS + 4 * n)));
+        Filter { address, groups, is_promiscuous: self.receive_state & PROMISCUOUS != 0 }
+    }
+
+    /// Where the MAC counts in memory. Source: tigon2-facts, section 3: 0 means 0x80.
+    pub fn statistics(&self) -> u64 {
+        match self.storage[map::STATISTICS_BASE as usize / 4] {
+            0 => 0x80,
+            base => base.into(),
+        }
+    }
+
     /// The main event register of a CPU when the timer shows `timer`.
     pub fn events(&self, cpu: usize, timer: u32) -> u32 {
         let own = &self.cpus[cpu];
@@ -286,7 +313,7 @@ impl State {
             0x134 => write.high_ring.addr(private, write.high_ring.consumer),
             0x138 => write.high_ring.addr(private, write.high_ring.reference),
             map::MAC_TRANSMIT_STATE => self.transmit_state,
-            map::MAC_RECEIVE_STATE => self.receive_state | self.configuration_arrives() | self.signal(),
+            map::MAC_RECEIVE_STATE => self.receive_state | self.line_status(),
             map::RECEIVED_CONFIGURATION => self.received_configuration(),
             _ => {
                 self.touch(offset);
@@ -323,15 +350,12 @@ impl State {
         }
     }
 
-    /// The link partner sends configuration words until the card sends frames.
-    /// assumed: a partner that negotiates by IEEE 802.3, clause 37, and is never slower than the card.
-    fn configuration_arrives(&self) -> u32 {
-        if self.transmit_state & ENABLE != 0 { 0 } else { CONFIGURATION_ARRIVES }
-    }
-
-    /// The line always carries a signal.
-    fn signal(&self) -> u32 {
-        if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 }
+    /// The line carries a signal in step. Its other end sends configuration words until the card sends frames.
+    /// assumed: a partner that negotiates by IEEE 802.3, clause 37, when the card does, and is never slower than the card.
+    fn line_status(&self) -> u32 {
+        let signal = if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 };
+        let configuration = if self.transmit_state & ENABLE == 0 { CONFIGURATION_ARRIVES } else { 0 };
+        IN_STEP | signal | configuration
     }
 
     /// The configuration word that arrives: the card's own in loopback, else the partner's, who can do full duplex and no

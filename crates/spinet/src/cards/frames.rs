@@ -1,0 +1,150 @@
+//! Every frame of a run: when it was given to the card and when it came out, as a table and as captures.
+
+use super::run::{CardRun, CardRunError};
+use crate::columns::{Column, Columns, Kind};
+use blocks::feeders::{Frames, Passage, Verdict};
+use kernel::Time;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use wire::capture::{Interface, PcapngWriter, WriteError};
+
+/// Capture of what came out at the network, in the output folder.
+pub const SENT: &str = "sent.pcapng";
+/// Capture of what came out at the host.
+pub const RECEIVED: &str = "received.pcapng";
+
+/// Columns of the table.
+pub const FRAME_COLUMNS: &[Column] = &[
+    Column { name: "way", kind: Kind::U8, about: "from host to network, or from network to host" },
+    Column { name: "frame", kind: Kind::I64, about: "its number in the traffic; none if it was never offered" },
+    Column { name: "bytes", kind: Kind::U32, about: "its length without check sequence" },
+    Column { name: "given_ps", kind: Kind::I64, about: "when it was given to the card, in picoseconds" },
+    Column { name: "out_ps", kind: Kind::I64, about: "when it came out of the card" },
+    Column { name: "latency_ps", kind: Kind::I64, about: "between the two" },
+];
+
+/// Values of the column `way`.
+pub const WAYS: [&str; 2] = ["sent", "received"];
+
+/// When frames of a direction passed: into the card and out of it.
+#[derive(Default)]
+pub(super) struct Passages {
+    pub given: Vec<Passage>,
+    pub out: Vec<Passage>,
+    /// Frames that came out, also those whose passage was forgotten for want of room.
+    pub frames: u64,
+}
+
+impl CardRun {
+    /// What passed from the host to the network, and the other way.
+    pub(super) fn passages(&self) -> [Passages; 2] {
+        let (mut sent, mut received) = (Passages::default(), Passages::default());
+        for sink in &self.sinks {
+            let sink = sink.borrow();
+            sent.out.extend_from_slice(sink.log().kept());
+            sent.frames += sink.log().frames();
+        }
+        for host in &self.hosts {
+            host.look(&mut |log, posted, _| {
+                received.out.extend_from_slice(log.kept());
+                received.frames += log.frames();
+                sent.given.extend_from_slice(posted.kept());
+            });
+        }
+        for feeder in &self.feeders {
+            received.given.extend_from_slice(feeder.borrow().log().kept());
+        }
+        // Of several sides each log is in order, but not one behind the other.
+        for passages in [&mut sent.given, &mut sent.out, &mut received.given, &mut received.out] {
+            passages.sort_by_key(|passage| passage.at);
+        }
+        [sent, received]
+    }
+
+    /// A row for each frame that was given to the card, and one for each that came out beside those: a second copy, or
+    /// something that was never given. What did not happen is -1.
+    pub fn frame_table(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let mut columns = Columns::new(FRAME_COLUMNS);
+        let ps = |time: Option<Time>| time.map_or(-1, |time| time.ps() as i64);
+        for (way, passages) in (0..).zip(self.passages()) {
+            let (mut out, mut others) = (BTreeMap::new(), Vec::new());
+            for passage in &passages.out {
+                match passage.id {
+                    Some(id) if !out.contains_key(&id) => drop(out.insert(id, passage.at)),
+                    _ => others.push(passage),
+                }
+            }
+            for given in &passages.given {
+                let end = given.id.and_then(|id| out.remove(&id));
+                let latency = end.and_then(|end| end.ps().checked_sub(given.at.ps()));
+                let id = given.id.map_or(-1, |id| id as i64);
+                let latency = latency.map_or(-1, |ps| ps as i64);
+                columns.push(&[way, id, given.bytes.into(), ps(Some(given.at)), ps(end), latency]);
+            }
+            for other in others {
+                let id = other.id.map_or(-1, |id| id as i64);
+                columns.push(&[way, id, other.bytes.into(), -1, ps(Some(other.at)), -1]);
+            }
+        }
+        columns.take()
+    }
+
+    /// Writes what came out of the card into `folder`: at the network, and at the host.
+    ///
+    /// A frame that came out as it was given has the bytes that it was given with. Of those that nobody gave, the checkers
+    /// keep the first few with their bytes; the rest are left out, and so are acknowledgements if some were lost.
+    pub fn write_captures(&self, folder: &Path) -> Result<(), CardRunError> {
+        let [sent, received] = self.passages();
+        let mut at_network = BTreeMap::new();
+        let mut at_host = BTreeMap::new();
+        let note = |strange: &mut BTreeMap<(Time, u32), Vec<u8>>, checker: &blocks::feeders::Checker| {
+            for mismatch in checker.mismatches().iter().filter(|mismatch| mismatch.verdict == Verdict::Unknown) {
+                strange.insert((mismatch.at, mismatch.bytes.len() as u32), mismatch.bytes.clone());
+            }
+        };
+        self.sinks.iter().for_each(|sink| note(&mut at_network, sink.borrow().checker()));
+        self.hosts.iter().for_each(|host| host.look(&mut |_, _, checker| note(&mut at_host, checker)));
+        // Acknowledgements have no numbers in the log. As long as they come in order, they are the ones that come next.
+        let in_order = |checker: &blocks::feeders::Checker| checker.lost() == 0 && checker.late() == 0;
+        let mut replies = self
+            .offered
+            .replies
+            .filter(|_| self.sinks.iter().all(|sink| sink.borrow().replies().is_none_or(in_order)))
+            .map(|row| (0..).map(move |id| row.frame(id)));
+        for passage in sent.out.iter().filter(|passage| passage.id.is_none()) {
+            if let Some(replies) = &mut replies {
+                at_network.entry((passage.at, passage.bytes)).or_insert_with(|| replies.next().unwrap_or_default());
+            }
+        }
+        write(&folder.join(SENT), "network", &sent.out, &self.offered.host.frames, &at_network)?;
+        write(&folder.join(RECEIVED), "host", &received.out, &self.offered.network.frames, &at_host)
+    }
+}
+
+fn write(
+    path: &Path,
+    place: &str,
+    passages: &[Passage],
+    offered: &Frames,
+    strange: &BTreeMap<(Time, u32), Vec<u8>>,
+) -> Result<(), CardRunError> {
+    let file = path.display().to_string();
+    let fail = |source: WriteError| CardRunError::Write { file: file.clone(), source };
+    let created = File::create(path).map_err(|error| fail(error.into()))?;
+    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
+    let mut writer = PcapngWriter::new(BufWriter::new(created), application).map_err(fail)?;
+    let description = format!("frames at the {place}, in simulated time since reset");
+    let interface = Interface { name: place.to_owned(), description, link_bps: 0 };
+    let interface = writer.add_interface(&interface).map_err(fail)?;
+    for passage in passages {
+        let known = passage.id.and_then(|id| offered.frame(id)).map(|frame| frame.bytes);
+        let comment = known.is_none().then_some("not of the traffic that was offered");
+        let bytes = known.or_else(|| strange.get(&(passage.at, passage.bytes)).map(|bytes| bytes.as_slice().into()));
+        if let Some(bytes) = bytes {
+            writer.write(interface, passage.at.ns(), &bytes, comment).map_err(fail)?;
+        }
+    }
+    writer.finish().map(drop).map_err(fail)
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this thesis share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from spinet.card_run import CardResult, run_card
+
+HERE = Path(__file__).resolve().parent
+THESIS = "Willmann, master's thesis, Rice University, 2004"
+DESCRIPTORS = HERE / "descriptors.toml"
+TIGON2 = "spinet: preset tigon2, firmware/tigon2 compiled with zig."
+TENGIG = "spinet: preset tengig, firmware/tengig compiled with zig."
+
+SIZES = (18, 100, 200, 400, 600, 800, 1000, 1200, 1472)  # of datagrams
+GIGABIT, TEN_GIGABIT = 10**9, 10**10
+LINE_RATE = 812_744  # frames of 1518 bytes a second at 10 Gbit/s each way; thesis, 4.1.1
+
+_HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP
+_LEAST_FRAME, _CHECK, _PREAMBLE_AND_GAP = 64, 4, 20
+
+# Which work a function of firmware/tengig does: thesis, table 4.5. Whoever waits for a lock does so where it is taken.
+_DISPATCH = (
+    "dispatch", "send_posted", "buffers_posted", "reads_done", "writes_done", "arrived", "enqueue", "run",
+    "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes",
+)  # fmt: skip
+_SEND = (
+    "fetch_send_descriptors",
+    "fetch_frames",
+    "take_frame_reads",
+    "take_reads",
+    "reads_ready",
+    "read_done",
+    "commit_send",
+)
+_RECEIVE = (
+    "fetch_receive_descriptors", "mark_buffers", "frames_arrived", "take_writes", "writes_ready", "write_done",
+    "commit_receive",
+)  # fmt: skip
+TASKS = {"dispatch": _DISPATCH, "send": _SEND, "receive": _RECEIVE}
+
+
+def line_rate(size: int, bps: int) -> float:
+    """Frames a second that a line carries one way: datagrams of `size` bytes without a gap."""
+    frame = max(size + _HEADERS + _CHECK, _LEAST_FRAME)
+    return bps / 8 / (frame + _PREAMBLE_AND_GAP)
+
+
+def payload_gbps(size: int, frames_per_s: float) -> float:
+    """UDP payload."""
+    return frames_per_s * size * 8 / 1e9
+
+
+def tigon2(
+    *,
+    cpus: int,
+    size: int,
+    nic: str | Path = "tigon2",
+    set: Sequence[str] = (),
+    receive_share: float = 1,
+    sends: bool = True,
+    limit_ms: int = 10,
+    profile: bool = False,
+) -> CardResult:
+    """The Tigon-2 under load.
+
+    Parameters
+    ----------
+    cpus
+        1: CPU A does everything; 2: one sends, one receives.
+    size
+        Bytes of a datagram.
+    receive_share
+        Share of the line that arrives.
+    sends
+        Whether the host sends, too.
+    """
+    traffic = f"datagrams:bytes={size}"
+    pace = f",rate={round(receive_share * line_rate(size, GIGABIT))}pps" if receive_share < 1 else ""
+    result = run_card(
+        str(nic),
+        defines={"SPLIT": ""} if cpus == 2 else {},
+        traffic=traffic + pace,
+        send=traffic if sends else None,
+        set=["host.clear_end=0", *set],
+        limit=f"{limit_ms} ms",
+        profile=profile,
+    )
+    return _checked(result)
+
+
+def tengig(
+    *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 4, profile: bool = False
+) -> CardResult:
+    """The 10 Gigabit NIC under load both ways, with the optimised firmware or its first version."""
+    result = run_card(
+        "tengig",
+        defines={"BASE": ""} if base else {},
+        traffic=f"datagrams:bytes={size}",
+        send=f"datagrams:bytes={size}",
+        set=[f"cores={cores}", f"clocks.cpu='{mhz} MHz'"],
+        limit=f"{limit_ms} ms",
+        profile=profile,
+    )
+    return _checked(result)
+
+
+def _checked(result: CardResult) -> CardResult:
+    assert result.is_intact, "a frame that came out was not one that was given"
+    assert not result.summary["faults"], result.summary["faults"]
+    return result
+
+
+class Steady:
+    """What happened between two moments of the same run: of two results, one of them of a shorter time."""
+
+    def __init__(self, early: CardResult, late: CardResult) -> None:
+        self._early, self._late = early.summary, late.summary
+        self.late = late
+        self.seconds = (self._late["time"]["simulated_ns"] - self._early["time"]["simulated_ns"]) / 1e9
+
+    def counter(self, path: str) -> int:
+        """How much a counter grew."""
+        return int(self._late["counters"][path] - self._early["counters"][path])
+
+    def sum(self, start: str, end: str) -> int:
+        """The same for all counters whose path has this beginning and end."""
+        paths = [path for path in self._late["counters"] if path.startswith(start) and path.endswith(end)]
+        assert paths, f"no counter {start}...{end}"
+        return sum(self.counter(path) for path in paths)
+
+    def causes(self) -> dict[str, int]:
+        """Cycles of all cores by what they went into."""
+        return {
+            cause: sum(core["cycles_by_cause"][cause] for core in self._late["cores"])
+            - sum(core["cycles_by_cause"][cause] for core in self._early["cores"])
+            for cause in self._late["cores"][0]["cycles_by_cause"]
+        }
+
+    def functions(self, what: str = "cycles") -> dict[str, int]:
+        """Cycles or instructions by function, of those that ran."""
+        before = {function["name"]: function[what] for function in self._early["functions"]}
+        return {f["name"]: f[what] - before.get(f["name"], 0) for f in self._late["functions"]}
+
+    def frames(self, way: str) -> int:
+        """Frames that came through: `sent` or `received`."""
+        return int(self._late[way]["frames"] - self._early[way]["frames"])
+
+
+def shares(functions: Mapping[str, int]) -> dict[str, float]:
+    """Percent of the cores' time by task, of cycles by function."""
+    total = sum(functions.values())
+    found = {task: sum(functions.get(name, 0) for name in names) / total * 100 for task, names in TASKS.items()}
+    return {**found, "other": 100 - sum(found.values())}
+
+
+def instructions_per_cycle(causes: Mapping[str, int]) -> dict[str, float]:
+    """Cycles by cause, as shares of all."""
+    total = sum(causes.values())
+    return {cause: cycles / total for cause, cycles in causes.items()}
+
+
+def rates(result: CardResult, size: int, bps: int) -> dict[str, Any]:
+    """Frames each way, payload, and the share of what the line carries both ways."""
+    total = result.total.frames_per_s
+    return {
+        "sent": result.sent.frames_per_s,
+        "received": result.received.frames_per_s,
+        "frames": total,
+        "payload": payload_gbps(size, total),
+        "share": total / (2 * line_rate(size, bps)) * 100,
+    }
