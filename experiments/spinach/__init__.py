@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spinach: published results.
 
-The figures and tables of P. Willmann, *Spinach: A simulator for programmable network interface cards*, master's thesis,
-Rice University, 2004, chapters 3 and 4, measured anew on `presets/tigon2.toml`, `presets/tengig.toml` and
-`experiments/spinach/descriptors.toml`. Published values are those that text and tables state; curves that are known as
-pictures only are no target.
+The figures and tables of P. Willmann, *Spinach: A simulator for programmable network interface cards*, master's
+thesis, Rice University, 2004, chapters 3 and 4, measured anew on `presets/tigon2.toml`, `presets/tengig.toml` and
+`experiments/spinach/descriptors.toml`. Published values are those that text and tables state; curves that are known
+as pictures only are no target.
 
-The thesis ran Alteon's firmware 12.4.13, Kim's division of it, and a 10 Gigabit firmware made of it; none of them is free. Here
-spinet's own firmware runs, `firmware/tigon2` and `firmware/tengig`, compiled with zig: what it does a frame, and so what cores
-limit, is its own. Ways to write `firmware/tigon2` were compared while the thesis's 66 % and 81 % were known, so that these two
-points are no blind prediction; no parameter of a card was chosen by a result. With Debian's gcc instead of zig it moves 6 % more
-frames with one CPU and 5 % more with two.
+The thesis ran Alteon's firmware 12.4.13, Kim's division of it, and a 10 Gigabit firmware made of it; none of them is
+free. Here spinet's own firmware runs, `firmware/tigon2` and `firmware/tengig`, compiled with zig: what it does a
+frame, and so what cores limit, is its own. Ways to write `firmware/tigon2` were compared while the thesis's 66 % and
+81 % were known, so that these two points are no blind prediction; no parameter of a card was chosen by a result. With
+Debian's gcc instead of zig it moves 6 % more frames with one CPU and 5 % more with two.
 
-Rates are those of frames while both directions are active, without the first 100 (thesis, 3.4). The host's driver does not clear
-the card's memory first, which is empty anyway (`host.clear_end=0`): that saves 22 ms of simulated time.
+Rates are those of frames while both directions are active, without the first 100 (thesis, 3.4). The host's driver
+does not clear the card's memory first, which is empty anyway (`host.clear_end=0`): that saves 22 ms of simulated
+time.
 """

@@ -63,6 +63,7 @@ def tigon2(
     receive_share: float = 1,
     sends: bool = True,
     limit_ms: int = 10,
+    profile: bool = False,
 ) -> CardResult:
     """The Tigon-2 under load.
 
@@ -86,13 +87,13 @@ def tigon2(
         send=traffic if sends else None,
         set=["host.clear_end=0", *set],
         limit=f"{limit_ms} ms",
-        profile=False,
+        profile=profile,
     )
     return _checked(result)
 
 
 def tengig(
-    *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 2, profile: bool = False
+    *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 4, profile: bool = False
 ) -> CardResult:
     """The 10 Gigabit NIC under load both ways, with the optimised firmware or its first version."""
     result = run_card(

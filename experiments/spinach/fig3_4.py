@@ -2,8 +2,8 @@
 """Figure 3.4: the Tigon-2 with one CPU.
 
 CPU A does everything, CPU B is halted. Both ways (a): as in the thesis, several mixes of sent and received frames are
-tried, and the one that moves most counts; here the network's side is paced to 100, 75, 60, 50, 40 and 30 % of the line, and the
-host sends as fast as the card takes it. Received only (b): as fast as the line brings them.
+tried, and the one that moves most counts; here the network's side is paced to 100, 75, 60, 50, 40 and 30 % of the
+line, and the host sends as fast as the card takes it. Received only (b): as fast as the line brings them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure(*, size: int, way: str) -> dict[str, float]:
     return {
         **rates(results[best], size, GIGABIT),
         "mix": best * 100,
-        "frames, unpaced": unpaced.total.frames_per_s,
+        "share, unpaced": rates(unpaced, size, GIGABIT)["share"],
         "received for one sent, unpaced": unpaced.received.frames_per_s / unpaced.sent.frames_per_s,
     }
 

@@ -2,13 +2,19 @@
 //!
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
+mod boot;
+mod load;
 pub mod measure;
 pub mod tengig;
 pub mod tigon2;
 
+pub use boot::{BootLoader, BootLoaderParams};
+pub use load::{FirmwareMemory, LoadError, load};
+
 /// All modules that a wiring may name: those of `blocks`, and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {
     blocks::catalog()
+        .with::<BootLoaderParams>()
         .with::<tengig::TengigHostParams>()
         .with::<tengig::TengigRegistersParams>()
         .with::<tigon2::host::Tigon2HostParams>()

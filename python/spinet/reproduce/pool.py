@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from functools import cache
 from pathlib import Path
 
-from spinet import _core, toolchain
+from spinet import _core, firmware, toolchain
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 from spinet._core import InputError
@@ -127,12 +127,13 @@ def _place(experiment: Experiment, point: Point) -> Path:
 
 @cache
 def _content(folder: Path) -> str:
-    """Stands for the simulator, its compiler, the SDK and the experiments of a paper."""
+    """Stands for the simulator, its compiler, the SDK, the cards' firmware and the experiments of a paper."""
     package = Path(_core.__file__).parent
     files = [path for path in package.iterdir() if path.suffix == ".so"]
     files += [path for path in package.rglob("*.py") if not _NOT_MODEL & set(path.relative_to(package).parts)]
     sdk = toolchain.sdk_dir()
     files += [path for path in sdk.rglob("*") if path.is_file()]
+    files += [path for path in firmware.firmware_dir().rglob("*") if path.is_file()]
     files += [path for path in folder.rglob("*") if path.suffix in (".py", ".c", ".h", ".S", ".toml")]
     digest = hashlib.sha256()
     for path in sorted(set(files)):

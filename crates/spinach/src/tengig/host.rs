@@ -3,8 +3,8 @@
 mod driver;
 mod rings;
 
-use super::load::FirmwareMemory;
 use super::map;
+use crate::FirmwareMemory;
 use blocks::bus::{Access, Data, Reference, Requester, Responder};
 use blocks::checks;
 use blocks::ethernet::Frame;

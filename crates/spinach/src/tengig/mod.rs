@@ -2,12 +2,10 @@
 
 mod event_queue;
 mod host;
-mod load;
 pub mod map;
 mod pointer;
 mod registers;
 
 pub use event_queue::EventQueueParams;
 pub use host::{TengigHost, TengigHostParams};
-pub use load::{FirmwareMemory, LoadError, load};
 pub use registers::{TengigRegisters, TengigRegistersParams};

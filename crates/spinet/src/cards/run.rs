@@ -9,7 +9,7 @@ use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
-use spinach::tengig::LoadError;
+use spinach::LoadError;
 use spinach::tigon2::{FirmwareImage, ImageError};
 use std::cell::RefCell;
 use std::io;
@@ -170,8 +170,8 @@ impl CardRun {
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
-        // The 10 Gigabit NIC has memories of its own for code and for data; a Tigon-2 has an image in its one.
-        let has_memories = has("tengig-host");
+        // Some cards have memories of their own for code and for data; a Tigon-2's host loads an image into its one.
+        let has_memories = has("tengig-host") || has("boot-loader") || !has("tigon2-host");
         match &setup.firmware {
             Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
             Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
@@ -188,7 +188,7 @@ impl CardRun {
         let card = Card::build(&design, setup.seed, &environment);
         if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
-            spinach::tengig::load(&card, elf.entry, parts)
+            spinach::load(&card, elf.entry, parts)
                 .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
         }
         let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {

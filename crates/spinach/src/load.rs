@@ -1,6 +1,7 @@
 //! Firmware in its place before the processors run.
 
-use super::TengigHost;
+use crate::boot::BootLoader;
+use crate::tengig::TengigHost;
 use blocks::memory::{MemoryController, ScratchpadBanks};
 use blocks::mips::MipsCore;
 use blocks::netlist::Card;
@@ -21,9 +22,9 @@ pub struct FirmwareMemory {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum LoadError {
-    #[error("the card has no `tengig-host`, which says where firmware goes")]
-    NoHost,
-    #[error("`firmware` of the card's host names `{path}`, which is no memory-controller and no scratchpad-banks")]
+    #[error("no part of the card loads firmware; a `boot-loader` does where there is no host with a driver")]
+    NoLoader,
+    #[error("`firmware` of the card names `{path}`, which is no memory-controller and no scratchpad-banks")]
     NoMemory { path: String },
     #[error("firmware begins at 0x{entry:x}, {core} at 0x{pc:x}: it is for another card")]
     Entry { entry: u32, core: String, pc: u32 },
@@ -32,19 +33,25 @@ pub enum LoadError {
 }
 
 /// Puts firmware that begins at `entry` and has these `parts`, each an address and bytes, into the memories that the card's
-/// host names.
+/// `boot-loader` or `tengig-host` names.
 ///
 /// # Errors
 ///
-/// When a core begins elsewhere, or when a part is in none of the memories; nothing of that part is written then.
+/// When a core that runs by itself begins elsewhere, or when a part is in none of the memories; nothing of that part is
+/// written then.
 pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &'a [u8])>) -> Result<(), LoadError> {
     let cores = card.parts::<MipsCore>();
-    if let Some((core, other)) = cores.iter().find(|(_, core)| core.borrow().pc() != entry) {
+    let runs = |core: &&(&str, std::rc::Rc<std::cell::RefCell<MipsCore>>)| !core.1.borrow().is_halted();
+    if let Some((core, other)) = cores.iter().filter(runs).find(|(_, core)| core.borrow().pc() != entry) {
         return Err(LoadError::Entry { entry, core: (*core).to_owned(), pc: other.borrow().pc() });
     }
-    let hosts = card.parts::<TengigHost>();
-    let (_, host) = hosts.first().ok_or(LoadError::NoHost)?;
-    let memories = host.borrow().params().firmware.clone();
+    let (loaders, hosts) = (card.parts::<BootLoader>(), card.parts::<TengigHost>());
+    let memories = match (loaders.first(), hosts.first()) {
+        (Some((_, loader)), _) => loader.borrow().memories().to_vec(),
+        (None, Some((_, host))) => host.borrow().params().firmware.clone(),
+        (None, None) => return Err(LoadError::NoLoader),
+    };
+    loaders.iter().for_each(|(_, loader)| loader.borrow_mut().is_loaded(entry));
     for (addr, bytes) in parts.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let holds = |memory: &&FirmwareMemory| {
             let at = u64::from(addr.wrapping_sub(memory.base));

@@ -1,0 +1,205 @@
+//! The interconnect: a crossbar that passes messages flit by flit (4.2).
+
+use crate::protocol::Flit;
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+
+/// A non-blocking crossbar with wormhole routing: a message that has an output keeps it until its tail has passed.
+///
+/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each. The channels are its buffers, and their room its credits.
+/// Timing:   0 cycles of its own, also for an output that was free; each channel adds its latency of at least 1.
+/// Fairness: inputs whose next message is for an output take turns there.
+/// Source:   4.2, 6; RTL for wormhole, one virtual channel and round robin.
+/// Differs:  a message to a node that does not exist is dropped and counted.
+pub struct Crossbar {
+    inputs: Vec<Rx<Flit>>,
+    outputs: Vec<Tx<Flit>>,
+    /// Where the message goes that each input is in the middle of.
+    routes: Vec<Option<Route>>,
+    /// The input whose message each output is in the middle of.
+    owners: Vec<Option<usize>>,
+    /// The input that each output looks at first in its next choice.
+    turns: Vec<usize>,
+    flits: Vec<Counter>,
+    unrouted: Counter,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    To(usize),
+    Nowhere,
+}
+
+impl Crossbar {
+    /// A crossbar whose node i has `inputs[i]` and `outputs[i]`; there is at least one and as many of both.
+    pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
+        let n = inputs.len();
+        assert!(n > 0, "a crossbar has nodes");
+        assert_eq!(outputs.len(), n, "each node of a crossbar has an input and an output");
+        Crossbar {
+            inputs,
+            outputs,
+            routes: vec![None; n],
+            owners: vec![None; n],
+            turns: vec![0; n],
+            flits: vec![Counter::default(); n],
+            unrouted: Counter::default(),
+        }
+    }
+
+    /// Finds out where the next message of an input goes. Says whether a flit was thrown away.
+    fn look(&mut self, which: usize) -> bool {
+        let input = &self.inputs[which];
+        if self.routes[which].is_none() {
+            let to = match input.peek().as_deref() {
+                None => return false,
+                Some(Flit::Head(message)) => usize::from(message.to.0),
+                Some(_) => panic!("a message begins with its descriptor"),
+            };
+            self.routes[which] = Some(if to < self.outputs.len() { Route::To(to) } else { Route::Nowhere });
+            self.unrouted.add(u64::from(to >= self.outputs.len()));
+        }
+        if self.routes[which] != Some(Route::Nowhere) {
+            return false;
+        }
+        let flit = input.take();
+        if flit == Some(Flit::Tail) {
+            self.routes[which] = None;
+        }
+        flit.is_some()
+    }
+
+    /// Passes a flit to an output, if there is one for it. Says whether there was.
+    fn pass(&mut self, to: usize) -> bool {
+        let n = self.inputs.len();
+        if self.owners[to].is_none() {
+            let in_turn = (0..n).map(|i| (self.turns[to] + i) % n);
+            let winner = { in_turn }.find(|&i| self.routes[i] == Some(Route::To(to)));
+            let Some(winner) = winner else { return false };
+            self.owners[to] = Some(winner);
+            self.turns[to] = (winner + 1) % n;
+        }
+        let from = self.owners[to].expect("an output has an owner by now");
+        if !self.inputs[from].has_item() {
+            return false;
+        }
+        if !self.outputs[to].has_room() {
+            return false;
+        }
+        let flit = self.inputs[from].take().expect("a flit is there");
+        if flit == Flit::Tail {
+            self.owners[to] = None;
+            self.routes[from] = None;
+        }
+        self.outputs[to].send(flit);
+        self.flits[to].add(1);
+        true
+    }
+}
+
+impl Component for Crossbar {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        let mut goes_on = false;
+        for which in 0..self.inputs.len() {
+            goes_on |= self.look(which);
+        }
+        for to in 0..self.outputs.len() {
+            goes_on |= self.pass(to);
+        }
+        // Whoever lost or is blocked waits for a flit that passes, or for room.
+        if goes_on { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.inputs("in", &self.inputs);
+        ports.outputs("out", &self.outputs);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        for (to, flits) in self.flits.iter().enumerate() {
+            counters.add(&format!("flits[{to}]"), flits.total());
+        }
+        counters.add("unrouted", self.unrouted.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{flits, show};
+    use expect_test::{Expect, expect};
+
+    /// Three nodes, and what each sends; node 0 takes what comes from cycle `ready` on.
+    fn check(inputs: [&str; 3], ready: Cycle, want: Expect) {
+        want.assert_eq(&testkit::bench(200, |bench| {
+            let input = |i: usize| bench.input(&format!("in{i}"), 4, flits(inputs[i]));
+            let rxs = [0, 1, 2].map(input).into();
+            let output = |i: usize| bench.output(&format!("out{i}"), 4, move |now| i > 0 || now >= ready, show);
+            let txs = [0, 1, 2].map(output).into();
+            bench.log_counters();
+            bench.add("it", Crossbar::new(rxs, txs));
+        }));
+    }
+
+    #[test]
+    fn it_adds_no_cycle_and_all_pass_at_once() {
+        check(["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"], 0, expect![[r#"
+            2    out0 #3 to 0 Entry
+            2    out1 #1 to 1 Entry
+            2    out2 #2 to 2 Entry
+            3    out0 |
+            3    out1 =
+            3    out2 |
+            4    out1 |
+            it.flits[0] 2
+            it.flits[1] 3
+            it.flits[2] 2
+        "#]]);
+    }
+
+    #[test]
+    fn messages_for_one_output_stay_whole_and_inputs_take_turns() {
+        check(["", "1 1 0 128 @0; 2 2 0 @0", "1 3 0 @0; 2 4 0 @0"], 0, expect![[r#"
+            2    out0 #1 to 0 Entry
+            3    out0 =
+            4    out0 |
+            5    out0 #3 to 0 Entry
+            6    out0 |
+            7    out0 #2 to 0 Entry
+            8    out0 |
+            9    out0 #4 to 0 Entry
+            10   out0 |
+            it.flits[0] 9
+        "#]]);
+    }
+
+    #[test]
+    fn a_blocked_message_holds_up_those_behind_it_and_no_others() {
+        check(["1 1 0 @2", "1 2 0 256 @0; 2 3 0 @2", "1 4 0 @1"], 40, expect![[r#"
+            2    out1 #4 to 1 Entry
+            2    out2 #1 to 2 Entry
+            3    out1 |
+            3    out2 |
+            40   out0 #2 to 0 Entry
+            41   out0 =
+            42   out0 =
+            43   out0 =
+            43   out2 #3 to 2 Entry
+            44   out0 |
+            44   out2 |
+            it.flits[0] 5
+            it.flits[1] 2
+            it.flits[2] 4
+        "#]]);
+    }
+
+    #[test]
+    fn what_goes_nowhere_is_counted() {
+        check(["1 1 0 128 @3; 2 2 0 @1", "", ""], 0, expect![[r#"
+            5    out1 #2 to 1 Entry
+            6    out1 |
+            it.flits[1] 2
+            it.unrouted 1
+        "#]]);
+    }
+}

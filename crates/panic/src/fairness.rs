@@ -1,0 +1,42 @@
+//! How fairly something was shared out.
+
+/// The share of each, from 0 to 1; all 0 when nobody got anything.
+pub fn shares(amounts: &[u64]) -> Vec<f64> {
+    let total: u128 = amounts.iter().map(|&amount| u128::from(amount)).sum();
+    amounts.iter().map(|&amount| if total == 0 { 0.0 } else { amount as f64 / total as f64 }).collect()
+}
+
+/// Jain's index of amounts in proportion to weights: 1 if everybody got the same per weight, 1/n if one got all.
+///
+/// Nothing given to anybody is fair. Panics unless there is a weight above 0 for each amount.
+/// Source: Jain, Chiu, Hawe, DEC TR-301, 1984.
+pub fn jain(amounts: &[u64], weights: &[u64]) -> f64 {
+    assert_eq!(amounts.len(), weights.len(), "each amount has a weight");
+    assert!(weights.iter().all(|&weight| weight > 0), "weights are above 0");
+    let per_weight = || amounts.iter().zip(weights).map(|(&amount, &weight)| amount as f64 / weight as f64);
+    let (sum, squares) = per_weight().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (amounts.len() as f64 * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(amounts: &[u64], weights: &[u64], want: Expect) {
+        want.assert_eq(&format!("{:.3?} {:.3}", shares(amounts), jain(amounts, weights)));
+    }
+
+    #[test]
+    fn the_index_is_one_for_equal_parts_and_one_in_n_for_one_winner() {
+        check(&[5, 5, 5, 5], &[1, 1, 1, 1], expect!["[0.250, 0.250, 0.250, 0.250] 1.000"]);
+        check(&[9, 0, 0, 0], &[1, 1, 1, 1], expect!["[1.000, 0.000, 0.000, 0.000] 0.250"]);
+        check(&[40, 20], &[2, 1], expect!["[0.667, 0.333] 1.000"]);
+        check(&[40, 20], &[1, 1], expect!["[0.667, 0.333] 0.900"]);
+    }
+
+    #[test]
+    fn nothing_for_anybody_is_fair() {
+        check(&[0, 0], &[1, 1], expect!["[0.000, 0.000] 1.000"]);
+    }
+}

@@ -1,0 +1,15 @@
+//! The PANIC NIC: offload chains under a central scheduler (Lin, Patel, Stephens, Sivaraman, Akella, OSDI 2020).
+//!
+//! Section numbers without a title are the paper's; "RTL" is the prototype that its authors published. Where the two differ,
+//! the item says so.
+
+pub mod crossbar;
+pub mod fairness;
+pub mod pifo;
+pub mod policy;
+pub mod protocol;
+pub mod scheduler;
+pub mod unit;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,58 @@
+//! Classes held to rates.
+
+use super::{Arrival, Policy};
+use kernel::Cycle;
+
+/// The rate of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bucket {
+    /// Bytes that leak out in 1000 cycles of the scheduler.
+    pub bytes_per_1000_cycles: u32,
+    /// Bytes that may go at once after a pause, ahead of the rate.
+    pub burst_bytes: u32,
+}
+
+impl Bucket {
+    pub(super) fn check(&self, at: &str) -> Result<(), String> {
+        blocks::checks::within(&format!("{at}.bytes_per_1000_cycles"), self.bytes_per_1000_cycles, 1, 1 << 30)
+    }
+}
+
+/// A packet's rank is the cycle in which its bucket lets it go, and before that cycle it does not go.
+///
+/// In time t a class sends at most `burst_bytes`, a packet and t times its rate. Source: the generic cell rate algorithm
+/// (ITU-T I.371, virtual scheduling).
+pub struct LeakyBucket {
+    buckets: Vec<Bucket>,
+    /// When what each class has sent will have leaked out, in cycles times bytes per 1000 cycles.
+    empty_at: Vec<u128>,
+}
+
+impl LeakyBucket {
+    /// A bucket for each class, all empty.
+    pub fn new(buckets: &[Bucket]) -> LeakyBucket {
+        LeakyBucket { buckets: buckets.to_vec(), empty_at: vec![0; buckets.len()] }
+    }
+}
+
+impl Policy for LeakyBucket {
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        let Bucket { bytes_per_1000_cycles, burst_bytes } = self.buckets[arrival.class];
+        let rate = u128::from(bytes_per_1000_cycles);
+        let empty_at = &mut self.empty_at[arrival.class];
+        let allowed = empty_at.saturating_sub(1000 * u128::from(burst_bytes)).div_ceil(rate);
+        let goes = Cycle::try_from(allowed).unwrap_or(Cycle::MAX).max(arrival.now);
+        *empty_at = (*empty_at).max(u128::from(arrival.now) * rate) + 1000 * u128::from(arrival.bytes);
+        goes
+    }
+
+    fn dropped(&mut self, arrival: &Arrival, _rank: u64) {
+        let empty_at = &mut self.empty_at[arrival.class];
+        *empty_at = empty_at.saturating_sub(1000 * u128::from(arrival.bytes));
+    }
+
+    fn eligible(&self, rank: u64) -> Cycle {
+        rank
+    }
+}

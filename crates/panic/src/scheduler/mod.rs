@@ -1,0 +1,363 @@
+//! The central scheduler: buffers packets, and gives them to units in the order of their ranks (4.3).
+
+mod buffer;
+mod credits;
+mod drops;
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use drops::{DropReason, PACKET_DROPPED};
+pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
+
+use crate::pifo::LogicalPifo;
+use crate::policy::{Arrival, Policy};
+use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId};
+use buffer::Bank;
+use credits::Credits;
+use drops::Drops;
+use kernel::trace::{Counter, EventKind, Tracer};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// Packet `id` is queued for `service`; `rank` is that of the outermost level.
+pub static PACKET_QUEUED: EventKind = EventKind { name: "packet_queued", fields: &["id", "service", "rank"] };
+/// Packet `id` leaves for a unit, having waited for `waited` cycles.
+pub static PACKET_SCHEDULED: EventKind = EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"] };
+/// A port of the scheduler on the interconnect.
+pub struct SchedulerPort {
+    /// Which it is there.
+    pub node: NodeId,
+    /// Packets that come.
+    pub input: Rx<Flit>,
+    /// Packets that go.
+    pub output: Tx<Flit>,
+}
+
+/// Where a packet lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    port: usize,
+    cell: usize,
+}
+
+/// What a port is in the middle of.
+enum Receiving {
+    Nothing,
+    Into(usize),
+    /// The rest of a packet that was dropped at its first flit.
+    Away,
+}
+
+struct Port {
+    wires: SchedulerPort,
+    bank: Bank,
+    receiving: Receiving,
+    /// Packets that were popped, and from when on each can leave.
+    leaving: VecDeque<(Cycle, usize)>,
+}
+
+/// A PIFO block.
+#[derive(Default)]
+struct Block {
+    /// Packets that wait to be pushed: from when on, for which service, and where they lie.
+    entering: VecDeque<(Cycle, usize, Place)>,
+}
+
+/// The central scheduler.
+///
+/// Ports:   `in[i]` and `out[i]`, a flit a cycle each; `notes[j]` from unit j, the units of all services counted through.
+/// Timing:  a descriptor that comes at cycle t is pushed at the first push edge from t + `enqueue_cycles` on and may be popped
+///          in the same cycle; it leaves `dequeue_cycles` after its pop, with its packet behind it, as far as that is there. A
+///          credit counts in the cycle in which its note comes. Push edges are multiples of `push_cycles`, pop edges of
+///          `pop_cycles`. A block pops for its last service first (RTL).
+/// Modes:   there is one path for push and pull (RTL): every packet enters its PIFO, and leaves when a unit has a credit.
+/// Drops:   see [`DropParams`]. A port whose bank is full drops the last packet of the PIFO that its next one is for, or else of
+///          the longest, one a cycle, until a cell is free; so a packet can always come in, and the NIC cannot lock up.
+/// Source:  4.3; RTL for ports, cells, thresholds, order of services.
+/// Differs: the RTL holds credits between 0 and the initial number. Here they may go below 0, so that none is lost when a
+///          pushed packet takes the room of one that was paid for. The RTL lowers the rank at every entry, here after detours.
+pub struct Scheduler {
+    params: SchedulerParams,
+    ports: Vec<Port>,
+    notes: Vec<Rx<CreditNote>>,
+    queues: Vec<LogicalPifo<Place>>,
+    blocks: Vec<Block>,
+    credits: Credits,
+    tracer: Tracer,
+    entered: Counter,
+    detours: Counter,
+    scheduled: Counter,
+    waited_cycles: Counter,
+    pushes_planned: Counter,
+    drops: Drops,
+}
+
+impl Scheduler {
+    /// A scheduler with these ports, and with the notes of all units in order. The parameters have passed their check.
+    pub fn new(
+        params: SchedulerParams,
+        ports: Vec<SchedulerPort>,
+        notes: Vec<Rx<CreditNote>>,
+        tracer: Tracer,
+    ) -> Scheduler {
+        params.check(ports.len()).unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        let n_units: usize = params.services.iter().map(|service| service.units.len()).sum();
+        assert_eq!(notes.len(), n_units, "each unit sends notes");
+        let cells = params.buffer.cells as usize;
+        let port =
+            |wires| Port { wires, bank: Bank::new(cells), receiving: Receiving::Nothing, leaving: VecDeque::new() };
+        Scheduler {
+            ports: ports.into_iter().map(port).collect(),
+            notes,
+            queues: params.services.iter().map(|service| LogicalPifo::of(&service.policy, params.n_classes)).collect(),
+            blocks: (0..params.pifo.blocks).map(|_| Block::default()).collect(),
+            credits: Credits::new(&params.services),
+            tracer,
+            entered: Counter::default(),
+            detours: Counter::default(),
+            scheduled: Counter::default(),
+            waited_cycles: Counter::default(),
+            pushes_planned: Counter::default(),
+            drops: Drops::new(params.n_classes),
+            params,
+        }
+    }
+
+    /// The same with a policy of the user's own at a service.
+    pub fn with_policy(mut self, service: usize, policy: Box<dyn Policy>) -> Scheduler {
+        self.queues[service] = LogicalPifo::new(policy, self.params.n_classes);
+        self
+    }
+
+    fn hear(&mut self) {
+        for (unit, notes) in self.notes.iter().enumerate() {
+            while let Some(note) = notes.take() {
+                self.credits.hear(unit, note);
+            }
+        }
+    }
+
+    /// Takes a flit from a port, if one is there and has a place to go. Says whether something was done.
+    fn receive(&mut self, now: Cycle, which: usize) -> bool {
+        let port = &mut self.ports[which];
+        if !port.wires.input.has_item() {
+            return false;
+        }
+        match port.receiving {
+            Receiving::Nothing => return self.admit(now, which),
+            Receiving::Into(cell) => {
+                let is_last = port.wires.input.take() == Some(Flit::Tail);
+                port.bank.write(cell, is_last);
+                if is_last {
+                    port.receiving = Receiving::Nothing;
+                }
+            }
+            Receiving::Away => {
+                if port.wires.input.take() == Some(Flit::Tail) {
+                    port.receiving = Receiving::Nothing;
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes a descriptor from a port, if it has a place to go.
+    fn admit(&mut self, now: Cycle, which: usize) -> bool {
+        let port = &mut self.ports[which];
+        let (fault, service) = match &*port.wires.input.peek().expect("a flit is there") {
+            Flit::Head(message) => {
+                (drops::fault(&self.params, message), message.descriptor.hop().map(|hop| hop.service))
+            }
+            _ => panic!("a message begins with its descriptor"),
+        };
+        let take = |port: &Port| match port.wires.input.take() {
+            Some(Flit::Head(message)) => message,
+            _ => unreachable!("a descriptor was seen"),
+        };
+        if let Some(reason) = fault {
+            port.receiving = Receiving::Away;
+            let message = take(port);
+            self.drops.note(&self.tracer, now, &message, reason);
+            return true;
+        }
+        let service = usize::from(service.expect("a service is left to visit"));
+        let block = &mut self.blocks[service % self.params.pifo.blocks as usize];
+        if block.entering.len() == self.params.pifo.crossing_slots as usize {
+            return false; // The block goes on.
+        }
+        if port.bank.n_free() == 0 {
+            return self.make_room(now, service);
+        }
+        let message = take(port);
+        self.entered.add(1);
+        self.detours.add(u64::from(message.leg == Leg::Detour));
+        let cell = port.bank.begin(message, now);
+        port.receiving = Receiving::Into(cell);
+        let ready = now + Cycle::from(self.params.pifo.enqueue_cycles);
+        block.entering.push_back((ready, service, Place { port: which, cell }));
+        true
+    }
+
+    /// Drops a packet for one that finds its bank full.
+    fn make_room(&mut self, now: Cycle, service: usize) -> bool {
+        let longest = || (0..self.queues.len()).max_by_key(|&i| (self.queues[i].len(), std::cmp::Reverse(i)));
+        let from = if self.queues[service].is_empty() { longest() } else { Some(service) };
+        from.is_some_and(|service| self.drop_last(now, service, DropReason::Cells))
+    }
+
+    /// Drops the last packet of a logical PIFO, if there is one.
+    fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) -> bool {
+        let Some(Place { port, cell }) = self.queues[service].drop_last() else { return false };
+        let message = self.ports[port].bank.drop(cell);
+        self.drops.note(&self.tracer, now, &message, reason);
+        true
+    }
+
+    /// Pushes a packet into a block.
+    fn push(&mut self, now: Cycle, block: usize) {
+        let entering = &mut self.blocks[block].entering;
+        if !now.is_multiple_of(self.params.pifo.push_cycles.into())
+            || entering.front().is_none_or(|entry| entry.0 > now)
+        {
+            return;
+        }
+        let (_, service, place) = entering.pop_front().expect("a packet enters");
+        let n_free = self.ports.iter().map(|port| port.bank.n_free()).max().unwrap_or(0);
+        let Message { descriptor, leg, data, .. } = self.ports[place.port].bank.message(place.cell).0;
+        let hop = &descriptor.chain[descriptor.next];
+        let arrival = Arrival {
+            now,
+            class: hop.class.into(),
+            flow: descriptor.flow,
+            bytes: data.len() as u32,
+            priority: hop.priority,
+            slack_cycles: descriptor.slack_cycles.saturating_sub(descriptor.waited_cycles),
+        };
+        let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
+        let queue = &mut self.queues[service];
+        let n_queued = queue.len();
+        queue.push(&arrival, &mut descriptor.ranks, raise, place);
+        let rank = *descriptor.ranks.last().expect("a queued packet has a rank");
+        self.tracer.emit(&PACKET_QUEUED, now, &[descriptor.id, service as u64, rank]);
+        let dropping = self.params.dropping;
+        if n_queued >= dropping.used_entries as usize {
+            self.drop_last(now, service, DropReason::Entries);
+        } else if n_free <= dropping.free_cells as usize && n_queued > dropping.spared_entries as usize {
+            self.drop_last(now, service, DropReason::Cells);
+        }
+    }
+
+    /// The service of a block whose first packet goes next and the unit to which it goes; or else from when on there may be one
+    /// although no port changes.
+    fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
+        let n_blocks = self.params.pifo.blocks as usize;
+        let mut later: Option<Cycle> = None;
+        for service in (block..self.queues.len()).step_by(n_blocks).rev() {
+            let Some((eligible, &Place { port, cell })) = self.queues[service].first() else { continue };
+            if self.ports[port].leaving.len() == self.params.pifo.crossing_slots as usize {
+                continue;
+            }
+            let Some(unit) = self.credits.unit_for(service, self.ports[port].bank.flow(cell)) else { continue };
+            if eligible <= now {
+                return Ok((service, unit));
+            }
+            later = Some(later.map_or(eligible, |other| other.min(eligible)));
+        }
+        Err(later)
+    }
+
+    /// Pops a packet from a block. Says from when on the block has something to do although no port changes.
+    fn pop(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
+        let (service, unit) = match self.choose(now, block) {
+            Ok(chosen) => chosen,
+            Err(later) => return later,
+        };
+        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
+            return Some(now + 1);
+        }
+        let Place { port, cell } = self.queues[service].pop().expect("a packet was chosen");
+        self.credits.spend(unit);
+        let (message, since) = self.ports[port].bank.message(cell);
+        message.to = self.credits.node(unit);
+        message.leg = Leg::Paid;
+        let descriptor = &mut message.descriptor;
+        descriptor.waited_cycles += now - since;
+        self.waited_cycles.add(now - since);
+        self.scheduled.add(1);
+        if self.params.chain_push {
+            let flow = descriptor.flow;
+            for hop in &mut descriptor.chain[descriptor.next + 1..] {
+                hop.push_to = None;
+                if usize::from(hop.service) < self.queues.len() {
+                    hop.push_to = self.credits.push_destination(hop.service.into(), flow);
+                }
+                self.pushes_planned.add(u64::from(hop.push_to.is_some()));
+            }
+        }
+        let node = u64::from(message.to.0);
+        self.tracer.emit(&PACKET_SCHEDULED, now, &[descriptor.id, node, now - since]);
+        self.ports[port].leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
+        Some(now + 1)
+    }
+
+    /// Sends a flit from a port. Says whether there is more to do at the next edge.
+    fn send(&mut self, now: Cycle, which: usize) -> bool {
+        let port = &mut self.ports[which];
+        let Some(&(ready, cell)) = port.leaving.front() else { return false };
+        if ready > now {
+            return true;
+        }
+        if !port.bank.has_flit(cell) || !port.wires.output.has_room() {
+            return false; // The next flit comes, or room.
+        }
+        let flit = port.bank.read(cell);
+        if flit == Flit::Tail {
+            port.leaving.pop_front();
+        }
+        port.wires.output.send(flit);
+        true
+    }
+}
+
+impl Component for Scheduler {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.hear();
+        let mut goes_on = false;
+        for which in 0..self.ports.len() {
+            goes_on |= self.receive(now, which);
+        }
+        let mut next: Option<Cycle> = None;
+        for block in 0..self.blocks.len() {
+            self.push(now, block);
+            let later = self.pop(now, block);
+            next = [next, later].into_iter().flatten().min();
+            goes_on |= !self.blocks[block].entering.is_empty();
+        }
+        for which in 0..self.ports.len() {
+            goes_on |= self.send(now, which);
+        }
+        match next {
+            _ if goes_on => Activity::Busy,
+            Some(later) => Activity::Until(later),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, port) in self.ports.iter().enumerate() {
+            ports.input(&format!("in[{i}]"), &port.wires.input);
+            ports.output(&format!("out[{i}]"), &port.wires.output);
+        }
+        ports.inputs("notes", &self.notes);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("entered", self.entered.total());
+        counters.add("detours", self.detours.total());
+        counters.add("scheduled", self.scheduled.total());
+        counters.add("waited_cycles", self.waited_cycles.total());
+        counters.add("pushes_planned", self.pushes_planned.total());
+        self.drops.counters(counters);
+    }
+}

@@ -1,0 +1,200 @@
+//! The delay unit: an engine that takes time and does nothing (7.1).
+
+use crate::protocol::Flit;
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Stream, Tx};
+
+/// Fixed properties of a [`DelayUnit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayUnitParams {
+    /// How long a packet waits before it is forwarded.
+    pub service: ServiceTime,
+    /// Cycles from a packet's tail until the next descriptor is read, 1 or more. About 2 in the RTL.
+    pub gap_cycles: u32,
+}
+
+/// How long a packet waits in a [`DelayUnit`], beside being forwarded a flit a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ServiceTime {
+    /// Always as long.
+    Fixed {
+        /// Cycles.
+        cycles: u32,
+    },
+    /// Any number of cycles within bounds, each as likely.
+    Uniform {
+        /// The fewest.
+        least_cycles: u32,
+        /// The most.
+        most_cycles: u32,
+    },
+    /// As many cycles as the metadata of the packet's hop say; so is it in the RTL.
+    Listed,
+}
+
+impl DelayUnitParams {
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        blocks::checks::within("gap_cycles", self.gap_cycles, 1, 1 << 20)?;
+        match self.service {
+            ServiceTime::Uniform { least_cycles, most_cycles } => {
+                blocks::checks::within("service.least_cycles", least_cycles, 0, most_cycles)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads a descriptor, waits, then forwards the message; one packet at a time.
+///
+/// Timing: a descriptor read at cycle t is sent at t + service time, a flit a cycle behind it.
+/// Source: 7.1; RTL.
+pub struct DelayUnit {
+    params: DelayUnitParams,
+    input: Rx<Flit>,
+    output: Tx<Flit>,
+    stream: Stream,
+    state: State,
+    packets: Counter,
+    service_cycles: Counter,
+}
+
+enum State {
+    /// Reads a descriptor from this cycle on.
+    Ready(Cycle),
+    /// Sends this descriptor from this cycle on.
+    Waits(Cycle, Flit),
+    Forwards,
+}
+
+impl DelayUnit {
+    /// A delay unit that draws from `stream`. The parameters have passed their check.
+    pub fn new(params: DelayUnitParams, input: Rx<Flit>, output: Tx<Flit>, stream: Stream) -> DelayUnit {
+        params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        let (packets, service_cycles) = Default::default();
+        DelayUnit { params, input, output, stream, state: State::Ready(0), packets, service_cycles }
+    }
+
+    fn service(&mut self, flit: &Flit) -> u64 {
+        let Flit::Head(message) = flit else { panic!("a message begins with its descriptor") };
+        match self.params.service {
+            ServiceTime::Fixed { cycles } => cycles.into(),
+            ServiceTime::Uniform { least_cycles, most_cycles } => {
+                u64::from(least_cycles) + self.stream.below(u64::from(most_cycles - least_cycles) + 1)
+            }
+            ServiceTime::Listed => message.descriptor.hop().map_or(0, |hop| hop.metadata),
+        }
+    }
+}
+
+impl Component for DelayUnit {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if let State::Ready(from) = self.state {
+            if from > now {
+                return Activity::Until(from);
+            }
+            let Some(flit) = self.input.take() else { return Activity::Idle };
+            let service = self.service(&flit);
+            self.packets.add(1);
+            self.service_cycles.add(service);
+            self.state = State::Waits(now.saturating_add(service), flit);
+        }
+        if let State::Waits(until, _) = self.state
+            && until > now
+        {
+            return Activity::Until(until);
+        }
+        if !self.output.has_room() {
+            return Activity::Idle;
+        }
+        let flit = match std::mem::replace(&mut self.state, State::Forwards) {
+            State::Waits(_, descriptor) => descriptor,
+            _ => match self.input.take() {
+                Some(flit) => flit,
+                None => return Activity::Idle,
+            },
+        };
+        if flit == Flit::Tail {
+            self.state = State::Ready(now + Cycle::from(self.params.gap_cycles));
+        }
+        self.output.send(flit);
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("in", &self.input);
+        ports.output("out", &self.output);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("packets", self.packets.total());
+        counters.add("service_cycles", self.service_cycles.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{flits, show};
+    use expect_test::{Expect, expect};
+
+    fn check(service: ServiceTime, gap_cycles: u32, input: &str, want: Expect) {
+        want.assert_eq(&testkit::bench(500, |bench| {
+            let (input, output) = (bench.input("in", 8, flits(input)), bench.output("out", 2, |_| true, show));
+            let params = DelayUnitParams { service, gap_cycles };
+            bench.log_counters();
+            bench.add("it", DelayUnit::new(params, input, output, Stream::new(1, "it")));
+        }));
+    }
+
+    #[test]
+    fn packets_wait_one_after_the_other() {
+        check(ServiceTime::Fixed { cycles: 10 }, 2, "1 1 0 128; 5 2 0", expect![[r#"
+            12   out #1 to 0 Entry
+            13   out =
+            14   out |
+            26   out #2 to 0 Entry
+            27   out |
+            it.packets 2
+            it.service_cycles 20
+        "#]]);
+        check(ServiceTime::Fixed { cycles: 0 }, 1, "1 1 0; 1 2 0", expect![[r#"
+            2    out #1 to 0 Entry
+            3    out |
+            4    out #2 to 0 Entry
+            5    out |
+            it.packets 2
+        "#]]);
+    }
+
+    #[test]
+    fn service_times_are_listed_or_drawn_within_bounds() {
+        check(ServiceTime::Listed, 1, "1 1 0 m20; 5 2 0 m1", expect![[r#"
+            22   out #1 to 0 Entry
+            23   out |
+            25   out #2 to 0 Entry
+            26   out |
+            it.packets 2
+            it.service_cycles 21
+        "#]]);
+        check(ServiceTime::Uniform { least_cycles: 30, most_cycles: 32 }, 1, "1 1 0; 1 2 0; 1 3 0", expect![[r#"
+            34   out #1 to 0 Entry
+            35   out |
+            67   out #2 to 0 Entry
+            68   out |
+            100  out #3 to 0 Entry
+            101  out |
+            it.packets 3
+            it.service_cycles 94
+        "#]]);
+    }
+
+    #[test]
+    fn bounds_that_cross_are_told() {
+        let service = ServiceTime::Uniform { least_cycles: 3, most_cycles: 2 };
+        let found = DelayUnitParams { service, gap_cycles: 1 }.check();
+        expect![[r#"Err("service.least_cycles is 3, must be 0 to 2")"#]].assert_eq(&format!("{found:?}"));
+    }
+}

@@ -1,0 +1,353 @@
+//! The traffic manager of a unit, with its local credits (4.4).
+
+use crate::protocol::{CreditNote, Flit, Leg, n_flits};
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// Fixed properties of a [`TrafficManager`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficManagerParams {
+    /// Packets that the unit may have at most; the scheduler's credits of it. 1 to 1024.
+    pub credits: u32,
+    /// Bytes of a flit, 8 to 256.
+    pub flit_bytes: u32,
+    /// Flits of packets on their way back to the scheduler; at least as many as the longest message has.
+    pub detour_flits: u32,
+}
+
+impl TrafficManagerParams {
+    /// What is wrong with them for packets of up to `longest` bytes.
+    pub fn check(&self, longest: usize) -> Result<(), String> {
+        blocks::checks::within("credits", self.credits, 1, 1024)?;
+        blocks::checks::within("flit_bytes", self.flit_bytes, 8, 256)?;
+        let least = u32::try_from(n_flits(longest, self.flit_bytes as usize)).unwrap_or(u32::MAX);
+        blocks::checks::within("detour_flits", self.detour_flits, least, 1 << 20)
+    }
+}
+
+/// The ports of a [`TrafficManager`].
+pub struct TrafficManagerWiring {
+    /// From the interconnect.
+    pub input: Rx<Flit>,
+    /// To the interconnect.
+    pub output: Tx<Flit>,
+    /// To the engine; its capacity is that of the scratchpad, room for as many of the longest messages as there are credits.
+    pub to_engine: Tx<Flit>,
+    /// From the engine.
+    pub from_engine: Rx<Flit>,
+    /// To the credit manager of the scheduler, which hears at once; room for 3.
+    pub notes: Tx<CreditNote>,
+}
+
+/// Takes packets while the unit has less than its credits, sends the others back, and sends on what the engine is done with.
+///
+/// Timing: a flit passes to the engine, from it, or back in the cycle in which it comes. Messages leave whole, those that go
+///         back first. A cancel is sent with the descriptor that is taken, a return with the tail that leaves.
+/// Source: 4.3.1, 4.4; RTL for when a packet is taken.
+pub struct TrafficManager {
+    params: TrafficManagerParams,
+    wires: TrafficManagerWiring,
+    /// Packets that were taken and have not left.
+    n_held: u32,
+    receiving: Receiving,
+    sending: Sending,
+    /// Flits on their way back.
+    detour: VecDeque<Flit>,
+    taken: Counter,
+    detours: Counter,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Receiving {
+    Nothing,
+    Packet,
+    Detour,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    Nothing,
+    Packet,
+    Detour,
+}
+
+impl TrafficManager {
+    /// A traffic manager that holds nothing. The parameters have passed their check.
+    pub fn new(params: TrafficManagerParams, wires: TrafficManagerWiring) -> TrafficManager {
+        TrafficManager {
+            params,
+            wires,
+            n_held: 0,
+            receiving: Receiving::Nothing,
+            sending: Sending::Nothing,
+            detour: VecDeque::new(),
+            taken: Counter::default(),
+            detours: Counter::default(),
+        }
+    }
+
+    /// Takes a flit from the interconnect, if one is there and has a place to go.
+    fn receive(&mut self) -> bool {
+        if !self.wires.input.has_item() {
+            return false;
+        }
+        if self.receiving == Receiving::Nothing && !self.begin() {
+            return false;
+        }
+        if self.receiving == Receiving::Packet && !self.wires.to_engine.has_room() {
+            return false;
+        }
+        let mut flit = self.wires.input.take().expect("a flit is there");
+        if self.receiving == Receiving::Packet {
+            if flit == Flit::Tail {
+                self.receiving = Receiving::Nothing;
+            }
+            self.wires.to_engine.send(flit);
+            return true;
+        }
+        match &mut flit {
+            Flit::Head(message) => {
+                message.leg = Leg::Detour;
+                message.to = message.descriptor.home;
+                message.descriptor.detours += 1;
+            }
+            Flit::Body => {}
+            Flit::Tail => self.receiving = Receiving::Nothing,
+        }
+        self.detour.push_back(flit);
+        true
+    }
+
+    /// Decides what becomes of the next message, and tells the credit manager. Says whether that could be done.
+    fn begin(&mut self) -> bool {
+        let (leg, n_flits) = match self.wires.input.peek().as_deref() {
+            Some(Flit::Head(message)) => (message.leg, n_flits(message.data.len(), self.params.flit_bytes as usize)),
+            _ => panic!("a message begins with its descriptor"),
+        };
+        assert!(matches!(leg, Leg::Paid | Leg::Pushed), "only the scheduler and units send to units");
+        if self.n_held < self.params.credits {
+            if !self.wires.to_engine.has_room() {
+                return false;
+            }
+            self.n_held += 1;
+            self.taken.add(1);
+            self.receiving = Receiving::Packet;
+            if leg == Leg::Pushed {
+                self.wires.notes.send(CreditNote::Cancel);
+            }
+            return true;
+        }
+        if self.detour.len() + n_flits > self.params.detour_flits as usize {
+            return false; // The detour before goes on, or waits for room.
+        }
+        self.detours.add(1);
+        self.receiving = Receiving::Detour;
+        if leg == Leg::Paid {
+            self.wires.notes.send(CreditNote::Return);
+        }
+        true
+    }
+
+    /// Sends a flit to the interconnect, if one is there.
+    fn send(&mut self) -> bool {
+        if self.sending == Sending::Nothing {
+            self.sending = match () {
+                () if !self.detour.is_empty() => Sending::Detour,
+                () if self.wires.from_engine.has_item() => Sending::Packet,
+                () => return false,
+            };
+        }
+        let is_there = match self.sending {
+            Sending::Packet => self.wires.from_engine.has_item(),
+            _ => !self.detour.is_empty(),
+        };
+        if !is_there || !self.wires.output.has_room() {
+            return false;
+        }
+        let mut flit = match self.sending {
+            Sending::Packet => self.wires.from_engine.take().expect("a flit is there"),
+            _ => self.detour.pop_front().expect("a flit is there"),
+        };
+        if self.sending == Sending::Packet {
+            match &mut flit {
+                Flit::Head(message) => (message.to, message.leg) = message.descriptor.advance(),
+                Flit::Body => {}
+                Flit::Tail => {
+                    self.n_held -= 1;
+                    self.wires.notes.send(CreditNote::Return);
+                }
+            }
+        }
+        if flit == Flit::Tail {
+            self.sending = Sending::Nothing;
+        }
+        self.wires.output.send(flit);
+        true
+    }
+}
+
+impl Component for TrafficManager {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        // What leaves makes room for what comes in the same cycle, as the credits of the RTL do.
+        let has_sent = self.send();
+        let has_received = self.receive();
+        if has_sent || has_received { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        let TrafficManagerWiring { input, output, to_engine, from_engine, notes } = &self.wires;
+        ports.input("in", input);
+        ports.output("out", output);
+        ports.output("to_engine", to_engine);
+        ports.input("from_engine", from_engine);
+        ports.output("notes", notes);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("taken", self.taken.total());
+        counters.add("detours", self.detours.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{flits, show};
+    use crate::unit::{DelayUnit, DelayUnitParams, ServiceTime};
+    use expect_test::{Expect, expect};
+    use kernel::Stream;
+
+    /// A unit with this many credits around a delay unit of 20 cycles; the interconnect takes what comes from cycle `ready` on.
+    fn check(credits: u32, input: &str, ready: Cycle, want: Expect) {
+        want.assert_eq(&testkit::bench(500, |bench| {
+            let params = TrafficManagerParams { credits, flit_bytes: 64, detour_flits: 25 };
+            let (to_engine, engine_in) = bench.channel("to engine", 25 * credits as usize, 1);
+            let (engine_out, from_engine) = bench.channel("from engine", 2, 1);
+            let note = |note: &CreditNote| format!("{note:?}");
+            let wires = TrafficManagerWiring {
+                input: bench.input("in", 8, flits(input)),
+                output: bench.output("out", 2, move |now| now >= ready, show),
+                to_engine,
+                from_engine,
+                notes: bench.output("note", 3, |_| true, note),
+            };
+            let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 1 };
+            bench.add("engine", DelayUnit::new(delay, engine_in, engine_out, Stream::new(1, "engine")));
+            bench.add("it", TrafficManager::new(params, wires));
+        }));
+    }
+
+    #[test]
+    fn a_packet_is_served_and_pushed_on_and_its_credit_returned() {
+        check(1, "1 1 0 128 paid", 0, expect![[r#"
+            24   out #1 to 1 Exit
+            25   out =
+            26   note Return
+            26   out |
+        "#]]);
+        check(1, "1 1 0>1 paid +6", 0, expect![[r#"
+            24   out #1 to 6 Pushed
+            25   note Return
+            25   out |
+        "#]]);
+        check(1, "1 1 0>1 pushed", 0, expect![[r#"
+            2    note Cancel
+            24   out #1 to 0 Entry
+            25   note Return
+            25   out |
+        "#]]);
+    }
+
+    #[test]
+    fn beyond_its_credits_a_unit_sends_packets_back() {
+        check(1, "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid", 0, expect![[r#"
+            2    note Cancel
+            5    out #2 to 0 Detour
+            6    out |
+            11   note Return
+            12   out #3 to 0 Detour
+            13   out |
+            24   out #1 to 1 Exit
+            25   note Return
+            25   out |
+        "#]]);
+    }
+
+    #[test]
+    fn room_for_a_packet_is_there_when_one_has_left() {
+        // The tail of the first leaves in cycle 24.
+        check(1, "1 1 0 paid; 23 2 0 paid", 0, expect![[r#"
+            24   note Return
+            24   out #1 to 1 Exit
+            25   note Return
+            25   out |
+            26   out #2 to 0 Detour
+            27   out |
+        "#]]);
+        check(1, "1 1 0 paid; 24 2 0 paid", 0, expect![[r#"
+            24   out #1 to 1 Exit
+            25   note Return
+            25   out |
+            47   out #2 to 1 Exit
+            48   note Return
+            48   out |
+        "#]]);
+    }
+
+    #[test]
+    fn detours_wait_for_the_interconnect() {
+        check(1, "1 1 0 paid; 3 2 0 1400 pushed; 4 3 0 1400 pushed", 100, expect![[r#"
+            100  out #2 to 0 Detour
+            101  out =
+            102  out =
+            103  out =
+            104  out =
+            105  out =
+            106  out =
+            107  out =
+            108  out =
+            109  out =
+            110  out =
+            111  out =
+            112  out =
+            113  out =
+            114  out =
+            115  out =
+            116  out =
+            117  out =
+            118  out =
+            119  out =
+            120  out =
+            121  out =
+            122  out |
+            123  out #3 to 0 Detour
+            124  out =
+            125  out =
+            126  out =
+            127  out =
+            128  out =
+            129  out =
+            130  out =
+            131  out =
+            132  out =
+            133  out =
+            134  out =
+            135  out =
+            136  out =
+            137  out =
+            138  out =
+            139  out =
+            140  out =
+            141  out =
+            142  out =
+            143  out =
+            144  out =
+            145  out |
+            146  out #1 to 1 Exit
+            147  note Return
+            147  out |
+        "#]]);
+    }
+}

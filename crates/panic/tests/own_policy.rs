@@ -1,0 +1,36 @@
+//! A policy of one's own: least attained service, so that short flows pass long ones.
+
+use panic::pifo::{LogicalPifo, Ranks};
+use panic::policy::{Arrival, Policy};
+use std::collections::BTreeMap;
+
+/// The flow that has sent least so far goes first.
+#[derive(Default)]
+struct LeastAttainedService {
+    sent_bytes: BTreeMap<u32, u64>,
+}
+
+impl Policy for LeastAttainedService {
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        let sent = self.sent_bytes.entry(arrival.flow).or_default();
+        *sent += u64::from(arrival.bytes);
+        *sent
+    }
+
+    fn dropped(&mut self, arrival: &Arrival, _rank: u64) {
+        let sent = self.sent_bytes.get_mut(&arrival.flow).expect("who is dropped has come");
+        *sent -= u64::from(arrival.bytes);
+    }
+}
+
+#[test]
+fn short_flows_pass_long_ones() {
+    let mut queue = LogicalPifo::new(Box::new(LeastAttainedService::default()), 1);
+    for (flow, bytes) in [(1, 1500), (1, 1500), (1, 1500), (2, 300), (2, 300), (3, 64)] {
+        let arrival = Arrival { now: 0, class: 0, flow, bytes, priority: 0, slack_cycles: 0 };
+        queue.push(&arrival, &mut Ranks::new(), 0, flow);
+    }
+    assert_eq!(queue.drop_last(), Some(1));
+    let served: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
+    assert_eq!(served, [3, 2, 2, 1, 1]);
+}

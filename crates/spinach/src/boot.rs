@@ -1,0 +1,160 @@
+//! Firmware in a card without a driver: put into memories before the first edge, and its cores started.
+
+use super::load::FirmwareMemory;
+use blocks::mips::CpuControl;
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Component, Cycle, Ports, Tx};
+
+/// What stands in for a driver that loads firmware: a debug probe, or a memory that is written when the card is made.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BootLoaderParams {
+    /// Memories that firmware is put into.
+    pub firmware: Vec<FirmwareMemory>,
+    /// Cores that it starts where the firmware begins. Cores that run by themselves need none of it.
+    pub cores: usize,
+}
+
+impl Module for BootLoaderParams {
+    const NAME: &'static str = "boot-loader";
+    const ABOUT: &'static str =
+        "Puts the firmware of a run into memories, and starts cores, on a card whose host has no driver";
+    const EXAMPLE: &'static str = r#"cores = 1
+firmware = [{ memory = "sram", base = 0x0, bytes = 0x10000 }]"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        (0..self.cores).map(|i| PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]"))).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.cores > 64 {
+            return Err(format!("cores is {}, must be at most 64", self.cores));
+        }
+        if self.firmware.is_empty() {
+            return Err("firmware is empty, must name a memory".to_owned());
+        }
+        Ok(())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let controls = (0..self.cores).map(|i| site.from::<OneWay<CpuControl>>(&format!("controls[{i}]"))).collect();
+        Built::new(BootLoader { params: self, controls, entry: None })
+    }
+}
+
+/// Starts cores at the first edge.
+///
+/// Ports:   `controls[i]` out.
+/// Timing:  sets the program counter and lets the core go at edge 0; it is seen at edge 1.
+pub struct BootLoader {
+    params: BootLoaderParams,
+    controls: Vec<Tx<CpuControl>>,
+    /// Where firmware begins, until cores have been told.
+    entry: Option<u32>,
+}
+
+impl BootLoader {
+    /// Memories that firmware is put into.
+    pub fn memories(&self) -> &[FirmwareMemory] {
+        &self.params.firmware
+    }
+
+    /// Firmware is in its place, and begins at `entry`.
+    pub fn is_loaded(&mut self, entry: u32) {
+        self.entry = Some(entry);
+    }
+}
+
+impl Component for BootLoader {
+    fn tick(&mut self, _now: Cycle) -> Activity {
+        if let Some(entry) = self.entry.take() {
+            for control in &self.controls {
+                assert!(control.room() >= 2, "nobody else sends orders, and there is room for two");
+                control.send(CpuControl::SetPc(entry));
+                control.send(CpuControl::Run);
+            }
+        }
+        Activity::Idle
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.outputs("controls", &self.controls);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LoadError, catalog, load};
+    use blocks::memory::MemoryController;
+    use blocks::mips::MipsCore;
+    use blocks::netlist::{Card, Environment, Netlist};
+    use expect_test::expect;
+    use kernel::Time;
+
+    const CARD: &str = r#"
+name = "smallest"
+connections = [
+  "cpu.memory -> sram.requesters[0]", "cpu.fetch -> sram.requesters[1]", "boot.controls[0] -> cpu.control",
+]
+[clocks]
+cpu = "100 MHz"
+[instances.cpu]
+module = "mips-core"
+pipeline = "five-stage"
+reset_pc = 0
+runs_at_start = false
+memory_cycles = 2
+register_cycles = 2
+stores = "posted"
+multiply_cycles = 10
+divide_cycles = 69
+instruction_cache = { bytes = 64, line_bytes = 32, ways = 1, drops_stored_lines = true }
+[instances.sram]
+module = "memory-controller"
+bytes = 0x1000
+word_bytes = 4
+first_word_cycles = 1
+burst_words = 8
+requesters = 2
+max_bytes = 32
+policy = { kind = "round-robin" }
+[instances.boot]
+module = "boot-loader"
+cores = 1
+firmware = [{ memory = "sram", base = 0x0, bytes = 0x1000 }]
+"#;
+
+    fn card(text: &str) -> Card {
+        let netlist = Netlist::read("card.toml", text, &[], &|_, _| Err(String::new()));
+        let design = netlist.and_then(|netlist| netlist.design(&catalog())).unwrap_or_else(|errors| panic!("{errors}"));
+        Card::build(&design, 1, &Environment::default())
+    }
+
+    #[test]
+    fn firmware_is_loaded_and_its_core_started() {
+        let mut card = card(CARD);
+        // addiu t0, zero, 42; sw t0, 0x80(zero); break
+        let code: Vec<u8> =
+            [0x2408_002a_u32, 0xac08_0080, 0x0000_000d].iter().flat_map(|word| word.to_be_bytes()).collect();
+        load(&card, 0x100, [(0x100, &code[..])]).expect("it fits");
+        card.system.run_until(Time::from_ns(1000));
+        let memory = card.part::<MemoryController>("sram").expect("it is there");
+        assert_eq!(memory.borrow().read(0x80, 4), [0, 0, 0, 42]);
+        let core = card.part::<MipsCore>("cpu").expect("it is there");
+        let trouble = core.borrow().trouble().map(|trouble| (trouble.cause.text(), trouble.pc));
+        assert_eq!(trouble, Some(("a break instruction", 0x108)));
+    }
+
+    #[test]
+    fn firmware_that_goes_nowhere_is_refused() {
+        let refused = |text: &str, addr| -> LoadError {
+            load(&card(text), 0x100, [(addr, &[0; 8][..])]).expect_err("it goes nowhere")
+        };
+        expect!["firmware has 0x8 bytes at 0xffc, must be in 0x0 to 0xfff (sram)"]
+            .assert_eq(&refused(CARD, 0xffc).to_string());
+        let bare =
+            CARD.split("[instances.boot]").next().expect("a part").replace(", \"boot.controls[0] -> cpu.control\"", "");
+        expect!["no part of the card loads firmware; a `boot-loader` does where there is no host with a driver"]
+            .assert_eq(&refused(&bare, 0).to_string());
+    }
+}
