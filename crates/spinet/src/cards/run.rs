@@ -357,7 +357,8 @@ impl CardRun {
 
 /// The address of the card, as its host says it.
 fn card_mac(design: &Design) -> Mac {
-    let mac = design.parts.iter().find_map(|part| part.parameters.get("mac")?.as_str()?.parse().ok());
+    let named = |key| design.parts.iter().find_map(|part| part.parameters.get(key)?.as_str()?.parse().ok());
+    let mac = named("mac").or_else(|| named("mac_address"));
     mac.unwrap_or(Mac([2, 0, 0, 0, 0, 2]))
 }
 
