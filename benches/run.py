@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import api, experiment
+from spinet import api, card_run, experiment
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -89,6 +89,34 @@ def ping_pong_packets_per_s(size: int) -> float:
     runs = [simulate(PING_PONG, f"udp:size={size},count={count}") for _ in range(_BEST_OF)]
     assert runs[0].summary["packets"]["sent"] == count
     return count / min(run.seconds for run in runs)
+
+
+def card_cycles_per_s(nic: str, *, defines: dict[str, str | int], limits: tuple[str, str]) -> float:
+    """Core cycles, of all cores, in a second of host time, with frames of 1518 bytes both ways as fast as they go."""
+    firmware = card_run.choose_firmware(nic, None, defines=defines)
+
+    def run(limit: str) -> tuple[int, float]:
+        def once() -> tuple[int, float]:
+            before = time.process_time()
+            result = card_run.drive(
+                nic,
+                firmware,
+                traffic="datagrams:",
+                send="datagrams:",
+                set=(),
+                limit=limit,
+                seed=1,
+                profile=False,
+                base_dir=".",
+                on_progress=None,
+            )
+            return sum(core["cycles"] for core in result["cores"]), time.process_time() - before
+
+        cycles, seconds = zip(*(once() for _ in range(_BEST_OF)), strict=True)
+        return cycles[0], min(seconds)
+
+    (short, short_s), (long, long_s) = (run(limit) for limit in limits)
+    return (long - short) / (long_s - short_s)
 
 
 def host_instructions(scratch: Path) -> float:
@@ -190,6 +218,20 @@ FIGURES = (
         unit="",
         measure=host_instructions,
         most=150,
+    ),
+    Figure(
+        key="tigon2_core_cycles_per_s",
+        what="core cycles of a Tigon-2, both cores busy",
+        unit="1/s",
+        measure=lambda _: card_cycles_per_s("tigon2", defines={"SPLIT": ""}, limits=("20 ms", "60 ms")),
+        least=0.5e6,
+    ),
+    Figure(
+        key="tengig_core_cycles_per_s",
+        what="core cycles of a 10 Gigabit NIC, six cores busy",
+        unit="1/s",
+        measure=lambda _: card_cycles_per_s("tengig", defines={}, limits=("0.5 ms", "2 ms")),
+        least=0.5e6,
     ),
     Figure(
         key="rss_mib_1m",

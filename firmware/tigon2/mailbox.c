@@ -62,6 +62,7 @@ SECTION_SEND void mailbox(void)
 #define MULTICAST_ADDED 1
 #define MULTICAST_DELETED 2
 
+#define SWITCHED_ON 1
 #define STACK_UP 1
 #define STACK_DOWN 2
 
@@ -80,15 +81,22 @@ static void set_address(void)
     REG(MAC_FLOW_CONTROL_SOURCE) = shared_words[MAC_ADDRESS + 1];
 }
 
+/* Takes frames for all groups or for none: which ones the host wants, it sorts out itself. */
+static void take_groups(int are_taken)
+{
+    for (u32 word = 0; word < 4; word++)
+        REG(MAC_MULTICAST + 4 * word) = are_taken ? ~0u : 0;
+}
+
 static void host_state(u32 subcode)
 {
     if (subcode == STACK_UP) {
         set_address();
         REG(MAC_TRANSMIT_STATE) = MAC_ENABLE;
-        REG(MAC_RECEIVE_STATE) = MAC_ENABLE;
+        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS | MAC_ENABLE;
         report_link(1);
     } else if (subcode == STACK_DOWN) {
-        REG(MAC_RECEIVE_STATE) = MAC_STOP;
+        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS | MAC_STOP;
     } else {
         post_event(EVENT_CODE_ERROR, ERROR_INVALID, COMMAND_HOST_STATE);
     }
@@ -118,15 +126,21 @@ static void obey(u32 code, u32 subcode)
         break;
     case COMMAND_ADD_MULTICAST:
     case COMMAND_ADD_EXTENDED:
+        take_groups(1);
         post_event(EVENT_CODE_MULTICAST, MULTICAST_ADDED, 0);
         break;
     case COMMAND_DELETE_MULTICAST:
     case COMMAND_DELETE_EXTENDED:
         post_event(EVENT_CODE_MULTICAST, MULTICAST_DELETED, 0);
         break;
-    case COMMAND_FILTERING: /* the MAC takes every frame: filtering is the host's */
+    case COMMAND_FILTERING: /* for an older chip */
+        break;
     case COMMAND_PROMISCUOUS:
+        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS) |
+                                 (subcode == SWITCHED_ON ? MAC_PROMISCUOUS : 0);
+        break;
     case COMMAND_ALL_MULTICAST:
+        take_groups(subcode == SWITCHED_ON);
         break;
     case COMMAND_NEGOTIATE:
         report_link(1);

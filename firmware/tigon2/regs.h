@@ -92,6 +92,7 @@
 #define MAC_TRANSMIT_ATTENTIONS 0x3f000000 /* cleared by writing them */
 #define MAC_RECEIVE_ATTENTIONS 0xf7000000
 #define MAC_STOP 0x4
+#define MAC_PROMISCUOUS 0x8
 #define CPU_HALT 0xffff0000
 
 /* Events: bits of the event register, and their entries in the jump table are one more. A higher one goes first. */

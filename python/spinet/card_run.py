@@ -99,7 +99,7 @@ def run_card(
     traffic: str | Path | None = None,
     send: str | Path | None = None,
     set: Sequence[str] = (),
-    limit: str = "20 ms",
+    limit: str = "40 ms",
     seed: int = 1,
     profile: bool = True,
     base_dir: str | Path = ".",
@@ -194,6 +194,10 @@ def choose_firmware(
         names = _firmware_of(nic, set, base_dir)
         if not names:
             return Firmware()
+    if entry is not None and load is None:
+        raise UsageError(
+            f"{names[0]}: an entry goes with a load address", hint="say where the image is loaded with --load"
+        )
     first = Path(base_dir) / names[0]
     if len(names) == 1 and first.is_file() and first.suffix not in (".c", ".S"):
         if defines:

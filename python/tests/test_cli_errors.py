@@ -58,6 +58,25 @@ spinet run good.c --traffic dns.pcap --match 'udp.dst_port == 99999'
 spinet run good.c --traffic dns.pcap --message 'by colour'
 spinet run good.c --traffic dns.pcap --pace fast
 spinet run good.c --traffic dns.pcap --limit soon
+spinet run good.c --traffic dns.pcap --nic tigon3
+spinet run good.c --traffic dns.pcap --send datagrams:
+spinet run --nic tigon2 --match udp
+spinet run --nic tigon2 --firmware missing.c
+spinet run --nic tigon2 --firmware tigon3
+spinet run --nic tigon2 --firmware text.elf
+spinet run --nic tigon2 --firmware cut.elf
+spinet run --nic tigon2 --firmware text.elf --load 0x4001
+spinet run --nic tigon2 --firmware text.elf --load here
+spinet run --nic tigon2 --firmware text.elf --entry 0x4000
+spinet run --nic tigon2 --firmware tigon2 --load 0x4000
+spinet run --nic tigon2 --firmware text.elf -D SPLIT
+spinet run --nic tigon2 --traffic missing.pcap
+spinet run --nic tigon2 --traffic datagrams:bytes=9000
+spinet run --nic tigon2 --send datagrams:size=18
+spinet run --nic tigon2 --send tcp-ack:every=0
+spinet run --nic tigon2 --limit soon
+spinet run --nic tigon2 --set host.mtu=1
+spinet run --nic tigon2 -o there
 spinet run good.c --traffic dns.pcap --nic pspinn
 spinet run good.c --traffic dns.pcap --nic no_clusters.toml
 spinet run good.c --traffic dns.pcap --nic typo.toml

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from spinet import InputError, cli
 from spinet.card_run import CardResult, run_card
 
 BUILDS = {"one": {}, "timer": {"TIMER_ON_B": ""}, "split": {"SPLIT": ""}}
@@ -46,7 +50,7 @@ def test_each_receive_ring_has_its_frames() -> None:
     """Mini, standard and jumbo; and a send ring in the card's memory."""
     spec = "datagrams:bytes=8000:18:1472,count=60"
     card = ["host.receive.mini_buffers=64", "host.receive.jumbo_buffers=32", "host.mtu=9018", "host.send.ring=card"]
-    result = run_card("tigon2", send=spec, traffic=spec, set=[*card, "mac_receive.buffer_bytes=16384"], limit="60 ms")
+    result = run_card("tigon2", send=spec, traffic=spec, set=card, limit="60 ms")
     assert told(result) == "complete: sent 60/60, received 60/60"
 
 
@@ -56,3 +60,53 @@ def test_small_frames_at_full_rate_keep_sending_alive() -> None:
         "tigon2", send="datagrams:bytes=18,count=400", traffic="datagrams:bytes=18,count=20000", limit="45 ms"
     )
     assert (result.summary["sent"]["good"], result.is_intact) == (400, True)
+
+
+def test_the_folder_has_every_frame(tmp_path: Path) -> None:
+    spec, folder = "datagrams:bytes=18:1472,count=6", tmp_path / "out"
+    result = run_card("tigon2", send=spec, traffic=spec, limit="60 ms", folder=folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "frames.parquet",
+        "received.pcapng",
+        "sent.pcapng",
+        "summary.json",
+    ]
+    assert json.loads((folder / "summary.json").read_text()) == result.summary
+    rows = pq.read_table(folder / "frames.parquet").to_pylist()
+    assert [(row["way"], row["frame"], row["bytes"]) for row in rows] == [
+        (way, frame, (60, 1514)[frame % 2]) for way in ("sent", "received") for frame in range(6)
+    ]
+    assert all(row["latency_ps"] == row["out_ps"] - row["given_ps"] > 0 for row in rows)
+    assert result.summary["sent"]["latency_ns"]["max"] == pytest.approx(
+        max(row["latency_ps"] for row in rows[:6]) / 1000
+    )
+    with pytest.raises(InputError, match="out exists"):
+        run_card("tigon2", send=spec, folder=folder)
+
+
+def test_a_run_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be 18 to 1472"):
+        run_card("tigon2", send="datagrams:bytes=9000", folder=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_report_fits_a_terminal(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    spec = "datagrams:bytes=1472,count=40"
+    command = ["run", "--nic", "tigon2", "-D", "SPLIT", "--traffic", spec, "--send", spec]
+    assert cli.main(command) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].startswith("tigon2: all frames are through; ")
+    assert max(map(len, lines[1:])) <= 80
+    words = [line.split() for line in lines]
+    assert ["given", "to", "the", "card", "40", "40"] in words
+    assert ["as", "given", "and", "in", "order", "40", "40"] in words
+    assert ["Core", "cpu_a.core", "cpu_b.core"] in words
+    assert any(line[:1] == ["send_data"] for line in words)
+
+
+def test_a_limit_before_the_end_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--nic", "tigon2", "--traffic", "datagrams:", "--limit", "1 ms"]) == 2
+    error = capfd.readouterr().err
+    assert error.startswith("error: the run did not finish: the limit in simulated time, before the card had started\n")
+    assert error.endswith("hint: give it more simulated time with --limit\n")

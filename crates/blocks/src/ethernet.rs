@@ -27,8 +27,7 @@ impl Frame {
 
     /// The check sequence as it stands on the wire behind the bytes; inverted if the frame is not intact.
     pub fn fcs(&self) -> [u8; 4] {
-        let crc =
-            self.bytes.iter().fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC[((crc ^ u32::from(byte)) & 0xff) as usize]);
+        let crc = crc(&self.bytes);
         if self.is_intact { (!crc).to_le_bytes() } else { crc.to_le_bytes() }
     }
 
@@ -36,6 +35,11 @@ impl Frame {
     pub fn line_bytes(&self) -> u64 {
         self.bytes.len() as u64 + u64::from(Frame::FCS_BYTES + Frame::OVERHEAD_BYTES)
     }
+}
+
+/// CRC-32 of some bytes as a MAC's register holds it, before the inversion at the end. Source: IEEE 802.3, 3.2.9.
+pub fn crc(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC[((crc ^ u32::from(byte)) & 0xff) as usize])
 }
 
 /// The check sequence of each byte: IEEE 802.3, 3.2.9, least significant bit first.

@@ -6,7 +6,8 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
 /// A non-blocking crossbar with wormhole routing: a message that has an output keeps it until its tail has passed.
 ///
-/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each. The channels are its buffers, and their room its credits.
+/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each; there may be more inputs than nodes, which are further lanes
+///           of nodes that send on one at a time. The channels are its buffers, and their room its credits.
 /// Timing:   0 cycles of its own, also for an output that was free; each channel adds its latency of at least 1.
 /// Fairness: inputs whose next message is for an output take turns there.
 /// Source:   4.2, 6; RTL for wormhole, one virtual channel and round robin.
@@ -31,18 +32,17 @@ enum Route {
 }
 
 impl Crossbar {
-    /// A crossbar whose node i has `inputs[i]` and `outputs[i]`; there is at least one and as many of both.
+    /// A crossbar whose node i gets what goes to `outputs[i]`; there is at least one, and all inputs are alike.
     pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
-        let n = inputs.len();
-        assert!(n > 0, "a crossbar has nodes");
-        assert_eq!(outputs.len(), n, "each node of a crossbar has an input and an output");
+        let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
+        assert!(n_outputs > 0, "a crossbar has nodes");
         Crossbar {
             inputs,
             outputs,
-            routes: vec![None; n],
-            owners: vec![None; n],
-            turns: vec![0; n],
-            flits: vec![Counter::default(); n],
+            routes: vec![None; n_inputs],
+            owners: vec![None; n_outputs],
+            turns: vec![0; n_outputs],
+            flits: vec![Counter::default(); n_outputs],
             unrouted: Counter::default(),
         }
     }
@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn it_adds_no_cycle_and_all_pass_at_once() {
-        check(["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"], 0, expect![[r#"
+        check(
+            ["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"],
+            0,
+            expect![[r#"
             2    out0 #3 to 0 Entry
             2    out1 #1 to 1 Entry
             2    out2 #2 to 2 Entry
@@ -154,12 +157,16 @@ mod tests {
             it.flits[0] 2
             it.flits[1] 3
             it.flits[2] 2
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn messages_for_one_output_stay_whole_and_inputs_take_turns() {
-        check(["", "1 1 0 128 @0; 2 2 0 @0", "1 3 0 @0; 2 4 0 @0"], 0, expect![[r#"
+        check(
+            ["", "1 1 0 128 @0; 2 2 0 @0", "1 3 0 @0; 2 4 0 @0"],
+            0,
+            expect![[r#"
             2    out0 #1 to 0 Entry
             3    out0 =
             4    out0 |
@@ -170,12 +177,16 @@ mod tests {
             9    out0 #4 to 0 Entry
             10   out0 |
             it.flits[0] 9
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_blocked_message_holds_up_those_behind_it_and_no_others() {
-        check(["1 1 0 @2", "1 2 0 256 @0; 2 3 0 @2", "1 4 0 @1"], 40, expect![[r#"
+        check(
+            ["1 1 0 @2", "1 2 0 256 @0; 2 3 0 @2", "1 4 0 @1"],
+            40,
+            expect![[r#"
             2    out1 #4 to 1 Entry
             2    out2 #1 to 2 Entry
             3    out1 |
@@ -190,16 +201,21 @@ mod tests {
             it.flits[0] 5
             it.flits[1] 2
             it.flits[2] 4
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_goes_nowhere_is_counted() {
-        check(["1 1 0 128 @3; 2 2 0 @1", "", ""], 0, expect![[r#"
+        check(
+            ["1 1 0 128 @3; 2 2 0 @1", "", ""],
+            0,
+            expect![[r#"
             5    out1 #2 to 1 Entry
             6    out1 |
             it.flits[1] 2
             it.unrouted 1
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -13,3 +13,5 @@ pub mod unit;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;

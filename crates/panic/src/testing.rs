@@ -3,8 +3,8 @@
 use crate::protocol::{Descriptor, Flit, Hop, Leg, Message, NodeId, n_flits};
 use kernel::Cycle;
 
-/// One packet: `id chain [bytes] [pN] [cN] [fN] [mN] [@N] [+N] [leg]`; the chain is services joined by `>`, `p` is the priority,
-/// `c` the class, `f` the flow, `m` the metadata, `@` where it goes, `+` where it is pushed after its first service; the leg is
+/// One packet: `id chain [bytes] [pN] [cN] [fN] [mN] [@N] [hN] [+N] [leg]`; the chain is services joined by `>`, `p` is the priority,
+/// `c` the class, `f` the flow, `m` the metadata, `@` where it goes, `h` its port of the scheduler, `+` where it is pushed after its first service; the leg is
 /// `entry` unless it is `detour`, `paid` or `pushed`.
 fn message(words: &[&str]) -> Message {
     let number = |letter: char, otherwise: u32| {
@@ -23,7 +23,7 @@ fn message(words: &[&str]) -> Message {
         chain: words[1].split('>').map(hop).collect(),
         next: 0,
         exit: NodeId(1),
-        home: NodeId(0),
+        home: NodeId(number('h', 0) as u8),
         ranks: Default::default(),
         detours: 0,
         slack_cycles: 0,

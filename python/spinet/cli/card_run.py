@@ -73,7 +73,7 @@ def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
             traffic=wanted.traffic,
             send=wanted.send,
             set=wanted.sets,
-            limit=wanted.limit or "20 ms",
+            limit=wanted.limit or "40 ms",
             seed=1 if wanted.seed is None else wanted.seed,
             profile=True,
             base_dir=".",
@@ -86,10 +86,12 @@ def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
         click.echo(json.dumps(summary, indent=2))
     else:
         _print(summary, wanted.output)
-    if summary["ended"]["reason"] in ("complete", "limit"):
+    if not summary["ended"]["is_unfinished"]:
         return 0
-    more = "".join(f"\n  {line}" for line in [*summary["rings"], *summary["faults"]])
-    errors.complain(f"the run did not finish: {summary['ended']['text']}{more}", hint="")
+    at = (f"{core['path']} is at {core['place']}" for core in summary["cores"] if not core["is_halted"])
+    more = "".join(f"\n  {line}" for line in [*at, *summary["rings"], *summary["faults"]])
+    hint = "give it more simulated time with --limit" if summary["ended"]["reason"] == "limit" else ""
+    errors.complain(f"the run did not finish: {summary['ended']['text']}{more}", hint=hint)
     return errors.UNFINISHED
 
 

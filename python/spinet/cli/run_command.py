@@ -60,7 +60,11 @@ from spinet.cli import errors, parameters
     help="When packets arrive: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
-@click.option("--limit", metavar="TIME", help="End the run after so much simulated time, such as '10 ms'.")
+@click.option(
+    "--limit",
+    metavar="TIME",
+    help="End the run after so much simulated time, such as '10 ms'. Default for cards with a host: 40 ms.",
+)
 @click.option(
     "--fault",
     "faults",

@@ -8,6 +8,7 @@
 mod asked;
 mod checksum;
 mod dma;
+mod filter;
 mod line;
 mod pieces;
 mod protocol;
@@ -19,6 +20,7 @@ mod transmit;
 
 pub use checksum::OnesComplement;
 pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaPorts};
+pub use filter::{Filter, group};
 pub use protocol::{
     Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,
 };

@@ -1,5 +1,6 @@
 //! What a card's registers and its assists say to each other.
 
+use super::filter::Filter;
 use super::pieces::piece;
 use crate::bus::BusError;
 use crate::netlist::Wire;
@@ -143,6 +144,10 @@ pub enum ReceiveOrder {
     BufferProducer(u64),
     /// Bytes before this address are free.
     BufferConsumer(u64),
+    /// Whose frames are taken; everybody's before the first such order.
+    Filter(Filter),
+    /// Where dropped frames are counted in memory; nowhere before the first such order.
+    Statistics(u64),
 }
 
 /// What a receiving MAC assist tells its card.

@@ -1,78 +1,19 @@
 //! MAC assist that receives: from the line to buffers and descriptors in memory.
 
+mod drops;
+mod params;
+
 use super::asked::Asked;
+use super::filter::Filter;
 use super::line::Line;
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
 use crate::bus::{Access, Data, Requester};
-use crate::checks;
 use crate::ethernet::Frame;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use drops::Drops;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+pub use params::MacReceiveParams;
 use std::collections::VecDeque;
-
-/// A receiving MAC assist.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MacReceiveParams {
-    /// Bits a second of the line.
-    pub link_bps: u64,
-    /// Descriptors of the ring, 8 bytes each.
-    pub ring_entries: u32,
-    /// Bytes between line and memory.
-    pub buffer_bytes: u32,
-    /// Whether bytes go to memory no faster than the line brought them, as if they were written while the frame arrives;
-    /// if not, a whole frame goes as fast as memory takes it.
-    pub is_paced: bool,
-    /// Longest reference to memory; references end at multiples of it.
-    pub memory_burst_bytes: u32,
-    /// References to memory under way.
-    pub memory_references: usize,
-}
-
-impl Module for MacReceiveParams {
-    const NAME: &'static str = "mac-receive";
-    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
-    const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
-ring_entries = 512
-buffer_bytes = 2048
-is_paced = true
-memory_burst_bytes = 8
-memory_references = 4"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        vec![
-            PortSpec::to::<OneWay<ReceiveOrder>>("orders"),
-            PortSpec::from::<OneWay<ReceiveProgress>>("progress"),
-            PortSpec::from::<Memory>("memory"),
-            PortSpec::from::<Memory>("descriptors").optional(),
-            PortSpec::to::<OneWay<Frame>>("wire"),
-        ]
-    }
-
-    fn check(&self) -> Result<(), String> {
-        Line::check(self.link_bps)?;
-        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
-        checks::count("memory_references", self.memory_references, 1, 1024)?;
-        checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;
-        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let clock = site.system.edges(site.clock);
-        Built::new(MacReceive::new(
-            self,
-            clock,
-            MacReceivePorts {
-                orders: site.to::<OneWay<ReceiveOrder>>("orders"),
-                progress: site.from::<OneWay<ReceiveProgress>>("progress"),
-                memory: site.from::<Memory>("memory"),
-                descriptors: site.try_from::<Memory>("descriptors"),
-                wire: site.to::<OneWay<Frame>>("wire"),
-            },
-        ))
-    }
-}
 
 /// The ports of a [`MacReceive`].
 pub struct MacReceivePorts {
@@ -94,6 +35,9 @@ enum Use {
     /// So many bytes of a frame are in memory.
     Bytes(u32),
     Descriptor,
+    /// A count of dropped frames, to be added to; and when it is back.
+    Count(usize),
+    Counted,
 }
 
 /// A frame on its way to memory.
@@ -118,6 +62,7 @@ struct Counts {
     frames: u64,
     bytes: u64,
     disabled: u64,
+    filtered: u64,
     overruns: u64,
     buffer_full: u64,
     ring_full: u64,
@@ -134,7 +79,8 @@ const LEAST_ON_LINE: u64 = 64;
 /// Frames start at multiples of this. Source: tigon2-facts, section 7.
 const ALIGNMENT: u64 = 8;
 
-/// Takes frames as they come and gives each the next buffer and the next descriptor.
+/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
+/// which there is no room, and counts them in memory as well.
 ///
 /// Ports:   `wire` in; `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
 ///          reference a cycle on each.
@@ -143,7 +89,7 @@ const ALIGNMENT: u64 = 8;
 ///          has both.
 /// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7.
 /// Differs: where `is_paced`, bytes reach memory one frame time later than in hardware, which writes while the frame
-///          arrives; where not, at once behind its end and in one rush. There is no address filter.
+///          arrives; where not, at once behind its end and in one rush. Overruns are not counted in memory.
 pub struct MacReceive {
     params: MacReceiveParams,
     line: Line,
@@ -161,6 +107,8 @@ pub struct MacReceive {
     is_enabled: bool,
     frames: VecDeque<Incoming>,
     attentions: VecDeque<Attention>,
+    filter: Option<Filter>,
+    drops: Drops,
     /// Counts resets: what was asked before one is of no use.
     life: u32,
     counts: Counts,
@@ -185,6 +133,8 @@ impl MacReceive {
             is_enabled: false,
             frames: VecDeque::new(),
             attentions: VecDeque::new(),
+            filter: None,
+            drops: Drops::new(),
             life: 0,
             counts: Counts::default(),
             params,
@@ -210,6 +160,8 @@ impl MacReceive {
             ReceiveOrder::Consumer(index) => self.ring.fill_to(index),
             ReceiveOrder::BufferProducer(addr) => self.producer = addr,
             ReceiveOrder::BufferConsumer(addr) => self.consumer = addr,
+            ReceiveOrder::Filter(filter) => self.filter = Some(filter),
+            ReceiveOrder::Statistics(base) => self.drops.base = Some(base),
         }
     }
 
@@ -257,14 +209,19 @@ impl MacReceive {
 
     fn take_frame(&mut self, now: Cycle) -> bool {
         let Some(frame) = self.wire.take() else { return false };
+        let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
         if !self.is_enabled {
             self.counts.disabled += 1;
+        } else if let Err(stranger) = is_taken {
+            self.counts.filtered += 1;
+            self.drops.note_stranger(stranger);
         } else if let Err(attention) = self.accept(now, &frame) {
             match attention {
                 Attention::BufferFull => self.counts.buffer_full += 1,
                 Attention::RingFull => self.counts.ring_full += 1,
                 _ => self.counts.overruns += 1,
             }
+            self.drops.note_loss(attention);
             self.attentions.push_back(attention);
         }
         true
@@ -276,9 +233,12 @@ impl MacReceive {
             let descriptor = self.descriptors.as_mut().and_then(Asked::answer);
             let Some(((life, what), result)) = descriptor.or_else(|| self.memory.answer()) else { return any };
             any = true;
-            if let Err(error) = result {
+            if let Err(error) = &result {
                 self.counts.failures += 1;
-                self.attentions.push_back(Attention::Memory(error));
+                self.attentions.push_back(Attention::Memory(*error));
+            }
+            if let Use::Count(kind) = what {
+                self.drops.hear(kind, &result.unwrap_or_default());
             }
             if life != self.life {
                 continue;
@@ -288,6 +248,7 @@ impl MacReceive {
                     let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
                     self.frames.iter_mut().find(unsettled).expect("a frame gave them").settled += bytes;
                 }
+                Use::Count(_) | Use::Counted => {}
                 Use::Descriptor => {
                     self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
                 }
@@ -368,6 +329,7 @@ impl Component for MacReceive {
         acted |= self.report();
         self.describe(now);
         let due = self.give_bytes(now);
+        self.drops.work(now, &mut self.memory);
         let has_asked = self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now));
         match due {
             _ if acted || has_asked => Activity::Busy,
@@ -387,10 +349,11 @@ impl Component for MacReceive {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let Counts { frames, bytes, disabled, overruns, buffer_full, ring_full, failures } = self.counts;
+        let Counts { frames, bytes, disabled, filtered, overruns, buffer_full, ring_full, failures } = self.counts;
         counters.add("frames", frames);
         counters.add("bytes_with_fcs", bytes);
         counters.add("dropped.disabled", disabled);
+        counters.add("dropped.filtered", filtered);
         counters.add("dropped.overrun", overruns);
         counters.add("dropped.buffer_full", buffer_full);
         counters.add("dropped.ring_full", ring_full);

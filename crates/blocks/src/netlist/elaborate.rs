@@ -56,6 +56,7 @@ impl Netlist {
         work.try_the_unused();
         let Elaboration { clocks, mut problems, is_full, .. } = work;
         let connections = wiring.finish(&parts, is_full, &mut problems);
+        self.refuse_the_unused(&parts, &mut problems);
         let (name, about) = (self.name.clone(), self.about.clone());
         problems.none_or(Design { name, about, parameters, clocks, parts, groups, connections })
     }

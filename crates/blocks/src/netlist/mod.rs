@@ -19,6 +19,7 @@ mod protocol;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unused;
 
 pub use build::Card;
 pub use clock::ClockFreq;

@@ -44,6 +44,11 @@ impl Credits {
         self.units[unit].node
     }
 
+    /// The credits that are there, of each unit; none where less than none.
+    pub fn held(&self) -> impl Iterator<Item = u64> {
+        self.units.iter().map(|unit| u64::try_from(unit.held).unwrap_or(0))
+    }
+
     /// Hears from a unit.
     pub fn hear(&mut self, unit: usize, note: CreditNote) {
         let unit = &mut self.units[unit];

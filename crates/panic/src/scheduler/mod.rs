@@ -358,6 +358,7 @@ impl Component for Scheduler {
         counters.add("scheduled", self.scheduled.total());
         counters.add("waited_cycles", self.waited_cycles.total());
         counters.add("pushes_planned", self.pushes_planned.total());
+        self.credits.held().enumerate().for_each(|(i, held)| counters.add(&format!("credits[{i}]"), held));
         self.drops.counters(counters);
     }
 }

@@ -151,7 +151,11 @@ mod tests {
 
     #[test]
     fn packets_wait_one_after_the_other() {
-        check(ServiceTime::Fixed { cycles: 10 }, 2, "1 1 0 128; 5 2 0", expect![[r#"
+        check(
+            ServiceTime::Fixed { cycles: 10 },
+            2,
+            "1 1 0 128; 5 2 0",
+            expect![[r#"
             12   out #1 to 0 Entry
             13   out =
             14   out |
@@ -159,27 +163,42 @@ mod tests {
             27   out |
             it.packets 2
             it.service_cycles 20
-        "#]]);
-        check(ServiceTime::Fixed { cycles: 0 }, 1, "1 1 0; 1 2 0", expect![[r#"
+        "#]],
+        );
+        check(
+            ServiceTime::Fixed { cycles: 0 },
+            1,
+            "1 1 0; 1 2 0",
+            expect![[r#"
             2    out #1 to 0 Entry
             3    out |
             4    out #2 to 0 Entry
             5    out |
             it.packets 2
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn service_times_are_listed_or_drawn_within_bounds() {
-        check(ServiceTime::Listed, 1, "1 1 0 m20; 5 2 0 m1", expect![[r#"
+        check(
+            ServiceTime::Listed,
+            1,
+            "1 1 0 m20; 5 2 0 m1",
+            expect![[r#"
             22   out #1 to 0 Entry
             23   out |
             25   out #2 to 0 Entry
             26   out |
             it.packets 2
             it.service_cycles 21
-        "#]]);
-        check(ServiceTime::Uniform { least_cycles: 30, most_cycles: 32 }, 1, "1 1 0; 1 2 0; 1 3 0", expect![[r#"
+        "#]],
+        );
+        check(
+            ServiceTime::Uniform { least_cycles: 30, most_cycles: 32 },
+            1,
+            "1 1 0; 1 2 0; 1 3 0",
+            expect![[r#"
             34   out #1 to 0 Entry
             35   out |
             67   out #2 to 0 Entry
@@ -188,7 +207,8 @@ mod tests {
             101  out |
             it.packets 3
             it.service_cycles 94
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct TrafficManagerWiring {
     pub input: Rx<Flit>,
     /// To the interconnect.
     pub output: Tx<Flit>,
+    /// To the interconnect, in the cycles in which nothing goes to `output`: packets on their way back to the scheduler.
+    pub detours: Tx<Flit>,
     /// To the engine; its capacity is that of the scratchpad, room for as many of the longest messages as there are credits.
     pub to_engine: Tx<Flit>,
     /// From the engine.
@@ -43,16 +45,21 @@ pub struct TrafficManagerWiring {
 
 /// Takes packets while the unit has less than its credits, sends the others back, and sends on what the engine is done with.
 ///
-/// Timing: a flit passes to the engine, from it, or back in the cycle in which it comes. Messages leave whole, those that go
-///         back first. A cancel is sent with the descriptor that is taken, a return with the tail that leaves.
-/// Source: 4.3.1, 4.4; RTL for when a packet is taken.
+/// Timing:  a flit passes to the engine, from it, or back in the cycle in which it comes; one flit leaves a cycle. Those that go
+///          back go first, between packets and while one is held up. A cancel is sent with the descriptor that is taken, a
+///          return with the tail that leaves.
+/// Source:  4.3.1, 4.4; RTL for when a packet is taken.
+/// Differs: the RTL has one lane for all that leaves. If two units push to each other, both can then wait with a detour
+///          behind a push that waits for the other's detour, for ever. Here detours have a lane of their own; as the scheduler
+///          always takes what comes, they always move, and so does everything else.
 pub struct TrafficManager {
     params: TrafficManagerParams,
     wires: TrafficManagerWiring,
     /// Packets that were taken and have not left.
     n_held: u32,
     receiving: Receiving,
-    sending: Sending,
+    /// A packet is leaving that is not whole yet.
+    is_sending: bool,
     /// Flits on their way back.
     detour: VecDeque<Flit>,
     taken: Counter,
@@ -66,13 +73,6 @@ enum Receiving {
     Detour,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sending {
-    Nothing,
-    Packet,
-    Detour,
-}
-
 impl TrafficManager {
     /// A traffic manager that holds nothing. The parameters have passed their check.
     pub fn new(params: TrafficManagerParams, wires: TrafficManagerWiring) -> TrafficManager {
@@ -81,7 +81,7 @@ impl TrafficManager {
             wires,
             n_held: 0,
             receiving: Receiving::Nothing,
-            sending: Sending::Nothing,
+            is_sending: false,
             detour: VecDeque::new(),
             taken: Counter::default(),
             detours: Counter::default(),
@@ -150,38 +150,40 @@ impl TrafficManager {
         true
     }
 
-    /// Sends a flit to the interconnect, if one is there.
+    /// Sends a flit to the interconnect, if one is there and there is room.
     fn send(&mut self) -> bool {
-        if self.sending == Sending::Nothing {
-            self.sending = match () {
-                () if !self.detour.is_empty() => Sending::Detour,
-                () if self.wires.from_engine.has_item() => Sending::Packet,
-                () => return false,
-            };
+        match self.is_sending {
+            true => self.send_packet() || self.send_back(),
+            false => self.send_back() || self.send_packet(),
         }
-        let is_there = match self.sending {
-            Sending::Packet => self.wires.from_engine.has_item(),
-            _ => !self.detour.is_empty(),
-        };
-        if !is_there || !self.wires.output.has_room() {
+    }
+
+    /// Sends a flit of what goes back.
+    fn send_back(&mut self) -> bool {
+        if self.detour.is_empty() || !self.wires.detours.has_room() {
             return false;
         }
-        let mut flit = match self.sending {
-            Sending::Packet => self.wires.from_engine.take().expect("a flit is there"),
-            _ => self.detour.pop_front().expect("a flit is there"),
-        };
-        if self.sending == Sending::Packet {
-            match &mut flit {
-                Flit::Head(message) => (message.to, message.leg) = message.descriptor.advance(),
-                Flit::Body => {}
-                Flit::Tail => {
-                    self.n_held -= 1;
-                    self.wires.notes.send(CreditNote::Return);
-                }
-            }
+        self.wires.detours.send(self.detour.pop_front().expect("a flit is there"));
+        true
+    }
+
+    /// Sends a flit of what the engine is done with.
+    fn send_packet(&mut self) -> bool {
+        if !self.wires.from_engine.has_item() || !self.wires.output.has_room() {
+            return false;
         }
-        if flit == Flit::Tail {
-            self.sending = Sending::Nothing;
+        let mut flit = self.wires.from_engine.take().expect("a flit is there");
+        match &mut flit {
+            Flit::Head(message) => {
+                self.is_sending = true;
+                (message.to, message.leg) = message.descriptor.advance();
+            }
+            Flit::Body => {}
+            Flit::Tail => {
+                self.is_sending = false;
+                self.n_held -= 1;
+                self.wires.notes.send(CreditNote::Return);
+            }
         }
         self.wires.output.send(flit);
         true
@@ -197,9 +199,10 @@ impl Component for TrafficManager {
     }
 
     fn ports(&self, ports: &mut Ports) {
-        let TrafficManagerWiring { input, output, to_engine, from_engine, notes } = &self.wires;
+        let TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes } = &self.wires;
         ports.input("in", input);
         ports.output("out", output);
+        ports.output("detours", detours);
         ports.output("to_engine", to_engine);
         ports.input("from_engine", from_engine);
         ports.output("notes", notes);
@@ -219,8 +222,9 @@ mod tests {
     use expect_test::{Expect, expect};
     use kernel::Stream;
 
-    /// A unit with this many credits around a delay unit of 20 cycles; the interconnect takes what comes from cycle `ready` on.
-    fn check(credits: u32, input: &str, ready: Cycle, want: Expect) {
+    /// A unit with this many credits around a delay unit of 20 cycles; the interconnect takes packets from cycle `ready` on, and
+    /// what goes back from `back_ready` on.
+    fn check(credits: u32, input: &str, [ready, back_ready]: [Cycle; 2], want: Expect) {
         want.assert_eq(&testkit::bench(500, |bench| {
             let params = TrafficManagerParams { credits, flit_bytes: 64, detour_flits: 25 };
             let (to_engine, engine_in) = bench.channel("to engine", 25 * credits as usize, 1);
@@ -229,6 +233,7 @@ mod tests {
             let wires = TrafficManagerWiring {
                 input: bench.input("in", 8, flits(input)),
                 output: bench.output("out", 2, move |now| now >= ready, show),
+                detours: bench.output("back", 2, move |now| now >= back_ready, show),
                 to_engine,
                 from_engine,
                 notes: bench.output("note", 3, |_| true, note),
@@ -241,113 +246,167 @@ mod tests {
 
     #[test]
     fn a_packet_is_served_and_pushed_on_and_its_credit_returned() {
-        check(1, "1 1 0 128 paid", 0, expect![[r#"
+        check(
+            1,
+            "1 1 0 128 paid",
+            [0, 0],
+            expect![[r#"
             24   out #1 to 1 Exit
             25   out =
             26   note Return
             26   out |
-        "#]]);
-        check(1, "1 1 0>1 paid +6", 0, expect![[r#"
+        "#]],
+        );
+        check(
+            1,
+            "1 1 0>1 paid +6",
+            [0, 0],
+            expect![[r#"
             24   out #1 to 6 Pushed
             25   note Return
             25   out |
-        "#]]);
-        check(1, "1 1 0>1 pushed", 0, expect![[r#"
+        "#]],
+        );
+        check(
+            1,
+            "1 1 0>1 pushed",
+            [0, 0],
+            expect![[r#"
             2    note Cancel
             24   out #1 to 0 Entry
             25   note Return
             25   out |
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn beyond_its_credits_a_unit_sends_packets_back() {
-        check(1, "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid", 0, expect![[r#"
-            2    note Cancel
-            5    out #2 to 0 Detour
-            6    out |
-            11   note Return
-            12   out #3 to 0 Detour
-            13   out |
-            24   out #1 to 1 Exit
-            25   note Return
-            25   out |
-        "#]]);
+        check(
+            1,
+            "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid",
+            [0, 0],
+            expect![[r#"
+                2    note Cancel
+                5    back #2 to 0 Detour
+                6    back |
+                11   note Return
+                12   back #3 to 0 Detour
+                13   back |
+                24   out #1 to 1 Exit
+                25   note Return
+                25   out |
+            "#]],
+        );
     }
 
     #[test]
     fn room_for_a_packet_is_there_when_one_has_left() {
         // The tail of the first leaves in cycle 24.
-        check(1, "1 1 0 paid; 23 2 0 paid", 0, expect![[r#"
-            24   note Return
-            24   out #1 to 1 Exit
-            25   note Return
-            25   out |
-            26   out #2 to 0 Detour
-            27   out |
-        "#]]);
-        check(1, "1 1 0 paid; 24 2 0 paid", 0, expect![[r#"
+        check(
+            1,
+            "1 1 0 paid; 23 2 0 paid",
+            [0, 0],
+            expect![[r#"
+                24   note Return
+                24   out #1 to 1 Exit
+                25   note Return
+                25   out |
+                26   back #2 to 0 Detour
+                27   back |
+            "#]],
+        );
+        check(
+            1,
+            "1 1 0 paid; 24 2 0 paid",
+            [0, 0],
+            expect![[r#"
             24   out #1 to 1 Exit
             25   note Return
             25   out |
             47   out #2 to 1 Exit
             48   note Return
             48   out |
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn detours_wait_for_the_interconnect() {
-        check(1, "1 1 0 paid; 3 2 0 1400 pushed; 4 3 0 1400 pushed", 100, expect![[r#"
-            100  out #2 to 0 Detour
+        check(
+            1,
+            "1 1 0 paid; 3 2 0 1400 pushed; 4 3 0 1400 pushed",
+            [0, 100],
+            expect![[r#"
+                24   out #1 to 1 Exit
+                25   note Return
+                25   out |
+                27   note Cancel
+                49   out #3 to 1 Exit
+                50   out =
+                51   out =
+                52   out =
+                53   out =
+                54   out =
+                55   out =
+                56   out =
+                57   out =
+                58   out =
+                59   out =
+                60   out =
+                61   out =
+                62   out =
+                63   out =
+                64   out =
+                65   out =
+                66   out =
+                67   out =
+                68   out =
+                69   out =
+                70   out =
+                71   note Return
+                71   out |
+                100  back #2 to 0 Detour
+                101  back =
+                102  back =
+                103  back =
+                104  back =
+                105  back =
+                106  back =
+                107  back =
+                108  back =
+                109  back =
+                110  back =
+                111  back =
+                112  back =
+                113  back =
+                114  back =
+                115  back =
+                116  back =
+                117  back =
+                118  back =
+                119  back =
+                120  back =
+                121  back =
+                122  back |
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_packet_that_is_held_up_holds_up_no_detour() {
+        check(
+            1,
+            "1 1 0 128 paid; 31 2 0 pushed",
+            [100, 0],
+            expect![[r#"
+            33   back #2 to 0 Detour
+            34   back |
+            100  out #1 to 1 Exit
             101  out =
-            102  out =
-            103  out =
-            104  out =
-            105  out =
-            106  out =
-            107  out =
-            108  out =
-            109  out =
-            110  out =
-            111  out =
-            112  out =
-            113  out =
-            114  out =
-            115  out =
-            116  out =
-            117  out =
-            118  out =
-            119  out =
-            120  out =
-            121  out =
-            122  out |
-            123  out #3 to 0 Detour
-            124  out =
-            125  out =
-            126  out =
-            127  out =
-            128  out =
-            129  out =
-            130  out =
-            131  out =
-            132  out =
-            133  out =
-            134  out =
-            135  out =
-            136  out =
-            137  out =
-            138  out =
-            139  out =
-            140  out =
-            141  out =
-            142  out =
-            143  out =
-            144  out =
-            145  out |
-            146  out #1 to 1 Exit
-            147  note Return
-            147  out |
-        "#]]);
+            102  note Return
+            102  out |
+        "#]],
+        );
     }
 }

@@ -312,13 +312,17 @@ impl CardRun {
     }
 
     /// Whether all that was offered has been given to the card and has come out or been dropped, as far as sides know.
-    fn is_through(&self) -> bool {
-        let is_offered = |traffic: &blocks::feeders::Traffic| traffic.count() != Some(0);
-        let any = is_offered(&self.offered.network) || is_offered(&self.offered.host);
+    pub(super) fn is_through(&self) -> bool {
+        let any = self.offers_frames();
         let finite = self.offered.network.count().is_some() && self.offered.host.count().is_some();
         any && finite
             && self.feeders.iter().all(|feeder| feeder.borrow().is_done())
             && self.hosts.iter().all(|host| host.has_started() && host.is_done())
+    }
+
+    /// Whether there is anything to come through.
+    pub(super) fn offers_frames(&self) -> bool {
+        [&self.offered.network, &self.offered.host].iter().any(|traffic| traffic.count() != Some(0))
     }
 
     /// The first core that stopped by itself, in words.
@@ -353,7 +357,8 @@ impl CardRun {
 
 /// The address of the card, as its host says it.
 fn card_mac(design: &Design) -> Mac {
-    let mac = design.parts.iter().find_map(|part| part.parameters.get("mac")?.as_str()?.parse().ok());
+    let named = |key| design.parts.iter().find_map(|part| part.parameters.get(key)?.as_str()?.parse().ok());
+    let mac = named("mac").or_else(|| named("mac_address"));
     mac.unwrap_or(Mac([2, 0, 0, 0, 0, 2]))
 }
 

@@ -52,6 +52,8 @@ pub struct EndedSummary {
     pub reason: &'static str,
     /// The same for people.
     pub text: String,
+    /// Whether it did not do what was asked: everything but `complete`, and a limit at which endless traffic was flowing.
+    pub is_unfinished: bool,
 }
 
 /// How long it took.
@@ -217,12 +219,31 @@ impl CardRun {
         let (reason, text) = match &self.ended {
             None => ("running", "it runs".to_owned()),
             Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
-            Some(CardEnded::Limit) => ("limit", "the limit in simulated time".to_owned()),
+            Some(CardEnded::Limit) => {
+                let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
+                ("limit", format!("the limit in simulated time{unfinished}"))
+            }
             Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
             Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),
             Some(CardEnded::Quiet) => ("quiet", "everything sleeps, though frames are still to come".to_owned()),
         };
-        EndedSummary { reason, text }
+        let is_unfinished = match &self.ended {
+            None | Some(CardEnded::Complete) => false,
+            Some(CardEnded::Limit) => self.unfinished().is_some(),
+            Some(_) => true,
+        };
+        EndedSummary { reason, text, is_unfinished }
+    }
+
+    /// What a run that ends now has not come to.
+    fn unfinished(&self) -> Option<&'static str> {
+        let is_finite = |traffic: &blocks::feeders::Traffic| traffic.count().is_some();
+        match () {
+            _ if self.hosts.iter().any(|host| !host.has_started()) => Some("before the card had started"),
+            _ if !is_finite(&self.offered.network) || !is_finite(&self.offered.host) => None,
+            _ if !self.is_through() && self.offers_frames() => Some("with frames still to come"),
+            _ => None,
+        }
     }
 
     fn place(&self, pc: u32) -> String {
@@ -344,7 +365,7 @@ fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
 /// How long frames took from one place to another, by their numbers.
 fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let begun: BTreeMap<u64, Time> = from.iter().filter_map(|passage| Some((passage.id?, passage.at))).collect();
-    let took = |passage: &Passage| Some(passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs())?);
+    let took = |passage: &Passage| passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs());
     let mut took: Vec<u64> = to.iter().filter_map(took).collect();
     took.sort_unstable();
     let (first, last) = (*took.first()?, *took.last()?);

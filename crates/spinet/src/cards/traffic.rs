@@ -57,7 +57,10 @@ pub fn parse(text: &str, way: Way, card: Mac, base_dir: &Path) -> Result<Traffic
     match text.split_once(':').map_or((text, ""), |(kind, rest)| (kind, rest)) {
         ("datagrams", rest) => datagrams(text, rest, way, card),
         _ if TrafficSpec::is_meant_by(text) => {
-            let spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
+            let mut spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
+            if way == Way::Receive && !text.contains("dst_mac=") {
+                spec.dst_mac = card; // A card takes what is for it.
+            }
             let generator = Generator::new(spec, Pacing::TIMES);
             list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
         }

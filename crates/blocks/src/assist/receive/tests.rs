@@ -200,3 +200,39 @@ fn a_full_fifo_and_a_disabled_receiver_drop() {
     "#]],
     );
 }
+
+#[test]
+fn frames_for_others_and_frames_without_room_are_counted_in_memory() {
+    // Frame n begins with n + 1 as its first digit. The words are read and written back when no frame needs the memory.
+    let filter = Filter { address: [0x10, 0x11, 0x12, 0x13, 0x14, 0x15], groups: 0, is_promiscuous: false };
+    let to_all = Filter { is_promiscuous: true, ..filter };
+    let orders =
+        [(1, ReceiveOrder::Filter(filter)), (1, ReceiveOrder::Statistics(0x80)), (250, ReceiveOrder::Filter(to_all))];
+    let (log, card) = scene(&params(), &[(10, 60), (100, 60), (200, 60), (300, 200)], &orders, false);
+    expect![[r#"
+        21   progress Producer(1, 240)
+        301  progress Attention(BufferFull)
+        mac.frames 1
+        mac.bytes_with_fcs 64
+        mac.dropped.filtered 2
+        mac.dropped.buffer_full 1
+    "#]]
+    .assert_eq(&log);
+    expect!["00000002000000000000000000000001"].assert_eq(&hex(&card[0xe0..0xf0]));
+}
+
+#[test]
+fn a_paced_frame_may_be_longer_than_what_is_held() {
+    let params = MacReceiveParams { buffer_bytes: 64, is_paced: true, ..params() };
+    check(
+        &params,
+        &[(10, 140)],
+        &[],
+        false,
+        expect![[r#"
+        1166 progress Producer(1, 290)
+        mac.frames 1
+        mac.bytes_with_fcs 144
+    "#]],
+    );
+}

@@ -73,6 +73,13 @@ pub enum After {
 impl Module for NicFeederParams {
     const NAME: &'static str = "nic-feeder";
     const ABOUT: &'static str = "A host without a driver: plays traces of mailbox writes and serves the card's DMA";
+    const EXAMPLE: &'static str = r#"memory_base = 0x10000
+memory_bytes = 4096
+contents = [{ at = 0x10000, words = [1, 2] }]
+overhead_cycles = 4
+bytes_per_cycle = 8
+script = [{ after = { cycle = 100 }, at = 0x140, value = 0 }]
+mailboxes = []"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![PortSpec::to::<Memory>("memory"), PortSpec::from::<Memory>("bus")]

@@ -395,3 +395,18 @@ fn what_is_no_card_is_said_plainly() {
                     ^^^"#]],
     );
 }
+
+#[test]
+fn a_name_that_nothing_uses_was_meant_to_be_another() {
+    let derived = "base = \"many\"\n[parameters]\nasker = 3\n[clocks]\ncoer = \"50 MHz\"\n";
+    check(
+        derived,
+        expect![[r#"
+            card.toml: line 3: nothing uses the parameter `asker`; did you mean `askers`?
+              asker = 3
+              ^^^^^
+            card.toml: line 5: no part has the clock `coer`; did you mean `core`?
+              coer = "50 MHz"
+              ^^^^"#]],
+    );
+}

@@ -12,6 +12,20 @@ use kernel::Time;
 const FILES: &[(&str, &str)] = &[
     ("pair", PAIR),
     (
+        "many",
+        r#"
+        name = "many"
+        connections = ["asker[*].memory -> store.requesters[0..]"]
+        [parameters]
+        askers = 2
+        [clocks]
+        core = "100 MHz"
+        [instances]
+        asker = { module = "asker", count = "$askers", clock = "core", reads = 2 }
+        store = { module = "store", requesters = "$askers", clock = "core" }
+        "#,
+    ),
+    (
         "behind.toml",
         r#"
         [modules.behind]

@@ -141,7 +141,7 @@ impl Tigon2HostParams {
 
     /// What is wrong beyond types: what was found and what is allowed.
     pub(super) fn validate(&self) -> Result<(), String> {
-        if self.mac() == None && self.mac != "eeprom" {
+        if self.mac().is_none() && self.mac != "eeprom" {
             return Err(format!("mac is `{}`, must be an address such as 02:00:00:00:00:01, or `eeprom`", self.mac));
         }
         let in_range = |name: &str, value: u64, least: u64, most: u64| {

@@ -91,8 +91,13 @@ impl Block {
             _ => {
                 self.state.touch(offset);
                 self.state.storage[offset as usize / 4 % 256] = value;
-                if offset == map::VLAN_TYPE && value >> 16 != 0 {
-                    self.transmit.push(TransmitOrder::VlanType((value >> 16) as u16));
+                match offset {
+                    map::VLAN_TYPE if value >> 16 != 0 => {
+                        self.transmit.push(TransmitOrder::VlanType((value >> 16) as u16));
+                    }
+                    map::ADDRESS_HIGH | map::ADDRESS_LOW | 0x228..=0x234 => self.filter(),
+                    map::STATISTICS_BASE => self.receive.push(ReceiveOrder::Statistics(self.state.statistics())),
+                    _ => {}
                 }
             }
         }
@@ -174,6 +179,8 @@ impl Block {
         self.transmit.push(TransmitOrder::Reset);
         self.receive.push(ReceiveOrder::Enable(false));
         self.receive.push(ReceiveOrder::Reset);
+        self.receive.push(ReceiveOrder::Statistics(self.state.statistics()));
+        self.filter();
     }
 
     /// The interrupt line follows the state, unless it is masked.
@@ -304,6 +311,11 @@ impl Block {
         self.receive.push(ReceiveOrder::Consumer(receive.consumer));
     }
 
+    /// Tells the receiver whose frames to take.
+    fn filter(&mut self) {
+        self.receive.push(ReceiveOrder::Filter(self.state.filter()));
+    }
+
     fn write_mac_ring(&mut self, offset: u32, value: u32) {
         let State { transmit, receive, .. } = &mut self.state;
         match offset {
@@ -366,10 +378,14 @@ impl Block {
 
     fn write_receive_state(&mut self, value: u32) {
         let attentions = self.state.receive_state & RECEIVE_ATTENTIONS & !value;
+        let was_promiscuous = self.state.filter().is_promiscuous;
         self.state.receive_state = value & !(RESET | RECEIVE_ATTENTIONS | RECEIVE_STATUS) | attentions;
         if value & RESET != 0 {
             self.receive.push(ReceiveOrder::Reset);
             self.point_receive();
+        }
+        if self.state.filter().is_promiscuous != was_promiscuous {
+            self.filter();
         }
         self.receive.push(ReceiveOrder::Enable(value & (ENABLE | STOP) == ENABLE));
     }

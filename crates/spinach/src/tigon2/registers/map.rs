@@ -45,10 +45,15 @@ pub const RECEIVE_THRESHOLD: u32 = 0x0ec;
 pub const ASSIST_STATE: u32 = 0x11c;
 pub const MAC_TRANSMIT_STATE: u32 = 0x200;
 pub const TRANSMIT_CONFIGURATION: u32 = 0x204;
+pub const ADDRESS_HIGH: u32 = 0x208;
+pub const ADDRESS_LOW: u32 = 0x20c;
 pub const VLAN_TYPE: u32 = 0x214;
 pub const MAC_RECEIVE_STATE: u32 = 0x220;
 pub const RECEIVED_CONFIGURATION: u32 = 0x224;
+/// Four words; the first has the highest bits.
+pub const GROUPS: u32 = 0x228;
 pub const RECEIVE_PORT: u32 = 0x238;
+pub const STATISTICS_BASE: u32 = 0x23c;
 
 /// The register that a CPU has for itself at this offset, and which CPU that is.
 pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
@@ -89,8 +94,17 @@ pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
 
 /// Whether a register does nothing but keep what is written to it, as far as is known.
 pub fn is_storage(offset: u32) -> bool {
-    let mac =
-        [0x208, 0x20c, 0x210, VLAN_TYPE, 0x21c, TRANSMIT_CONFIGURATION, RECEIVED_CONFIGURATION, RECEIVE_PORT, 0x23c];
+    let mac = [
+        ADDRESS_HIGH,
+        ADDRESS_LOW,
+        0x210,
+        VLAN_TYPE,
+        0x21c,
+        TRANSMIT_CONFIGURATION,
+        RECEIVED_CONFIGURATION,
+        RECEIVE_PORT,
+        STATISTICS_BASE,
+    ];
     let multicast = 0x228..=0x234;
     let others = [MISC_CONFIGURATION, PCI_STATE, WINDOW_BASE, SERIAL, RECEIVE_THRESHOLD];
     offset < 0x40 || mac.contains(&offset) || multicast.contains(&offset) || others.contains(&offset)

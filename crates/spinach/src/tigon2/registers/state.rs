@@ -3,7 +3,7 @@
 use super::eeprom::{DATA_IN, Eeprom};
 use super::map::{self, CpuRegister};
 use super::rings::Ring;
-use blocks::assist::Buffers;
+use blocks::assist::{Buffers, Filter};
 use std::collections::BTreeMap;
 
 /// Bits of the main event register that other registers decide. Source: tigon2-facts, section 4.1.
@@ -46,6 +46,8 @@ pub const DMA_ACTIVE: u32 = 1 << 2;
 pub const DMA_ERRORS: u32 = 0xef00_0000;
 /// assumed: the one that an error on the bus sets; firmware looks at the whole mask.
 pub const DMA_BUS_ERROR: u32 = 1 << 31;
+/// Receiver state: frames for anybody are taken. Firmware sets it for the host's command.
+pub const PROMISCUOUS: u32 = 1 << 3;
 /// Attentions of the receiving MAC; firmware clears them by writing 1: its handler writes back the one that it dealt with and
 /// zeros to the others.
 pub const RECEIVE_ATTENTIONS: u32 = 0xf700_0000;
@@ -218,6 +220,23 @@ impl State {
 
     pub fn receive_buffers(&self) -> Buffers {
         Buffers { base: u64::from(self.receive_base), end: u64::from(self.receive_end) }
+    }
+
+    /// Whose frames are taken. The address stands as the host's words have it: 16 bits, then 32.
+    pub fn filter(&self) -> Filter {
+        let word = |offset: u32| self.storage[offset as usize / 4];
+        let own = u64::from(word(map::ADDRESS_HIGH)) << 32 | u64::from(word(map::ADDRESS_LOW));
+        let address = std::array::from_fn(|position| own.to_be_bytes()[position + 2]);
+        let groups = (0..4).fold(0, |bits, n| bits << 32 | u128::from(word(map::GROUPS + 4 * n)));
+        Filter { address, groups, is_promiscuous: self.receive_state & PROMISCUOUS != 0 }
+    }
+
+    /// Where the MAC counts in memory. Source: tigon2-facts, section 3: 0 means 0x80.
+    pub fn statistics(&self) -> u64 {
+        match self.storage[map::STATISTICS_BASE as usize / 4] {
+            0 => 0x80,
+            base => base.into(),
+        }
     }
 
     /// The main event register of a CPU when the timer shows `timer`.

@@ -150,10 +150,11 @@ fn a_register_answers_in_a_cycle() {
         "5 r 040; 6 w 208=1234; 7 r 208",
         "",
         expect![[r#"
-        6    A 60000000
-        7    A done
-        8    A 00001234
-    "#]],
+            6    A 60000000
+            7    A done
+            7    receive Filter(Filter { address: [12, 34, 0, 0, 0, 0], groups: 0, is_promiscuous: false })
+            8    A 00001234
+        "#]],
     );
 }
 
@@ -338,6 +339,7 @@ fn a_byte_of_a_register_is_in_its_big_endian_place() {
     });
     expect![[r#"
         3    A Ok([])
+        3    receive Filter(Filter { address: [0, 0, 0, 0, 0, 0], groups: 0, is_promiscuous: false })
         4    A Ok([0, ab])
         5    A Err(Length(20a, 4))
         6    A Ok([0, ab, 0, 0])
@@ -353,6 +355,7 @@ fn what_nobody_models_is_kept_and_counted() {
         3    A 00000007
         4    A 00000000
         5    A done
+        5    receive Filter(Filter { address: [0, 1, 0, 0, 0, 0], groups: 0, is_promiscuous: false })
         registers.reads 2
         registers.writes 2
         registers.surprises.0x17c 1

@@ -1,0 +1,67 @@
+//! Whose frames a receiving MAC takes.
+
+use crate::ethernet::crc;
+
+/// Whose frames a receiving MAC assist takes: those for everybody, for `address` and for `groups`; or all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Filter {
+    /// The card's own address.
+    pub address: [u8; 6],
+    /// Bit n takes frames for the group addresses whose [`group`] is n.
+    pub groups: u128,
+    /// Takes all frames.
+    pub is_promiscuous: bool,
+}
+
+/// Why a frame is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stranger {
+    /// It is for another card.
+    Card,
+    /// It is for groups that the card is not in.
+    Group,
+}
+
+/// Which bit of [`Filter::groups`] a group address has: the low seven bits of its CRC-32 without the final inversion.
+/// Source: what the released Tigon-2 firmware computes to find the bit.
+pub fn group(address: &[u8]) -> u32 {
+    crc(address) & 0x7f
+}
+
+impl Filter {
+    /// Whether a frame with these bytes is taken. One without a whole address is for no card.
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Stranger> {
+        match bytes.get(..6) {
+            _ if self.is_promiscuous => Ok(()),
+            Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => Ok(()),
+            Some(to) if to[0] & 1 == 1 => {
+                if self.groups >> group(to) & 1 == 1 {
+                    Ok(())
+                } else {
+                    Err(Stranger::Group)
+                }
+            }
+            Some(to) if to == self.address => Ok(()),
+            _ => Err(Stranger::Card),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_for_others_are_not_taken() {
+        let filter = Filter { address: [2, 0, 0, 0, 0, 1], groups: 0, is_promiscuous: false };
+        let all_hosts = [0x01, 0x00, 0x5e, 0x00, 0x00, 0x01];
+        assert_eq!(filter.check(&[2, 0, 0, 0, 0, 1, 9]), Ok(()));
+        assert_eq!(filter.check(&[0xff; 6]), Ok(()));
+        assert_eq!(filter.check(&[2, 0, 0, 0, 0, 2]), Err(Stranger::Card));
+        assert_eq!(filter.check(&[2, 0, 0]), Err(Stranger::Card));
+        assert_eq!(filter.check(&all_hosts), Err(Stranger::Group));
+        let in_group = Filter { groups: 1 << group(&all_hosts), ..filter };
+        assert_eq!(in_group.check(&all_hosts), Ok(()));
+        assert_eq!(Filter { is_promiscuous: true, ..filter }.check(&[2, 0, 0, 0, 0, 2]), Ok(()));
+    }
+}

@@ -1,0 +1,74 @@
+//! Counts of dropped frames in memory, where firmware finds them.
+
+use super::{Asked, Attention, Use};
+use crate::assist::filter::Stranger;
+use crate::bus::{Access, Data, word};
+use kernel::Cycle;
+
+/// Where the words are from the base of the block: frames for other cards, for other groups, without room.
+/// Source: the Tigon-2's statistics block, as the released firmware copies it into what it tells the host.
+const OFFSETS: [u64; 3] = [0x60, 0x64, 0x6c];
+
+/// What there is to do for the words.
+enum Step {
+    Rest,
+    /// A word was asked for.
+    Asked,
+    /// A word's new value is to be written.
+    Write(usize, u32),
+}
+
+/// Words that are read, added to and written back when memory has nothing better to do.
+pub struct Drops {
+    /// Of the block; without one, nothing is counted in memory.
+    pub base: Option<u64>,
+    pending: [u32; 3],
+    step: Step,
+}
+
+impl Drops {
+    pub fn new() -> Drops {
+        Drops { base: None, pending: [0; 3], step: Step::Rest }
+    }
+
+    pub fn note_stranger(&mut self, stranger: Stranger) {
+        self.note(if stranger == Stranger::Card { 0 } else { 1 });
+    }
+
+    /// A frame that was for the card was dropped.
+    pub fn note_loss(&mut self, attention: Attention) {
+        if matches!(attention, Attention::BufferFull | Attention::RingFull) {
+            self.note(2);
+        }
+    }
+
+    fn note(&mut self, kind: usize) {
+        if self.base.is_some() {
+            self.pending[kind] = self.pending[kind].wrapping_add(1);
+        }
+    }
+
+    /// Refers to memory if there is a reason to and nobody else does.
+    pub fn work(&mut self, now: Cycle, memory: &mut Asked<(u32, Use)>) {
+        let Some(base) = self.base.filter(|_| memory.is_free(now)) else { return };
+        match self.step {
+            Step::Rest => {
+                let Some(kind) = self.pending.iter().position(|&pending| pending > 0) else { return };
+                memory.ask(now, base + OFFSETS[kind], Access::Read(4), (0, Use::Count(kind)));
+                self.step = Step::Asked;
+            }
+            Step::Asked => {}
+            Step::Write(kind, value) => {
+                let data = Data::from_slice(&value.to_be_bytes());
+                memory.ask(now, base + OFFSETS[kind], Access::Write(data), (0, Use::Counted));
+                self.step = Step::Rest;
+            }
+        }
+    }
+
+    /// What memory holds.
+    pub fn hear(&mut self, kind: usize, data: &[u8]) {
+        let value = if data.len() == 4 { word(data) } else { 0 };
+        self.step = Step::Write(kind, value.wrapping_add(std::mem::take(&mut self.pending[kind])));
+    }
+}

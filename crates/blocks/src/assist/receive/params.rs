@@ -1,0 +1,71 @@
+//! What a wiring says about a receiving MAC assist.
+
+use super::{MacReceive, MacReceivePorts};
+use crate::assist::line::Line;
+use crate::assist::protocol::{ReceiveOrder, ReceiveProgress};
+use crate::checks;
+use crate::ethernet::Frame;
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+
+/// A receiving MAC assist.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MacReceiveParams {
+    /// Bits a second of the line.
+    pub link_bps: u64,
+    /// Descriptors of the ring, 8 bytes each.
+    pub ring_entries: u32,
+    /// Bytes between line and memory.
+    pub buffer_bytes: u32,
+    /// Whether bytes go to memory no faster than the line brought them, as if they were written while the frame arrives;
+    /// if not, a whole frame goes as fast as memory takes it.
+    pub is_paced: bool,
+    /// Longest reference to memory; references end at multiples of it.
+    pub memory_burst_bytes: u32,
+    /// References to memory under way.
+    pub memory_references: usize,
+}
+
+impl Module for MacReceiveParams {
+    const NAME: &'static str = "mac-receive";
+    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
+    const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
+ring_entries = 512
+buffer_bytes = 2048
+is_paced = true
+memory_burst_bytes = 8
+memory_references = 4"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<OneWay<ReceiveOrder>>("orders"),
+            PortSpec::from::<OneWay<ReceiveProgress>>("progress"),
+            PortSpec::from::<Memory>("memory"),
+            PortSpec::from::<Memory>("descriptors").optional(),
+            PortSpec::to::<OneWay<Frame>>("wire"),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Line::check(self.link_bps)?;
+        checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
+        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;
+        checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let clock = site.system.edges(site.clock);
+        Built::new(MacReceive::new(
+            self,
+            clock,
+            MacReceivePorts {
+                orders: site.to::<OneWay<ReceiveOrder>>("orders"),
+                progress: site.from::<OneWay<ReceiveProgress>>("progress"),
+                memory: site.from::<Memory>("memory"),
+                descriptors: site.try_from::<Memory>("descriptors"),
+                wire: site.to::<OneWay<Frame>>("wire"),
+            },
+        ))
+    }
+}
