@@ -69,14 +69,14 @@ struct Counts {
     failures: u64,
 }
 
-/// Error bits of a receive descriptor, word 1. Source: tigon2-facts, sections 5.4 and 7.
+/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md.
 const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
-/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: tigon2-facts, section 7.
+/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md.
 const DESCRIPTOR_BYTES: u32 = 8;
 /// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
 const LEAST_ON_LINE: u64 = 64;
-/// Frames start at multiples of this. Source: tigon2-facts, section 7.
+/// Frames start at multiples of this. Source: docs/machines/tigon2.md.
 const ALIGNMENT: u64 = 8;
 
 /// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
@@ -87,7 +87,7 @@ const ALIGNMENT: u64 = 8;
 /// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or no room between
 ///          line and memory (where `is_paced`, for its first 64 bytes; where not, for all), it is dropped. Its descriptor is written behind its last byte, and reported when memory
 ///          has both.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7.
+/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md.
 /// Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame
 ///          arrives (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not counted in memory.
 pub struct MacReceive {
