@@ -27,7 +27,11 @@ FIRMWARE = ("optimised", "first")
 def points() -> list[Point]:
     """Sizes and versions."""
     return [
-        Point(name=f"{size} B, {firmware}", settings={"size": size, "firmware": firmware}, quick=size == 18)
+        Point(
+            name=f"{size} B, {firmware}",
+            settings={"size": size, "firmware": firmware},
+            quick=(size, firmware) == (18, "optimised"),
+        )
         for firmware in FIRMWARE
         for size in SIZES
     ]

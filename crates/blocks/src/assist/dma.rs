@@ -184,7 +184,7 @@ impl Job {
 ///          room and given to the sink when a whole reference of them is there; an entry is done when the sink has settled
 ///          its last byte, and its checksum is stored.
 /// Order:   transfers of one assist end in the order in which they began; the source may be one ahead of the sink.
-/// Source:  Willmann 2004, table 3.3 (DMA assist); tigon2-facts, sections 3 and 7.
+/// Source:  Willmann 2004, table 3.3 (DMA assist); docs/machines/tigon2.md.
 /// Differs: the thresholds for asking for the bus (descriptor bits 4 to 8) are not looked at: a reference is as long as the
 ///          buffer and `host_burst_bytes` let it be.
 pub struct DmaAssist {

@@ -48,8 +48,8 @@ struct Incoming {
     addr: u64,
     /// Entry of its descriptor.
     index: u32,
-    /// When its last bit arrived.
-    arrived: Time,
+    /// When its first byte comes, for a receiver that is paced.
+    begins: Time,
     given: u32,
     settled: u32,
     is_described: bool,
@@ -69,14 +69,14 @@ struct Counts {
     failures: u64,
 }
 
-/// Error bits of a receive descriptor, word 1. Source: tigon2-facts, sections 5.4 and 7.
+/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md.
 const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
-/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: tigon2-facts, section 7.
+/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md.
 const DESCRIPTOR_BYTES: u32 = 8;
 /// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
 const LEAST_ON_LINE: u64 = 64;
-/// Frames start at multiples of this. Source: tigon2-facts, section 7.
+/// Frames start at multiples of this. Source: docs/machines/tigon2.md.
 const ALIGNMENT: u64 = 8;
 
 /// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
@@ -87,9 +87,9 @@ const ALIGNMENT: u64 = 8;
 /// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or no room between
 ///          line and memory (where `is_paced`, for its first 64 bytes; where not, for all), it is dropped. Its descriptor is written behind its last byte, and reported when memory
 ///          has both.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7.
-/// Differs: where `is_paced`, bytes reach memory one frame time later than in hardware, which writes while the frame
-///          arrives; where not, at once behind its end and in one rush. Overruns are not counted in memory.
+/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md.
+/// Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame
+///          arrives (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not counted in memory.
 pub struct MacReceive {
     params: MacReceiveParams,
     line: Line,
@@ -109,6 +109,8 @@ pub struct MacReceive {
     attentions: VecDeque<Attention>,
     filter: Option<Filter>,
     drops: Drops,
+    /// End of the last frame on a paced line.
+    busy_until: Time,
     /// Counts resets: what was asked before one is of no use.
     life: u32,
     counts: Counts,
@@ -135,6 +137,7 @@ impl MacReceive {
             attentions: VecDeque::new(),
             filter: None,
             drops: Drops::new(),
+            busy_until: Time::ZERO,
             life: 0,
             counts: Counts::default(),
             params,
@@ -147,6 +150,7 @@ impl MacReceive {
                 self.life = self.life.wrapping_add(1);
                 self.frames.clear();
                 self.attentions.clear();
+                self.busy_until = Time::ZERO;
                 (self.ring.producer, self.ring.next) = (0, 0);
                 (self.producer, self.consumer) = (self.buffers.base, self.buffers.base);
             }
@@ -175,13 +179,21 @@ impl MacReceive {
         (self.buffers.end.saturating_sub(self.buffers.base)).saturating_sub(used + 1)
     }
 
+    /// Bytes between line and memory: those that have come and are not on their way to memory.
+    fn held(&self, now: Cycle) -> u64 {
+        let come = |frame: &Incoming| match self.clock.edge(now) {
+            _ if !self.params.is_paced => frame.bytes.len() as u64,
+            time if time < frame.begins => 0,
+            time => self.line.bytes(time - frame.begins).min(frame.bytes.len() as u64),
+        };
+        self.frames.iter().map(|frame| come(frame).saturating_sub(frame.given.into())).sum()
+    }
+
     /// Finds a place for a frame that has arrived, or the reason why there is none.
     fn accept(&mut self, now: Cycle, frame: &Frame) -> Result<(), Attention> {
         let len = frame.bytes.len() as u64 + u64::from(Frame::FCS_BYTES);
-        let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64 - u64::from(frame.given)).sum();
-        // Where bytes are written as they come, a frame is longer than what is held of it.
-        let most_held = if self.params.is_paced { len.min(LEAST_ON_LINE) } else { len };
-        if held + most_held > u64::from(self.params.buffer_bytes) {
+        if self.held(now) + if self.params.is_paced { LEAST_ON_LINE } else { len } > u64::from(self.params.buffer_bytes)
+        {
             return Err(Attention::Overrun);
         }
         let room = len.next_multiple_of(ALIGNMENT);
@@ -197,9 +209,10 @@ impl MacReceive {
         bytes.extend_from_slice(&frame.fcs());
         let is_runt = frame.bytes.len() < Frame::LEAST_BYTES;
         let flags = if frame.is_intact { 0 } else { CRC_ERROR } | if is_runt { RUNT } else { 0 };
-        let (addr, arrived) = (self.producer, self.clock.edge(now));
+        let (addr, begins) = (self.producer, self.busy_until.max(self.clock.edge(now)));
+        self.busy_until = begins + self.line.time(len);
         let (given, settled, is_described, is_done) = (0, 0, false, false);
-        self.frames.push_back(Incoming { bytes, flags, addr, index, arrived, given, settled, is_described, is_done });
+        self.frames.push_back(Incoming { bytes, flags, addr, index, begins, given, settled, is_described, is_done });
         self.producer = self.buffers.after(addr, room);
         self.ring.next = self.ring.after(index);
         self.counts.frames += 1;
@@ -285,7 +298,7 @@ impl MacReceive {
         let len = frame.bytes.len() as u32;
         let (addr, bytes) = buffers.piece(frame.addr, frame.given, len, params.memory_burst_bytes);
         if params.is_paced {
-            let due = frame.arrived + line.time(u64::from(frame.given + bytes));
+            let due = frame.begins + line.time(u64::from(frame.given + bytes));
             if clock.edge(now) < due {
                 return Some(due);
             }

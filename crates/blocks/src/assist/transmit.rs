@@ -131,12 +131,12 @@ struct Outgoing {
 const PREAMBLE_BYTES: u64 = 8;
 /// Bytes of a gap between frames. Source: IEEE 802.3, 4.4.2.
 const GAP_BYTES: u64 = 12;
-/// Bytes of a descriptor: word 0 is the address and flags, word 1 tag and length. Source: tigon2-facts, section 7.
+/// Bytes of a descriptor: word 0 is the address and flags, word 1 tag and length. Source: docs/machines/tigon2.md.
 const DESCRIPTOR_BYTES: u32 = 8;
-/// Bit of word 0: a VLAN tag is inserted. Source: tigon2-facts, section 7.
+/// Bit of word 0: a VLAN tag is inserted. Source: docs/machines/tigon2.md.
 const INSERT_TAG: u32 = 1 << 30;
 /// Bit of word 0: the frame goes on in the next descriptor.
-/// assumed: the Tigon-2's firmware never sets it; the 10 Gigabit NIC's frames are of two pieces (spinach-facts, section 4).
+/// assumed: the Tigon-2's firmware never sets it; the 10 Gigabit NIC's frames are of two pieces (Willmann 2004, 4.2).
 const GOES_ON: u32 = 1 << 31;
 
 /// Sends frames in the order of their descriptors.
@@ -146,7 +146,7 @@ const GOES_ON: u32 = 1 << 31;
 /// Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind the last one is over; bytes leave at the
 ///          exact rate of the line. Frames in sequence take their bytes, check sequence, preamble and gap.
 /// Done:    an entry is done when its frame's last byte has been read from memory.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); tigon2-facts, sections 3 and 7; IEEE 802.3.
+/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md; IEEE 802.3.
 /// Differs: no flow control frames.
 pub struct MacTransmit {
     params: MacTransmitParams,

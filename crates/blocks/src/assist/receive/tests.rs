@@ -183,21 +183,21 @@ fn without_a_descriptor_a_frame_is_dropped() {
 
 #[test]
 fn a_full_fifo_and_a_disabled_receiver_drop() {
-    let params = MacReceiveParams { buffer_bytes: 64, is_paced: true, ..params() };
+    let params = MacReceiveParams { buffer_bytes: 64, is_paced: true, link_bps: 1_000_000_000_000, ..params() };
     let orders = [(2000, ReceiveOrder::Enable(false))];
     check(
         &params,
-        &[(10, 60), (100, 60), (2100, 60)],
+        &[(10, 60), (12, 60), (2100, 60)],
         &orders,
         false,
         expect![[r#"
-        101  progress Attention(Overrun)
-        526  progress Producer(1, 240)
-        mac.frames 1
-        mac.bytes_with_fcs 64
-        mac.dropped.disabled 1
-        mac.dropped.overrun 1
-    "#]],
+            13   progress Attention(Overrun)
+            22   progress Producer(1, 240)
+            mac.frames 1
+            mac.bytes_with_fcs 64
+            mac.dropped.disabled 1
+            mac.dropped.overrun 1
+        "#]],
     );
 }
 
@@ -223,16 +223,19 @@ fn frames_for_others_and_frames_without_room_are_counted_in_memory() {
 
 #[test]
 fn a_paced_frame_may_be_longer_than_what_is_held() {
+    // 74 bytes at 8 cycles each; what comes close behind is written behind it.
     let params = MacReceiveParams { buffer_bytes: 64, is_paced: true, ..params() };
     check(
         &params,
-        &[(10, 140)],
+        &[(10, 70), (100, 60)],
         &[],
         false,
         expect![[r#"
-        1166 progress Producer(1, 290)
-        mac.frames 1
-        mac.bytes_with_fcs 144
-    "#]],
+            101  progress Attention(Overrun)
+            606  progress Producer(1, 250)
+            mac.frames 1
+            mac.bytes_with_fcs 74
+            mac.dropped.overrun 1
+        "#]],
     );
 }

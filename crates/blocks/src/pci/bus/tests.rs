@@ -177,8 +177,8 @@ fn errors_come_back() {
 }
 
 /// What the DMA of one frame of 1514 bytes each way needs: two descriptors, header and payload of one that is sent, buffer
-/// and return descriptor of one that is received. The thesis gives about 30 % of overhead for this load (spinach-facts,
-/// section 1); bursts of 256 bytes and 10 cycles each come to that.
+/// and return descriptor of one that is received. The thesis gives about 30 % of overhead for this load (Willmann
+/// 2004, 3.2.3); bursts of 256 bytes and 10 cycles each come to that.
 #[test]
 fn the_overhead_is_what_the_thesis_gives_for_its_load() {
     let params = PciBusParams { overhead_cycles: 10, read_cycles: 2, burst_bytes: 256, ..params(BusWidth::Bits64) };

@@ -9,7 +9,7 @@ use blocks::interrupt::InterruptLine;
 use blocks::mips::CpuControl;
 use kernel::{Clock, Cycle};
 
-/// Femtoseconds of a tick of the timer: 1 microsecond. Source: tigon2-facts, section 1.
+/// Femtoseconds of a tick of the timer: 1 microsecond. Source: docs/machines/tigon2.md.
 const TICK_FS: u64 = 1_000_000_000;
 
 /// The registers and those whom they tell something.

@@ -1,6 +1,6 @@
 //! The serial EEPROM behind four bits of the local control register.
 
-/// Pins of the EEPROM in the local control register. Source: tigon2-facts, section 3 (0x044).
+/// Pins of the EEPROM in the local control register. Source: docs/machines/tigon2.md (0x044).
 pub const CLOCK: u32 = 1 << 20;
 pub const TRANSMIT_ENABLE: u32 = 1 << 21;
 pub const DATA_OUT: u32 = 1 << 22;

@@ -1,6 +1,6 @@
 //! Where each register stands: offsets from 0xC0000000 and in the host's window.
 //!
-//! Source: tigon2-facts, section 3. The registers of a third and a fourth CPU are assumed: the chip has two.
+//! Source: docs/machines/tigon2.md. The registers of a third and a fourth CPU are assumed: the chip has two.
 
 /// A register of which each CPU has its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -103,7 +103,7 @@ mac_address = "00:60:cf:00:00:01""#;
     }
 }
 
-/// Bytes of registers; a core's address counts modulo this. Source: tigon2-facts, section 2.
+/// Bytes of registers; a core's address counts modulo this. Source: docs/machines/tigon2.md.
 const REGISTER_BYTES: u32 = 0x400;
 
 /// Six bytes in hexadecimal, with colons between them.
@@ -122,7 +122,7 @@ fn mac_address(text: &str) -> Result<[u8; 6], String> {
 ///          progress in; for each core, control out and status in; `interrupt` out, its level.
 /// Timing:  a core's reference is answered in the cycle in which it is seen. In one cycle, what assists report comes first,
 ///          then cores in their order, then the host. What a write causes outside is on its way in the same cycle.
-/// Source:  tigon2-facts, sections 2 to 7.
+/// Source:  docs/machines/tigon2.md.
 /// Differs: a register of which nothing is known keeps what is written, and is counted as a surprise. Status of the DMA
 ///          channels does not count while the rings work. The cores' private memories cannot be reached by 0x154 and 0x158.
 pub struct Tigon2Registers {

@@ -3,7 +3,7 @@
 /// A ring of descriptors below the transmit buffers, and its pointer registers.
 ///
 /// Reading a pointer gives the address of its entry. Writing takes an address or an offset: what is behind the last entry is
-/// the first one again. Source: tigon2-facts, sections 3 and 7.
+/// the first one again. Source: docs/machines/tigon2.md.
 #[derive(Clone, Debug)]
 pub struct Ring {
     /// From the private area's base to entry 0.

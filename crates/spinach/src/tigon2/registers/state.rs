@@ -6,7 +6,7 @@ use super::rings::Ring;
 use blocks::assist::{Buffers, Filter};
 use std::collections::BTreeMap;
 
-/// Bits of the main event register that other registers decide. Source: tigon2-facts, section 4.1.
+/// Bits of the main event register that other registers decide. Source: docs/machines/tigon2.md.
 pub const RECEIVE_COMPLETE: u32 = 1 << 6;
 pub const DMA_WRITE_DONE: u32 = 1 << 14;
 pub const DMA_READ_DONE: u32 = 1 << 15;
@@ -27,7 +27,7 @@ pub const LEVELS: u32 = RECEIVE_COMPLETE
     | TRANSMIT_ATTENTION
     | TIMER;
 
-/// Bits of the misc host control register. Source: tigon2-facts, section 3.
+/// Bits of the misc host control register. Source: docs/machines/tigon2.md.
 pub const HOST_CLEAR: u32 = 1 << 1;
 pub const HOST_RESET: u32 = 1 << 3;
 pub const HOST_BYTE_SWAP: u32 = 1 << 4;
@@ -90,7 +90,7 @@ pub const LAST_PIECE: u32 = 1 << 17;
 /// buffers' consumer itself only where frames were dropped, and where it does without assists.
 pub const FRAME_BYTES: u32 = 1 << 19;
 
-/// From the private area's base to the transmit buffers. Source: tigon2-facts, section 7.
+/// From the private area's base to the transmit buffers. Source: docs/machines/tigon2.md.
 const PRIVATE_BYTES: u32 = 0x5000;
 
 /// What a CPU has for itself.
@@ -231,7 +231,7 @@ impl State {
         Filter { address, groups, is_promiscuous: self.receive_state & PROMISCUOUS != 0 }
     }
 
-    /// Where the MAC counts in memory. Source: tigon2-facts, section 3: 0 means 0x80.
+    /// Where the MAC counts in memory. Source: docs/machines/tigon2.md: 0 means 0x80.
     pub fn statistics(&self) -> u64 {
         match self.storage[map::STATISTICS_BASE as usize / 4] {
             0 => 0x80,

@@ -12,10 +12,10 @@ use kernel::{Cycle, Ports};
 
 /// Bytes of the window; what is above aliases.
 const BYTES: u64 = 0x1000;
-/// Where shared memory begins, and the window into local memory, which is 2 KB. Source: tigon2-facts, section 2.
+/// Where shared memory begins, and the window into local memory, which is 2 KB. Source: docs/machines/tigon2.md.
 const SHARED: u64 = 0x400;
 const LOCAL: u64 = 0x800;
-/// Mailboxes in memory: 32 of 8 bytes, of which the second word counts. Source: tigon2-facts, section 2.
+/// Mailboxes in memory: 32 of 8 bytes, of which the second word counts. Source: docs/machines/tigon2.md.
 const MAILBOXES: std::ops::Range<u64> = 0x100..0x200;
 
 /// The host's accesses, one after the other.
