@@ -93,7 +93,7 @@ static void host_state(u32 subcode)
     if (subcode == STACK_UP) {
         set_address();
         REG(MAC_TRANSMIT_STATE) = MAC_ENABLE;
-        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS | MAC_ENABLE;
+        REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS) | MAC_ENABLE;
         report_link(1);
     } else if (subcode == STACK_DOWN) {
         REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS | MAC_STOP;

@@ -73,7 +73,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 7\ntraffic = 'udp'\n[[context]]",
         expect![[r#"
-            t.toml: line 1: found the number `7`, must be a path or a list of paths
+            t.toml: line 1: found the number 7, must be a path or a list of paths
               program = 7
                         ^"#]],
     );
@@ -145,7 +145,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `tengig`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(
@@ -272,7 +272,7 @@ fn contexts() {
     check_context(
         "handler = 'echo'\nhandler_memory = 7",
         expect![[r#"
-            t.toml: line 5: found the number `7`, must be a text or a table
+            t.toml: line 5: found the number 7, must be a text or a table
               handler_memory = 7
                                ^"#]],
     );

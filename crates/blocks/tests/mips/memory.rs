@@ -150,8 +150,8 @@ fn a_reference_waits_until_the_other_port_is_quiet() {
         |scene| scene.memory_cycles = 6,
         expect![[r#"
             4    memory 80 write [00, 00, 00, 00]
-            10   registers c0000060 write [00, 00, 00, 00]
-            11   registers c0000060 read 4
+            10   registers 60 write [00, 00, 00, 00]
+            11   registers 60 read 4
             12   memory 80 read 4
             execution 5, conflicts 5
             a break instruction at c00014: 0; a0-a3 0 0 0 0
