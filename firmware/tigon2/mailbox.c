@@ -136,7 +136,7 @@ static void obey(u32 code, u32 subcode)
     case COMMAND_FILTERING: /* for an older chip */
         break;
     case COMMAND_PROMISCUOUS:
-        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS) |
+        REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS)) |
                                  (subcode == SWITCHED_ON ? MAC_PROMISCUOUS : 0);
         break;
     case COMMAND_ALL_MULTICAST:
