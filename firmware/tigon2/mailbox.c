@@ -96,7 +96,7 @@ static void host_state(u32 subcode)
         REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS) | MAC_ENABLE;
         report_link(1);
     } else if (subcode == STACK_DOWN) {
-        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS | MAC_STOP;
+        REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & MAC_PROMISCUOUS) | MAC_STOP;
     } else {
         post_event(EVENT_CODE_ERROR, ERROR_INVALID, COMMAND_HOST_STATE);
     }
@@ -136,7 +136,7 @@ static void obey(u32 code, u32 subcode)
     case COMMAND_FILTERING: /* for an older chip */
         break;
     case COMMAND_PROMISCUOUS:
-        REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS) |
+        REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS)) |
                                  (subcode == SWITCHED_ON ? MAC_PROMISCUOUS : 0);
         break;
     case COMMAND_ALL_MULTICAST:

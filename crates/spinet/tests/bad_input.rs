@@ -80,9 +80,9 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nseed = -1\n[[context]]",
         expect![[r#"
-        t.toml: line 3: invalid value: integer `-1`, expected u64
-          seed = -1
-                 ^^"#]],
+            t.toml: line 3: found the number -1, must be a whole number of at least 0
+              seed = -1
+                     ^^"#]],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nlimit = '5 parsecs'\n[[context]]",
@@ -105,7 +105,7 @@ fn texts_that_are_no_experiment() {
                   faults = 'loss=2'
                            ^^^^^^^^"#]],
             10 => expect![[r#"
-                t.toml: line 3: found the number `3`, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                t.toml: line 3: found the number 3, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
                   faults = 3
                            ^"#]],
             _ => expect![[r#"
