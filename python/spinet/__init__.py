@@ -2,7 +2,8 @@
 """spinet: programmable network cards, simulated to the cycle.
 
 `run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
-`nics` lists the cards. The command `spinet` does the same from a terminal.
+`nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware. The command `spinet` does the
+same from a terminal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
+    from spinet.card_run import CardResult, Rate, run_card
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Build",
     "BuildError",
+    "CardResult",
     "InputError",
     "InternalError",
     "Machine",
@@ -31,6 +34,7 @@ __all__ = [
     "OfferedPacket",
     "OutputError",
     "Part",
+    "Rate",
     "Result",
     "SentPacket",
     "SpinetError",
@@ -42,12 +46,14 @@ __all__ = [
     "offered",
     "parameters_of",
     "run",
+    "run_card",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
     "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
