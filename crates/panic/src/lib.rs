@@ -10,6 +10,7 @@ pub mod policy;
 pub mod protocol;
 pub mod scheduler;
 pub mod unit;
+pub mod world;
 
 #[cfg(test)]
 mod testing;

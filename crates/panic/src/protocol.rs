@@ -47,8 +47,74 @@ pub struct Descriptor {
     pub slack_cycles: u64,
     /// Cycles that it has waited in the scheduler.
     pub waited_cycles: u64,
-    /// When it came into the NIC.
-    pub stamp: Cycle,
+    /// What the RMT pipeline found in the packet.
+    pub fields: Fields,
+    /// Where it was, and when.
+    pub trail: Trail,
+}
+
+/// What the RMT pipeline tells units about a packet, so that they need not look (4.1). Offsets count from the first byte; 0 is
+/// none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Fields {
+    /// First byte behind the Ethernet and VLAN headers.
+    pub network: u16,
+    /// First byte of the transport header.
+    pub transport: u16,
+    /// First byte behind all headers.
+    pub payload: u16,
+    /// Hash over what the tables say, the 5-tuple for example.
+    pub hash: u32,
+}
+
+/// What happened to a packet at a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Its first bytes came, from the network or from the host.
+    Arrived,
+    /// Its descriptor went into the interconnect, behind the RMT pipeline.
+    Entered,
+    /// Its descriptor came to the scheduler.
+    Queued,
+    /// Its descriptor left the scheduler for a unit.
+    Scheduled,
+    /// A unit took its descriptor.
+    Taken,
+    /// A unit had no room for it and sends it back.
+    Refused,
+    /// The unit's engine began with it.
+    Begun,
+    /// Its descriptor left the unit.
+    Done,
+    /// Its last bytes left the NIC, to the network or to the host.
+    Left,
+}
+
+/// A step of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// Cycle of the NIC's clock.
+    pub at: Cycle,
+    /// What happened.
+    pub step: Step,
+    /// Where; for what the scheduler does, the node of the port.
+    pub node: NodeId,
+}
+
+/// All steps of a packet, in order of time: what reports say about where its time went comes from this alone.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Trail(Vec<Mark>);
+
+impl Trail {
+    /// Something happened.
+    pub fn mark(&mut self, at: Cycle, step: Step, node: NodeId) {
+        self.0.push(Mark { at, step, node });
+    }
+
+    /// What happened, in order.
+    pub fn marks(&self) -> &[Mark] {
+        &self.0
+    }
 }
 
 impl Descriptor {

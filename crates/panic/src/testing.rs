@@ -28,7 +28,8 @@ fn message(words: &[&str]) -> Message {
         detours: 0,
         slack_cycles: 0,
         waited_cycles: 0,
-        stamp: 0,
+        fields: Default::default(),
+        trail: Default::default(),
     };
     let bytes = words[2..].iter().find_map(|word| word.parse().ok()).unwrap_or(64);
     let legs = [("detour", Leg::Detour), ("paid", Leg::Paid), ("pushed", Leg::Pushed)];

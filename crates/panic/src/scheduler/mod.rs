@@ -12,7 +12,7 @@ pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceP
 
 use crate::pifo::LogicalPifo;
 use crate::policy::{Arrival, Policy};
-use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId};
+use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, Step};
 use buffer::Bank;
 use credits::Credits;
 use drops::Drops;
@@ -189,7 +189,8 @@ impl Scheduler {
         if port.bank.n_free() == 0 {
             return self.make_room(now, service);
         }
-        let message = take(port);
+        let mut message = take(port);
+        message.descriptor.trail.mark(now, Step::Queued, port.wires.node);
         self.entered.add(1);
         self.detours.add(u64::from(message.leg == Leg::Detour));
         let cell = port.bank.begin(message, now);
@@ -311,9 +312,11 @@ impl Scheduler {
         if !port.bank.has_flit(cell) || !port.wires.output.has_room() {
             return false; // The next flit comes, or room.
         }
-        let flit = port.bank.read(cell);
-        if flit == Flit::Tail {
-            port.leaving.pop_front();
+        let mut flit = port.bank.read(cell);
+        match &mut flit {
+            Flit::Head(message) => message.descriptor.trail.mark(now, Step::Scheduled, port.wires.node),
+            Flit::Body => {}
+            Flit::Tail => _ = port.leaving.pop_front(),
         }
         port.wires.output.send(flit);
         true

@@ -1,6 +1,6 @@
 //! The delay unit: an engine that takes time and does nothing (7.1).
 
-use crate::protocol::Flit;
+use crate::protocol::{Flit, Step};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Stream, Tx};
 
@@ -95,8 +95,11 @@ impl Component for DelayUnit {
             if from > now {
                 return Activity::Until(from);
             }
-            let Some(flit) = self.input.take() else { return Activity::Idle };
+            let Some(mut flit) = self.input.take() else { return Activity::Idle };
             let service = self.service(&flit);
+            if let Flit::Head(message) = &mut flit {
+                message.descriptor.trail.mark(now, Step::Begun, message.to);
+            }
             self.packets.add(1);
             self.service_cycles.add(service);
             self.state = State::Waits(now.saturating_add(service), flit);

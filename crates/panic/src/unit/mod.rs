@@ -4,7 +4,9 @@
 //! changed as it likes, and leaves `to` and `leg` alone.
 
 mod delay;
+mod engine;
 mod traffic_manager;
 
 pub use delay::{DelayUnit, DelayUnitParams, ServiceTime};
+pub use engine::{EngineParams, EngineSite};
 pub use traffic_manager::{TrafficManager, TrafficManagerParams, TrafficManagerWiring};

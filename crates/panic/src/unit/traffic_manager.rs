@@ -1,6 +1,6 @@
 //! The traffic manager of a unit, with its local credits (4.4).
 
-use crate::protocol::{CreditNote, Flit, Leg, n_flits};
+use crate::protocol::{CreditNote, Flit, Leg, Step, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -89,7 +89,7 @@ impl TrafficManager {
     }
 
     /// Takes a flit from the interconnect, if one is there and has a place to go.
-    fn receive(&mut self) -> bool {
+    fn receive(&mut self, now: Cycle) -> bool {
         if !self.wires.input.has_item() {
             return false;
         }
@@ -100,6 +100,10 @@ impl TrafficManager {
             return false;
         }
         let mut flit = self.wires.input.take().expect("a flit is there");
+        let step = if self.receiving == Receiving::Packet { Step::Taken } else { Step::Refused };
+        if let Flit::Head(message) = &mut flit {
+            message.descriptor.trail.mark(now, step, message.to);
+        }
         if self.receiving == Receiving::Packet {
             if flit == Flit::Tail {
                 self.receiving = Receiving::Nothing;
@@ -151,10 +155,10 @@ impl TrafficManager {
     }
 
     /// Sends a flit to the interconnect, if one is there and there is room.
-    fn send(&mut self) -> bool {
+    fn send(&mut self, now: Cycle) -> bool {
         match self.is_sending {
-            true => self.send_packet() || self.send_back(),
-            false => self.send_back() || self.send_packet(),
+            true => self.send_packet(now) || self.send_back(),
+            false => self.send_back() || self.send_packet(now),
         }
     }
 
@@ -168,7 +172,7 @@ impl TrafficManager {
     }
 
     /// Sends a flit of what the engine is done with.
-    fn send_packet(&mut self) -> bool {
+    fn send_packet(&mut self, now: Cycle) -> bool {
         if !self.wires.from_engine.has_item() || !self.wires.output.has_room() {
             return false;
         }
@@ -176,6 +180,7 @@ impl TrafficManager {
         match &mut flit {
             Flit::Head(message) => {
                 self.is_sending = true;
+                message.descriptor.trail.mark(now, Step::Done, message.to);
                 (message.to, message.leg) = message.descriptor.advance();
             }
             Flit::Body => {}
@@ -191,10 +196,10 @@ impl TrafficManager {
 }
 
 impl Component for TrafficManager {
-    fn tick(&mut self, _now: Cycle) -> Activity {
+    fn tick(&mut self, now: Cycle) -> Activity {
         // What leaves makes room for what comes in the same cycle, as the credits of the RTL do.
-        let has_sent = self.send();
-        let has_received = self.receive();
+        let has_sent = self.send(now);
+        let has_received = self.receive(now);
         if has_sent || has_received { Activity::Busy } else { Activity::Idle }
     }
 

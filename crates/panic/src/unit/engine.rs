@@ -1,0 +1,53 @@
+//! Engines as data: what a unit does with packets.
+
+use super::delay::{DelayUnit, DelayUnitParams};
+use crate::protocol::{Flit, NodeId};
+use kernel::{ClockId, Rx, SystemBuilder, Tx};
+
+/// The engine of a unit: `{ kind = "delay", service = { kind = "fixed", cycles = 20 }, gap_cycles = 2 }`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum EngineParams {
+    /// Takes time and does nothing.
+    Delay(DelayUnitParams),
+}
+
+/// Where an engine is to stand.
+pub struct EngineSite<'a> {
+    /// The system, for clocks, streams, channels and components.
+    pub system: &'a mut SystemBuilder,
+    /// Path of the engine; parts of it have paths below it.
+    pub path: &'a str,
+    /// The NIC's clock; `input` and `output` belong to it.
+    pub clock: ClockId,
+    /// The unit's port of the interconnect.
+    pub node: NodeId,
+    /// Bytes of a flit.
+    pub flit_bytes: usize,
+    /// The longest packet, in bytes.
+    pub longest: usize,
+    /// From the unit's scratchpad.
+    pub input: Rx<Flit>,
+    /// To the unit's traffic manager.
+    pub output: Tx<Flit>,
+}
+
+impl EngineParams {
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            EngineParams::Delay(params) => params.check(),
+        }
+    }
+
+    /// Puts the engine there. The parameters have passed their check.
+    pub fn add(&self, site: EngineSite) {
+        let EngineSite { system, path, clock, input, output, .. } = site;
+        match self {
+            EngineParams::Delay(params) => {
+                let stream = system.stream(path);
+                system.add(path, clock, DelayUnit::new(*params, input, output, stream));
+            }
+        }
+    }
+}
