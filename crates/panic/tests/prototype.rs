@@ -1,11 +1,11 @@
 //! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
 
+use kernel::{Cycle, Stream, Time};
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
 use panic::protocol::{Hop, Message, Step};
 use panic::unit::{DelayUnitParams, EngineParams, ServiceTime};
 use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
-use kernel::{Cycle, Stream, Time};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -126,13 +126,26 @@ fn run(bytes: usize, rate: u64, credits: u32, is_empty: bool, count: u64) -> Tol
 #[test]
 fn latencies_and_rates_are_the_prototypes() {
     for (bytes, rate, credits, is_empty) in [
-        (64, 5, 6, true), (1536, 5, 6, true),
-        (64, 5, 6, false), (256, 5, 6, false), (1536, 5, 6, false), (1536, 26, 6, false), (1536, 75, 6, false),
-        (1536, 100, 6, false), (64, 100, 6, false), (256, 100, 6, false), (1024, 100, 6, false),
-        (64, 100, 2, false), (256, 100, 2, false), (1024, 100, 2, false),
+        (64, 5, 6, true),
+        (1536, 5, 6, true),
+        (64, 5, 6, false),
+        (256, 5, 6, false),
+        (1536, 5, 6, false),
+        (1536, 26, 6, false),
+        (1536, 75, 6, false),
+        (1536, 100, 6, false),
+        (64, 100, 6, false),
+        (256, 100, 6, false),
+        (1024, 100, 6, false),
+        (64, 100, 2, false),
+        (256, 100, 2, false),
+        (1024, 100, 2, false),
     ] {
         let told = run(bytes, rate, credits, is_empty, 3000);
         let [min, mean, p99, max] = told.latency;
-        println!("{bytes:5} {rate:4} c{credits} {is_empty:5} {:6.1} {min:4} {mean:6.1} {p99:4} {max:4} lost {:.3}", told.gbps, told.lost);
+        println!(
+            "{bytes:5} {rate:4} c{credits} {is_empty:5} {:6.1} {min:4} {mean:6.1} {p99:4} {max:4} lost {:.3}",
+            told.gbps, told.lost
+        );
     }
 }
