@@ -44,7 +44,7 @@ pub(super) const INFERENCE: &str = r#"
     clock = { kind = "own", khz = 200_000, crossing_cycles = 2 }
     fifo_flits = 25
     bits_per_cycle = 600
-    delay_cycles = 13
+    delay_cycles = 12
     region = { kind = "all" }
     n_inputs = 64
     n_neurons = [32, 32, 10]
@@ -60,7 +60,7 @@ pub(super) const RATE: &str = r#"
     bits_per_cycle = 512
     base_cycles = 4
     block_bytes = 64
-    block_cycles = 99
+    block_cycles = 98
     in_flight = 64
 "#;
 
