@@ -285,8 +285,7 @@ mod tests {
                 Err(error) => error.message().to_owned(),
             };
         expect!["n_neurons[2] is 300, must be 1 to 256"].assert_eq(&check("[2, 2, 2]", "[2, 2, 300]"));
-        expect!["weights.layers[0].weights has 2 entries, must have 3"]
-            .assert_eq(&check("[2, 2, 2]", "[3, 2, 2]"));
+        expect!["weights.layers[0].weights has 2 entries, must have 3"].assert_eq(&check("[2, 2, 2]", "[3, 2, 2]"));
         expect!["weights.layers[1].weights[1] has 1 entries, must have 2"]
             .assert_eq(&check("[2, 0], [0, 2]", "[2, 0], [0]"));
         expect!["weights.layers[0].biases has 1 entries, must have 2"]

@@ -13,6 +13,7 @@ pub(super) const AES: &str = r#"
     fifo_flits = 4
     pipeline_cycles = 29
     region = { kind = "all" }
+    trailer_bytes = 0
     [[keys]]
     of = { kind = "all" }
     key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
