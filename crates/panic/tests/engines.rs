@@ -68,7 +68,7 @@ fn packet(id: u64, bad: u64) -> Vec<u8> {
     packet.extend(data);
     let digest = Sha3_512::digest(&packet);
     packet.extend(digest);
-    packet[0] ^= u8::from(bad > 0 && id % bad == 0);
+    packet[0] ^= u8::from(bad > 0 && id.is_multiple_of(bad));
     packet
 }
 

@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_pace_is_that_of_what_is_not_compressed() {
         let data = Packet::of(&[7; 1472]);
-        let (packed, n) = (outputs(&engine("compress", 0), &[data.clone()])[0].clone(), 6);
+        let (packed, n) = (outputs(&engine("compress", 0), std::slice::from_ref(&data))[0].clone(), 6);
         let back = vec![Packet::of(&packed.data); n];
         let pace = |toml: &str, packets: &[Packet]| {
             let outs = outputs(toml, packets);
