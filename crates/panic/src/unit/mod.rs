@@ -5,6 +5,7 @@
 
 mod delay;
 mod engine;
+pub mod riscv;
 mod traffic_manager;
 
 pub use delay::{DelayUnit, DelayUnitParams, ServiceTime};
