@@ -24,7 +24,9 @@ pub(super) enum Wait {
     /// A line of a cache; then the instruction starts again.
     Line,
     /// The answer of a register.
-    Register { rd: u8 },
+    Register {
+        rd: u8,
+    },
     /// Room for a store; then the instruction starts again.
     Room,
     /// All stores to be in memory; then the instruction starts again.

@@ -175,5 +175,10 @@ fn rechain(descriptor: &mut Descriptor, chain: u32) {
     let Some(hop) = descriptor.hop().cloned() else { return };
     descriptor.chain.truncate(descriptor.next + 1);
     let services = chain.to_le_bytes().into_iter().take_while(|&service| service != 0);
-    descriptor.chain.extend(services.map(|service| Hop { service: service - 1, metadata: 0, push_to: None, ..hop.clone() }));
+    descriptor.chain.extend(services.map(|service| Hop {
+        service: service - 1,
+        metadata: 0,
+        push_to: None,
+        ..hop.clone()
+    }));
 }

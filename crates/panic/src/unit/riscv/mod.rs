@@ -18,4 +18,4 @@ mod unit;
 pub use image::{Image, Segment, Symbol};
 pub use params::{MEMORY_BASE, REGISTERS_BASE, RiscvParams};
 pub use trouble::{Cause, KEPT_TROUBLES, Program, SharedTroubles, Trouble};
-pub use unit::RiscvUnit;
+pub use unit::{RiscvUnit, Sizes};

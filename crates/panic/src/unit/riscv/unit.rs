@@ -26,6 +26,17 @@ struct Incoming {
     written: usize,
 }
 
+/// What a [`RiscvUnit`] knows of the NIC around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Bytes of a flit, and of an access to memory.
+    pub flit_bytes: usize,
+    /// The longest packet, in bytes.
+    pub longest: usize,
+    /// How many services the NIC has.
+    pub n_services: usize,
+}
+
 /// Runs a program that is handed packets by doorbells, on a RISC-V core with caches and a local memory.
 ///
 /// Ports:   `input`, `output`: flits.
@@ -70,16 +81,11 @@ struct Counts {
 }
 
 impl RiscvUnit {
-    /// A unit for packets of up to `longest` bytes in a NIC of `n_services` services. Parameters and image have passed their
-    /// checks.
-    pub fn new(
-        params: RiscvParams,
-        program: Program,
-        [flit_bytes, longest, n_services]: [usize; 3],
-        input: Rx<Flit>,
-        output: Tx<Flit>,
-    ) -> RiscvUnit {
-        let checked = params.check().and_then(|()| params.check_longest(longest)).and_then(|()| program.image.check(&params));
+    /// A unit at the beginning. Parameters and image have passed their checks.
+    pub fn new(params: RiscvParams, program: Program, sizes: Sizes, input: Rx<Flit>, output: Tx<Flit>) -> RiscvUnit {
+        let Sizes { flit_bytes, longest, n_services } = sizes;
+        let checked =
+            params.check().and_then(|()| params.check_longest(longest)).and_then(|()| program.image.check(&params));
         checked.unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
         RiscvUnit {
             flit_bytes,
