@@ -1,5 +1,6 @@
 //! Engines as data: what a unit does with packets.
 
+use super::accelerator::{AesParams, CompressionParams, InferenceParams, RateParams, Sha3Params};
 use super::delay::{DelayUnit, DelayUnitParams};
 use crate::protocol::{Flit, NodeId};
 use kernel::{ClockId, Rx, SystemBuilder, Tx};
@@ -10,6 +11,18 @@ use kernel::{ClockId, Rx, SystemBuilder, Tx};
 pub enum EngineParams {
     /// Takes time and does nothing.
     Delay(DelayUnitParams),
+    /// Encrypts and decrypts.
+    #[serde(rename = "aes-256-ctr")]
+    Aes(AesParams),
+    /// Hashes.
+    #[serde(rename = "sha-3-512")]
+    Sha3(Sha3Params),
+    /// Compresses or decompresses.
+    Compression(CompressionParams),
+    /// Classifies.
+    Inference(InferenceParams),
+    /// Takes the time that an accelerator of a known rate would.
+    Rate(RateParams),
 }
 
 /// Where an engine is to stand.
@@ -37,17 +50,27 @@ impl EngineParams {
     pub fn check(&self) -> Result<(), String> {
         match self {
             EngineParams::Delay(params) => params.check(),
+            EngineParams::Aes(params) => params.check(),
+            EngineParams::Sha3(params) => params.check(),
+            EngineParams::Compression(params) => params.check(),
+            EngineParams::Inference(params) => params.check(),
+            EngineParams::Rate(params) => params.check(),
         }
     }
 
     /// Puts the engine there. The parameters have passed their check.
     pub fn add(&self, site: EngineSite) {
-        let EngineSite { system, path, clock, input, output, .. } = site;
         match self {
             EngineParams::Delay(params) => {
+                let EngineSite { system, path, clock, input, output, .. } = site;
                 let stream = system.stream(path);
                 system.add(path, clock, DelayUnit::new(*params, input, output, stream));
             }
+            EngineParams::Aes(params) => params.add(site),
+            EngineParams::Sha3(params) => params.add(site),
+            EngineParams::Compression(params) => params.add(site),
+            EngineParams::Inference(params) => params.add(site),
+            EngineParams::Rate(params) => params.add(site),
         }
     }
 }
