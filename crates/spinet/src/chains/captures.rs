@@ -14,7 +14,6 @@ pub const HOST: &str = "host.pcapng";
 
 /// A capture that cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum CaptureFailed {
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },

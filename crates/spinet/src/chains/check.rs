@@ -36,7 +36,6 @@ pub enum ChainError {
 
 /// What can be wrong with a value.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum Problem {
     #[error(transparent)]
     Nic(#[from] NicError),
@@ -162,7 +161,7 @@ impl CheckedChains {
 
         let mut chains: Vec<Chain> = Vec::new();
         for (i, said) in experiment.chain.iter().enumerate() {
-            let tenant = tenants.of_chain(&said.0, i).map_err(|error| fault(&["chain", &i.to_string(), "tenant"], error))?;
+            let tenant = tenants.of_chain(&said.0).map_err(|error| fault(&["chain", &i.to_string(), "tenant"], error))?;
             let chain = Chain::check(&said.0, &nic, &tenants.all[tenant], tenant, &chains);
             chains.push(chain.map_err(|error| fault(&["chain", &i.to_string(), error.key()], error))?);
         }

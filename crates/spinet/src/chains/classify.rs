@@ -34,7 +34,6 @@ pub struct Chain {
 
 /// A chain that cannot be.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum NotAChain {
     #[error("the name is empty, must be what reports call the chain")]
     NoName,
@@ -163,7 +162,10 @@ impl Classifier for Chains {
             flow: 0,
             class: 0,
             slack_cycles: 0,
-            fields: Fields::default(),
+            fields: Fields {
+                payload: u16::try_from(layers.payload().start).unwrap_or(0),
+                ..Fields::default()
+            },
         };
         if let Some(chain) = self.taken.map(|taken| &self.chains[taken]) {
             let (hops, exit) = (chain.hops.clone(), chain.exit);

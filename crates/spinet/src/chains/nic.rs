@@ -11,7 +11,10 @@ use toml::{Table, Value};
 use wire::near::nearest;
 
 /// NICs of offload chains that are compiled in.
-pub const PRESETS: &[Preset] = &[Preset { name: "panic", text: include_str!("../../../../presets/panic.toml") }];
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "panic", text: include_str!("../../../../presets/panic.toml") },
+    Preset { name: "panic-asic", text: include_str!("../../../../presets/panic-asic.toml") },
+];
 
 /// Services that come with spinet, each named after its engine.
 const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
@@ -21,7 +24,6 @@ const KEYS: [&str; 3] = ["ingress", "interconnect", "service"];
 
 /// A service that cannot be.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum ServiceError {
     #[error("there is no engine `{found}`, must be one of {known} or a table with its parameters{}",
             near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]

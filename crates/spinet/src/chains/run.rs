@@ -114,12 +114,9 @@ impl ChainRun {
             (0..checked.nic.network_ports as usize).map(port).collect::<Result<_, FeedError>>()?;
         let chains = Rc::new(RefCell::new(Chains::new(&checked.chains, checked.otherwise)));
         let (shares, policies) = weights::shares(&checked);
-        let outside = Outside {
-            networks: ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect(),
-            classifier: Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() })),
-            outlet: record.clone(),
-            policies,
-        };
+        let networks = ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect();
+        let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
+        let outside = Outside { policies, ..Outside::new(networks, classifier, record.clone()) };
         let mut nic = Panic::new(&checked.nic, seed, outside);
         let units = nic.nodes().units.clone();
         let with_credits = units.iter().zip(&checked.nic.services);

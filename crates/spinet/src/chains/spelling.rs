@@ -3,7 +3,7 @@
 use super::experiment::{
     ChainEntry, EngineSpec, HopEntry, PolicySpec, ServiceEntry, SourceEntry, TenantEntry,
 };
-use crate::experiment::{NicSpec, Settings, Span};
+use crate::experiment::{NicSpec, Span};
 use panic::policy::Level;
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
@@ -315,9 +315,4 @@ fn text_or_table<'de, D: Deserializer<'de>, T>(
         }
     }
     deserializer.deserialize_any(Either { like, text, table })
-}
-
-/// Settings that a text or a table says.
-pub fn settings(settings: &Settings) -> impl Iterator<Item = &(String, toml::Value)> {
-    settings.0.iter()
 }

@@ -43,7 +43,6 @@ pub struct ChainSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct EndedSummary {
     pub reason: &'static str,
     pub text: String,
@@ -51,7 +50,6 @@ pub struct EndedSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct PacketSummary {
     #[serde(rename = "in")]
     pub packets_in: u64,
@@ -68,7 +66,6 @@ pub struct PacketSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct ThroughputSummary {
     pub in_gbps: Option<f64>,
     pub out_gbps: Option<f64>,
@@ -77,7 +74,6 @@ pub struct ThroughputSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct LatencySummary {
     pub count: u64,
     pub min: f64,
@@ -100,7 +96,6 @@ impl Serialize for Split {
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct PartSummary {
     pub mean: f64,
     pub p99: f64,
@@ -108,7 +103,6 @@ pub struct PartSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct TenantSummary {
     pub name: String,
     pub weight: u32,
@@ -120,7 +114,6 @@ pub struct TenantSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct ChainGroupSummary {
     pub name: String,
     pub tenant: Option<String>,
@@ -132,7 +125,6 @@ pub struct ChainGroupSummary {
 
 /// Packets of a tenant or of a chain.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct GroupSummary {
     #[serde(rename = "in")]
     pub packets_in: u64,
@@ -151,7 +143,6 @@ pub struct GroupSummary {
 
 /// Visits of a service, or of a hop.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct VisitSummary {
     pub service: String,
     pub packets: u64,
@@ -162,7 +153,6 @@ pub struct VisitSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct ServiceSummary {
     #[serde(flatten)]
     pub visits: VisitSummary,
@@ -171,7 +161,6 @@ pub struct ServiceSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct UnitSummary {
     pub path: String,
     pub node: u8,
@@ -182,14 +171,12 @@ pub struct UnitSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct CreditSummary {
     pub interval_ns: f64,
     pub units: BTreeMap<String, Vec<f64>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct SourceSummary {
     pub source: String,
     pub port: u8,
@@ -199,7 +186,6 @@ pub struct SourceSummary {
 }
 
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
 pub struct TimeSummary {
     pub simulated_ns: f64,
     pub cycles: u64,

@@ -28,7 +28,6 @@ pub struct Tenant {
 
 /// Tenants that cannot be.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum TenantError {
     #[error("`{found}` is the name of two tenants, each must have its own")]
     Name { found: String },
