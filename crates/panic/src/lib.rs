@@ -8,6 +8,7 @@ pub mod fairness;
 pub mod pifo;
 pub mod policy;
 pub mod protocol;
+pub mod rmt;
 pub mod scheduler;
 pub mod unit;
 pub mod world;
