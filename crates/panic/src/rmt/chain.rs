@@ -123,9 +123,8 @@ impl Names {
             return Err((Part::Match, Problem::MatchAndQueues));
         }
         for (i, &queue) in params.queues.iter().enumerate() {
-            let n = self.card.host_queues;
-            if queue >= n {
-                let allowed = if n == 0 { "none: the host has no queue".into() } else { format!("0 to {}", n - 1) };
+            if queue >= self.card.host_queues {
+                let allowed = format!("0 to {}", self.card.host_queues - 1);
                 return Err((Part::Queue(i), Problem::found(queue, allowed)));
             }
             if params.queues[..i].contains(&queue) {
@@ -158,7 +157,7 @@ impl Names {
         for (i, params) in services.iter().enumerate() {
             let service = self.service(&params.service).map_err(|problem| (Part::Service(i), problem))?;
             if let Some(first) = hops.iter().position(|hop| hop.service == service).filter(|_| !repeat) {
-                return Err((Part::Service(i), Problem::Loop { service: params.service.clone(), first }));
+                return Err((Part::Service(i), Problem::Loop { service: params.service.clone(), first: first + 1 }));
             }
             if let Some(class) = params.class {
                 self.class(&ValueParams::Number(class.into())).map_err(|problem| (Part::HopClass(i), problem))?;

@@ -125,20 +125,20 @@ impl<'t> Reader<'t> {
         let allowed = "`:`, or `[MATCH]` and settings such as `class=1` in front of it";
         let (key, span) = self.name(allowed)?;
         let is_twice = match key {
-            "class" => chain.class.replace(self.number(Part::Class, u8::MAX.into())? as u8).is_some(),
-            "priority" => chain.priority.replace(self.number(Part::Services, u32::MAX.into())? as u32).is_some(),
-            "slack_cycles" => chain.slack_cycles.replace(self.number(Part::Services, u64::MAX)?).is_some(),
+            "class" => chain.class.replace(self.number(Some(Part::Class), u8::MAX.into())? as u8).is_some(),
+            "priority" => chain.priority.replace(self.number(None, u32::MAX.into())? as u32).is_some(),
+            "slack_cycles" => chain.slack_cycles.replace(self.number(None, u64::MAX)?).is_some(),
             "order" => {
                 let is_twice = chain.order != 0;
-                chain.order = self.number(Part::Services, u32::MAX.into())? as u32;
+                chain.order = self.number(None, u32::MAX.into())? as u32;
                 is_twice
             }
             "queues" => {
                 let is_twice = !chain.queues.is_empty();
-                chain.queues.push(self.number(Part::Queue(0), u16::MAX.into())? as u16);
+                chain.queues.push(self.number(Some(Part::Queue(0)), u16::MAX.into())? as u16);
                 while self.eat(",") {
                     let n = chain.queues.len();
-                    chain.queues.push(self.digits(Part::Queue(n), u16::MAX.into())? as u16);
+                    chain.queues.push(self.digits(Some(Part::Queue(n)), u16::MAX.into())? as u16);
                 }
                 is_twice
             }
@@ -168,8 +168,8 @@ impl<'t> Reader<'t> {
             }
             seen.push(key);
             match key {
-                "class" => hop.class = Some(self.number(Part::HopClass(i), u8::MAX.into())? as u8),
-                "priority" => hop.priority = Some(self.number(Part::Service(i), u32::MAX.into())? as u32),
+                "class" => hop.class = Some(self.number(Some(Part::HopClass(i)), u8::MAX.into())? as u8),
+                "priority" => hop.priority = Some(self.number(None, u32::MAX.into())? as u32),
                 "metadata" => hop.metadata = self.value(i)?,
                 _ => return self.fail(span, Problem::unknown("setting", key, HOP_SETTINGS.into_iter())),
             }
@@ -192,19 +192,19 @@ impl<'t> Reader<'t> {
     }
 
     /// `=` and a number.
-    fn number(&mut self, part: Part, most: u64) -> Result<u64> {
+    fn number(&mut self, part: Option<Part>, most: u64) -> Result<u64> {
         self.expect("=")?;
         self.digits(part, most)
     }
 
-    fn digits(&mut self, part: Part, most: u64) -> Result<u64> {
+    fn digits(&mut self, part: Option<Part>, most: u64) -> Result<u64> {
         let start = self.skip_space();
         let digits = self.take_while(|c| c.is_alphanumeric() || c == '_');
         let span = start..self.at;
         let is_decimal = digits.bytes().all(|byte| byte.is_ascii_digit());
         match digits.parse().ok().filter(|number| is_decimal && *number <= most) {
             Some(number) => {
-                self.places.push((part, span));
+                self.places.extend(part.map(|part| (part, span)));
                 Ok(number)
             }
             None if digits.is_empty() => self.unexpected("a number"),

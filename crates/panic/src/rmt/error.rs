@@ -36,17 +36,17 @@ pub enum Problem {
     Taken { what: &'static str, name: String },
     #[error("{found} services, must be at most {most}: a descriptor holds no more hops")]
     TooManyHops { found: usize, most: u32 },
-    #[error(
-        "`{service}` is visited again, it is hop {first} already: chains have no loops unless `repeat = true` says so"
-    )]
+    #[error("`{service}` is service {first} of the chain already: a chain is no loop unless it says `repeat`")]
     Loop { service: String, first: usize },
+    #[error("queue {queue} is bound to chain `{chain}` already")]
+    Bound { queue: u16, chain: String },
     #[error("{tables}, but the pipeline has {stages} stages")]
     Stages { tables: String, stages: u32 },
     #[error("a chain of transmit queues has no match: the queue alone says what is done (paper, section 3)")]
     MatchAndQueues,
     #[error("`{field}` cannot be changed{hint}")]
     Fixed { field: String, hint: &'static str },
-    #[error("the table `{table}` is full, it holds {size} entries")]
+    #[error("the table `{table}` is full: its size is {size}")]
     Full { table: String, size: u32 },
     #[error("there is no entry {0}, it was removed or never was")]
     NoEntry(EntryHandle),

@@ -239,9 +239,8 @@ impl Names {
         let place = |n: u32| match number.map_or(Ok(0), str::parse::<u32>) {
             Ok(place) if place < n => Ok(place),
             _ => {
-                let allowed =
-                    if n == 0 { "something else: the card has none".into() } else { format!("0 to {}", n - 1) };
-                Err(Problem::found(number.unwrap_or("0"), allowed))
+                let last = n - 1; // A card has at least one of each.
+                Err(Problem::found(format!("`{text}`"), format!("`{side}:0` to `{side}:{last}`")))
             }
         };
         match (side, number) {

@@ -108,15 +108,19 @@ impl Parser {
         let layers = Layers::parse(packet).as_seen(|layer| self.knows(layer));
         let network = network_at(packet);
         seen.layers = layers;
-        seen.is_malformed = self.lacks(packet, &layers, network);
+        seen.is_malformed = network.is_none() && self.knows(Layer::Eth);
+        // Behind a tag that is not known, nothing is.
+        let sees = |at: usize| layers.has(Layer::Eth) && (at == NO_TAG || layers.has(Layer::Vlan));
+        let network = network.filter(|&(at, _)| sees(at) && (at <= ONE_TAG || layers.has(Layer::Vlan2)));
+        seen.is_malformed |= network.is_some_and(|(_, ether_type)| self.lacks(packet, &layers, ether_type));
+        let network = network.map(|network| network.0);
         let transport = [Layer::Udp, Layer::Tcp, Layer::Icmp, Layer::Icmpv6].into_iter().find_map(|l| layers.offset(l));
-        let mut last = Layer::ALL.into_iter().filter_map(|layer| behind(layer, packet, &layers)).max().unwrap_or(0);
+        let found = Layer::ALL.into_iter().filter_map(|layer| behind(layer, packet, &layers));
+        let mut last = found.chain(network).max().unwrap_or(0);
         let mut ends = Vec::new();
         for header in &self.headers {
             let start = match header.after {
-                After::Layer(Layer::Eth) => {
-                    layers.has(Layer::Eth).then_some(network).flatten().map(|network| network.0)
-                }
+                After::Layer(Layer::Eth) => network,
                 After::Layer(layer) => behind(layer, packet, &layers),
                 After::Header(before) => ends[before],
             };
@@ -136,7 +140,7 @@ impl Parser {
         }
         // Offsets beyond 16 bits do not fit the descriptor; they count as none.
         let short = |at: Option<usize>| at.and_then(|at| u16::try_from(at).ok()).unwrap_or(0);
-        let network = network.filter(|_| layers.has(Layer::Eth)).map(|network| network.0);
+
         (seen.fields.network, seen.fields.transport) = (short(network), short(transport));
         seen.fields.payload = short(Some(last));
     }
@@ -157,16 +161,13 @@ impl Parser {
     }
 
     /// The packet announces something that it does not have, or has only in part.
-    fn lacks(&self, packet: &[u8], layers: &Layers, network: Option<(usize, u16)>) -> bool {
-        let Some((at, ether_type)) = network else { return true };
+    fn lacks(&self, packet: &[u8], layers: &Layers, ether_type: u16) -> bool {
         let lacks = |layer| self.knows(layer) && !layers.has(layer);
-        if layers.has(Layer::Eth) && !lacks(Layer::Vlan) | (at == eth::HEADER_LEN) {
-            match ether_type {
-                eth::ether_type::IPV4 if lacks(Layer::Ipv4) => return true,
-                eth::ether_type::IPV6 if lacks(Layer::Ipv6) => return true,
-                eth::ether_type::ARP if lacks(Layer::Arp) => return true,
-                _ => {}
-            }
+        match ether_type {
+            eth::ether_type::IPV4 if lacks(Layer::Ipv4) => return true,
+            eth::ether_type::IPV6 if lacks(Layer::Ipv6) => return true,
+            eth::ether_type::ARP if lacks(Layer::Arp) => return true,
+            _ => {}
         }
         let lacks_upper = |protocol, icmp: Layer| match protocol {
             ipv4::protocol::UDP => lacks(Layer::Udp),
@@ -175,7 +176,9 @@ impl Parser {
             ipv4::protocol::ICMPV6 if icmp == Layer::Icmpv6 => lacks(Layer::Icmpv6),
             _ => false,
         };
-        if let Some(view) = layers.offset(Layer::Ipv4).and_then(|at| ipv4::Ipv4View::new(&packet[at..]).ok()) {
+        if let Some(at) = layers.offset(Layer::Ipv4)
+            && let Ok(view) = ipv4::Ipv4View::new(&packet[at..])
+        {
             let is_cut = usize::from(view.total_len()) > packet.len() - at;
             return is_cut || view.fragment_offset() == 0 && lacks_upper(view.protocol(), Layer::Icmp);
         }
@@ -208,6 +211,10 @@ impl HeaderField {
         }
     }
 }
+
+/// Where the network layer begins behind so many tags.
+const NO_TAG: usize = eth::HEADER_LEN;
+const ONE_TAG: usize = eth::HEADER_LEN + vlan::HEADER_LEN;
 
 fn layer_named(name: &str) -> Result<Layer, Problem> {
     Field::layer(name).ok_or_else(|| Problem::unknown("layer", name, Field::protocols()))

@@ -41,6 +41,12 @@ impl Register {
         &mut words[(index % len) as usize]
     }
 
+    /// All words.
+    pub(super) fn words(&self) -> &[u64] {
+        let Register::Words { words, .. } = self else { unreachable!("actions on words name words") };
+        words
+    }
+
     /// Cycles since this was last asked, `u64::MAX` if it never was.
     pub(super) fn last_seen(&mut self, index: u64, now: Cycle) -> u64 {
         let Register::Words { last_seen, .. } = self else { unreachable!("actions on words name words") };

@@ -134,9 +134,19 @@ impl Rmt {
 
     /// The chains as they are: first those of the last table, then those of transmit queues.
     pub fn chains(&self) -> Vec<EntryState> {
+        self.chain_states().cloned().collect()
+    }
+
+    /// The words of a register as they are.
+    pub fn words(&self, register: &str) -> Result<&[u64], RmtError> {
+        let place = self.names.register(register, false).map_err(|problem| problem.at(""))?;
+        Ok(self.registers[place].words())
+    }
+
+    fn chain_states(&self) -> impl Iterator<Item = &EntryState> {
         let matched = self.chain_table().into_iter().flat_map(|table| &table.entries);
         let chains = matched.chain(&self.bound).map(|entry| &entry.state);
-        chains.filter(|state| matches!(state.source, Source::Chain(_))).cloned().collect()
+        chains.filter(|state| matches!(state.source, Source::Chain(_)))
     }
 
     fn chain_table(&self) -> Option<&Table> {
@@ -183,14 +193,13 @@ impl Rmt {
         handle: EntryHandle,
         params: &ChainParams,
     ) -> Result<super::chain::Chain, (Part, Problem)> {
-        for state in self.chains().into_iter().filter(|state| state.handle != handle) {
-            let Source::Chain(other) = state.source else { continue };
+        for state in self.chain_states().filter(|state| state.handle != handle) {
+            let Source::Chain(other) = &state.source else { continue };
             if other.name == params.name {
-                return Err((Part::Name, Problem::Taken { what: "chain", name: other.name }));
+                return Err((Part::Name, Problem::Taken { what: "chain", name: other.name.clone() }));
             }
             if let Some(i) = params.queues.iter().position(|queue| other.queues.contains(queue)) {
-                let name = params.queues[i].to_string();
-                return Err((Part::Queue(i), Problem::Taken { what: "chain of queue", name }));
+                return Err((Part::Queue(i), Problem::Bound { queue: params.queues[i], chain: other.name.clone() }));
             }
         }
         self.names.chain(params)

@@ -244,6 +244,37 @@ fn a_parser_that_knows_less_matches_less() {
 }
 
 #[test]
+fn what_hides_behind_an_unknown_layer_is_not_missed() {
+    let malformed = |layers: &str, packet: &str| {
+        let mut rmt = rmt(&format!("parser.layers = [{layers}]"));
+        ask(&mut rmt, 0, PORT0, packet);
+        rmt.counters().malformed
+    };
+    let cut = &TCP6[..TCP6.len() - 4];
+    assert_eq!(malformed("'eth', 'ipv6', 'tcp'", TCP6), 0);
+    assert_eq!(malformed("'eth', 'ipv6', 'tcp'", cut), 0);
+    assert_eq!(malformed("'eth', 'vlan', 'ipv6', 'tcp'", TCP6), 0);
+    assert_eq!(malformed("'eth', 'vlan', 'ipv6', 'tcp'", cut), 1);
+    // Three tags: what is behind them is found, though only two can be named.
+    let tags = UDP.replace("0800 45", "8100 0001 8100 0002 8100 0003 0800 45");
+    let verdict = rmt("").classify(0, PORT0, &mut unhex(&tags));
+    assert_eq!((verdict.fields.network, verdict.fields.payload), (26, 54));
+}
+
+#[test]
+fn the_host_may_read_what_was_counted() {
+    let mut rmt = rmt("
+        registers = [{ kind = 'words', name = 'bytes', size = 3 }]
+        [[tables]]
+        name = 't'
+        otherwise = [{ class = 2 }, { count = { register = 'bytes', index = 'class', add = 'len' } }]");
+    ask(&mut rmt, 0, PORT0, UDP);
+    ask(&mut rmt, 0, PORT0, TCP6);
+    assert_eq!(rmt.words("bytes").unwrap(), [0, 0, 47 + 78]);
+    assert!(rmt.words("byte").is_err());
+}
+
+#[test]
 fn transmit_queues_have_their_chains() {
     let mut rmt = rmt(r#"
         [[chains]]

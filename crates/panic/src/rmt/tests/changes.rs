@@ -33,7 +33,7 @@ fn an_entry_holds_from_the_next_packet_on() {
         => host:0
         sha => host:0
         aes => host:0
-        the table `t` is full, it holds 2 entries
+        the table `t` is full: its size is 2
         sha => host:0
         aes => host:0
         there is no entry 0, it was removed or never was
@@ -70,6 +70,20 @@ fn chains_come_and_go() {
     .assert_eq(&lines.join("\n"));
     let names: Vec<String> = rmt.chains().iter().map(|state| format!("{}: {}", state.handle, state.packets)).collect();
     expect!["1: 3"].assert_eq(&names.join(", "));
+}
+
+#[test]
+fn who_holds_the_pipeline_changes_it_between_two_slices() {
+    use crate::world::SharedClassifier;
+    use std::{cell::RefCell, rc::Rc};
+    let rmt = Rc::new(RefCell::new(rmt("")));
+    let of_the_port: SharedClassifier = rmt.clone();
+    let classify = || show(&of_the_port.borrow_mut().classify(0, Side::Network(0), &mut unhex(UDP)));
+    assert_eq!(classify(), "=> host:0");
+    let handle = rmt.borrow_mut().insert_chain(&ChainParams::new("a", &["sha"])).unwrap();
+    assert_eq!(classify(), "sha => host:0");
+    rmt.borrow_mut().remove(handle).unwrap();
+    assert_eq!(classify(), "=> host:0");
 }
 
 /// What is done to a table.

@@ -38,13 +38,13 @@ fn chains() {
     check(
         &chain("services = ['sha', 'aes', 'sha']"),
         expect![
-            "chains[0].services[2]: `sha` is visited again, it is hop 0 already: chains have no loops unless `repeat = true` says so"
+            "chains[0].services[2]: `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`"
         ],
     );
     check(
         &chain("services = ['sha', 'sha']"),
         expect![
-            "chains[0].services[1]: `sha` is visited again, it is hop 0 already: chains have no loops unless `repeat = true` says so"
+            "chains[0].services[1]: `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`"
         ],
     );
     check(
@@ -57,7 +57,10 @@ fn chains() {
             "chains[0].exit: found `hots`, must be `host`, `host:QUEUE`, `network:PORT` or `drop`; did you mean `host`?"
         ],
     );
-    check(&chain("services = []\nexit = 'network:2'"), expect!["chains[0].exit: found 2, must be 0 to 1"]);
+    check(
+        &chain("services = []\nexit = 'network:2'"),
+        expect!["chains[0].exit: found `network:2`, must be `network:0` to `network:1`"],
+    );
     check(
         &chain("services = []\nqueues = [1]\nexit = 'host'"),
         expect!["chains[0].exit: found `host`, must be `network:PORT`: the chain is for transmit queues"],
@@ -88,7 +91,7 @@ fn chains() {
     );
     check(
         "[[chains]]\nname = 'a'\nqueues = [1]\nservices = []\n[[chains]]\nname = 'b'\nqueues = [0, 1]\nservices = []",
-        expect!["chains[1].queues[1]: the chain of queue `1` is there already"],
+        expect!["chains[1].queues[1]: queue 1 is bound to chain `a` already"],
     );
     assert!(Rmt::new(&params(&chain("services = ['sha', 'aes', 'sha']\nrepeat = true")), &card()).is_ok());
 }
@@ -110,7 +113,7 @@ fn tables_and_stages() {
     );
     check(
         &format!("{}size = 1\nentries = [{{ actions = [] }}, {{ actions = [] }}]", table("a")),
-        expect!["tables[0].entries[1]: the table `a` is full, it holds 1 entries"],
+        expect!["tables[0].entries[1]: the table `a` is full: its size is 1"],
     );
     check(
         &format!("{}entries = [{{ match = 'udp &&', actions = [] }}]", table("a")),

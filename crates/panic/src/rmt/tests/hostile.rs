@@ -89,6 +89,14 @@ fn checksums_are_right(packet: &[u8]) -> bool {
     !layers.has(wire::layers::Layer::Tcp) || tcp::TcpView::new(upper).is_ok_and(|view| view.checksum_is_valid(pseudo))
 }
 
+#[test]
+fn files_say_all_that_there_is() {
+    let chain = "[[chains]]\nname = 'a'\nservices = ['sha', { service = 'aes', class = 1 }]";
+    let params = params(&format!("{ALL}\n{chain}"));
+    let text = toml::to_string(&params).unwrap();
+    assert_eq!(toml::from_str::<RmtParams>(&text).unwrap(), params, "{text}");
+}
+
 proptest! {
     #[test]
     fn packets_never_panic_and_leave_with_right_checksums(

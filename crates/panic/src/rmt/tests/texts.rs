@@ -103,9 +103,9 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha -> aes -> sha",
         expect![[r#"
-        `sha` is visited again, it is hop 0 already: chains have no loops unless `repeat = true` says so
-          ipsec: sha -> aes -> sha
-                               ^^^"#]],
+            `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`
+              ipsec: sha -> aes -> sha
+                                   ^^^"#]],
     );
     check(
         "ipsec: sha -> aes -> dpi -> kv -> nat",
@@ -113,6 +113,13 @@ fn errors_point_into_the_text() {
         5 services, must be at most 4: a descriptor holds no more hops
           ipsec: sha -> aes -> dpi -> kv -> nat
                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat",
+        expect![[r#"
+        5 services, must be at most 4: a descriptor holds no more hops
+          ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat
+                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         "ipsec: sha ->",
@@ -187,9 +194,9 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha => network:2",
         expect![[r#"
-        found 2, must be 0 to 1
-          ipsec: sha => network:2
-                        ^^^^^^^^^"#]],
+            found `network:2`, must be `network:0` to `network:1`
+              ipsec: sha => network:2
+                            ^^^^^^^^^"#]],
     );
     check(
         "ipsec queues=9: sha",
