@@ -4,6 +4,7 @@ mod actions;
 mod changes;
 mod errors;
 mod hostile;
+mod page;
 mod texts;
 
 use super::{Card, Rmt, RmtParams};
