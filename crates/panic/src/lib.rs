@@ -4,7 +4,13 @@
 //! the item says so.
 
 pub mod crossbar;
+pub mod dma;
+pub mod egress;
+pub mod entry;
 pub mod fairness;
+pub mod ingress;
+pub mod nic;
+pub mod params;
 pub mod pifo;
 pub mod policy;
 pub mod protocol;

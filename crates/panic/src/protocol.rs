@@ -1,5 +1,6 @@
 //! What travels between the nodes of a PANIC NIC: messages of a descriptor and a packet, in flits, and notes about credits.
 
+use crate::world::Side;
 use kernel::Cycle;
 use smallvec::SmallVec;
 
@@ -31,12 +32,16 @@ pub struct Descriptor {
     pub id: u64,
     /// Flow, for affinity.
     pub flow: u32,
+    /// Traffic class of the whole packet.
+    pub class: u8,
     /// Services to visit, in order.
     pub chain: SmallVec<[Hop; 4]>,
     /// Position in the chain of the service to visit next.
     pub next: usize,
     /// Where the packet goes when all services are visited.
     pub exit: NodeId,
+    /// What is behind that: a network port, or a queue of the host.
+    pub side: Side,
     /// The scheduler's port, and with it the bank, that the packet uses whenever it is there (RTL).
     pub home: NodeId,
     /// Its ranks at the service to visit next, from the innermost level of the policy outwards; none before it has any.
@@ -86,7 +91,9 @@ pub enum Step {
     Begun,
     /// Its descriptor left the unit.
     Done,
-    /// Its last bytes left the NIC, to the network or to the host.
+    /// Its first bytes left the interconnect for the network or the host.
+    Leaving,
+    /// Its last bytes left the NIC.
     Left,
 }
 
@@ -149,6 +156,8 @@ pub enum Leg {
     Detour,
     /// Out of the NIC.
     Exit,
+    /// To where packets leave the NIC, which drops it for this reason, a word: a unit's program does not want it.
+    Dropped(&'static str),
 }
 
 /// A packet under way in the NIC.

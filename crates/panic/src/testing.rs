@@ -20,9 +20,11 @@ fn message(words: &[&str]) -> Message {
     let mut descriptor = Descriptor {
         id: words[0].parse().unwrap(),
         flow: number('f', 0),
+        class: number('c', 0) as u8,
         chain: words[1].split('>').map(hop).collect(),
         next: 0,
         exit: NodeId(1),
+        side: crate::world::Side::Host(0),
         home: NodeId(number('h', 0) as u8),
         ranks: Default::default(),
         detours: 0,

@@ -2,6 +2,8 @@
 
 use super::params::ServiceParams;
 use crate::protocol::{CreditNote, NodeId};
+use kernel::Cycle;
+use kernel::trace::Tracer;
 
 /// Counts credits of units; units are numbered through all services.
 pub(super) struct Credits {
@@ -57,6 +59,12 @@ impl Credits {
             CreditNote::Cancel => -1,
         };
         assert!(unit.held <= unit.initial, "a unit returns what it was given");
+    }
+
+    /// Tells who listens how many credits a unit has.
+    pub fn tell(&self, unit: usize, now: Cycle, tracer: &Tracer) {
+        let Unit { node, held, .. } = &self.units[unit];
+        tracer.emit(&super::CREDITS, now, &[node.0.into(), u64::try_from(*held).unwrap_or(0)]);
     }
 
     /// Gives a credit of `unit` away.

@@ -28,6 +28,13 @@ const REASONS: [(DropReason, &str); 4] = [
     (DropReason::BadDescriptor, "bad_descriptor"),
 ];
 
+impl DropReason {
+    /// What reports call it.
+    pub fn word(self) -> &'static str {
+        REASONS.iter().find(|(reason, _)| *reason == self).expect("every reason is listed").1
+    }
+}
+
 /// Counts drops.
 pub(super) struct Drops {
     /// By reason and class.

@@ -10,9 +10,11 @@ mod tests;
 pub use drops::{DropReason, PACKET_DROPPED};
 pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 
+use crate::entry::BankNote;
 use crate::pifo::LogicalPifo;
 use crate::policy::{Arrival, Policy};
 use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, Step};
+use crate::world::SharedOutlet;
 use buffer::Bank;
 use credits::Credits;
 use drops::Drops;
@@ -24,6 +26,9 @@ use std::collections::VecDeque;
 pub static PACKET_QUEUED: EventKind = EventKind { name: "packet_queued", fields: &["id", "service", "rank"] };
 /// Packet `id` leaves for a unit, having waited for `waited` cycles.
 pub static PACKET_SCHEDULED: EventKind = EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"] };
+/// A unit has so many credits now.
+pub static CREDITS: EventKind = EventKind { name: "credits", fields: &["node", "held"] };
+
 /// A port of the scheduler on the interconnect.
 pub struct SchedulerPort {
     /// Which it is there.
@@ -91,6 +96,10 @@ pub struct Scheduler {
     waited_cycles: Counter,
     pushes_planned: Counter,
     drops: Drops,
+    outlet: Option<SharedOutlet>,
+    /// Who makes descriptors and wants to know which banks are short of cells, and which of them are.
+    bank_notes: Vec<Tx<BankNote>>,
+    is_short: Vec<bool>,
 }
 
 impl Scheduler {
@@ -120,8 +129,22 @@ impl Scheduler {
             waited_cycles: Counter::default(),
             pushes_planned: Counter::default(),
             drops: Drops::new(params.n_classes),
+            outlet: None,
+            bank_notes: Vec::new(),
+            is_short: Vec::new(),
             params,
         }
+    }
+
+    /// The same, which tells `outlet` what it drops.
+    pub fn with_outlet(self, outlet: SharedOutlet) -> Scheduler {
+        Scheduler { outlet: Some(outlet), ..self }
+    }
+
+    /// The same, which tells those who make descriptors when a bank is short of cells; room for twice as many as there are ports.
+    pub fn with_bank_notes(self, bank_notes: Vec<Tx<BankNote>>) -> Scheduler {
+        let is_short = vec![false; self.ports.len()];
+        Scheduler { bank_notes, is_short, ..self }
     }
 
     /// The same with a policy of the user's own at a service.
@@ -130,10 +153,11 @@ impl Scheduler {
         self
     }
 
-    fn hear(&mut self) {
+    fn hear(&mut self, now: Cycle) {
         for (unit, notes) in self.notes.iter().enumerate() {
             while let Some(note) = notes.take() {
                 self.credits.hear(unit, note);
+                self.credits.tell(unit, now, &self.tracer);
             }
         }
     }
@@ -178,12 +202,12 @@ impl Scheduler {
         if let Some(reason) = fault {
             port.receiving = Receiving::Away;
             let message = take(port);
-            self.drops.note(&self.tracer, now, &message, reason);
+            self.note_drop(now, message, reason);
             return true;
         }
         let service = usize::from(service.expect("a service is left to visit"));
         let block = &mut self.blocks[service % self.params.pifo.blocks as usize];
-        if block.entering.len() == self.params.pifo.crossing_slots as usize {
+        if block.entering.len() >= self.params.pifo.entering_slots() {
             return false; // The block goes on.
         }
         if port.bank.n_free() == 0 {
@@ -211,8 +235,26 @@ impl Scheduler {
     fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) -> bool {
         let Some(Place { port, cell }) = self.queues[service].drop_last() else { return false };
         let message = self.ports[port].bank.drop(cell);
-        self.drops.note(&self.tracer, now, &message, reason);
+        self.note_drop(now, message, reason);
         true
+    }
+
+    fn note_drop(&mut self, now: Cycle, message: Box<Message>, reason: DropReason) {
+        self.drops.note(&self.tracer, now, &message, reason);
+        if let Some(outlet) = &self.outlet {
+            outlet.borrow_mut().drop(now, *message, reason.word());
+        }
+    }
+
+    /// Tells which banks have become short of cells, or are no longer.
+    fn tell_banks(&mut self) {
+        for (port, is_short) in self.is_short.iter_mut().enumerate() {
+            let now_short = self.ports[port].bank.n_free() <= self.params.dropping.free_cells as usize;
+            if *is_short != now_short {
+                *is_short = now_short;
+                self.bank_notes.iter().for_each(|notes| notes.send(BankNote { port, is_short: now_short }));
+            }
+        }
     }
 
     /// Pushes a packet into a block.
@@ -256,7 +298,7 @@ impl Scheduler {
         let mut later: Option<Cycle> = None;
         for service in (block..self.queues.len()).step_by(n_blocks).rev() {
             let Some((eligible, &Place { port, cell })) = self.queues[service].first() else { continue };
-            if self.ports[port].leaving.len() == self.params.pifo.crossing_slots as usize {
+            if self.ports[port].leaving.len() >= self.params.pifo.leaving_slots() {
                 continue;
             }
             let Some(unit) = self.credits.unit_for(service, self.ports[port].bank.flow(cell)) else { continue };
@@ -279,6 +321,7 @@ impl Scheduler {
         }
         let Place { port, cell } = self.queues[service].pop().expect("a packet was chosen");
         self.credits.spend(unit);
+        self.credits.tell(unit, now, &self.tracer);
         let (message, since) = self.ports[port].bank.message(cell);
         message.to = self.credits.node(unit);
         message.leg = Leg::Paid;
@@ -325,7 +368,7 @@ impl Scheduler {
 
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.hear();
+        self.hear(now);
         let mut goes_on = false;
         for which in 0..self.ports.len() {
             goes_on |= self.receive(now, which);
@@ -340,6 +383,7 @@ impl Component for Scheduler {
         for which in 0..self.ports.len() {
             goes_on |= self.send(now, which);
         }
+        self.tell_banks();
         match next {
             _ if goes_on => Activity::Busy,
             Some(later) => Activity::Until(later),
@@ -353,6 +397,7 @@ impl Component for Scheduler {
             ports.output(&format!("out[{i}]"), &port.wires.output);
         }
         ports.inputs("notes", &self.notes);
+        ports.outputs("bank_notes", &self.bank_notes);
     }
 
     fn counters(&self, counters: &mut CounterList) {

@@ -89,11 +89,23 @@ pub struct DropParams {
     pub spared_entries: u32,
 }
 
+impl PifoParams {
+    /// Descriptors on their way into a block: those in the queue in front of it, and as many as it can push while one comes.
+    pub(super) fn entering_slots(&self) -> usize {
+        (self.crossing_slots + self.enqueue_cycles.div_ceil(self.push_cycles)) as usize
+    }
+
+    /// Descriptors on their way to a port, likewise.
+    pub(super) fn leaving_slots(&self) -> usize {
+        (self.crossing_slots + self.dequeue_cycles.div_ceil(self.pop_cycles)) as usize
+    }
+}
+
 impl SchedulerParams {
     /// What is wrong with a scheduler of `n_ports`.
     pub fn check(&self, n_ports: usize) -> Result<(), String> {
         checks::count("ports", n_ports, 1, 64)?;
-        checks::count("services", self.services.len(), 1, 256)?;
+        checks::count("services", self.services.len(), 0, 256)?;
         checks::count("n_classes", self.n_classes, 1, 256)?;
         checks::within("buffer.cells", self.buffer.cells, 1, 65536)?;
         checks::within("buffer.cell_bytes", self.buffer.cell_bytes, 64, 1 << 20)?;

@@ -1,0 +1,190 @@
+//! Where packets enter the interconnect: what they are there, and how a source paces them out.
+
+use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, Step, n_flits};
+use crate::world::{Arrival, Side, Verdict};
+use kernel::{Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// The scheduler tells who makes descriptors that one of its banks has few free cells, or has them again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BankNote {
+    /// Which of the scheduler's ports.
+    pub port: usize,
+    /// Few cells are free.
+    pub is_short: bool,
+}
+
+/// The nodes of a NIC, by what they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Nodes {
+    /// The scheduler's ports.
+    pub scheduler: Vec<NodeId>,
+    /// The DMA engine.
+    pub dma: NodeId,
+    /// The network ports.
+    pub network: Vec<NodeId>,
+    /// The units of each service.
+    pub units: Vec<Vec<NodeId>>,
+}
+
+impl Nodes {
+    /// The nodes of a NIC with so many of each: as in the RTL the scheduler's ports are 0 and 3, the DMA engine is 1, the network 2,
+    /// units come from 4 on; what a larger NIC has of them is numbered on.
+    pub fn new(n_ports: usize, n_networks: usize, units: impl IntoIterator<Item = usize>) -> Nodes {
+        let mut next = 3;
+        let mut node = || {
+            next += 1;
+            NodeId(next - 1)
+        };
+        let mut more = |first: u8, n: usize| std::iter::once(NodeId(first)).chain((1..n).map(|_| node())).collect();
+        let (scheduler, network) = (more(0, n_ports), more(2, n_networks));
+        let units = units.into_iter().map(|n| (0..n).map(|_| node()).collect()).collect();
+        Nodes { scheduler, dma: NodeId(1), network, units }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        // A NIC with one scheduler port leaves nothing out: numbers are given without gaps from 3 on.
+        self.scheduler.len() + 1 + self.network.len() + self.units.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// The node at which a packet goes out.
+    pub fn exit(&self, side: Side) -> Option<NodeId> {
+        match side {
+            Side::Host(_) => Some(self.dma),
+            Side::Network(port) => self.network.get(usize::from(port)).copied(),
+        }
+    }
+}
+
+/// Makes messages of packets that come in, and gives each a bank of the packet buffer.
+///
+/// Source: RTL: banks take turns, but one that is short of cells is passed over while another is not.
+pub struct Entry {
+    nodes: Nodes,
+    turn: usize,
+    is_short: Vec<bool>,
+    notes: Rx<BankNote>,
+}
+
+impl Entry {
+    /// The entry of a NIC with these nodes; `notes` come from its scheduler.
+    pub fn new(nodes: Nodes, notes: Rx<BankNote>) -> Entry {
+        Entry { turn: 0, is_short: vec![false; nodes.scheduler.len()], notes, nodes }
+    }
+
+    /// Hears what the scheduler says of its banks. Called at each tick.
+    pub fn hear(&mut self) {
+        while let Some(BankNote { port, is_short }) = self.notes.take() {
+            self.is_short[port] = is_short;
+        }
+    }
+
+    /// The message of a packet that came at `from` and is to be treated so; an error is why there is none.
+    pub fn message(
+        &mut self,
+        now: Cycle,
+        from: NodeId,
+        arrival: Arrival,
+        verdict: Verdict,
+    ) -> Result<Box<Message>, Box<Message>> {
+        let exit = verdict.exit.and_then(|side| self.nodes.exit(side));
+        let is_scheduled = !verdict.chain.is_empty();
+        let home = if is_scheduled && exit.is_some() { self.home() } else { self.nodes.scheduler[0] };
+        let mut descriptor = Descriptor {
+            id: arrival.id,
+            flow: verdict.flow,
+            class: verdict.class,
+            chain: verdict.chain,
+            next: 0,
+            exit: exit.unwrap_or(self.nodes.dma),
+            side: verdict.exit.unwrap_or(Side::Host(0)),
+            home,
+            ranks: Default::default(),
+            detours: 0,
+            slack_cycles: verdict.slack_cycles,
+            waited_cycles: 0,
+            fields: verdict.fields,
+            trail: Default::default(),
+        };
+        descriptor.trail.mark(now, Step::Arrived, from);
+        let (to, leg) = if is_scheduled { (home, Leg::Entry) } else { (descriptor.exit, Leg::Exit) };
+        let message = Box::new(Message { to, leg, descriptor, data: arrival.bytes });
+        if exit.is_some() { Ok(message) } else { Err(message) }
+    }
+
+    fn home(&mut self) -> NodeId {
+        let n = self.is_short.len();
+        let in_turn = (0..n).map(|i| (self.turn + i) % n);
+        let chosen = { in_turn }.find(|&port| !self.is_short[port]).unwrap_or(self.turn);
+        self.turn = (chosen + 1) % n;
+        self.nodes.scheduler[chosen]
+    }
+
+    /// Names the port.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.input("bank_notes", &self.notes);
+    }
+}
+
+/// Messages on their way into the interconnect, a flit a cycle.
+pub struct Sender {
+    node: NodeId,
+    flit_bytes: usize,
+    output: Tx<Flit>,
+    /// From when on each may go, and how many flits it is.
+    queue: VecDeque<(Cycle, Box<Message>, usize)>,
+    /// Flits still to go of the one whose head has gone.
+    rest: usize,
+    waiting: usize,
+}
+
+impl Sender {
+    /// A sender at `node`.
+    pub fn new(node: NodeId, flit_bytes: usize, output: Tx<Flit>) -> Sender {
+        Sender { node, flit_bytes, output, queue: VecDeque::new(), rest: 0, waiting: 0 }
+    }
+
+    /// Flits that wait, the next descriptor among them.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Queues a message, of which the descriptor may go from `ready` on.
+    pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
+        let n = n_flits(message.data.len(), self.flit_bytes);
+        self.waiting += n;
+        self.queue.push_back((ready, message, n));
+    }
+
+    /// Sends a flit, if there is one and room for it. Says when there may be more to do; none if a port must change first.
+    pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
+        let ready = match self.queue.front() {
+            _ if self.rest > 0 => now,
+            Some(&(ready, ..)) => ready,
+            None => return None,
+        };
+        if ready > now {
+            return Some(ready);
+        }
+        if !self.output.has_room() {
+            return None;
+        }
+        self.waiting -= 1;
+        if self.rest > 0 {
+            self.rest -= 1;
+            self.output.send(if self.rest == 0 { Flit::Tail } else { Flit::Body });
+        } else {
+            let (_, mut message, n) = self.queue.pop_front().expect("a message waits");
+            message.descriptor.trail.mark(now, Step::Entered, self.node);
+            self.rest = n - 1;
+            self.output.send(Flit::Head(message));
+        }
+        (self.waiting > 0).then_some(now + 1)
+    }
+
+    /// Names the port.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.output("out", &self.output);
+    }
+}

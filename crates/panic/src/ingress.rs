@@ -1,0 +1,174 @@
+//! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
+
+use crate::entry::{Entry, Sender};
+use crate::protocol::{NodeId, n_flits};
+use crate::world::{PacketSource, SharedClassifier, SharedOutlet, Side};
+use blocks::checks;
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports};
+
+/// Fixed properties of an [`Ingress`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IngressParams {
+    /// Bits a second that the line brings.
+    pub line_bps: u64,
+    /// Bytes of line time that a packet takes beside its own: 24 on Ethernet (check sequence, preamble, gap).
+    pub overhead_bytes: u32,
+    /// Cycles in which the line waits at each packet, for the descriptor that goes in front of it.
+    pub descriptor_cycles: u32,
+    /// Cycles from a packet's first bytes until its descriptor goes into the interconnect: the stages of the RMT pipeline.
+    pub rmt_cycles: u32,
+    /// Flits that wait behind the RMT pipeline.
+    pub buffer_flits: u32,
+    /// What happens when they are not enough.
+    pub when_full: WhenFull,
+}
+
+/// What happens to packets for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// The line waits, as a generator of packets on the card does.
+    Stall,
+    /// They are lost, as on a network without flow control.
+    Drop,
+}
+
+impl IngressParams {
+    /// What is wrong with them for packets of up to `longest` bytes.
+    pub fn check(&self, longest: usize, flit_bytes: usize) -> Result<(), String> {
+        let most = 10_000_000_000_000;
+        if !(1_000_000..=most).contains(&self.line_bps) {
+            return Err(format!("line_bps is {}, must be 1000000 to {most}", self.line_bps));
+        }
+        checks::within("overhead_bytes", self.overhead_bytes, 0, 1024)?;
+        checks::within("descriptor_cycles", self.descriptor_cycles, 0, 1024)?;
+        checks::within("rmt_cycles", self.rmt_cycles, 0, 1024)?;
+        let least = u32::try_from(n_flits(longest, flit_bytes)).unwrap_or(u32::MAX);
+        checks::within("buffer_flits", self.buffer_flits, least, 1 << 20)
+    }
+}
+
+/// What an [`Ingress`] is joined to.
+pub struct IngressWiring {
+    /// Its node, and its number among the network ports.
+    pub node: (NodeId, u8),
+    /// Bytes of a flit.
+    pub flit_bytes: usize,
+    /// Its clock, in whole Hz.
+    pub clock_hz: u64,
+    /// The network.
+    pub source: Box<dyn PacketSource>,
+    /// What is done with packets.
+    pub classifier: SharedClassifier,
+    /// Who hears of drops.
+    pub outlet: SharedOutlet,
+    /// Makes messages.
+    pub entry: Entry,
+    /// To the interconnect.
+    pub sender: Sender,
+}
+
+/// Takes packets from the line, has them classified, and sends them to the scheduler or out.
+///
+/// Ports:   `out`, a flit a cycle; `bank_notes`.
+/// Timing:  a packet that is there in cycle t while the line is free takes the line for its bytes and overhead at the line's rate
+///          and `descriptor_cycles` more. Its descriptor is sent at t + `rmt_cycles`, or when those before it are gone, and its
+///          bytes behind it, a flit a cycle: assumed, as a generator on the card has them at once (7.1).
+/// Source:  4.1; RTL for the beat of the descriptor and the queue behind the pipeline.
+pub struct Ingress {
+    params: IngressParams,
+    wires: IngressWiring,
+    /// When the line is free, in cycles times `line_bps`: no rounding adds up.
+    line_free: u128,
+    packets: Counter,
+    bytes: Counter,
+    stalled_cycles: Counter,
+    drops: [Counter; 2],
+}
+
+const REASONS: [&str; 2] = ["rmt", "ingress_buffer"];
+
+impl Ingress {
+    /// A port at which nothing has come. The parameters have passed their check.
+    pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
+        let (packets, bytes, stalled_cycles, drops) = Default::default();
+        Ingress { params, wires, line_free: 0, packets, bytes, stalled_cycles, drops }
+    }
+
+    /// The first cycle in which the line is free.
+    fn free_at(&self) -> Cycle {
+        let free = self.line_free.div_ceil(self.params.line_bps.into());
+        Cycle::try_from(free).unwrap_or(Cycle::MAX)
+    }
+
+    /// Takes the next packet, if it is there and the line is free. Says when there may be one; none if a port must change first.
+    fn receive(&mut self, now: Cycle) -> Option<Cycle> {
+        let free = self.free_at();
+        if free > now {
+            return Some(free);
+        }
+        let is_full = |waiting: usize| waiting >= self.params.buffer_flits as usize;
+        if self.params.when_full == WhenFull::Stall && is_full(self.wires.sender.waiting()) {
+            self.stalled_cycles.add(1);
+            return Some(now + 1);
+        }
+        let Some(mut arrival) = self.wires.source.next(now) else {
+            return self.wires.source.next_at().map(|at| at.max(now + 1));
+        };
+        self.packets.add(1);
+        self.bytes.add(arrival.bytes.len() as u64);
+        let bits = 8 * (arrival.bytes.len() as u128 + u128::from(self.params.overhead_bytes));
+        let line_bps = u128::from(self.params.line_bps);
+        // A packet that is there when the line comes free follows without a gap, in the middle of a cycle if need be.
+        let is_behind = free == now;
+        let begun = if is_behind { self.line_free } else { u128::from(now) * line_bps };
+        self.line_free = begun + bits * u128::from(self.wires.clock_hz);
+        self.line_free += u128::from(self.params.descriptor_cycles) * line_bps;
+
+        let (node, number) = self.wires.node;
+        let verdict = self.wires.classifier.borrow_mut().classify(now, Side::Network(number), &mut arrival.bytes);
+        let n = n_flits(arrival.bytes.len(), self.wires.flit_bytes);
+        let has_room = self.params.when_full == WhenFull::Stall
+            || self.wires.sender.waiting() + n <= self.params.buffer_flits as usize;
+        match self.wires.entry.message(now, node, arrival, verdict) {
+            Ok(message) if has_room => self.wires.sender.push(now + Cycle::from(self.params.rmt_cycles), message),
+            Ok(message) => self.drop(now, message, 1),
+            Err(message) => self.drop(now, message, 0),
+        }
+        Some(self.free_at().max(now + 1))
+    }
+
+    fn drop(&mut self, now: Cycle, message: Box<crate::protocol::Message>, reason: usize) {
+        self.drops[reason].add(1);
+        self.wires.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+    }
+}
+
+impl Component for Ingress {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.wires.entry.hear();
+        let next_packet = self.receive(now);
+        let next_flit = self.wires.sender.send(now);
+        match [next_packet, next_flit].into_iter().flatten().min() {
+            Some(next) if next <= now + 1 => Activity::Busy,
+            Some(next) => Activity::Until(next),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.wires.entry.ports(ports);
+        self.wires.sender.ports(ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("packets", self.packets.total());
+        counters.add("bytes", self.bytes.total());
+        counters.add("stalled_cycles", self.stalled_cycles.total());
+        for (reason, drops) in REASONS.iter().zip(&self.drops) {
+            counters.add(&format!("drops.{reason}"), drops.total());
+        }
+    }
+}

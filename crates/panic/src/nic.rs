@@ -1,0 +1,235 @@
+//! The whole NIC, wired.
+
+use crate::crossbar::Crossbar;
+use crate::egress::Egress;
+use crate::entry::{Entry, Nodes, Sender};
+use crate::ingress::{Ingress, IngressWiring};
+use crate::params::{PanicParams, ServiceSpec};
+use crate::policy::Policy;
+use crate::protocol::{CreditNote, Flit, NodeId, n_flits};
+use crate::scheduler::{Scheduler, SchedulerPort};
+use crate::unit::riscv::{Image, Program, SharedTroubles};
+use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
+use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
+use kernel::{Clock, ClockId, Freq, Rx, System, SystemBuilder, Tx};
+use std::rc::Rc;
+
+/// What a NIC is joined to.
+pub struct Outside {
+    /// The networks; as many as there are ports.
+    pub networks: Vec<Box<dyn PacketSource>>,
+    /// What is done with packets.
+    pub classifier: SharedClassifier,
+    /// Takes what leaves, and hears what is dropped.
+    pub outlet: SharedOutlet,
+    /// Policies of the user's own: the service, and what takes the place of its policy.
+    pub policies: Vec<(usize, Box<dyn Policy>)>,
+    /// What the units of services run that have cores: the service, and its program, which has passed its check.
+    pub programs: Vec<(usize, Rc<Image>)>,
+}
+
+impl Outside {
+    /// What every NIC needs; the rest is empty.
+    pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
+        Outside { networks, classifier, outlet, policies: Vec::new(), programs: Vec::new() }
+    }
+}
+
+/// A PANIC NIC.
+///
+/// Source: paper, Figure 2; RTL for the numbers of the nodes.
+pub struct Panic {
+    /// Its parts and their time.
+    pub system: System,
+    /// The NIC's clock.
+    pub clock: ClockId,
+    nodes: Nodes,
+    troubles: Vec<(String, SharedTroubles)>,
+}
+
+struct Wiring<'a> {
+    params: &'a PanicParams,
+    system: SystemBuilder,
+    clock: ClockId,
+    nodes: Nodes,
+    /// What comes out at each node, if no part has taken it yet.
+    ends: Vec<Option<Rx<Flit>>>,
+    /// What goes into the interconnect, whoever sends it.
+    inputs: Vec<Rx<Flit>>,
+    /// What it sends to each node.
+    outputs: Vec<Tx<Flit>>,
+    /// What programs did wrong, by unit.
+    troubles: Vec<(String, SharedTroubles)>,
+}
+
+impl Panic {
+    /// A NIC at time 0. The parameters have passed their check.
+    pub fn new(params: &PanicParams, seed: u64, outside: Outside) -> Panic {
+        params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
+        let mut system = SystemBuilder::new(seed);
+        let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
+        let nodes = params.nodes();
+        let (inputs, outputs, ends, troubles) = Default::default();
+        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs, troubles };
+        wiring.add_ends();
+        let Outside { networks, classifier, outlet, policies, programs } = outside;
+        let mut bank_notes = Vec::new();
+        for (number, network) in networks.into_iter().enumerate() {
+            bank_notes.push(wiring.add_network(number, network, &classifier, &outlet));
+        }
+        wiring.add_host(&outlet);
+        let mut notes = Vec::new();
+        for (i, service) in params.services.iter().enumerate() {
+            let image = programs.iter().find(|(of, _)| *of == i).map(|(_, image)| image);
+            notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, image, i, unit)));
+        }
+        wiring.add_scheduler(notes, bank_notes, policies, outlet);
+        let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
+        system.add("interconnect", clock, Crossbar::new(inputs, outputs));
+        let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
+        Panic { system, clock, nodes, troubles }
+    }
+
+    /// Which node of the interconnect is what.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// What the programs of units did wrong: the unit, and the first of its troubles, which come as the NIC runs.
+    pub fn troubles(&self) -> &[(String, SharedTroubles)] {
+        &self.troubles
+    }
+
+    /// When each edge of the NIC's clock is.
+    pub fn edges(params: &PanicParams) -> Clock {
+        Clock::new(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"))
+    }
+}
+
+impl Wiring<'_> {
+    fn add_ends(&mut self) {
+        let shape = self.params.interconnect;
+        for node in 0..self.nodes.count() {
+            let room = shape.output_flits as usize;
+            let (output, end) = self.system.channel(&format!("to node {node}"), room, shape.output_cycles.into());
+            self.outputs.push(output);
+            self.ends.push(Some(end));
+        }
+    }
+
+    /// What comes out at a node.
+    fn take_end(&mut self, node: NodeId) -> Rx<Flit> {
+        self.ends[usize::from(node.0)].take().expect("a node has one part")
+    }
+
+    /// A lane into the interconnect.
+    fn add_lane(&mut self, name: &str) -> Tx<Flit> {
+        let shape = self.params.interconnect;
+        let (lane, input) = self.system.channel(name, shape.input_flits as usize, shape.input_cycles.into());
+        self.inputs.push(input);
+        lane
+    }
+
+    /// A network port: its ingress and its egress. Gives back where the scheduler tells it of banks.
+    fn add_network(
+        &mut self,
+        number: usize,
+        source: Box<dyn PacketSource>,
+        classifier: &SharedClassifier,
+        outlet: &SharedOutlet,
+    ) -> Tx<crate::entry::BankNote> {
+        let node = self.nodes.network[number];
+        let (from, to) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let flit_bytes = self.params.flit_bytes as usize;
+        let room = 2 * self.nodes.scheduler.len();
+        let (bank_notes, heard) = self.system.channel(&format!("network[{number}].bank_notes"), room, 1);
+        let wires = IngressWiring {
+            node: (node, number as u8),
+            flit_bytes,
+            clock_hz: u64::from(self.params.clock_mhz) * 1_000_000,
+            source,
+            classifier: classifier.clone(),
+            outlet: outlet.clone(),
+            entry: Entry::new(self.nodes.clone(), heard),
+            sender: Sender::new(node, flit_bytes, to),
+        };
+        let path = format!("network[{number}]");
+        self.system.add(&format!("{path}.ingress"), self.clock, Ingress::new(self.params.ingress, wires));
+        self.system.add(&format!("{path}.egress"), self.clock, Egress::new(node, from, outlet.clone()));
+        bank_notes
+    }
+
+    fn add_host(&mut self, outlet: &SharedOutlet) {
+        let node = self.nodes.dma;
+        let from = self.take_end(node);
+        self.system.add("dma", self.clock, Egress::new(node, from, outlet.clone()));
+    }
+
+    /// A unit: its traffic manager and its engine. Gives back its notes about credits.
+    fn add_unit(
+        &mut self,
+        service: &ServiceSpec,
+        image: Option<&Rc<Image>>,
+        number: usize,
+        unit: usize,
+    ) -> Rx<CreditNote> {
+        let node = self.nodes.units[number][unit];
+        let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let path = format!("{}[{unit}]", service.name);
+        let flit_bytes = self.params.flit_bytes as usize;
+        let longest = n_flits(self.params.longest(), flit_bytes);
+        let detours = self.add_lane(&format!("{path}.detours"));
+        // Source: RTL: 24 flits a credit into the engine, 24 out of it; with the descriptor one more.
+        let scratchpad = longest * service.credits as usize;
+        let (to_engine, engine_in) = self.system.channel(&format!("{path}.scratchpad"), scratchpad, 1);
+        let (engine_out, from_engine) = self.system.channel(&format!("{path}.out"), longest, 1);
+        let note_cycles = self.params.scheduler.note_cycles;
+        let (notes, heard) =
+            self.system.channel(&format!("{path}.notes"), 3 + note_cycles as usize, note_cycles.into());
+        let engine = format!("{path}.engine");
+        let program = image.map(|image| Program { image: image.clone(), troubles: SharedTroubles::default() });
+        if let Some(program) = &program {
+            self.troubles.push((path.clone(), program.troubles.clone()));
+        }
+        service.engine.add(EngineSite {
+            system: &mut self.system,
+            path: &engine,
+            clock: self.clock,
+            node,
+            flit_bytes,
+            longest: self.params.longest(),
+            n_services: self.params.services.len(),
+            program,
+            input: engine_in,
+            output: engine_out,
+        });
+        let params = TrafficManagerParams {
+            credits: service.credits,
+            flit_bytes: self.params.flit_bytes,
+            detour_flits: longest as u32,
+        };
+        let wires = TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes };
+        self.system.add(&path, self.clock, TrafficManager::new(params, wires));
+        heard
+    }
+
+    fn add_scheduler(
+        &mut self,
+        notes: Vec<Rx<CreditNote>>,
+        bank_notes: Vec<Tx<crate::entry::BankNote>>,
+        policies: Vec<(usize, Box<dyn Policy>)>,
+        outlet: SharedOutlet,
+    ) {
+        let ports = self.nodes.scheduler.clone().into_iter().map(|node| {
+            let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+            SchedulerPort { node, input, output }
+        });
+        let ports = ports.collect();
+        let tracer = self.system.tracer("scheduler", self.clock);
+        let scheduler = Scheduler::new(self.params.scheduler(), ports, notes, tracer);
+        let scheduler = scheduler.with_outlet(outlet).with_bank_notes(bank_notes);
+        let with_policy = |scheduler: Scheduler, (service, policy)| scheduler.with_policy(service, policy);
+        self.system.add("scheduler", self.clock, policies.into_iter().fold(scheduler, with_policy));
+    }
+}
