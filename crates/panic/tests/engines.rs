@@ -24,6 +24,7 @@ const SERVICES: &str = r#"
     gap_cycles = 33
     region = { kind = "all" }
     digest = { kind = "check", mismatch = "skip" }
+    headers = "keep"
 
     [[service]]
     name = "aes"
@@ -36,6 +37,7 @@ const SERVICES: &str = r#"
     pipeline_cycles = 29
     region = { kind = "from", offset = 42 }
     trailer_bytes = 64
+    headers = "keep"
     [[service.engine.keys]]
     of = { kind = "all" }
     key = "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104"

@@ -1,6 +1,6 @@
 //! The hash unit: several SHA-3-512 engines side by side (6, 7.6).
 
-use super::{EngineClock, EngineSite, Lanes, Region, Work};
+use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
 use crate::protocol::Message;
 use ::sha3::{Digest, Sha3_512};
 use kernel::CounterList;
@@ -38,6 +38,8 @@ pub struct Sha3Params {
     pub region: Region,
     /// What becomes of the digest.
     pub digest: DigestUse,
+    /// What becomes of the headers of a packet that has got a digest.
+    pub headers: Headers,
 }
 
 /// What becomes of a digest.
@@ -70,7 +72,7 @@ pub enum Mismatch {
 
 impl Sha3Params {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: self.engines, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: self.engines, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
     /// What is wrong with them.
@@ -141,7 +143,7 @@ impl Work for Sha3 {
         1
     }
 
-    fn transform(&mut self, message: &mut Message) {
+    fn transform(&mut self, message: &mut Message) -> bool {
         let start = self.params.region.start(message);
         match (self.params.digest, start) {
             (DigestUse::Check { mismatch }, start) => self.check(message, start, mismatch),
@@ -151,8 +153,10 @@ impl Work for Sha3 {
             (DigestUse::Append, Some(start)) => {
                 let digest = Sha3_512::digest(&message.data[start..]);
                 message.data.extend_from_slice(&digest);
+                return true;
             }
         }
+        false
     }
 
     fn counters(&self, counters: &mut CounterList) {

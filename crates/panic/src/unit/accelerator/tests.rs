@@ -1,6 +1,6 @@
 //! Engines between a source and a sink, in their own clock domains: what comes out, and when.
 
-use crate::protocol::{Flit, Hop, Message};
+use crate::protocol::{Fields, Flit, Hop, Message};
 use crate::testing::flits;
 use crate::unit::{EngineParams, EngineSite};
 use kernel::{Cycle, Freq};
@@ -14,6 +14,7 @@ pub(super) const AES: &str = r#"
     pipeline_cycles = 29
     region = { kind = "all" }
     trailer_bytes = 0
+    headers = "keep"
     [[keys]]
     of = { kind = "all" }
     key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
@@ -28,6 +29,7 @@ pub(super) const SHA: &str = r#"
     gap_cycles = 33
     region = { kind = "all" }
     digest = { kind = "discard" }
+    headers = "keep"
 "#;
 
 pub(super) const COMPRESSION: &str = r#"
@@ -37,6 +39,7 @@ pub(super) const COMPRESSION: &str = r#"
     bits_per_cycle = 12
     finish_cycles = 4
     direction = "compress"
+    headers = "keep"
     region = { kind = "all" }
 "#;
 
@@ -50,6 +53,7 @@ pub(super) const INFERENCE: &str = r#"
     n_inputs = 64
     n_neurons = [32, 32, 10]
     shift = 8
+    headers = "keep"
     weights = { kind = "seeded", seed = 1 }
     class_into = { kind = "byte", offset = 0 }
 "#;
@@ -76,14 +80,19 @@ pub(super) fn params(toml: &str) -> EngineParams {
 pub(super) struct Packet {
     /// Words behind its number, as [`flits`] reads them, without the length.
     pub words: &'static str,
-    pub payload: u16,
+    pub fields: Fields,
     pub data: Vec<u8>,
 }
 
 impl Packet {
     pub fn of(data: &[u8]) -> Packet {
-        Packet { words: "0>1", payload: 0, data: data.to_vec() }
+        Packet { words: "0>1", fields: Fields::default(), data: data.to_vec() }
     }
+}
+
+/// What the RMT pipeline says of a packet of which it knows the payload only.
+pub(super) fn at(payload: u16) -> Fields {
+    Fields { payload, ..Fields::default() }
 }
 
 /// A packet that came out.
@@ -137,8 +146,8 @@ fn feed(packets: &[Packet]) -> Vec<(Cycle, Flit)> {
     let mut flits = flits(&packets.iter().enumerate().map(line).collect::<Vec<_>>().join(";"));
     for (_, flit) in &mut flits {
         if let Flit::Head(message) = flit {
-            let Packet { payload, data, .. } = &packets[message.descriptor.id as usize];
-            message.descriptor.fields.payload = *payload;
+            let Packet { fields, data, .. } = &packets[message.descriptor.id as usize];
+            message.descriptor.fields = *fields;
             message.data = data.clone();
         }
     }
