@@ -131,7 +131,18 @@ pub(super) fn run(toml: &str, packets: &[Packet], scene: &Scene) -> (Vec<Out>, V
         let output = bench.output("out", 2, move |now| now % ready.1 < ready.0, show);
         let (path, node) = ("it", crate::protocol::NodeId(4));
         let system = bench.system();
-        params.add(EngineSite { system, path, clock, node, flit_bytes: 64, longest, input, output });
+        params.add(EngineSite {
+            system,
+            path,
+            clock,
+            node,
+            flit_bytes: 64,
+            longest,
+            n_services: 1,
+            program: None,
+            input,
+            output,
+        });
     });
     read(&log)
 }
