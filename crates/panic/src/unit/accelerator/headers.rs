@@ -251,14 +251,14 @@ mod tests {
         }
         table += counters.iter().find(|line| line.contains("headers_updated")).expect("some are");
         expect![[r#"
-            as it should be: IP UDP checksum
-            without a checksum: IP UDP
-            cut short: IP
-            a fragment: IP
-            another protocol: IP
-            another version: 
-            not IP: 
-            beyond the end: 
+            as it should be: ["IP", "UDP", "checksum"]
+            without a checksum: ["IP", "UDP"]
+            cut short: ["IP"]
+            a fragment: ["IP"]
+            another protocol: ["IP"]
+            another version: []
+            not IP: []
+            beyond the end: []
             it.lane[0].headers_updated 2"#]]
         .assert_eq(&table);
     }

@@ -1,7 +1,7 @@
 //! The hash unit: several SHA-3-512 engines side by side (6, 7.6).
 
 use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
-use crate::protocol::Message;
+use crate::protocol::{Leg, Message};
 use ::sha3::{Digest, Sha3_512};
 use kernel::CounterList;
 use kernel::trace::Counter;
@@ -68,6 +68,8 @@ pub enum Mismatch {
     Mark,
     /// It visits no further services.
     Skip,
+    /// It is dropped, for the reason `bad-digest`.
+    Drop,
 }
 
 impl Sha3Params {
@@ -117,6 +119,7 @@ impl Sha3 {
             Mismatch::Pass => {}
             Mismatch::Mark => message.descriptor.chain.iter_mut().skip(further).for_each(|hop| hop.metadata = 1),
             Mismatch::Skip => message.descriptor.chain.truncate(further),
+            Mismatch::Drop => message.leg = Leg::Dropped("bad-digest"),
         }
     }
 }
@@ -223,15 +226,19 @@ mod tests {
             let totals = counters.iter().filter_map(|line| line.split_once(name)?.1.trim().parse::<u64>().ok());
             totals.sum::<u64>()
         };
-        let further: Vec<_> = outs.into_iter().map(|Out { further, .. }| further).collect();
-        want.assert_eq(&format!("{further:?}; {} good, {} bad", total(".matches"), total(".mismatches")));
+        let fates: Vec<_> = outs.into_iter().map(|Out { leg, further, .. }| format!("{leg} {further:?}")).collect();
+        want.assert_eq(&format!("{}; {} good, {} bad", fates.join(", "), total(".matches"), total(".mismatches")));
     }
 
     #[test]
     fn digests_are_checked() {
-        check("pass", expect!["[[9, 9], [9, 9], [9, 9]]; 1 good, 2 bad"]);
-        check("mark", expect!["[[9, 9], [1, 1], [1, 1]]; 1 good, 2 bad"]);
-        check("skip", expect!["[[9, 9], [], []]; 1 good, 2 bad"]);
+        check("pass", expect!["Entry [9, 9], Entry [9, 9], Entry [9, 9]; 1 good, 2 bad"]);
+        check("mark", expect!["Entry [9, 9], Entry [1, 1], Entry [1, 1]; 1 good, 2 bad"]);
+        check(
+            "drop",
+            expect![[r#"Entry [9, 9], Dropped("bad-digest") [9, 9], Dropped("bad-digest") [9, 9]; 1 good, 2 bad"#]],
+        );
+        check("skip", expect!["Entry [9, 9], Entry [], Entry []; 1 good, 2 bad"]);
     }
 
     #[test]
@@ -293,7 +300,7 @@ mod tests {
             .assert_eq(&check("crossing_cycles = 2", "crossing_cycles = 0"));
         expect!["fifo_flits is 1, must be 2 to 65536"].assert_eq(&check("fifo_flits = 25", "fifo_flits = 1"));
         expect!["gap_cycles is 5000, must be 0 to 4096"].assert_eq(&check("gap_cycles = 33", "gap_cycles = 5000"));
-        expect!["unknown variant `explode`, expected one of `pass`, `mark`, `skip`"]
+        expect!["unknown variant `explode`, expected one of `pass`, `mark`, `skip`, `drop`"]
             .assert_eq(&check("kind = \"discard\"", "kind = \"check\", mismatch = \"explode\""));
         expect!["unknown variant `keep`, expected one of `discard`, `append`, `check`"]
             .assert_eq(&check("kind = \"discard\"", "kind = \"keep\""));

@@ -105,6 +105,8 @@ pub(super) struct Out {
     pub tail: Cycle,
     /// Flits behind the descriptor.
     pub n_flits: usize,
+    /// As what it goes on.
+    pub leg: String,
     /// Hops that remain, with their metadata.
     pub further: Vec<u64>,
     pub data: Vec<u8>,
@@ -174,7 +176,7 @@ fn show(flit: &Flit) -> String {
         write!(hex, "{byte:02x}").unwrap();
         hex
     });
-    format!("#{} {begun}{further} :{hex}", descriptor.id)
+    format!("#{} {:?} {begun}{further} :{hex}", descriptor.id, message.leg)
 }
 
 /// Packets and counters of a log.
@@ -182,8 +184,9 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
     let (mut outs, mut counters): (Vec<Out>, _) = (Vec::new(), Vec::new());
     for line in log.lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [at, "out", id, begun, ref further @ .., hex] if id.starts_with('#') => outs.push(Out {
+            [at, "out", id, leg, begun, ref further @ .., hex] if id.starts_with('#') => outs.push(Out {
                 id: id[1..].parse().unwrap(),
+                leg: leg.to_owned(),
                 begun: begun.parse().unwrap(),
                 head: at.parse().unwrap(),
                 tail: 0,
