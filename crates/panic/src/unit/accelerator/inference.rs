@@ -78,7 +78,7 @@ pub struct LayerParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClassInto {
-    /// Into the metadata of the packet's further hops.
+    /// Into the metadata of this hop and of all further ones.
     Metadata,
     /// Into the packet; one that is too short stays as it is, counted `too_short`.
     Byte {
@@ -203,8 +203,7 @@ impl Work for Inference {
         let class = self.classify(start.map_or(&[], |start| &message.data[start..]));
         match self.params.class_into {
             ClassInto::Metadata => {
-                let further = message.descriptor.next + 1;
-                message.descriptor.chain.iter_mut().skip(further).for_each(|hop| hop.metadata = class as u64);
+                super::write_metadata(message, class as u64);
                 self.classified.add(1);
                 false
             }
@@ -267,8 +266,8 @@ mod tests {
             ..Packet::of(&[&[9, 9], &pair[..]].concat())
         });
         let packets = [&packets[..], &[Packet { words: "0>1 m9", ..Packet::of(&[1, 2, 3]) }]].concat();
-        let further: Vec<_> = outputs(GREATER, &packets).into_iter().map(|out| out.further).collect();
-        expect!["[[0, 0], [1, 1], [0, 0], [1, 1], [0, 0], [0]]"].assert_eq(&format!("{further:?}"));
+        let metadata: Vec<_> = outputs(GREATER, &packets).into_iter().map(|out| out.metadata).collect();
+        expect!["[[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1], [0, 0, 0], [0, 0]]"].assert_eq(&format!("{metadata:?}"));
         let into_byte = GREATER.replace("kind = \"metadata\"", "kind = \"byte\", offset = 3");
         let (outs, counters) = run(&into_byte, &packets, &SCENE);
         let found: Vec<_> = outs.iter().map(|out| format!("{:?}", out.data)).collect();

@@ -86,6 +86,12 @@ impl Region {
     }
 }
 
+/// What the engine has found goes with the packet: to the services that it visits next, and to whoever looks at it in the end.
+fn write_metadata(message: &mut Message, found: u64) {
+    let from_here_on = message.descriptor.next;
+    message.descriptor.chain.iter_mut().skip(from_here_on).for_each(|hop| hop.metadata = found);
+}
+
 /// What a lane does with a packet, and how long it takes. Cycles are the engine's.
 trait Work: 'static {
     /// Cycles that the first `bytes` bytes of a packet take to go in, if all are there; grows with `bytes`, 1 or more from 1 on.

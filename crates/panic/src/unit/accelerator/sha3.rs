@@ -64,7 +64,7 @@ pub enum DigestUse {
 pub enum Mismatch {
     /// Nothing.
     Pass,
-    /// Its further hops have the metadata 1 instead of theirs.
+    /// The metadata of this hop and of all further ones become 1.
     Mark,
     /// It visits no further services.
     Skip,
@@ -114,11 +114,10 @@ impl Sha3 {
             return self.matches.add(1);
         }
         self.mismatches.add(1);
-        let further = message.descriptor.next + 1;
         match mismatch {
             Mismatch::Pass => {}
-            Mismatch::Mark => message.descriptor.chain.iter_mut().skip(further).for_each(|hop| hop.metadata = 1),
-            Mismatch::Skip => message.descriptor.chain.truncate(further),
+            Mismatch::Mark => super::write_metadata(message, 1),
+            Mismatch::Skip => message.descriptor.chain.truncate(message.descriptor.next + 1),
             Mismatch::Drop => message.leg = Leg::Dropped("bad-digest"),
         }
     }
@@ -226,19 +225,19 @@ mod tests {
             let totals = counters.iter().filter_map(|line| line.split_once(name)?.1.trim().parse::<u64>().ok());
             totals.sum::<u64>()
         };
-        let fates: Vec<_> = outs.into_iter().map(|Out { leg, further, .. }| format!("{leg} {further:?}")).collect();
+        let fates: Vec<_> = outs.into_iter().map(|Out { leg, metadata, .. }| format!("{leg} {metadata:?}")).collect();
         want.assert_eq(&format!("{}; {} good, {} bad", fates.join(", "), total(".matches"), total(".mismatches")));
     }
 
     #[test]
     fn digests_are_checked() {
-        check("pass", expect!["Entry [9, 9], Entry [9, 9], Entry [9, 9]; 1 good, 2 bad"]);
-        check("mark", expect!["Entry [9, 9], Entry [1, 1], Entry [1, 1]; 1 good, 2 bad"]);
+        check("pass", expect!["Entry [9, 9, 9], Entry [9, 9, 9], Entry [9, 9, 9]; 1 good, 2 bad"]);
+        check("mark", expect!["Entry [9, 9, 9], Entry [1, 1, 1], Entry [1, 1, 1]; 1 good, 2 bad"]);
         check(
             "drop",
-            expect![[r#"Entry [9, 9], Dropped("bad-digest") [9, 9], Dropped("bad-digest") [9, 9]; 1 good, 2 bad"#]],
+            expect![[r#"Entry [9, 9, 9], Dropped("bad-digest") [9, 9, 9], Dropped("bad-digest") [9, 9, 9]; 1 good, 2 bad"#]],
         );
-        check("skip", expect!["Entry [9, 9], Entry [], Entry []; 1 good, 2 bad"]);
+        check("skip", expect!["Entry [9, 9, 9], Entry [9], Entry [9]; 1 good, 2 bad"]);
     }
 
     #[test]

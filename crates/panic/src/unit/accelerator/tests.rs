@@ -107,8 +107,8 @@ pub(super) struct Out {
     pub n_flits: usize,
     /// As what it goes on.
     pub leg: String,
-    /// Hops that remain, with their metadata.
-    pub further: Vec<u64>,
+    /// Of all hops.
+    pub metadata: Vec<u64>,
     pub data: Vec<u8>,
 }
 
@@ -171,12 +171,12 @@ fn show(flit: &Flit) -> String {
     let Flit::Head(message) = flit else { return format!("{flit:?}") };
     let Message { descriptor, data, .. } = &**message;
     let begun = descriptor.trail.marks()[0].at;
-    let further: String = descriptor.chain.iter().skip(1).map(|hop: &Hop| format!(" {}", hop.metadata)).collect();
+    let metadata: String = descriptor.chain.iter().map(|hop: &Hop| format!(" {}", hop.metadata)).collect();
     let hex = data.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
         hex
     });
-    format!("#{} {:?} {begun}{further} :{hex}", descriptor.id, message.leg)
+    format!("#{} {:?} {begun}{metadata} :{hex}", descriptor.id, message.leg)
 }
 
 /// Packets and counters of a log.
@@ -184,14 +184,14 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
     let (mut outs, mut counters): (Vec<Out>, _) = (Vec::new(), Vec::new());
     for line in log.lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [at, "out", id, leg, begun, ref further @ .., hex] if id.starts_with('#') => outs.push(Out {
+            [at, "out", id, leg, begun, ref metadata @ .., hex] if id.starts_with('#') => outs.push(Out {
                 id: id[1..].parse().unwrap(),
                 leg: leg.to_owned(),
                 begun: begun.parse().unwrap(),
                 head: at.parse().unwrap(),
                 tail: 0,
                 n_flits: 0,
-                further: further.iter().map(|metadata| metadata.parse().unwrap()).collect(),
+                metadata: metadata.iter().map(|word| word.parse().unwrap()).collect(),
                 data: bytes(&hex[1..]),
             }),
             [at, "out", flit] => {
