@@ -79,6 +79,7 @@ impl Scene {
             classifier: Rc::new(RefCell::new(Chain { units: self.chain.clone(), stream: Stream::new(1, "bench") })),
             outlet: log.clone(),
             policies: Vec::new(),
+            programs: Vec::new(),
         };
         Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
         let mut log = log.borrow_mut();
