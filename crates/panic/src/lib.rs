@@ -4,6 +4,7 @@
 //! the item says so.
 
 pub mod crossbar;
+pub mod dma;
 pub mod egress;
 pub mod entry;
 pub mod fairness;

@@ -16,7 +16,7 @@ pub enum PcieModel {
 }
 
 /// PCIe and host memory.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcieParams {
     /// Which of the models; it decides which of the numbers below matter.
@@ -34,7 +34,7 @@ pub struct PcieParams {
 }
 
 /// The serial link to the host; each direction has lanes of its own.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkParams {
     /// Lanes: 1, 2, 4, 8 or 16.
@@ -78,6 +78,14 @@ pub struct Refused {
 }
 
 impl PcieParams {
+    /// Cycles that a few bytes take from one side to the other, their time on the lanes not counted: a doorbell's for example.
+    pub fn one_way_cycles(&self) -> u32 {
+        match self.model {
+            PcieModel::Tlp => self.link.latency_cycles,
+            PcieModel::Ideal | PcieModel::FixedRate => self.latency_cycles,
+        }
+    }
+
     /// Refuses what cannot work, and says what can.
     pub fn check(&self) -> Result<(), Refused> {
         within("latency_cycles", self.latency_cycles, 1, 1_000_000)?;
