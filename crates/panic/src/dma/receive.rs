@@ -54,7 +54,7 @@ struct Incoming {
 }
 
 impl Receive {
-    /// What takes packets from `input`; the host's rings are full.
+    /// What takes packets from `input`; before time 0 the host has filled the rings and the card has read ahead.
     pub fn new(
         params: &DmaParams,
         node: NodeId,
@@ -63,10 +63,9 @@ impl Receive {
         outlet: SharedOutlet,
         places: &[Place],
     ) -> Receive {
-        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, params.ring_slots));
-        let mut rings: Vec<Ring> = rings.collect();
-        let (mut line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
-        rings.iter_mut().enumerate().for_each(|(queue, ring)| Line::join(&mut line, queue, ring));
+        let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
+        let rings = places.iter().map(ring).collect();
+        let (line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
         let room = params.rx_flits as usize;
         Receive {
             node,

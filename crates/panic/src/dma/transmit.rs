@@ -51,7 +51,7 @@ const REASONS: [&str; 2] = ["no_exit", "long_for_host_buffer"];
 impl Transmit {
     /// What reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
-        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, 0)).collect();
+        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
         let (line, ready, asked, done, n_packets, n_bytes, drops) = Default::default();
         let room = params.tx_flits as usize;
         Transmit { wires, rings, line, ready, asked, room, done, n_packets, n_bytes, drops }

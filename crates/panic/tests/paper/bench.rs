@@ -76,6 +76,7 @@ impl Scene {
         let log = Rc::new(RefCell::new(Log::default()));
         let outside = Outside {
             networks: vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })],
+            transmits: Vec::new(),
             classifier: Rc::new(RefCell::new(Chain { units: self.chain.clone(), stream: Stream::new(1, "bench") })),
             outlet: log.clone(),
             policies: Vec::new(),
