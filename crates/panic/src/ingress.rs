@@ -170,5 +170,6 @@ impl Component for Ingress {
         for (reason, drops) in REASONS.iter().zip(&self.drops) {
             counters.add(&format!("drops.{reason}"), drops.total());
         }
+        self.wires.entry.counters(counters);
     }
 }
