@@ -3,6 +3,7 @@
 //! What answers within a cycle is a plain struct here ([`cpu::Core`], [`policy::RoundRobinTree`]): the component that
 //! holds it calls it. What talks through channels is a component.
 
+pub mod activity;
 pub mod assist;
 pub mod bus;
 mod catalog;
@@ -16,6 +17,7 @@ pub mod memory;
 pub mod mips;
 pub mod netlist;
 pub mod pci;
+pub mod pcie;
 pub mod policy;
 pub mod processor;
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Entry {
         from: NodeId,
         arrival: Arrival,
         verdict: Verdict,
-    ) -> Result<Message, Message> {
+    ) -> Result<Box<Message>, Box<Message>> {
         let is_unserved = self.nodes.scheduler.is_empty() && !verdict.chain.is_empty();
         let side = match verdict.exit {
             Some(Side::Network(_)) if is_unserved => Some(Side::Host(0)),
@@ -137,7 +137,7 @@ impl Entry {
             self.unserved.add(1);
         }
         let (to, leg) = if is_scheduled { (home, Leg::Entry) } else { (descriptor.exit, Leg::Exit) };
-        let message = Message { to, leg, descriptor, data: arrival.bytes };
+        let message = Box::new(Message { to, leg, descriptor, data: arrival.bytes });
         if exit.is_some() { Ok(message) } else { Err(message) }
     }
 
@@ -188,10 +188,10 @@ impl Sender {
     }
 
     /// Queues a message, of which the descriptor may go from `ready` on.
-    pub fn push(&mut self, ready: Cycle, message: Message) {
+    pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
         let n = n_flits(message.data.len(), self.flit_bytes);
         self.waiting += n;
-        self.queue.push_back((ready, Box::new(message), n));
+        self.queue.push_back((ready, message, n));
     }
 
     /// Sends a flit, if there is one and room for it. Says when there may be more to do; none if a port must change first.

@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod crossbar;
+pub mod dma;
 pub mod egress;
 pub mod entry;
 pub mod fairness;

@@ -4,6 +4,7 @@ use crate::baseline::{Manycore, ManycoreParams, Pipeline, PipelineParams, RmtOnl
 use crate::entry::Nodes;
 use crate::nic::{Outside, Panic};
 use crate::params::PanicParams;
+use crate::unit::riscv::SharedTroubles;
 use kernel::{Clock, ClockId, Freq, System};
 
 /// What a NIC is, told by the key `model`. A file without that key is a PANIC: whoever reads one adds `model = "panic"` to it.
@@ -28,6 +29,8 @@ pub struct Nic {
     pub clock: ClockId,
     /// Which node is what in the trails of packets.
     pub nodes: Nodes,
+    /// What programs did wrong, by unit; it comes as the NIC runs.
+    pub troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl NicModel {
@@ -46,8 +49,8 @@ impl NicModel {
         match self {
             NicModel::Panic(params) => {
                 let nic = Panic::new(params, seed, outside);
-                let nodes = nic.nodes().clone();
-                Nic { system: nic.system, clock: nic.clock, nodes }
+                let (nodes, troubles) = (nic.nodes().clone(), nic.troubles().to_vec());
+                Nic { system: nic.system, clock: nic.clock, nodes, troubles }
             }
             NicModel::Pipeline(params) => Pipeline::build(params, seed, outside),
             NicModel::Manycore(params) => Manycore::build(params, seed, outside),

@@ -8,9 +8,11 @@ use crate::params::{PanicParams, ServiceSpec};
 use crate::policy::Policy;
 use crate::protocol::{CreditNote, Flit, NodeId, n_flits};
 use crate::scheduler::{Scheduler, SchedulerPort};
+use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
 use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
 use kernel::{Clock, ClockId, Freq, Rx, System, SystemBuilder, Tx};
+use std::rc::Rc;
 
 /// What a NIC is joined to.
 pub struct Outside {
@@ -22,6 +24,8 @@ pub struct Outside {
     pub outlet: SharedOutlet,
     /// Policies of the user's own: the service, and what takes the place of its policy.
     pub policies: Vec<(usize, Box<dyn Policy>)>,
+    /// What the units of services run that have cores: the service, and its program, which has passed its check.
+    pub programs: Vec<(usize, Rc<Image>)>,
 }
 
 /// A PANIC NIC.
@@ -33,6 +37,7 @@ pub struct Panic {
     /// The NIC's clock.
     pub clock: ClockId,
     nodes: Nodes,
+    troubles: Vec<(String, SharedTroubles)>,
 }
 
 struct Wiring<'a> {
@@ -46,6 +51,8 @@ struct Wiring<'a> {
     inputs: Vec<Rx<Flit>>,
     /// What it sends to each node.
     outputs: Vec<Tx<Flit>>,
+    /// What programs did wrong, by unit.
+    troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl Panic {
@@ -56,10 +63,10 @@ impl Panic {
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
         let nodes = params.nodes();
-        let (inputs, outputs, ends) = Default::default();
-        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs };
+        let (inputs, outputs, ends, troubles) = Default::default();
+        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs, troubles };
         wiring.add_ends();
-        let Outside { networks, classifier, outlet, policies } = outside;
+        let Outside { networks, classifier, outlet, policies, programs } = outside;
         let mut bank_notes = Vec::new();
         for (number, network) in networks.into_iter().enumerate() {
             bank_notes.push(wiring.add_network(number, network, &classifier, &outlet));
@@ -67,18 +74,24 @@ impl Panic {
         wiring.add_host(&outlet);
         let mut notes = Vec::new();
         for (i, service) in params.services.iter().enumerate() {
-            notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, i, unit)));
+            let image = programs.iter().find(|(of, _)| *of == i).map(|(_, image)| image);
+            notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, image, i, unit)));
         }
         wiring.add_scheduler(notes, bank_notes, policies, outlet);
-        let Wiring { mut system, nodes, inputs, outputs, .. } = wiring;
+        let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
         system.add("interconnect", clock, Crossbar::new(inputs, outputs));
         let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
-        Panic { system, clock, nodes }
+        Panic { system, clock, nodes, troubles }
     }
 
     /// Which node of the interconnect is what.
     pub fn nodes(&self) -> &Nodes {
         &self.nodes
+    }
+
+    /// What the programs of units did wrong: the unit, and the first of its troubles, which come as the NIC runs.
+    pub fn troubles(&self) -> &[(String, SharedTroubles)] {
+        &self.troubles
     }
 
     /// When each edge of the NIC's clock is.
@@ -147,7 +160,13 @@ impl Wiring<'_> {
     }
 
     /// A unit: its traffic manager and its engine. Gives back its notes about credits.
-    fn add_unit(&mut self, service: &ServiceSpec, number: usize, unit: usize) -> Rx<CreditNote> {
+    fn add_unit(
+        &mut self,
+        service: &ServiceSpec,
+        image: Option<&Rc<Image>>,
+        number: usize,
+        unit: usize,
+    ) -> Rx<CreditNote> {
         let node = self.nodes.units[number][unit];
         let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
         let path = format!("{}[{unit}]", service.name);
@@ -162,6 +181,10 @@ impl Wiring<'_> {
         let (notes, heard) =
             self.system.channel(&format!("{path}.notes"), 3 + note_cycles as usize, note_cycles.into());
         let engine = format!("{path}.engine");
+        let program = image.map(|image| Program { image: image.clone(), troubles: SharedTroubles::default() });
+        if let Some(program) = &program {
+            self.troubles.push((path.clone(), program.troubles.clone()));
+        }
         service.engine.add(EngineSite {
             system: &mut self.system,
             path: &engine,
@@ -169,6 +192,8 @@ impl Wiring<'_> {
             node,
             flit_bytes,
             longest: self.params.longest(),
+            n_services: self.params.services.len(),
+            program,
             input: engine_in,
             output: engine_out,
         });

@@ -148,6 +148,7 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
         })),
         outlet: log.clone(),
         policies: Vec::new(),
+        programs: Vec::new(),
     };
     model.build(1, outside).system.run_until(Time::from_ns(1_000_000_000));
     let log = log.borrow();

@@ -1,9 +1,10 @@
 //! HostDirect unit: a few bytes that a command carries itself, written to the host; or a read whose data nobody gets.
 
-use crate::activity::after;
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{Bytes, HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
 use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD};
+use blocks::activity::after;
+use blocks::pcie::Bytes;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;

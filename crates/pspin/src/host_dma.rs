@@ -1,10 +1,10 @@
 //! Off-cluster DMA: moves bytes between NIC memory and host memory for the handlers' commands.
 
-use crate::activity::{after, sooner};
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
 use crate::protocol::{BurstReply, Command, CommandId, CommandResponse, CommandTarget};
+use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! What the NIC tells the host about its contexts: messages that end, handlers that fail, queues that are reset.
 
-use crate::activity::after;
 use crate::protocol::{Context, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE};
 use crate::world::HostEvents;
+use blocks::activity::after;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 

@@ -1,6 +1,7 @@
 //! What the NIC and the host's memory say to each other, beat by beat (512 bit), and the two ends of that.
 
-use crate::protocol::{BEAT_BYTES, Command, PacketId};
+use crate::protocol::{Command, PacketId};
+use blocks::pcie::Bytes;
 use kernel::{Ports, Rx, Tx};
 
 /// Write bursts of one initiator under way to the host, and read bursts (PsPIN RTL a49fec8, `host_mst_mux.sv`: identity
@@ -12,41 +13,6 @@ pub const HOST_ADDRESS_REGISTER: u64 = 1;
 
 /// Room of the channels of writes and reads: what the registers on the way hold, and what is in this edge's hands.
 pub const HOST_CHANNEL_ITEMS: usize = 4;
-
-/// Up to 64 bytes that go together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bytes {
-    len: u8,
-    data: [u8; BEAT_BYTES as usize],
-}
-
-impl Bytes {
-    /// `len` zeros, at most 64.
-    pub fn zeros(len: usize) -> Self {
-        assert!(len <= BEAT_BYTES as usize, "a beat has 64 bytes");
-        Bytes { len: len as u8, data: [0; BEAT_BYTES as usize] }
-    }
-
-    /// Those from `start` up to `end`.
-    pub fn part(&self, start: usize, end: usize) -> Self {
-        let mut part = Bytes::zeros(end - start);
-        part.copy_from_slice(&self[start..end]);
-        part
-    }
-}
-
-impl std::ops::Deref for Bytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.data[..usize::from(self.len)]
-    }
-}
-
-impl std::ops::DerefMut for Bytes {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.data[..usize::from(self.len)]
-    }
-}
 
 /// Whose access it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,9 +98,4 @@ pub struct HostTarget {
     pub reads: Rx<HostRead>,
     /// Read beats; capacity 2, latency 1.
     pub data: Tx<HostData>,
-}
-
-/// Bytes of the line of `addr` from `addr` on, at most `left`.
-pub fn to_line_end(addr: u64, left: u32) -> u32 {
-    left.min(BEAT_BYTES - (addr % u64::from(BEAT_BYTES)) as u32)
 }

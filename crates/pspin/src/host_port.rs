@@ -1,9 +1,9 @@
 //! The host's way into the NIC's memories: its slave port on the NIC-host interconnect.
 
-use crate::activity::{after, sooner};
 use crate::events::HOST_ACCESS_DONE;
 use crate::nhi::{NhiMaster, Ready, Undecoded, burst_bytes};
 use crate::protocol::BurstReply;
+use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;

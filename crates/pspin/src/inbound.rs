@@ -1,6 +1,5 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
-use crate::activity::{after, sooner};
 use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
@@ -9,6 +8,7 @@ use crate::protocol::{
     BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request, whole_words,
 };
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
+use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeSet, VecDeque};

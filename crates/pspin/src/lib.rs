@@ -1,6 +1,5 @@
 //! The PsPIN NIC: packet handlers in C on clusters of RISC-V cores (Di Girolamo et al., ISCA 2021; RTL a49fec8).
 
-mod activity;
 pub mod arbiter;
 pub mod cluster;
 pub mod cmd_unit;

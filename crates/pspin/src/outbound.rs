@@ -1,11 +1,11 @@
 //! NIC outbound engine: reads what handlers send from NIC memory and hands it to the world as packets.
 
-use crate::activity::{after, sooner};
 use crate::events::{COMMAND_FAULT, PACKET_SENT};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::params::OutboundParams;
 use crate::protocol::{BEAT_BYTES, BurstReply, Command, CommandId, CommandResponse, CommandTarget, PacketId};
 use crate::world::{Departure, Egress};
+use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;

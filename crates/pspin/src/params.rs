@@ -3,6 +3,7 @@
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
 use crate::delivery::Delivery;
+use blocks::pcie::{PcieParams, Refused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -162,68 +163,6 @@ pub struct OutboundParams {
     pub cycles_per_beat: u32,
 }
 
-/// How bytes get to host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PcieModel {
-    /// Beats of 64 bytes with a latency and gaps: the RTL's functional model.
-    Ideal,
-    /// The same at the rate of the link's lanes: the paper's data sink.
-    FixedRate,
-    /// Transaction layer packets on the link's lanes.
-    Tlp,
-}
-
-/// PCIe and host memory.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PcieParams {
-    /// Which of the models; it decides which of the numbers below matter.
-    pub model: PcieModel,
-    /// Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
-    pub latency_cycles: u32,
-    /// Ideal: cycles from one write beat to the next beyond the first.
-    pub write_gap_cycles: u32,
-    /// Ideal: cycles from one read beat to the next beyond the first.
-    pub read_gap_cycles: u32,
-    /// Beats that each of the five AXI channels buffers.
-    pub buffer_beats: u32,
-    /// The lanes, and packets on them.
-    pub link: LinkParams,
-}
-
-/// The serial link to the host; each direction has lanes of its own.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkParams {
-    /// Lanes: 1, 2, 4, 8 or 16.
-    pub lanes: u32,
-    /// Transfers of a lane, a bit each, in millions a second.
-    pub lane_mtps: u32,
-    /// Data bits of a block of the line code.
-    pub code_bits: u32,
-    /// Bits on the line for such a block.
-    pub code_line_bits: u32,
-    /// Packets: cycles from the last bit on the line to the other side having the packet.
-    pub latency_cycles: u32,
-    /// Packets: cycles from a read request being at the host to its data.
-    pub host_read_cycles: u32,
-    /// Packets: bytes of the header of a write or a read request.
-    pub header_bytes: u32,
-    /// Packets: bytes of the header of a completion.
-    pub completion_header_bytes: u32,
-    /// Packets: bytes around each packet.
-    pub framing_bytes: u32,
-    /// Packets: most bytes of data in a write.
-    pub max_payload_bytes: u32,
-    /// Packets: most bytes that a read asks for.
-    pub max_read_request_bytes: u32,
-    /// Packets: completions end at multiples of this.
-    pub read_completion_boundary_bytes: u32,
-    /// Packets: reads under way.
-    pub read_tags: u32,
-}
-
 /// Translation of the host addresses in commands.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -257,7 +196,7 @@ pub struct NetworkParams {
 #[error("{key} is {found}, must be {allowed}")]
 pub struct ParamError {
     /// Path of the parameter, as in the preset: `cluster.n_cores`.
-    pub key: &'static str,
+    pub key: String,
     /// What it is.
     pub found: String,
     /// What it may be.
@@ -322,11 +261,11 @@ impl PspinParams {
         within("outbound.max_packet_bytes", self.outbound.max_packet_bytes, least, 65_536)?;
         within("outbound.queue_packets", self.outbound.queue_packets, 1, 65_536)?;
         within("outbound.cycles_per_beat", self.outbound.cycles_per_beat, 0, 1_000_000)?;
-        within("pcie.latency_cycles", self.pcie.latency_cycles, 1, 1_000_000)?;
-        within("pcie.write_gap_cycles", self.pcie.write_gap_cycles, 0, 1_000_000)?;
-        within("pcie.read_gap_cycles", self.pcie.read_gap_cycles, 0, 1_000_000)?;
-        within("pcie.buffer_beats", self.pcie.buffer_beats, 1, 65_536)?;
-        self.pcie.validate_link()?;
+        self.pcie.check().map_err(|Refused { key, found, allowed }| ParamError {
+            key: format!("pcie.{key}"),
+            found,
+            allowed,
+        })?;
         let iommu = &self.iommu;
         within("iommu.ways", iommu.ways, 1, 1024)?;
         within("iommu.entries", iommu.entries, iommu.ways, 1 << 20)?;
@@ -337,31 +276,6 @@ impl PspinParams {
         within("iommu.level_cycles", iommu.level_cycles, 0, 1_000_000)?;
         within("iommu.walks", iommu.walks, 1, 1024)?;
         self.delivery.validate()
-    }
-}
-
-impl PcieParams {
-    fn validate_link(&self) -> Result<(), ParamError> {
-        let link = &self.link;
-        one_of("pcie.link.lanes", link.lanes, &[1, 2, 4, 8, 16])?;
-        within("pcie.link.lane_mtps", link.lane_mtps, 1, 1_000_000)?;
-        within("pcie.link.code_bits", link.code_bits, 1, 1024)?;
-        within("pcie.link.code_line_bits", link.code_line_bits, link.code_bits, 2048)?;
-        within("pcie.link.latency_cycles", link.latency_cycles, 0, 1_000_000)?;
-        within("pcie.link.host_read_cycles", link.host_read_cycles, 0, 1_000_000)?;
-        within("pcie.link.header_bytes", link.header_bytes, 0, 64)?;
-        within("pcie.link.completion_header_bytes", link.completion_header_bytes, 0, 64)?;
-        within("pcie.link.framing_bytes", link.framing_bytes, 0, 64)?;
-        power_of_two("pcie.link.max_payload_bytes", link.max_payload_bytes, 64, 4096)?;
-        power_of_two("pcie.link.max_read_request_bytes", link.max_read_request_bytes, 64, 4096)?;
-        let boundary = link.read_completion_boundary_bytes;
-        power_of_two("pcie.link.read_completion_boundary_bytes", boundary, 64, link.max_payload_bytes)?;
-        within("pcie.link.read_tags", link.read_tags, 1, 65_536)?;
-        match self.model {
-            // A packet leaves when all its beats are here.
-            PcieModel::Tlp => within("pcie.buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536),
-            PcieModel::Ideal | PcieModel::FixedRate => Ok(()),
-        }
     }
 }
 
@@ -381,7 +295,7 @@ impl Delivery {
 const MOST_TIMEOUT_CYCLES: u64 = 18_000_000_000_000;
 
 fn refuse(key: &'static str, found: impl ToString, allowed: String) -> Result<(), ParamError> {
-    Err(ParamError { key, found: found.to_string(), allowed })
+    Err(ParamError { key: key.to_owned(), found: found.to_string(), allowed })
 }
 
 fn within<T: Into<u64>>(key: &'static str, found: T, least: u32, most: u32) -> Result<(), ParamError> {

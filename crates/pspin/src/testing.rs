@@ -3,12 +3,13 @@
 use crate::host_events::Notice;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::nhi::NhiPort;
-use crate::params::{PcieParams, PspinParams};
+use crate::params::PspinParams;
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{
     Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
 };
 use crate::world::HostMemory;
+use blocks::pcie::PcieParams;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

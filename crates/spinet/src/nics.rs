@@ -181,7 +181,7 @@ fn paths(table: &Table, prefix: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pspin::params::PcieModel;
+    use blocks::pcie::PcieModel;
 
     #[test]
     fn the_machine_of_the_papers_evaluation_differs_in_its_host_alone() {

@@ -1,7 +1,7 @@
 //! The bench, its drivers and its recorders.
 
 use kernel::trace::{Event, Sink, Tracer};
-use kernel::{Activity, ClockId, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, SystemBuilder, Time, Tx};
+use kernel::{Activity, Clock, ClockId, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, SystemBuilder, Tx};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,7 +23,8 @@ impl Log {
     }
 }
 
-/// A system under construction around the component under test: one clock of 1 GHz, so that a cycle is 1 ns.
+/// A system under construction around the component under test: one clock, of 1 GHz unless said otherwise, so that a cycle is
+/// 1 ns.
 pub struct Bench {
     builder: SystemBuilder,
     clock: ClockId,
@@ -34,6 +35,16 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// The system, for what is wired by a function of its own, and perhaps has further clocks.
+    pub fn system(&mut self) -> &mut SystemBuilder {
+        &mut self.builder
+    }
+
+    /// The bench's clock.
+    pub fn clock(&self) -> ClockId {
+        self.clock
+    }
+
     /// A channel that is joined to components by hand.
     pub fn channel<T: 'static>(&mut self, name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
         self.builder.channel(name, capacity, latency)
@@ -89,24 +100,30 @@ impl Bench {
 /// # Panics
 /// If the wiring is wrong, if the modes disagree, or if something still goes on after `cycles` cycles.
 pub fn bench(cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
-    let normal = run(cycles, Mode::Normal, &make);
-    assert_eq!(normal, run(cycles, Mode::Shuffled(7), &make), "the order of components within an edge shows");
-    assert_eq!(normal, run(cycles, Mode::Sleepless, &make), "a component that said it was idle was not");
+    bench_at(Freq::mhz(1000).expect("1 GHz is a frequency"), cycles, make)
+}
+
+/// The same at another frequency.
+pub fn bench_at(freq: Freq, cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
+    let normal = run(freq, cycles, Mode::Normal, &make);
+    assert_eq!(normal, run(freq, cycles, Mode::Shuffled(7), &make), "the order of components within an edge shows");
+    assert_eq!(normal, run(freq, cycles, Mode::Sleepless, &make), "a component that said it was idle was not");
     normal
 }
 
-fn run(cycles: Cycle, mode: Mode, make: &impl Fn(&mut Bench)) -> String {
+fn run(freq: Freq, cycles: Cycle, mode: Mode, make: &impl Fn(&mut Bench)) -> String {
     let mut builder = SystemBuilder::new(1);
-    let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
+    let clock = builder.clock(freq);
+    let edges = builder.edges(clock);
     let mut bench = Bench { builder, clock, log: Log::default(), events: false, counters: false };
     make(&mut bench);
     let Bench { builder, log, events, counters, .. } = bench;
     let mut system = builder.build().unwrap_or_else(|error| panic!("the bench is wired wrongly: {error}"));
     system.set_mode(mode);
     if events {
-        system.listen(Box::new(EventLog(log.clone())));
+        system.listen(Box::new(EventLog(log.clone(), edges)));
     }
-    let outcome = system.run_until(Time::from_ns(cycles));
+    let outcome = system.run_until(edges.edge(cycles));
     assert_eq!(outcome, Outcome::Quiet, "not quiet after {cycles} cycles:\n{}", log.text());
     let mut text = log.text();
     if counters {
@@ -165,12 +182,12 @@ impl<T> Component for Recorder<T> {
     }
 }
 
-struct EventLog(Log);
+struct EventLog(Log, Clock);
 
 impl Sink for EventLog {
     fn event(&mut self, event: &Event) {
         let fields = event.kind.fields.iter().zip(event.values);
         let fields: String = fields.map(|(name, value)| format!(" {name}={value:#x}")).collect();
-        self.0.note(event.at.ns(), format!("event {}{fields}", event.kind.name));
+        self.0.note(self.1.cycle_at_or_after(event.at), format!("event {}{fields}", event.kind.name));
     }
 }

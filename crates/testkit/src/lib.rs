@@ -22,5 +22,5 @@ mod random_items;
 pub mod random_program;
 pub mod text;
 
-pub use bench::{Bench, Log, bench};
+pub use bench::{Bench, Log, bench, bench_at};
 pub use memory_contract::{ModelMemory, RandomRequester, check_memory_contract};

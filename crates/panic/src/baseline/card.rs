@@ -7,10 +7,12 @@ use crate::ingress::{Ingress, IngressParams, IngressWiring};
 use crate::model::Nic;
 use crate::nic::Outside;
 use crate::protocol::{Flit, NodeId};
+use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineParams, EngineSite};
 use crate::world::SharedOutlet;
 use blocks::checks;
 use kernel::{ClockId, Component, Freq, Rx, SystemBuilder, Tx};
+use std::rc::Rc;
 
 /// What they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -46,6 +48,12 @@ impl CardParams {
     }
 }
 
+/// What is wrong with an engine for packets of up to `longest` bytes.
+pub(super) fn check_engine(at: &str, engine: &EngineParams, longest: u32) -> Result<(), String> {
+    let checked = engine.check().and_then(|()| engine.check_longest(longest as usize));
+    checked.map_err(|error| format!("{at}: engine: {error}"))
+}
+
 /// Names that chains may use: none empty, none twice.
 pub(super) fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let names: Vec<&str> = names.collect();
@@ -68,6 +76,8 @@ pub(super) struct Card {
     pub clock: ClockId,
     pub nodes: Nodes,
     pub outlet: SharedOutlet,
+    programs: Vec<(usize, Rc<Image>)>,
+    troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl Card {
@@ -77,7 +87,15 @@ impl Card {
         assert!(outside.policies.is_empty(), "only a PIFO has policies");
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
-        let mut card = Card { params, system, clock, nodes, outlet: outside.outlet };
+        let mut card = Card {
+            params,
+            system,
+            clock,
+            nodes,
+            outlet: outside.outlet,
+            programs: outside.programs,
+            troubles: Vec::new(),
+        };
         let mut lanes = Vec::new();
         for (number, source) in outside.networks.into_iter().enumerate() {
             let node = card.nodes.network[number];
@@ -110,14 +128,26 @@ impl Card {
         self.system.channel(name, 1 + cycles as usize, cycles.into())
     }
 
-    /// An engine, with room for `packets` of the longest packets in front of it: gives back what goes to it and what comes.
-    pub fn engine(&mut self, path: &str, node: NodeId, packets: usize, engine: &EngineParams) -> (Tx<Flit>, Rx<Flit>) {
+    /// An engine of a service, with room for one of the longest packets in front of it: gives back what goes to it and what comes.
+    pub fn engine(
+        &mut self,
+        path: &str,
+        node: NodeId,
+        service: usize,
+        engine: &EngineParams,
+        n_services: usize,
+    ) -> (Tx<Flit>, Rx<Flit>) {
         let (longest, flit_bytes) = (self.params.longest_bytes as usize, self.params.flit_bytes as usize);
-        let n_flits = crate::protocol::n_flits(longest, flit_bytes);
-        let (to_engine, input) = self.system.channel(&format!("{path}.scratchpad"), packets * n_flits, 1);
-        let (output, from_engine) = self.system.channel(&format!("{path}.out"), n_flits, 1);
+        let room = crate::protocol::n_flits(longest, flit_bytes);
+        let (to_engine, input) = self.system.channel(&format!("{path}.scratchpad"), room, 1);
+        let (output, from_engine) = self.system.channel(&format!("{path}.out"), room, 1);
+        let image = self.programs.iter().find(|(of, _)| *of == service).map(|(_, image)| image.clone());
+        let program = image.map(|image| Program { image, troubles: SharedTroubles::default() });
+        if let Some(program) = &program {
+            self.troubles.push((path.to_owned(), program.troubles.clone()));
+        }
         let (system, clock, path) = (&mut self.system, self.clock, &format!("{path}.engine"));
-        engine.add(EngineSite { system, path, clock, node, flit_bytes, longest, input, output });
+        engine.add(EngineSite { system, path, clock, node, flit_bytes, longest, n_services, program, input, output });
         (to_engine, from_engine)
     }
 
@@ -138,8 +168,8 @@ impl Card {
         outputs.extend(above);
         let crossbar = Crossbar::new(inputs, outputs).with_limit(limit);
         self.add("interconnect", crossbar);
-        let Card { system, clock, nodes, .. } = self;
+        let Card { system, clock, nodes, troubles, .. } = self;
         let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
-        Nic { system, clock, nodes }
+        Nic { system, clock, nodes, troubles }
     }
 }

@@ -3,8 +3,10 @@
 //! An engine is a component with an input and an output of flits. It gives out what it takes in, in order, with the packet
 //! changed as it likes, and leaves `to` and `leg` alone.
 
+pub mod accelerator;
 mod delay;
 mod engine;
+pub mod riscv;
 mod traffic_manager;
 
 pub use delay::{DelayUnit, DelayUnitParams, ServiceTime};

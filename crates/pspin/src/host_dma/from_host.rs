@@ -1,9 +1,10 @@
 //! The engine that copies from the host to NIC memory.
 
 use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, Transfer};
-use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostData, HostPort, HostRead, to_line_end};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostData, HostPort, HostRead};
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{CommandId, beats};
+use blocks::pcie::to_line_end;
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 

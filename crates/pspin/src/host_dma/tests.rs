@@ -1,7 +1,7 @@
 use super::*;
 use crate::nhi::NhiMap;
-use crate::params::PcieParams;
 use crate::testing::{Store, TestHost, TestMemory, byte, command, id, params};
+use blocks::pcie::PcieParams;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use testkit::{Bench, bench};

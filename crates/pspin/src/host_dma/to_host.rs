@@ -1,9 +1,10 @@
 //! The engine that copies from NIC memory to the host.
 
 use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, SOURCE_BURSTS, Transfer};
-use crate::host_link::{Bytes, HOST_BURSTS, HostPort, HostWrite, to_line_end};
+use crate::host_link::{HOST_BURSTS, HostPort, HostWrite};
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, CommandId, beats};
+use blocks::pcie::{Bytes, to_line_end};
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 

@@ -1,39 +1,19 @@
 //! The card's side of the IOMMU: accesses wait at the link until it is known where they go.
 
-use crate::activity::sooner;
 use crate::events::ACCESS_REFUSED;
 use crate::host_events::{HostEvent, Notice};
 use crate::host_link::{HostRead, HostTarget, HostWrite, Issuer};
 use crate::iommu::{Lookup, SMALL_PAGE, TranslationCache};
+use blocks::activity::sooner;
+use blocks::pcie::{Read, Write};
 use kernel::trace::Tracer;
 use kernel::{Activity, CounterList, Cycle, Ports, Tx};
 use std::collections::VecDeque;
 
-/// A write beat as the link takes it.
-pub struct Write {
-    /// Position of the initiator.
-    pub from: usize,
-    /// First byte in host memory.
-    pub beat: HostWrite,
-    /// It goes nowhere, and its burst is answered all the same.
-    pub refused: bool,
-}
-
-/// A read burst as the link takes it.
-pub struct Read {
-    /// Position of the initiator.
-    pub from: usize,
-    /// What is left of it.
-    pub burst: HostRead,
-    /// Its last beat is the last of the initiator's burst.
-    pub last: bool,
-    /// Zeros are the answer.
-    pub refused: bool,
-}
-
 /// Something whose way is known from a cycle on.
 struct Staged<T> {
     at: Cycle,
+    issuer: Issuer,
     what: T,
 }
 
@@ -117,13 +97,12 @@ impl Gate {
     /// Takes the write beat that initiator `i` has.
     pub fn take_write(&mut self, i: usize, now: Cycle) -> Option<Write> {
         if self.cache.is_none() {
-            let beat = self.initiators[i].writes.take()?;
-            return Some(Write { from: i, beat, refused: false });
+            let HostWrite { addr, bytes, last, .. } = self.initiators[i].writes.take()?;
+            return Some(Write { from: i, addr, bytes, last, refused: false });
         }
-        let write = self.stages[i].writes.pop_front()?.what;
+        let Staged { what: write, issuer, .. } = self.stages[i].writes.pop_front()?;
         if write.refused {
-            let (addr, size) = (write.beat.addr, write.beat.bytes.len() as u32);
-            self.refuse(i, now, write.beat.issuer, addr, size, true);
+            self.refuse(i, now, issuer, write.addr, write.bytes.len() as u32, true);
         }
         Some(write)
     }
@@ -131,12 +110,12 @@ impl Gate {
     /// Takes the read burst that initiator `i` has.
     pub fn take_read(&mut self, i: usize, now: Cycle) -> Option<Read> {
         if self.cache.is_none() {
-            let burst = self.initiators[i].reads.take()?;
-            return Some(Read { from: i, burst, last: true, refused: false });
+            let HostRead { addr, size, .. } = self.initiators[i].reads.take()?;
+            return Some(Read { from: i, addr, size, last: true, refused: false });
         }
-        let read = self.stages[i].reads.pop_front()?.what;
+        let Staged { what: read, issuer, .. } = self.stages[i].reads.pop_front()?;
         if read.refused {
-            self.refuse(i, now, read.burst.issuer, read.burst.addr, read.burst.size, false);
+            self.refuse(i, now, issuer, read.addr, read.size, false);
         }
         Some(read)
     }
@@ -209,8 +188,9 @@ impl Stage {
         } else {
             self.writing = (!beat.last).then_some((at, physical.map(|physical| physical - addr % SMALL_PAGE)));
         }
-        beat.addr = physical.unwrap_or(addr);
-        self.writes.push_back(Staged { at, what: Write { from, beat, refused: physical.is_none() } });
+        let HostWrite { bytes, last, .. } = beat;
+        let what = Write { from, addr: physical.unwrap_or(addr), bytes, last, refused: physical.is_none() };
+        self.writes.push_back(Staged { at, issuer, what });
         Activity::Busy
     }
 
@@ -235,9 +215,8 @@ impl Stage {
         }
         let fits = in_page(addr, size);
         self.rest_of_read = (fits < size).then(|| HostRead { addr: addr + u64::from(fits), size: size - fits, issuer });
-        let burst = HostRead { addr: physical.unwrap_or(addr), size: fits, issuer };
-        let read = Read { from, burst, last: fits == size, refused: physical.is_none() };
-        self.reads.push_back(Staged { at, what: read });
+        let (addr, last, refused) = (physical.unwrap_or(addr), fits == size, physical.is_none());
+        self.reads.push_back(Staged { at, issuer, what: Read { from, addr, size: fits, last, refused } });
         Activity::Busy
     }
 }

@@ -1,9 +1,10 @@
 use super::*;
 use crate::host_link::{HostRead, HostWrite, Issuer};
 use crate::iommu::PageTables;
-use crate::params::{LinkParams, PspinParams};
+use crate::params::PspinParams;
 use crate::protocol::PacketId;
 use crate::testing::{TestHost, params};
+use blocks::pcie::{LinkParams, PcieModel};
 use expect_test::{Expect, expect};
 use std::cell::RefCell;
 use std::rc::Rc;

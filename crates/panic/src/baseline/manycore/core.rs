@@ -92,19 +92,26 @@ impl Core {
         }
         let Some(mut message) = self.waiting.pop_front() else { return };
         message.descriptor.trail.mark(now, Step::Begun, self.node);
-        (message.to, message.leg) = match message.descriptor.hop() {
-            None => (message.descriptor.exit, Leg::Exit),
-            Some(hop) => {
-                let (units, turn) = &mut self.units[usize::from(hop.service)];
-                let unit = units[*turn];
-                *turn = (*turn + 1) % units.len();
-                (unit, Leg::Paid)
-            }
-        };
+        (message.to, message.leg) = self.onward(&message);
         self.visits.add(1);
         self.busy_cycles.add(self.params.work_cycles.into());
         self.free = now + Cycle::from(self.params.work_cycles);
         self.finished.push_back((self.free + Cycle::from(self.params.wait_cycles), message));
+    }
+
+    /// Where a packet goes next, and as what.
+    fn onward(&mut self, message: &Message) -> (NodeId, Leg) {
+        let exit = message.descriptor.exit;
+        let hop = match (message.leg, message.descriptor.hop()) {
+            (dropped @ Leg::Dropped(_), _) => return (exit, dropped),
+            (_, None) => return (exit, Leg::Exit),
+            (_, Some(hop)) => usize::from(hop.service),
+        };
+        // What comes in is checked; a unit's program may ask for what there is not.
+        let Some((units, turn)) = self.units.get_mut(hop) else { return (exit, Leg::Dropped("bad_descriptor")) };
+        let unit = units[*turn];
+        *turn = (*turn + 1) % units.len();
+        (unit, Leg::Paid)
     }
 
     /// Sends a flit, if there is one and room for it.
@@ -116,7 +123,7 @@ impl Core {
         let Some((rest, is_out)) = self.sending.take() else {
             let (_, mut message) = self.finished.pop_front().expect("a packet is ready");
             message.descriptor.trail.mark(now, Step::Done, self.node);
-            self.sending = Some((n_flits(message.data.len(), self.flit_bytes) - 1, message.leg == Leg::Exit));
+            self.sending = Some((n_flits(message.data.len(), self.flit_bytes) - 1, message.leg != Leg::Paid));
             self.wires.output.send(Flit::Head(message));
             return true;
         };

@@ -5,7 +5,7 @@ mod core;
 mod relay;
 
 use self::core::{Core, CoreWiring};
-use super::card::{Card, CardParams, check_names};
+use super::card::{Card, CardParams, check_engine, check_names};
 use super::queue::{Intake, Limits};
 use crate::entry::Nodes;
 use crate::model::Nic;
@@ -88,7 +88,7 @@ impl ManycoreParams {
         check_names("service", self.services.iter().map(|service| service.name.as_str()))?;
         for service in &self.services {
             checks::within(&format!("service `{}`: units", service.name), service.units, 1, 200)?;
-            service.engine.check().map_err(|error| format!("service `{}`: engine: {error}", service.name))?;
+            check_engine(&format!("service `{}`", service.name), &service.engine, self.card.longest_bytes)?;
         }
         let n_units: u32 = self.services.iter().map(|service| service.units).sum();
         let n_nodes = 2 + self.card.network_ports + count + n_units;
@@ -123,10 +123,11 @@ impl Manycore {
         let nodes = params.nodes();
         let (mut card, from_networks) = Card::new(params.card, seed, nodes.clone(), outside);
         let (mut inputs, mut outputs, mut heard) = (Vec::new(), Vec::new(), Vec::new());
-        for (service, units) in params.services.iter().zip(&nodes.units) {
+        let n_services = params.services.len();
+        for (i, (service, units)) in params.services.iter().zip(&nodes.units).enumerate() {
             for (number, &node) in units.iter().enumerate() {
                 let path = format!("{}[{number}]", service.name);
-                let (to_engine, from_engine) = card.engine(&path, node, 1, &service.engine);
+                let (to_engine, from_engine) = card.engine(&path, node, i, &service.engine, n_services);
                 let (to_unit, input) = card.lane(&format!("to {path}"));
                 let (output, from_unit) = card.lane(&format!("from {path}"));
                 outputs.push(to_unit);
@@ -146,7 +147,6 @@ impl Manycore {
             card.add(&path, Core::new(params.cores, node, number, flit_bytes as usize, &nodes.units, wires));
         }
         let node = nodes.scheduler[0];
-        let n_services = params.services.len();
         let limits = Limits { node, bytes: params.buffer_bytes, flit_bytes, longest_bytes, n_services, n_classes };
         let intake = Intake::new(limits, from_networks, card.outlet.clone());
         let (output, from_balancer) = card.lane("from balancer");

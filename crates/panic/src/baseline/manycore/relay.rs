@@ -50,8 +50,11 @@ impl Relay {
         let mut flit = self.wires.from_engine.take().expect("a flit is there");
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, Step::Done, self.node);
-            message.descriptor.advance();
-            (message.to, message.leg) = (message.descriptor.home, Leg::Entry);
+            message.to = message.descriptor.home;
+            if !matches!(message.leg, Leg::Dropped(_)) {
+                message.descriptor.advance();
+                message.leg = Leg::Entry;
+            }
             self.packets.add(1);
         }
         self.wires.output.send(flit);

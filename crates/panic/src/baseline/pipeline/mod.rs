@@ -3,7 +3,7 @@
 mod fifo;
 mod stage;
 
-use super::card::{Card, CardParams, check_names};
+use super::card::{Card, CardParams, check_engine, check_names};
 use super::queue::{Intake, Limits};
 use crate::entry::Nodes;
 use crate::model::Nic;
@@ -67,9 +67,10 @@ impl PipelineParams {
         check_names("stage", self.stages.iter().map(|stage| stage.name.as_str()))?;
         let n_nodes = 2 + self.card.network_ports as usize + self.stages.len();
         checks::count("stage: nodes with all stages", n_nodes, 0, 256)?;
-        self.stages.iter().try_for_each(|stage| {
-            stage.engine.check().map_err(|error| format!("stage `{}`: engine: {error}", stage.name))
-        })
+        let longest = self.card.longest_bytes;
+        self.stages
+            .iter()
+            .try_for_each(|stage| check_engine(&format!("stage `{}`", stage.name), &stage.engine, longest))
     }
 }
 
@@ -95,9 +96,10 @@ impl Pipeline {
         card.add("queue", Fifo::new(intake, queued));
         for (number, stage) in params.stages.iter().enumerate() {
             let node = nodes.units[number][0];
-            let (to_engine, from_engine) = card.engine(&stage.name, node, 1, &stage.engine);
+            let (to_engine, from_engine) = card.engine(&stage.name, node, number, &stage.engine, n_services);
             let (output, next) = card.lane(&format!("behind {}", stage.name));
-            let wires = StageWiring { input: std::mem::replace(&mut line, next), output, to_engine, from_engine };
+            let input = std::mem::replace(&mut line, next);
+            let wires = StageWiring { input, output, to_engine, from_engine, outlet: card.outlet.clone() };
             let service = number as u8;
             card.add(&stage.name, Stage::new(node, service, flit_bytes as usize, params.unneeded, wires));
         }

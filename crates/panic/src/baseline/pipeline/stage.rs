@@ -2,7 +2,8 @@
 
 use super::Unneeded;
 use super::fifo::onward;
-use crate::protocol::{Flit, Hop, Message, NodeId, Step, n_flits};
+use crate::protocol::{Flit, Hop, Leg, Message, NodeId, Step, n_flits};
+use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -15,6 +16,8 @@ pub(super) struct StageWiring {
     pub output: Tx<Flit>,
     pub to_engine: Tx<Flit>,
     pub from_engine: Rx<Flit>,
+    /// Who hears of packets that the engine drops.
+    pub outlet: SharedOutlet,
 }
 
 /// Gives packets to an engine, or past it, and what comes out to the next offload.
@@ -33,7 +36,7 @@ pub(super) struct Stage {
     receiving: Path,
     sending: Sending,
     /// Of each packet in the engine: what it was, if it does not need the engine.
-    within: VecDeque<Option<Vec<u8>>>,
+    within: VecDeque<Option<Box<Message>>>,
     /// What passes by.
     beside: VecDeque<Flit>,
     /// Whose turn it is at the output.
@@ -49,9 +52,12 @@ enum Path {
     Beside,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
     Nothing,
     Beside,
+    /// What the engine gives, to its tail: the packet is dropped.
+    Away,
     /// What the engine gives, to its tail.
     Served,
     /// So many flits, whatever the engine gives, whose tail may have come.
@@ -123,27 +129,29 @@ impl Stage {
             self.within.push_back(None);
             return;
         }
+        self.within.push_back(Some(Box::new(message.clone())));
         let (service, class, next) = (self.service, message.descriptor.class, message.descriptor.next);
         let hop = Hop { service, class, priority: 0, metadata: 0, push_to: None };
         message.descriptor.chain.insert(next, hop);
-        self.within.push_back(Some(message.data.clone()));
     }
 
     /// A packet comes out of the engine. Says how its flits go.
-    fn leave(&mut self, now: Cycle, message: &mut Message) -> Sending {
+    fn leave(&mut self, now: Cycle, message: &mut Box<Message>) -> Sending {
         message.descriptor.trail.mark(now, Step::Done, self.node);
         let was = self.within.pop_front().expect("an engine gives out what it takes in");
         let sending = match was {
             None => {
                 self.served.add(1);
+                if matches!(message.leg, Leg::Dropped(_)) {
+                    return Sending::Away;
+                }
                 message.descriptor.advance();
                 Sending::Served
             }
-            Some(data) => {
+            Some(mut was) => {
                 self.unserved.add(1);
-                let next = message.descriptor.next;
-                message.descriptor.chain.remove(next);
-                message.data = data;
+                was.descriptor.trail = std::mem::take(&mut message.descriptor.trail);
+                *message = was;
                 Sending::Restored(n_flits(message.data.len(), self.flit_bytes) - 1, false)
             }
         };
@@ -169,7 +177,15 @@ impl Stage {
                 let Flit::Head(message) = &mut flit else { panic!("a message begins with its descriptor") };
                 self.turn = Path::Beside;
                 self.sending = self.leave(now, message);
-                self.wires.output.send(flit);
+                match flit {
+                    Flit::Head(message) if self.sending == Sending::Away => self.drop(now, *message),
+                    flit => self.wires.output.send(flit),
+                }
+                true
+            }
+            Sending::Away => {
+                let Some(flit) = self.wires.from_engine.take() else { return false };
+                self.end(flit == Flit::Tail);
                 true
             }
             Sending::Beside => self.send_beside(),
@@ -181,6 +197,11 @@ impl Stage {
             }
             Sending::Restored(rest, is_over) => self.send_restored(rest, is_over),
         }
+    }
+
+    fn drop(&mut self, now: Cycle, message: Message) {
+        let Leg::Dropped(reason) = message.leg else { unreachable!("only what the engine drops goes away") };
+        self.wires.outlet.borrow_mut().drop(now, message, reason);
     }
 
     fn send_beside(&mut self) -> bool {
@@ -222,7 +243,7 @@ impl Component for Stage {
     }
 
     fn ports(&self, ports: &mut Ports) {
-        let StageWiring { input, output, to_engine, from_engine } = &self.wires;
+        let StageWiring { input, output, to_engine, from_engine, .. } = &self.wires;
         ports.input("in", input);
         ports.output("out", output);
         ports.output("to_engine", to_engine);

@@ -1,10 +1,9 @@
 //! The PCIe link: transaction layer packets in both directions.
 
+use super::traffic::Traffic;
 use super::wire::Wire;
-use super::{Ends, Model, Read, Write};
+use super::{Bytes, Ends, LinkParams, PcieParams, Read, Write, to_line_end};
 use crate::activity::sooner;
-use crate::host_link::{Bytes, HostData, to_line_end};
-use crate::params::{LinkParams, PcieParams};
 use kernel::trace::Counter;
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
@@ -21,8 +20,9 @@ struct Request {
 struct Line {
     due: Cycle,
     from: usize,
-    data: HostData,
-    bytes: u32,
+    bytes: Bytes,
+    /// The last of its initiator's burst.
+    last: bool,
     refused: bool,
     /// Its request's tag is free when it is handed over.
     frees_tag: bool,
@@ -60,39 +60,11 @@ pub struct Link {
     tags_used: u32,
     /// A write packet was the last to leave: a read request goes first.
     read_turn: bool,
+    written: Traffic,
+    read_back: Traffic,
     n_writes: Counter,
     n_requests: Counter,
     n_completions: Counter,
-}
-
-impl Model for Link {
-    fn waiting(&self) -> (usize, usize) {
-        (self.writes.len(), self.reads.len())
-    }
-
-    fn write(&mut self, write: Write) {
-        self.writes.push_back(write);
-    }
-
-    fn read(&mut self, read: Read) {
-        self.reads.push_back(read);
-    }
-
-    fn tick(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
-        let mut activity = self.send_to_host(now, ends);
-        activity = sooner(activity, self.answer(now, ends));
-        activity = sooner(activity, self.tell_left(now, ends));
-        activity = sooner(activity, self.store(now, ends));
-        sooner(activity, self.give(now, ends))
-    }
-
-    fn counters(&self, counters: &mut CounterList) {
-        counters.add("write_packets", self.n_writes.total());
-        counters.add("read_requests", self.n_requests.total());
-        counters.add("completions", self.n_completions.total());
-        counters.add("line_bytes_to_host", self.to_host.bytes());
-        counters.add("line_bytes_from_host", self.from_host.bytes());
-    }
 }
 
 impl Link {
@@ -110,23 +82,58 @@ impl Link {
             lines: VecDeque::new(),
             tags_used: 0,
             read_turn: false,
+            written: Traffic::default(),
+            read_back: Traffic::default(),
             n_writes: Counter::default(),
             n_requests: Counter::default(),
             n_completions: Counter::default(),
         }
     }
 
+    #[inline]
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.writes.len(), self.reads.len())
+    }
+
+    #[inline]
+    pub fn write(&mut self, write: Write) {
+        self.writes.push_back(write);
+    }
+
+    #[inline]
+    pub fn read(&mut self, read: Read) {
+        self.reads.push_back(read);
+    }
+
+    pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
+        let mut activity = self.send_to_host(now);
+        activity = sooner(activity, self.answer(now, ends));
+        activity = sooner(activity, self.tell_left(now, ends));
+        activity = sooner(activity, self.store(now, ends));
+        sooner(activity, self.give(now, ends))
+    }
+
+    pub fn counters(&self, counters: &mut CounterList) {
+        self.written.counters("write", counters);
+        self.read_back.counters("read", counters);
+        counters.add("write_packets", self.n_writes.total());
+        counters.add("read_requests", self.n_requests.total());
+        counters.add("completions", self.n_completions.total());
+        counters.add("line_bytes_to_host", self.to_host.bytes());
+        counters.add("line_bytes_from_host", self.from_host.bytes());
+    }
+
     /// How many of the beats that wait are the next packet, if all of it is here.
     fn next_packet(&self) -> Option<usize> {
         let most = u64::from(self.params.max_payload_bytes);
         let ends = |write: &Write| {
-            let end = write.beat.addr.wrapping_add(write.beat.bytes.len() as u64);
-            write.beat.last || write.refused || end.is_multiple_of(most)
+            let end = write.addr.wrapping_add(write.bytes.len() as u64);
+            write.last || write.refused || end.is_multiple_of(most)
         };
         self.writes.iter().position(ends).map(|position| position + 1)
     }
 
-    fn send_to_host(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn send_to_host(&mut self, now: Cycle) -> Activity {
         let packet = self.next_packet();
         let asks = !self.reads.is_empty() && self.tags_used < self.params.read_tags;
         if packet.is_none() && !asks {
@@ -136,16 +143,16 @@ impl Link {
             return Activity::Until(self.to_host.free_at());
         }
         match packet {
-            Some(n_beats) if !(asks && self.read_turn) => self.send_write(now, n_beats, ends),
+            Some(n_beats) if !(asks && self.read_turn) => self.send_write(now, n_beats),
             _ => self.send_request(now),
         }
         Activity::Busy
     }
 
-    fn send_write(&mut self, now: Cycle, n_beats: usize, ends: &mut Ends) {
+    fn send_write(&mut self, now: Cycle, n_beats: usize) {
         self.read_turn = true;
         let packet: Vec<Write> = self.writes.drain(..n_beats).collect();
-        let payload: u32 = packet.iter().map(|write| write.beat.bytes.len() as u32).sum();
+        let payload: u32 = packet.iter().map(|write| write.bytes.len() as u32).sum();
         let is_refused = packet.iter().all(|write| write.refused);
         let gone = match is_refused {
             // It does not leave the card.
@@ -157,11 +164,11 @@ impl Link {
         };
         let due = gone + u64::from(self.params.latency_cycles);
         for write in packet {
-            if write.beat.last {
+            if write.last {
                 self.left.push_back((gone.max(now + 1), write.from));
             }
             if !write.refused {
-                ends.writes.count(due, write.beat.bytes.len());
+                self.written.count(due, write.bytes.len());
                 self.posted.push_back((due, write));
             }
         }
@@ -172,16 +179,12 @@ impl Link {
         self.tags_used += 1;
         let read = self.reads.front_mut().expect("a read burst waits");
         let most = u64::from(self.params.max_read_request_bytes);
-        let size = u64::from(read.burst.size).min(most - read.burst.addr % most) as u32;
-        let burst = crate::host_link::HostRead { size, ..read.burst };
-        let (from, refused, ends_burst) = (read.from, read.refused, size == read.burst.size);
-        let left = Read { from, burst, last: read.last && ends_burst, refused };
-        read.burst.addr = read.burst.addr.wrapping_add(u64::from(size));
-        read.burst.size -= size;
-        if ends_burst {
+        let size = u64::from(read.size).min(most - read.addr % most) as u32;
+        let (left, is_rest) = read.split(size);
+        if !is_rest {
             self.reads.pop_front();
         }
-        let ready = match refused {
+        let ready = match left.refused {
             true => now + 1,
             false => {
                 self.n_requests.add(1);
@@ -193,14 +196,14 @@ impl Link {
     }
 
     /// The host sends the next completion of the oldest request.
-    fn answer(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn answer(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(Request { ready, left }) = self.requests.front_mut() else { return Activity::Idle };
         let start = if left.refused { *ready } else { (*ready).max(self.from_host.free_at()) };
         if now < start {
             return Activity::Until(start);
         }
         let boundary = u64::from(self.params.read_completion_boundary_bytes);
-        let payload = u64::from(left.burst.size).min(boundary - left.burst.addr % boundary) as u32;
+        let payload = u64::from(left.size).min(boundary - left.addr % boundary) as u32;
         let due = match left.refused {
             true => now + 1,
             false => {
@@ -211,25 +214,23 @@ impl Link {
         };
         let mut part = payload;
         while part > 0 {
-            let addr = left.burst.addr;
-            let size = to_line_end(addr, part);
-            left.burst.addr = addr.wrapping_add(u64::from(size));
-            left.burst.size -= size;
-            part -= size;
-            let is_last = left.burst.size == 0;
-            let bytes: Bytes = ends.load(now, addr, size, left.refused);
-            let data = HostData { bytes, last: left.last && is_last };
-            let (from, refused) = (left.from, left.refused);
-            self.lines.push_back(Line { due, from, data, bytes: size, refused, frees_tag: is_last });
+            let (line, is_rest) = left.split(to_line_end(left.addr, part));
+            part -= line.size;
+            let mut bytes = Bytes::zeros(line.size as usize);
+            if !line.refused {
+                ends.load(now, line.addr, &mut bytes);
+            }
+            let Read { from, last, refused, .. } = line;
+            self.lines.push_back(Line { due, from, bytes, last, refused, frees_tag: !is_rest });
         }
-        if left.burst.size == 0 {
+        if left.size == 0 {
             self.requests.pop_front();
         }
         Activity::Busy
     }
 
     /// Answers write bursts whose last packet has left.
-    fn tell_left(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn tell_left(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(&(at, from)) = self.left.front() else { return Activity::Idle };
         if now + 1 < at {
             return Activity::Until(at - 1);
@@ -242,13 +243,15 @@ impl Link {
     }
 
     /// Packets reach host memory.
-    fn store(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn store(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let mut activity = Activity::Idle;
         while let Some((due, write)) = self.posted.front() {
             if *due > now {
                 return sooner(activity, Activity::Until(*due));
             }
-            ends.store(now, write);
+            if !write.refused {
+                ends.store(now, write.addr, &write.bytes);
+            }
             self.posted.pop_front();
             activity = Activity::Busy;
         }
@@ -256,7 +259,7 @@ impl Link {
     }
 
     /// Hands a line of read data over.
-    fn give(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn give(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(line) = self.lines.front() else { return Activity::Idle };
         if now + 1 < line.due {
             return Activity::Until(line.due - 1);
@@ -267,9 +270,9 @@ impl Link {
         let line = self.lines.pop_front().expect("a line is here");
         self.tags_used -= u32::from(line.frees_tag);
         if !line.refused {
-            ends.reads.count(now + 1, line.bytes as usize);
+            self.read_back.count(now + 1, line.bytes.len());
         }
-        ends.give(line.from, line.data);
+        ends.give(line.from, line.bytes, line.last);
         Activity::Busy
     }
 }

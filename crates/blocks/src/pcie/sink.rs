@@ -1,10 +1,9 @@
 //! Host memory without packets between: a beat after the other, at once, with gaps, or at a fixed rate.
 
+use super::traffic::Traffic;
 use super::wire::Wire;
-use super::{Ends, Model, Read, Write};
+use super::{Bytes, Ends, PcieModel, PcieParams, Read, Write, to_line_end};
 use crate::activity::sooner;
-use crate::host_link::{HostData, to_line_end};
-use crate::params::{PcieModel, PcieParams};
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
@@ -40,6 +39,8 @@ pub struct Sink {
     reads: VecDeque<Read>,
     read_lane: Lane,
     reading: VecDeque<Pending<Read>>,
+    written: Traffic,
+    read_back: Traffic,
 }
 
 impl Lane {
@@ -67,28 +68,6 @@ impl Lane {
     }
 }
 
-impl Model for Sink {
-    fn waiting(&self) -> (usize, usize) {
-        (self.writes.len(), self.reads.len())
-    }
-
-    fn write(&mut self, write: Write) {
-        self.writes.push_back(write);
-    }
-
-    fn read(&mut self, read: Read) {
-        self.reads.push_back(read);
-    }
-
-    fn tick(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
-        let started = sooner(self.start_write(now, ends), self.start_read(now, ends));
-        let finished = sooner(self.finish_write(now, ends), self.finish_read(now, ends));
-        sooner(started, finished)
-    }
-
-    fn counters(&self, _counters: &mut CounterList) {}
-}
-
 impl Sink {
     pub fn new(clock_mhz: u64, params: &PcieParams) -> Self {
         assert!(params.latency_cycles > 0, "an answer takes a cycle");
@@ -100,10 +79,38 @@ impl Sink {
             reads: VecDeque::new(),
             read_lane: Lane::new(clock_mhz, params, params.read_gap_cycles),
             reading: VecDeque::new(),
+            written: Traffic::default(),
+            read_back: Traffic::default(),
         }
     }
 
-    fn start_write(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    #[inline]
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.writes.len(), self.reads.len())
+    }
+
+    #[inline]
+    pub fn write(&mut self, write: Write) {
+        self.writes.push_back(write);
+    }
+
+    #[inline]
+    pub fn read(&mut self, read: Read) {
+        self.reads.push_back(read);
+    }
+
+    pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
+        let started = sooner(self.start_write(now), self.start_read(now));
+        let finished = sooner(self.finish_write(now, ends), self.finish_read(now, ends));
+        sooner(started, finished)
+    }
+
+    pub fn counters(&self, counters: &mut CounterList) {
+        self.written.counters("write", counters);
+        self.read_back.counters("read", counters);
+    }
+
+    fn start_write(&mut self, now: Cycle) -> Activity {
         if self.writes.is_empty() {
             return Activity::Idle;
         }
@@ -112,64 +119,63 @@ impl Sink {
         }
         let what = self.writes.pop_front().expect("a beat waits");
         let due = now + self.latency;
-        self.write_lane.start(now, what.beat.bytes.len() as u32);
+        self.write_lane.start(now, what.bytes.len() as u32);
         if !what.refused {
-            ends.writes.count(due, what.beat.bytes.len());
+            self.written.count(due, what.bytes.len());
         }
         self.writing.push_back(Pending { due, what });
         Activity::Busy
     }
 
     /// Completes the oldest write at the edge before it is due, so that its response is seen when it is.
-    fn finish_write(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn finish_write(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(Pending { due, what }) = self.writing.front() else { return Activity::Idle };
         if now + 1 < *due {
             return Activity::Until(due - 1);
         }
-        if what.beat.last && !ends.respond(what.from) {
+        if what.last && !ends.respond(what.from) {
             return Activity::Idle;
         }
-        ends.store(now + 1, what);
+        if !what.refused {
+            ends.store(now + 1, what.addr, &what.bytes);
+        }
         self.writing.pop_front();
         Activity::Busy
     }
 
     /// Starts the next beat of the oldest read burst.
-    fn start_read(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
+    fn start_read(&mut self, now: Cycle) -> Activity {
         let Some(read) = self.reads.front_mut() else { return Activity::Idle };
         if now < self.read_lane.free_at() {
             return Activity::Until(self.read_lane.free_at());
         }
-        let burst = &mut read.burst;
-        let size = to_line_end(burst.addr, burst.size);
-        let (due, last) = (now + self.latency, read.last && size == burst.size);
-        let beat = crate::host_link::HostRead { size, ..*burst };
-        let what = Read { from: read.from, burst: beat, last, refused: read.refused };
-        burst.addr = burst.addr.wrapping_add(u64::from(size));
-        burst.size -= size;
-        if burst.size == 0 {
+        let size = to_line_end(read.addr, read.size);
+        let due = now + self.latency;
+        let (what, is_rest) = read.split(size);
+        if !is_rest {
             self.reads.pop_front();
         }
         self.read_lane.start(now, size);
         if !what.refused {
-            ends.reads.count(due, size as usize);
+            self.read_back.count(due, size as usize);
         }
         self.reading.push_back(Pending { due, what });
         Activity::Busy
     }
 
-    fn finish_read(&mut self, now: Cycle, ends: &mut Ends) -> Activity {
-        let Some(Pending { due, what: Read { from, burst, last, refused } }) = self.reading.front() else {
-            return Activity::Idle;
-        };
+    fn finish_read(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
+        let Some(Pending { due, what }) = self.reading.front() else { return Activity::Idle };
         if now + 1 < *due {
             return Activity::Until(due - 1);
         }
-        if !ends.takes_data(*from) {
+        if !ends.takes_data(what.from) {
             return Activity::Idle;
         }
-        let bytes = ends.load(now + 1, burst.addr, burst.size, *refused);
-        ends.give(*from, HostData { bytes, last: *last });
+        let mut bytes = Bytes::zeros(what.size as usize);
+        if !what.refused {
+            ends.load(now + 1, what.addr, &mut bytes);
+        }
+        ends.give(what.from, bytes, what.last);
         self.reading.pop_front();
         Activity::Busy
     }

@@ -3,6 +3,7 @@
 use kernel::Activity;
 
 /// The sooner of what two parts of a component want.
+#[inline]
 pub fn sooner(one: Activity, other: Activity) -> Activity {
     match (one, other) {
         (Activity::Busy, _) | (_, Activity::Busy) => Activity::Busy,
@@ -12,6 +13,7 @@ pub fn sooner(one: Activity, other: Activity) -> Activity {
 }
 
 /// Busy if something changed: then more may be possible at the next edge.
+#[inline]
 pub fn after(changed: bool) -> Activity {
     if changed { Activity::Busy } else { Activity::Idle }
 }

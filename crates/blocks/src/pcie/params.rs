@@ -1,0 +1,130 @@
+//! What is fixed about a way to host memory.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How bytes get to host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PcieModel {
+    /// Beats of 64 bytes with a latency and gaps: the RTL's functional model.
+    Ideal,
+    /// The same at the rate of the link's lanes: the paper's data sink.
+    FixedRate,
+    /// Transaction layer packets on the link's lanes.
+    Tlp,
+}
+
+/// PCIe and host memory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PcieParams {
+    /// Which of the models; it decides which of the numbers below matter.
+    pub model: PcieModel,
+    /// Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
+    pub latency_cycles: u32,
+    /// Ideal: cycles from one write beat to the next beyond the first.
+    pub write_gap_cycles: u32,
+    /// Ideal: cycles from one read beat to the next beyond the first.
+    pub read_gap_cycles: u32,
+    /// Beats that each of the five AXI channels buffers.
+    pub buffer_beats: u32,
+    /// The lanes, and packets on them.
+    pub link: LinkParams,
+}
+
+/// The serial link to the host; each direction has lanes of its own.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkParams {
+    /// Lanes: 1, 2, 4, 8 or 16.
+    pub lanes: u32,
+    /// Transfers of a lane, a bit each, in millions a second.
+    pub lane_mtps: u32,
+    /// Data bits of a block of the line code.
+    pub code_bits: u32,
+    /// Bits on the line for such a block.
+    pub code_line_bits: u32,
+    /// Packets: cycles from the last bit on the line to the other side having the packet.
+    pub latency_cycles: u32,
+    /// Packets: cycles from a read request being at the host to its data.
+    pub host_read_cycles: u32,
+    /// Packets: bytes of the header of a write or a read request.
+    pub header_bytes: u32,
+    /// Packets: bytes of the header of a completion.
+    pub completion_header_bytes: u32,
+    /// Packets: bytes around each packet.
+    pub framing_bytes: u32,
+    /// Packets: most bytes of data in a write.
+    pub max_payload_bytes: u32,
+    /// Packets: most bytes that a read asks for.
+    pub max_read_request_bytes: u32,
+    /// Packets: completions end at multiples of this.
+    pub read_completion_boundary_bytes: u32,
+    /// Packets: reads under way.
+    pub read_tags: u32,
+}
+
+/// A parameter that cannot be, alone or beside another.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key} is {found}, must be {allowed}")]
+pub struct Refused {
+    /// Path of the parameter within [`PcieParams`]: `link.lanes`.
+    pub key: &'static str,
+    /// What it is.
+    pub found: String,
+    /// What it may be.
+    pub allowed: String,
+}
+
+impl PcieParams {
+    /// Cycles that a few bytes take from one side to the other, their time on the lanes not counted: a doorbell's for example.
+    pub fn one_way_cycles(&self) -> u32 {
+        match self.model {
+            PcieModel::Tlp => self.link.latency_cycles,
+            PcieModel::Ideal | PcieModel::FixedRate => self.latency_cycles,
+        }
+    }
+
+    /// Refuses what cannot work, and says what can.
+    pub fn check(&self) -> Result<(), Refused> {
+        within("latency_cycles", self.latency_cycles, 1, 1_000_000)?;
+        within("write_gap_cycles", self.write_gap_cycles, 0, 1_000_000)?;
+        within("read_gap_cycles", self.read_gap_cycles, 0, 1_000_000)?;
+        within("buffer_beats", self.buffer_beats, 1, 65_536)?;
+        let link = &self.link;
+        let lanes = [1, 2, 4, 8, 16];
+        must("link.lanes", link.lanes, lanes.contains(&link.lanes), || format!("one of {lanes:?}"))?;
+        within("link.lane_mtps", link.lane_mtps, 1, 1_000_000)?;
+        within("link.code_bits", link.code_bits, 1, 1024)?;
+        within("link.code_line_bits", link.code_line_bits, link.code_bits, 2048)?;
+        within("link.latency_cycles", link.latency_cycles, 0, 1_000_000)?;
+        within("link.host_read_cycles", link.host_read_cycles, 0, 1_000_000)?;
+        within("link.header_bytes", link.header_bytes, 0, 64)?;
+        within("link.completion_header_bytes", link.completion_header_bytes, 0, 64)?;
+        within("link.framing_bytes", link.framing_bytes, 0, 64)?;
+        power_of_two("link.max_payload_bytes", link.max_payload_bytes, 64, 4096)?;
+        power_of_two("link.max_read_request_bytes", link.max_read_request_bytes, 64, 4096)?;
+        let boundary = link.read_completion_boundary_bytes;
+        power_of_two("link.read_completion_boundary_bytes", boundary, 64, link.max_payload_bytes)?;
+        within("link.read_tags", link.read_tags, 1, 65_536)?;
+        match self.model {
+            // A packet leaves when all its beats are here.
+            PcieModel::Tlp => within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536),
+            PcieModel::Ideal | PcieModel::FixedRate => Ok(()),
+        }
+    }
+}
+
+fn must(key: &'static str, found: u32, holds: bool, allowed: impl Fn() -> String) -> Result<(), Refused> {
+    if holds { Ok(()) } else { Err(Refused { key, found: found.to_string(), allowed: allowed() }) }
+}
+
+fn within(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), Refused> {
+    must(key, found, (least..=most).contains(&found), || format!("{least} to {most}"))
+}
+
+fn power_of_two(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), Refused> {
+    let holds = found.is_power_of_two() && (least..=most).contains(&found);
+    must(key, found, holds, || format!("a power of two from {least} to {most}"))
+}

@@ -1,0 +1,147 @@
+//! The host: it fills rings, rings doorbells, and takes its buffers back.
+
+use super::DmaParams;
+use super::due::Due;
+use super::rings::{HostMemory, Place};
+use crate::world::{Arrival, PacketSource};
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// What a doorbell says: how many descriptors a queue's ring has had so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doorbell {
+    /// Of a receive queue.
+    Buffers { queue: usize, total: u32 },
+    /// Of a transmit queue.
+    Packets { queue: usize, total: u32 },
+}
+
+/// A driver that works in no time, and applications that give it packets.
+///
+/// Timing: a completion is seen when it is in memory. A receive buffer is in its ring again `host_cycles` later; a slot of a
+///         transmit ring is free at once. A packet of a source is in its ring when it is there, or when a slot is free.
+pub struct Host {
+    transmits: Vec<Transmits>,
+    receives: Vec<(Place, u32)>,
+    /// Receive buffers that the host looks at: whose, and the slot.
+    read: Due<(usize, u32)>,
+    /// Doorbells on their way to the card.
+    doorbells: Due<Doorbell>,
+    host_cycles: u64,
+    doorbell_cycles: u64,
+    buffer_bytes: usize,
+    /// When sources are to be looked at.
+    look_at: Option<Cycle>,
+}
+
+struct Transmits {
+    place: Place,
+    source: Box<dyn PacketSource>,
+    n_posted: u32,
+    n_sent: u32,
+    slots: u32,
+    /// Numbers of the packets in the ring: for observers, so they need not cross the link.
+    ids: VecDeque<u64>,
+    next: Option<Cycle>,
+}
+
+impl Host {
+    /// A host whose receive rings are full, with a source for each transmit queue from 0 on.
+    pub fn new(params: &DmaParams, sources: Vec<Box<dyn PacketSource>>, memory: &mut HostMemory) -> Host {
+        let places = Place::all(params);
+        let (receives, transmits) = places.split_at(params.rx_queues as usize);
+        for place in receives {
+            (0..params.ring_slots)
+                .for_each(|slot| memory.write(place.descriptor(slot), &place.buffer(slot).to_bytes()));
+        }
+        let slots = params.ring_slots;
+        let transmits = sources.into_iter().zip(transmits).map(|(source, &place)| {
+            let (ids, n_posted, n_sent) = Default::default();
+            Transmits { place, source, n_posted, n_sent, slots, ids, next: Some(0) }
+        });
+        Host {
+            transmits: transmits.collect(),
+            receives: receives.iter().map(|&place| (place, slots)).collect(),
+            read: Due::new(),
+            doorbells: Due::new(),
+            host_cycles: params.host_cycles.into(),
+            doorbell_cycles: params.pcie.one_way_cycles().into(),
+            buffer_bytes: params.buffer_bytes as usize,
+            look_at: Some(0),
+        }
+    }
+
+    /// Lives through a cycle. Gives back a packet that fits into no buffer, and its queue, if there is one.
+    pub fn tick(&mut self, now: Cycle, memory: &mut HostMemory) -> Option<(usize, Arrival)> {
+        while let Some((queue, slot)) = self.read.take(now) {
+            let (place, posted) = &mut self.receives[queue];
+            memory.write(place.descriptor(*posted), &place.buffer(slot).to_bytes());
+            *posted = posted.wrapping_add(1);
+            self.doorbells.push(now + self.doorbell_cycles, Doorbell::Buffers { queue, total: *posted });
+        }
+        if self.look_at.is_none_or(|at| at > now) {
+            return None;
+        }
+        let mut long = None;
+        for (queue, ring) in self.transmits.iter_mut().enumerate() {
+            while long.is_none() && ring.n_posted.wrapping_sub(ring.n_sent) < ring.slots {
+                let Some(arrival) = ring.source.next(now) else { break };
+                match arrival.bytes.len() <= self.buffer_bytes {
+                    true => ring.post(arrival, memory),
+                    false => long = Some((queue, arrival)),
+                }
+                let doorbell = Doorbell::Packets { queue, total: ring.n_posted };
+                self.doorbells.push(now + self.doorbell_cycles, doorbell);
+            }
+            let is_full = ring.n_posted.wrapping_sub(ring.n_sent) == ring.slots;
+            ring.next = match long.is_some() {
+                true => Some(now + 1),
+                false if is_full => None,
+                false => ring.source.next_at().map(|at| at.max(now + 1)),
+            };
+        }
+        self.look_at = self.transmits.iter().filter_map(|ring| ring.next).min();
+        long
+    }
+
+    /// The next doorbell that the card hears in cycle `now`.
+    pub fn doorbell(&mut self, now: Cycle) -> Option<Doorbell> {
+        self.doorbells.take(now)
+    }
+
+    /// The number of the packet whose descriptor the card has just read.
+    pub fn id(&mut self, queue: usize) -> u64 {
+        self.transmits[queue].ids.pop_front().expect("a descriptor stands for a packet")
+    }
+
+    /// The completion of a packet in a slot of receive queue `queue` is in memory.
+    pub fn received(&mut self, now: Cycle, queue: usize, slot: u32) {
+        self.read.push(now + self.host_cycles, (queue, slot));
+    }
+
+    /// The completion of a packet of transmit queue `queue` is in memory.
+    pub fn sent(&mut self, now: Cycle, queue: usize) {
+        let ring = &mut self.transmits[queue];
+        let was_full = ring.n_posted.wrapping_sub(ring.n_sent) == ring.slots;
+        ring.n_sent = ring.n_sent.wrapping_add(1);
+        if was_full {
+            self.look_at = Some(now + 1);
+        }
+    }
+
+    /// When there is something for the host to do, or for the card to hear.
+    pub fn next(&self) -> Option<Cycle> {
+        [self.look_at, self.read.next(), self.doorbells.next()].into_iter().flatten().min()
+    }
+}
+
+impl Transmits {
+    fn post(&mut self, arrival: Arrival, memory: &mut HostMemory) {
+        let mut buffer = self.place.buffer(self.place.slot(self.n_posted));
+        buffer.len = arrival.bytes.len() as u32;
+        memory.write(buffer.addr, &arrival.bytes);
+        memory.write(self.place.descriptor(self.n_posted), &buffer.to_bytes());
+        self.ids.push_back(arrival.id);
+        self.n_posted = self.n_posted.wrapping_add(1);
+    }
+}

@@ -1,0 +1,248 @@
+//! From the interconnect to host memory.
+
+use super::DmaParams;
+use super::fetch::{Line, Ring};
+use super::link::{Asked, HostLink, Landed};
+use super::rings::{Buffer, Place, completion};
+use crate::protocol::{Flit, Message, NodeId, Step};
+use crate::world::{SharedOutlet, Side};
+use blocks::pcie::Bytes;
+use kernel::trace::Counter;
+use kernel::{CounterList, Cycle, Ports, Rx};
+use std::collections::VecDeque;
+
+/// Bytes of a write beat.
+const BEAT: usize = 64;
+
+/// Takes packets from the interconnect and writes them into the buffers of their queues.
+pub struct Receive {
+    node: NodeId,
+    flit_bytes: usize,
+    input: Rx<Flit>,
+    outlet: SharedOutlet,
+    rings: Vec<Ring>,
+    line: Line,
+    /// Packets whose bytes come or wait, in order.
+    packets: VecDeque<Incoming>,
+    /// A packet that is dropped, until its tail has come.
+    dropped: Option<(Box<Message>, usize)>,
+    /// Flits that wait for PCIe, and how many may.
+    held: usize,
+    room: usize,
+    n_packets: Counter,
+    n_bytes: Counter,
+    drops: [Counter; 2],
+}
+
+/// Why a packet does not get to the host.
+const REASONS: [&str; 2] = ["no_host_buffer", "long_for_host_buffer"];
+
+struct Incoming {
+    /// Until its last byte has been handed to the link.
+    message: Option<Box<Message>>,
+    len: usize,
+    hash: u32,
+    queue: usize,
+    buffer: Buffer,
+    /// Bytes that have come.
+    come: usize,
+    is_whole: bool,
+    /// Bytes that the link has.
+    written: usize,
+    /// Flits that are held for it.
+    held: usize,
+}
+
+impl Receive {
+    /// What takes packets from `input`; the host's rings are full.
+    pub fn new(
+        params: &DmaParams,
+        node: NodeId,
+        flit_bytes: usize,
+        input: Rx<Flit>,
+        outlet: SharedOutlet,
+        places: &[Place],
+    ) -> Receive {
+        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, params.ring_slots));
+        let mut rings: Vec<Ring> = rings.collect();
+        let (mut line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
+        rings.iter_mut().enumerate().for_each(|(queue, ring)| Line::join(&mut line, queue, ring));
+        let room = params.rx_flits as usize;
+        Receive {
+            node,
+            flit_bytes,
+            input,
+            outlet,
+            rings,
+            line,
+            packets,
+            dropped,
+            held,
+            room,
+            n_packets,
+            n_bytes,
+            drops,
+        }
+    }
+
+    /// The host has put buffers into a ring.
+    pub fn posted(&mut self, queue: usize, total: u32) {
+        self.rings[queue].posted(total);
+        self.line.join(queue, &mut self.rings[queue]);
+    }
+
+    /// Descriptors have come.
+    pub fn buffers(&mut self, queue: usize, bytes: &[u8]) {
+        self.rings[queue].take(bytes);
+    }
+
+    /// Reads descriptors, if a queue wants some. Says whether it did.
+    pub fn ask(&mut self, link: &mut HostLink) -> bool {
+        let Some(queue) = self.line.pop() else { return false };
+        let ring = &mut self.rings[queue];
+        ring.is_in_line = false;
+        let (addr, bytes) = ring.ask(ring.wants());
+        link.read(addr, bytes, Asked::Buffers { queue });
+        self.line.join(queue, ring);
+        true
+    }
+
+    /// Takes a flit from the interconnect, if it can. Says whether it did.
+    pub fn take(&mut self, now: Cycle) -> bool {
+        let is_head = match self.input.peek().as_deref() {
+            None => return false,
+            Some(Flit::Head(_)) => true,
+            Some(Flit::Body | Flit::Tail) => false,
+        };
+        if is_head {
+            return self.begin(now);
+        }
+        if self.dropped.is_some() {
+            if self.input.take() == Some(Flit::Tail) {
+                self.drop(now);
+            }
+            return true;
+        }
+        if self.held == self.room {
+            return false;
+        }
+        let is_whole = self.input.take() == Some(Flit::Tail);
+        let packet = self.packets.back_mut().expect("a message begins with its descriptor");
+        packet.is_whole = is_whole;
+        packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };
+        packet.held += 1;
+        self.held += 1;
+        true
+    }
+
+    /// Takes a descriptor, if it is known where the packet goes.
+    fn begin(&mut self, now: Cycle) -> bool {
+        let (queue, len) = match self.input.peek().as_deref() {
+            Some(Flit::Head(message)) => (message.descriptor.side, message.data.len()),
+            _ => panic!("a descriptor is there"),
+        };
+        let queue = match queue {
+            Side::Host(queue) => usize::from(queue),
+            Side::Network(_) => panic!("what goes to the network has another exit"),
+        };
+        let ring = self.rings.get_mut(queue).filter(|ring| ring.has_any());
+        let buffer = match ring.map(|ring| (ring.peek(), ring)) {
+            None => Err(0),
+            Some((None, _)) => return false, // The descriptor is on its way.
+            Some((Some(buffer), _)) if len > buffer.len as usize => Err(1),
+            Some((Some(buffer), ring)) => {
+                ring.pop();
+                self.line.join(queue, ring);
+                Ok(buffer)
+            }
+        };
+        let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
+        match buffer {
+            Err(reason) => self.dropped = Some((message, reason)),
+            Ok(buffer) => {
+                message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                let hash = message.descriptor.fields.hash;
+                let (come, is_whole, written, held) = Default::default();
+                let message = Some(message);
+                self.packets.push_back(Incoming { message, len, hash, queue, buffer, come, is_whole, written, held });
+            }
+        }
+        true
+    }
+
+    fn drop(&mut self, now: Cycle) {
+        let (message, reason) = self.dropped.take().expect("a packet is dropped");
+        self.drops[reason].add(1);
+        self.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+    }
+
+    /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
+    /// there were any.
+    pub fn write(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+        let mut beats = self.flit_bytes.div_ceil(BEAT);
+        let mut changed = false;
+        while beats > 0 && link.takes_write() && self.write_beat(now, link) {
+            (beats, changed) = (beats - 1, true);
+        }
+        changed
+    }
+
+    fn write_beat(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+        let Some(packet) = self.packets.front_mut() else { return false };
+        let Incoming { buffer, written, len, .. } = *packet;
+        if written == len && packet.is_whole {
+            if let Some(message) = packet.message.take() {
+                self.left(now, message); // A packet without bytes.
+            }
+            return self.write_completion(link);
+        }
+        let n = (packet.come - written).min(BEAT);
+        if n == 0 || (n < BEAT && !packet.is_whole) || (written == 0 && link.is_open()) {
+            return false;
+        }
+        packet.written += n;
+        let is_last = packet.written == len;
+        let before = written / self.flit_bytes;
+        let freed = if is_last { packet.held } else { packet.written / self.flit_bytes - before };
+        packet.held -= freed;
+        self.held -= freed;
+        let addr = buffer.addr + written as u64;
+        let message = packet.message.as_ref().expect("it is not written whole");
+        let bytes = Bytes::from_slice(&message.data[written..written + n]);
+        let landed = if is_last { packet.message.take().map(Landed::Packet) } else { None };
+        link.write(addr, &bytes, is_last, landed);
+        true
+    }
+
+    fn write_completion(&mut self, link: &mut HostLink) -> bool {
+        let Incoming { queue, buffer, len, hash, held, .. } = self.packets.pop_front().expect("a packet is written");
+        self.held -= held;
+        let (addr, number) = self.rings[queue].complete();
+        let landed = Landed::Received { queue, slot: buffer.slot };
+        link.write(addr, &completion(buffer.slot, len as u32, hash, number), true, Some(landed));
+        true
+    }
+
+    /// All bytes of a packet are in host memory.
+    pub fn left(&mut self, now: Cycle, mut message: Box<Message>) {
+        message.descriptor.trail.mark(now, Step::Left, self.node);
+        self.n_packets.add(1);
+        self.n_bytes.add(message.data.len() as u64);
+        let side = message.descriptor.side;
+        self.outlet.borrow_mut().leave(now, side, *message);
+    }
+
+    /// Names the port.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.input("in", &self.input);
+    }
+
+    /// Names the counters.
+    pub fn counters(&self, counters: &mut CounterList) {
+        counters.add("packets", self.n_packets.total());
+        counters.add("bytes", self.n_bytes.total());
+        for (reason, drops) in REASONS.iter().zip(&self.drops) {
+            counters.add(&format!("drops.{reason}"), drops.total());
+        }
+    }
+}

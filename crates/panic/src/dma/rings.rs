@@ -1,0 +1,130 @@
+//! Where rings and buffers lie in host memory, and what stands in them.
+//!
+//! assumed: the paper names descriptors and doorbells (4.1) and says no more; these are rings as NICs usually have them.
+
+use super::DmaParams;
+use std::collections::BTreeMap;
+
+/// Bytes of a descriptor, and of a completion.
+pub const ENTRY_BYTES: u32 = 16;
+/// Descriptors that are read at once: those of a line of 64 bytes.
+pub const ENTRIES_PER_READ: u32 = 64 / ENTRY_BYTES;
+
+/// A buffer in host memory, as a descriptor tells of it: its address, its bytes and its slot, little-endian.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// First byte.
+    pub addr: u64,
+    /// Of the buffer; of a packet to send, the packet's.
+    pub len: u32,
+    /// Position of the descriptor in its ring.
+    pub slot: u32,
+}
+
+impl Buffer {
+    /// The descriptor.
+    pub fn to_bytes(self) -> [u8; ENTRY_BYTES as usize] {
+        let word = u128::from(self.addr) | u128::from(self.len) << 64 | u128::from(self.slot) << 96;
+        word.to_le_bytes()
+    }
+
+    /// What a descriptor tells.
+    pub fn from_bytes(bytes: [u8; ENTRY_BYTES as usize]) -> Buffer {
+        let word = u128::from_le_bytes(bytes);
+        Buffer { addr: word as u64, len: (word >> 64) as u32, slot: (word >> 96) as u32 }
+    }
+}
+
+/// What the card tells of a buffer that it is done with: slot, bytes, the hash of its flow, and a number that is never 0;
+/// little-endian.
+pub fn completion(slot: u32, len: u32, hash: u32, number: u32) -> [u8; ENTRY_BYTES as usize] {
+    let word = u128::from(slot) | u128::from(len) << 32 | u128::from(hash) << 64 | u128::from(number) << 96;
+    word.to_le_bytes()
+}
+
+/// Where the rings and buffers of a queue are.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    descriptors: u64,
+    completions: u64,
+    buffers: u64,
+    slots: u32,
+    buffer_bytes: u32,
+}
+
+impl Place {
+    /// Those of all queues: of the receive queues, then of the transmit queues.
+    pub fn all(params: &DmaParams) -> Vec<Place> {
+        let ring = u64::from(params.ring_slots * ENTRY_BYTES);
+        let queue = 2 * ring + u64::from(params.ring_slots) * u64::from(params.buffer_bytes);
+        let place = |i: u32| {
+            // Nothing lies in the first page, so that address 0 is no buffer; each queue begins with a page of its own.
+            let descriptors = 4096 + u64::from(i) * queue.next_multiple_of(4096);
+            let (completions, buffers) = (descriptors + ring, descriptors + 2 * ring);
+            Place { descriptors, completions, buffers, slots: params.ring_slots, buffer_bytes: params.buffer_bytes }
+        };
+        (0..params.rx_queues + params.tx_queues).map(place).collect()
+    }
+
+    /// The slot of the descriptor or completion number `n`.
+    pub fn slot(&self, n: u32) -> u32 {
+        n % self.slots
+    }
+
+    /// The address of descriptor number `n`.
+    pub fn descriptor(&self, n: u32) -> u64 {
+        self.descriptors + u64::from(self.slot(n) * ENTRY_BYTES)
+    }
+
+    /// The address of completion number `n`.
+    pub fn completion(&self, n: u32) -> u64 {
+        self.completions + u64::from(self.slot(n) * ENTRY_BYTES)
+    }
+
+    /// The host's buffer of a slot, whole.
+    pub fn buffer(&self, slot: u32) -> Buffer {
+        let addr = self.buffers + u64::from(slot) * u64::from(self.buffer_bytes);
+        Buffer { addr, len: self.buffer_bytes, slot }
+    }
+}
+
+const PAGE: u64 = 4096;
+
+/// Host memory; what was never written is zeros.
+#[derive(Default)]
+pub struct HostMemory {
+    pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
+}
+
+impl HostMemory {
+    /// Fills `bytes` from `addr` on.
+    pub fn read(&self, addr: u64, bytes: &mut [u8]) {
+        for (page, at, range) in pages(addr, bytes.len()) {
+            let part = &mut bytes[range];
+            match self.pages.get(&page) {
+                Some(page) => part.copy_from_slice(&page[at..at + part.len()]),
+                None => part.fill(0),
+            }
+        }
+    }
+
+    /// Writes `bytes` from `addr` on.
+    pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        for (page, at, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]));
+            page[at..at + part.len()].copy_from_slice(part);
+        }
+    }
+}
+
+/// The pages of `len` bytes from `addr` on: which, where in it, and which of the bytes.
+fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = addr + done as u64;
+        let n = (len - done).min((PAGE - at % PAGE) as usize);
+        done += n;
+        (n > 0).then(|| (at / PAGE, (at % PAGE) as usize, done - n..done))
+    })
+}

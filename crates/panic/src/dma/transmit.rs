@@ -1,0 +1,180 @@
+//! From host memory to the interconnect.
+
+use super::DmaParams;
+use super::fetch::{Line, Ring};
+use super::host::Host;
+use super::link::{Asked, HostLink, Landed};
+use super::rings::{Place, completion};
+use crate::entry::{Entry, Sender};
+use crate::protocol::{Message, NodeId, n_flits};
+use crate::world::{Arrival, SharedClassifier, SharedOutlet, Side, Verdict};
+use kernel::trace::Counter;
+use kernel::{CounterList, Cycle, Ports};
+use std::collections::VecDeque;
+
+/// What a [`Transmit`] is joined to.
+pub struct TransmitWiring {
+    /// Its node.
+    pub node: NodeId,
+    /// Bytes of a flit.
+    pub flit_bytes: usize,
+    /// What chain is bound to each queue.
+    pub classifier: SharedClassifier,
+    /// Who hears of drops.
+    pub outlet: SharedOutlet,
+    /// Makes messages.
+    pub entry: Entry,
+    /// To the interconnect.
+    pub sender: Sender,
+}
+
+/// Reads packets from the rings of transmit queues, in turns, and sends them on.
+pub struct Transmit {
+    wires: TransmitWiring,
+    rings: Vec<Ring>,
+    line: Line,
+    /// Queues of which a descriptor is here; each once.
+    ready: VecDeque<usize>,
+    /// Flits of packets that were asked for.
+    asked: usize,
+    room: usize,
+    /// Packets that are here and whose completions are not written: queue, slot, bytes.
+    done: VecDeque<(usize, u32, u32)>,
+    n_packets: Counter,
+    n_bytes: Counter,
+    drops: [Counter; 2],
+}
+
+/// Why a packet of the host does not get into the NIC.
+const REASONS: [&str; 2] = ["no_exit", "long_for_host_buffer"];
+
+impl Transmit {
+    /// What reads the rings at `places`.
+    pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
+        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, 0)).collect();
+        let (line, ready, asked, done, n_packets, n_bytes, drops) = Default::default();
+        let room = params.tx_flits as usize;
+        Transmit { wires, rings, line, ready, asked, room, done, n_packets, n_bytes, drops }
+    }
+
+    /// Hears what the scheduler says. Called at each tick.
+    pub fn hear(&mut self) {
+        self.wires.entry.hear();
+    }
+
+    /// The host has put packets into a ring.
+    pub fn posted(&mut self, queue: usize, total: u32) {
+        self.rings[queue].posted(total);
+        self.line.join(queue, &mut self.rings[queue]);
+    }
+
+    /// Descriptors have come.
+    pub fn packets(&mut self, queue: usize, bytes: &[u8]) {
+        if self.rings[queue].peek().is_none() {
+            self.ready.push_back(queue);
+        }
+        self.rings[queue].take(bytes);
+    }
+
+    /// Reads descriptors, if a queue wants some. Says whether it did.
+    pub fn ask(&mut self, link: &mut HostLink) -> bool {
+        let Some(queue) = self.line.pop() else { return false };
+        let ring = &mut self.rings[queue];
+        ring.is_in_line = false;
+        let (addr, bytes) = ring.ask(ring.wants());
+        link.read(addr, bytes, Asked::Packets { queue });
+        self.line.join(queue, ring);
+        true
+    }
+
+    /// Reads the next packet, if there is room for it. Says whether it did.
+    pub fn ask_packet(&mut self, now: Cycle, link: &mut HostLink, host: &mut Host) -> bool {
+        let Some(&queue) = self.ready.front() else { return false };
+        let ring = &mut self.rings[queue];
+        let buffer = ring.peek().expect("its queue is ready");
+        let n = n_flits(buffer.len as usize, self.wires.flit_bytes);
+        if self.asked + self.wires.sender.waiting() + n > self.room {
+            return false;
+        }
+        self.ready.pop_front();
+        ring.pop();
+        if ring.peek().is_some() {
+            self.ready.push_back(queue);
+        }
+        self.line.join(queue, ring);
+        self.asked += n;
+        let id = host.id(queue);
+        match buffer.len {
+            0 => self.packet(now, queue, buffer.slot, now, Arrival { id, bytes: Vec::new() }),
+            len => link.read(buffer.addr, len, Asked::Packet { queue, slot: buffer.slot, id }),
+        }
+        true
+    }
+
+    /// A packet is here whole; its first bytes were in cycle `first`.
+    pub fn packet(&mut self, now: Cycle, queue: usize, slot: u32, first: Cycle, mut arrival: Arrival) {
+        let len = arrival.bytes.len();
+        self.asked -= n_flits(len, self.wires.flit_bytes);
+        self.done.push_back((queue, slot, len as u32));
+        self.n_packets.add(1);
+        self.n_bytes.add(len as u64);
+        let side = Side::Host(queue as u16);
+        let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
+        match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
+            Ok(message) => self.wires.sender.push(now, message),
+            Err(message) => self.drop(now, message, 0),
+        }
+    }
+
+    /// A packet of the host fits into no buffer.
+    pub fn refuse(&mut self, now: Cycle, arrival: Arrival) {
+        let nothing = Verdict {
+            chain: Default::default(),
+            exit: None,
+            flow: 0,
+            class: 0,
+            slack_cycles: 0,
+            fields: Default::default(),
+        };
+        let (Ok(message) | Err(message)) = self.wires.entry.message(now, self.wires.node, arrival, nothing);
+        self.drop(now, message, 1);
+    }
+
+    fn drop(&mut self, now: Cycle, message: Message, reason: usize) {
+        self.drops[reason].add(1);
+        self.wires.outlet.borrow_mut().drop(now, message, REASONS[reason]);
+    }
+
+    /// Writes a completion, if there is one and the link takes it. Says whether it did.
+    pub fn complete(&mut self, link: &mut HostLink) -> bool {
+        if link.is_open() || !link.takes_write() {
+            return false;
+        }
+        let Some((queue, slot, len)) = self.done.pop_front() else { return false };
+        let (addr, number) = self.rings[queue].complete();
+        link.write(addr, &completion(slot, len, 0, number), true, Some(Landed::Sent { queue }));
+        true
+    }
+
+    /// Sends a flit, if there is one. Says when there is more to do: at once if the room that it leaves may be wanted.
+    pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
+        let before = self.wires.sender.waiting();
+        let next = self.wires.sender.send(now);
+        if self.wires.sender.waiting() < before { Some(now + 1) } else { next }
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        self.wires.entry.ports(ports);
+        self.wires.sender.ports(ports);
+    }
+
+    /// Names the counters.
+    pub fn counters(&self, counters: &mut CounterList) {
+        counters.add("transmit.packets", self.n_packets.total());
+        counters.add("transmit.bytes", self.n_bytes.total());
+        for (reason, drops) in REASONS.iter().zip(&self.drops) {
+            counters.add(&format!("transmit.drops.{reason}"), drops.total());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A lane of an engine: what works on packets.
+
+use super::Work;
+use crate::protocol::{Flit, Message};
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// Takes packets in, at the pace of its [`Work`], and gives out what becomes of them, in order.
+///
+/// Timing:  the descriptor passes beside the work and takes no time. Bytes go in as [`Work::intake_cycles`] says, or as late as
+///          their flits come; the packet leaves [`Work::finish_cycles`] behind its last byte, at most one a cycle.
+/// Differs: hardware that is held up at its end may stop as a whole; here packets that are in it go on to its end and wait there.
+pub(super) struct Lane<W> {
+    work: W,
+    flit_bytes: usize,
+    input: Rx<Flit>,
+    output: Tx<Box<Message>>,
+    /// The packet that goes in, and how many of its bytes have, or are about to.
+    taking: Option<(Box<Message>, usize)>,
+    /// Nothing goes in before this cycle.
+    free_at: Cycle,
+    /// Packets that are in, each with the cycle in which it is done.
+    working: VecDeque<(Cycle, Box<Message>)>,
+    packets: Counter,
+    bytes: Counter,
+    intake_cycles: Counter,
+}
+
+impl<W: Work> Lane<W> {
+    pub(super) fn new(work: W, flit_bytes: usize, input: Rx<Flit>, output: Tx<Box<Message>>) -> Lane<W> {
+        Lane {
+            work,
+            flit_bytes,
+            input,
+            output,
+            taking: None,
+            free_at: 0,
+            working: VecDeque::new(),
+            packets: Counter::default(),
+            bytes: Counter::default(),
+            intake_cycles: Counter::default(),
+        }
+    }
+
+    /// Gives out a packet, if one is done and there is room.
+    fn give(&mut self, now: Cycle) {
+        if self.working.front().is_some_and(|&(done, _)| done <= now) && self.output.has_room() {
+            let (_, message) = self.working.pop_front().expect("a packet is there");
+            self.output.send(message);
+        }
+    }
+
+    /// Takes a flit, if one is there and may go in.
+    fn take(&mut self, now: Cycle) -> bool {
+        if now < self.free_at || self.taking.is_none() && self.working.len() >= self.work.in_flight() {
+            return false;
+        }
+        let Some(flit) = self.input.take() else { return false };
+        match (flit, self.taking.take()) {
+            (Flit::Head(message), None) => self.taking = Some((message, 0)),
+            (Flit::Body, Some((message, before))) => {
+                self.absorb(now, before, before + self.flit_bytes);
+                self.taking = Some((message, before + self.flit_bytes));
+            }
+            (Flit::Tail, Some((message, before))) => {
+                self.absorb(now, before, message.data.len().max(1));
+                self.begin(message);
+            }
+            (flit, _) => panic!("{flit:?} is out of place: a message is a descriptor and then its packet"),
+        }
+        true
+    }
+
+    /// The bytes from `before` to `after` go in.
+    fn absorb(&mut self, now: Cycle, before: usize, after: usize) {
+        let cycles = self.work.intake_cycles(after) - self.work.intake_cycles(before);
+        self.intake_cycles.add(cycles);
+        self.free_at = now + cycles;
+    }
+
+    /// All of the packet is in.
+    fn begin(&mut self, mut message: Box<Message>) {
+        let len = message.data.len();
+        self.packets.add(1);
+        self.bytes.add(len as u64);
+        self.work.transform(&mut message);
+        let len_after = message.data.len();
+        self.working.push_back((self.free_at + self.work.finish_cycles(len, len_after), message));
+        self.free_at += self.work.pause_cycles(len, len_after);
+    }
+}
+
+impl<W: Work> Component for Lane<W> {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.give(now);
+        while self.take(now) {}
+        let done = match self.working.front() {
+            None => None,
+            Some(&(done, _)) if done > now => Some(done),
+            // One packet leaves a cycle; without room, `output` wakes us.
+            Some(_) => self.output.has_room().then_some(now + 1),
+        };
+        let free = (self.free_at > now).then_some(self.free_at);
+        match done.into_iter().chain(free).min() {
+            Some(next) => Activity::Until(next),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("in", &self.input);
+        ports.output("out", &self.output);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("packets", self.packets.total());
+        counters.add("bytes", self.bytes.total());
+        counters.add("intake_cycles", self.intake_cycles.total());
+        self.work.counters(counters);
+    }
+}
