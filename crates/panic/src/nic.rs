@@ -28,6 +28,13 @@ pub struct Outside {
     pub programs: Vec<(usize, Rc<Image>)>,
 }
 
+impl Outside {
+    /// What every NIC needs; the rest is empty.
+    pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
+        Outside { networks, classifier, outlet, policies: Vec::new(), programs: Vec::new() }
+    }
+}
+
 /// A PANIC NIC.
 ///
 /// Source: paper, Figure 2; RTL for the numbers of the nodes.

@@ -16,11 +16,11 @@ const RMT: &str = include_str!("../../../presets/rmt.toml");
 
 /// A preset, with keys of it replaced.
 fn model(preset: &str, changes: &str) -> NicModel {
-    let mut table: toml::Table = preset.parse().unwrap();
+    let mut table: toml::Table = preset.parse().expect("a preset with changes");
     table.entry("model").or_insert("panic".into());
-    merge(&mut table, changes.parse().unwrap());
-    let model: NicModel = table.try_into().unwrap();
-    model.check().unwrap();
+    merge(&mut table, changes.parse().expect("a preset with changes"));
+    let model: NicModel = table.try_into().expect("a preset with changes");
+    model.check().expect("a preset with changes");
     model
 }
 
@@ -139,17 +139,8 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
     let source = Paced { next: 0, count: N_PACKETS, bytes, rate: (gbps * 1000.0) as u64 };
     let (first, last) = (source.due(N_PACKETS / 10), source.due(N_PACKETS));
     let log = Rc::new(RefCell::new(Log { window: (first, last), ..Log::default() }));
-    let outside = Outside {
-        networks: vec![Box::new(source)],
-        classifier: Rc::new(RefCell::new(TwoFlows {
-            stream: Stream::new(1, "flows"),
-            left: (0, 0),
-            service: service.into(),
-        })),
-        outlet: log.clone(),
-        policies: Vec::new(),
-        programs: Vec::new(),
-    };
+    let flows = TwoFlows { stream: Stream::new(1, "flows"), left: (0, 0), service: service.into() };
+    let outside = Outside::new(vec![Box::new(source)], Rc::new(RefCell::new(flows)), log.clone());
     model.build(1, outside).system.run_until(Time::from_ns(1_000_000_000));
     let log = log.borrow();
     let mean = |values: &Vec<Cycle>| values.iter().sum::<u64>() as f64 * 0.004 / values.len() as f64;

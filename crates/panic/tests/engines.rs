@@ -129,12 +129,8 @@ fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
     let preset = include_str!("../../../presets/panic.toml");
     let params: PanicParams = toml::from_str(&format!("{preset}\n{services}")).expect("the card is right");
     let log = Rc::new(RefCell::new(Log::default()));
-    let outside = Outside {
-        networks: vec![Box::new(Paced { next: 0, gbps, bad })],
-        classifier: Rc::new(RefCell::new(Chain(chain.to_vec()))),
-        outlet: log.clone(),
-        policies: Vec::new(),
-    };
+    let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
+    let outside = Outside::new(networks, Rc::new(RefCell::new(Chain(chain.to_vec()))), log.clone());
     Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
     let log = std::mem::take(&mut *log.borrow_mut());
     assert_eq!(log.left.len() as u64 + log.drops, N_PACKETS, "every packet leaves or is dropped");

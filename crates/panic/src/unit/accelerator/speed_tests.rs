@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 fn check(toml: &str, scene: &Scene, lengths: &[usize], want: Expect) {
     let line = |&len: &usize| {
         let (gbps, ns) = speed(toml, len, scene);
-        format!("{len:5} bytes {gbps:6.2} Gbit/s {ns:8.1} ns\n")
+        format!("{len} bytes {gbps:.2} Gbit/s {ns:.1} ns\n")
     };
     want.assert_eq(&lengths.iter().map(line).collect::<String>());
 }
@@ -28,10 +28,10 @@ fn aes_takes_128_bits_a_cycle() {
         &SCENE,
         &[64, 100, 1472, 1500],
         expect![[r#"
-               64 bytes  32.00 Gbit/s    148.0 ns
-              100 bytes  28.57 Gbit/s    160.0 ns
-             1472 bytes  32.00 Gbit/s    500.0 ns
-             1500 bytes  31.91 Gbit/s    508.0 ns
+            64 bytes 32.00 Gbit/s 148.0 ns
+            100 bytes 28.57 Gbit/s 160.0 ns
+            1472 bytes 32.00 Gbit/s 500.0 ns
+            1500 bytes 31.91 Gbit/s 508.0 ns
         "#]],
     );
 }
@@ -45,9 +45,9 @@ fn aes_at_300_mhz_is_that_of_table_1() {
         &WIDE,
         &[64, 1472, 1488],
         expect![[r#"
-               64 bytes  38.40 Gbit/s    116.7 ns
-             1472 bytes  38.40 Gbit/s    410.0 ns
-             1488 bytes  38.40 Gbit/s    413.4 ns
+            64 bytes 38.40 Gbit/s 116.7 ns
+            1472 bytes 38.40 Gbit/s 410.0 ns
+            1488 bytes 38.40 Gbit/s 413.4 ns
         "#]],
     );
 }
@@ -60,8 +60,8 @@ fn four_hash_engines_are_four_times_one() {
         &SCENE,
         &[64, 1472],
         expect![[r#"
-               64 bytes   1.42 Gbit/s    176.0 ns
-             1472 bytes   6.01 Gbit/s   1776.0 ns
+            64 bytes 1.42 Gbit/s 176.0 ns
+            1472 bytes 6.01 Gbit/s 1776.0 ns
         "#]],
     );
     check(
@@ -69,9 +69,9 @@ fn four_hash_engines_are_four_times_one() {
         &SCENE,
         &[64, 1472, 1500],
         expect![[r#"
-               64 bytes   5.69 Gbit/s    176.0 ns
-             1472 bytes  24.03 Gbit/s   1776.0 ns
-             1500 bytes  24.49 Gbit/s   1776.0 ns
+            64 bytes 5.69 Gbit/s 176.0 ns
+            1472 bytes 24.03 Gbit/s 1776.0 ns
+            1500 bytes 24.49 Gbit/s 1776.0 ns
         "#]],
     );
     check(
@@ -79,7 +79,7 @@ fn four_hash_engines_are_four_times_one() {
         &SCENE,
         &[1472],
         expect![[r#"
-             1472 bytes  27.07 Gbit/s   1776.0 ns
+            1472 bytes 27.07 Gbit/s 1776.0 ns
         "#]],
     );
 }
@@ -92,9 +92,9 @@ fn compression_is_that_of_table_1() {
         &WIDE,
         &[16, 64, 1472],
         expect![[r#"
-               16 bytes   2.56 Gbit/s     56.7 ns
-               64 bytes   3.27 Gbit/s    163.4 ns
-             1472 bytes   3.58 Gbit/s   3293.4 ns
+            16 bytes 2.56 Gbit/s 56.7 ns
+            64 bytes 3.27 Gbit/s 163.4 ns
+            1472 bytes 3.58 Gbit/s 3293.4 ns
         "#]],
     );
 }
@@ -107,8 +107,8 @@ fn inference_is_that_of_table_1() {
         &WIDE,
         &[64, 1500],
         expect![[r#"
-               64 bytes 102.40 Gbit/s     75.0 ns
-             1500 bytes 120.00 Gbit/s    170.0 ns
+            64 bytes 102.40 Gbit/s 75.0 ns
+            1500 bytes 120.00 Gbit/s 170.0 ns
         "#]],
     );
 }
@@ -121,9 +121,9 @@ fn a_rate_engine_can_be_the_sha1_of_table_1() {
         &WIDE,
         &[64, 1472, 1500],
         expect![[r#"
-               64 bytes 112.65 Gbit/s    477.3 ns
-             1472 bytes 112.64 Gbit/s  10377.3 ns
-             1500 bytes 110.00 Gbit/s  10827.3 ns
+            64 bytes 112.65 Gbit/s 477.3 ns
+            1472 bytes 112.64 Gbit/s 10377.3 ns
+            1500 bytes 110.00 Gbit/s 10827.3 ns
         "#]],
     );
 }
