@@ -1,7 +1,7 @@
 use super::*;
 use crate::entry::Nodes;
 use crate::params::PanicParams;
-use crate::protocol::{Hop, Message, Step};
+use crate::protocol::{Hop, Message};
 use crate::testing::{flits, show};
 use crate::world::{Classifier, Outlet, Side, Verdict};
 use blocks::pcie::PcieModel;
