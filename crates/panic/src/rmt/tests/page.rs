@@ -39,10 +39,12 @@ fn its_files_can_be_built() {
 #[test]
 fn a_card_of_the_preset_can_have_the_pipeline() {
     let preset = include_str!("../../../../../presets/panic.toml");
-    let units = "[[service]]\nname = 'sha'\nunits = 2\ncredits = 4\nengine = { kind = 'delay', service = { kind = 'fixed', cycles = 20 }, gap_cycles = 2 }";
-    let params: crate::params::PanicParams = toml::from_str(&format!("{preset}\n{units}")).unwrap();
+    let params: crate::params::PanicParams = toml::from_str(preset).unwrap();
     let card = Card::of(&params, 2);
-    assert_eq!(card, Card { services: vec!["sha".into()], n_classes: 8, network_ports: 1, host_queues: 2 });
+    assert_eq!(
+        card,
+        Card { services: vec!["sha".into(), "aes".into()], n_classes: 8, network_ports: 1, host_queues: 2 }
+    );
     let params = super::params("chains = [{ name = 'a', services = ['sha'], class = 7 }]");
     assert!(Rmt::new(&params, &card).is_ok());
 }
