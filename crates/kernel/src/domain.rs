@@ -9,6 +9,8 @@ use std::cell::{Cell, RefCell};
 pub(crate) struct Domain {
     pub clock: Clock,
     pub now: Cell<Cycle>,
+    /// The first edge that some component wants, kept up to date by all that changes it; `NEVER` if none does.
+    next: Cell<Cycle>,
     wheel: RefCell<Wheel>,
     /// Components that want the edge after `now`, by their own word; most edges know no others.
     busy: RefCell<Vec<u32>>,
@@ -54,6 +56,7 @@ impl Domain {
         Domain {
             clock,
             now: Cell::new(0),
+            next: Cell::new(NEVER),
             wheel: RefCell::new(Wheel::new()),
             busy: RefCell::default(),
             sleepers: RefCell::default(),
@@ -68,7 +71,17 @@ impl Domain {
     }
 
     /// The first edge that some component wants.
-    pub fn first(&self) -> Option<Cycle> {
+    #[inline]
+    pub fn next(&self) -> Option<Cycle> {
+        Some(self.next.get()).filter(|&cycle| cycle != NEVER)
+    }
+
+    /// An edge was lived through: looks for the next one.
+    pub fn look_ahead(&self) {
+        self.next.set(self.first().unwrap_or(NEVER));
+    }
+
+    fn first(&self) -> Option<Cycle> {
         if !self.busy.borrow().is_empty() {
             return Some(self.now.get() + 1);
         }
@@ -94,6 +107,7 @@ impl Domain {
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
         if sleeper.woken != cycle {
             sleeper.woken = cycle;
+            self.next.set(self.next.get().min(cycle));
             self.wheel.borrow_mut().insert(cycle, index << 1);
         }
     }

@@ -4,7 +4,7 @@ use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Activity, Component, CounterList, Port, Ports};
 use crate::domain::Domain;
 use crate::random::Stream;
-use crate::time::{Clock, Cycle, Freq, Time};
+use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
 use crate::wiring::WiringError;
 use std::collections::HashSet;
@@ -168,18 +168,17 @@ impl System {
         if let [(domain, _)] = &self.domains[..] {
             return self.run_single(domain.clone(), limit);
         }
-        // An edge's time costs a division: it is kept while the edge stays the next one of its domain.
-        let mut edges = vec![(Cycle::MAX, Time::MAX); self.domains.len()];
+        let mut edges: Vec<Edge> = self.domains.iter().map(|(domain, _)| Edge::new(domain.clock)).collect();
         loop {
-            let first =
-                self.domains.iter().zip(&mut edges).enumerate().filter_map(|(position, ((domain, _), edge))| {
-                    let cycle = domain.first()?;
-                    if edge.0 != cycle {
-                        *edge = (cycle, domain.clock.edge(cycle));
-                    }
-                    Some((edge.1, position, cycle))
-                });
-            match first.min() {
+            let mut first: Option<(Time, usize, Cycle)> = None;
+            for (position, ((domain, _), edge)) in self.domains.iter().zip(&mut edges).enumerate() {
+                let Some(cycle) = domain.next() else { continue };
+                let at = edge.at(cycle);
+                if first.is_none_or(|(earliest, ..)| at < earliest) {
+                    first = Some((at, position, cycle));
+                }
+            }
+            match first {
                 None => return Outcome::Quiet,
                 Some((at, ..)) if at > limit => return Outcome::Limit,
                 Some((_, position, cycle)) => self.live(position, cycle),
@@ -194,8 +193,7 @@ impl System {
             None => Cycle::MAX,
         };
         loop {
-            let first = domain.first();
-            match first {
+            match domain.next() {
                 None => return Outcome::Quiet,
                 Some(cycle) if cycle >= end => return Outcome::Limit,
                 Some(cycle) => self.live(0, cycle),
@@ -219,6 +217,7 @@ impl System {
             }
             domain.ask(index, activity);
         }
+        domain.look_ahead();
     }
 }
 

@@ -176,6 +176,58 @@ impl Clock {
     }
 }
 
+/// An edge of a clock that moves on. The next edge is had from the one before by exact remainders, which costs no division.
+pub(crate) struct Edge {
+    clock: Clock,
+    cycle: Cycle,
+    at: Time,
+    /// The edge is exactly so many parts of a femtosecond later.
+    rest: u64,
+    step: Step,
+}
+
+/// A period: femtoseconds, and parts of one, of which `of` are a whole.
+struct Step {
+    fs: u64,
+    parts: u64,
+    of: u64,
+}
+
+impl Edge {
+    /// Edge 0 of `clock`.
+    pub fn new(clock: Clock) -> Edge {
+        // A clock whose period does not fit is had by division at every edge.
+        let narrow = |wide: u128| u64::try_from(wide).unwrap_or(0);
+        let step = match u64::try_from(clock.cycles) {
+            Ok(of) if of < u64::MAX / 2 => {
+                Step { fs: narrow(clock.fs / clock.cycles), parts: narrow(clock.fs % clock.cycles), of }
+            }
+            _ => Step { fs: 0, parts: 0, of: 0 },
+        };
+        Edge { clock, cycle: 0, at: Time::ZERO, rest: 0, step }
+    }
+
+    /// When edge `cycle` is.
+    #[inline]
+    pub fn at(&mut self, cycle: Cycle) -> Time {
+        if cycle == self.cycle {
+            return self.at;
+        }
+        if cycle == self.cycle + 1 && self.step.fs > 0 {
+            let rest = self.rest + self.step.parts;
+            let carry = u64::from(rest >= self.step.of);
+            self.rest = rest - carry * self.step.of;
+            self.at = Time(self.at.0.checked_add(self.step.fs + carry).expect("an edge beyond 2^64 fs"));
+        } else {
+            self.at = self.clock.edge(cycle);
+            let past = u128::from(cycle) * self.clock.fs - u128::from(self.at.0) * self.clock.cycles;
+            self.rest = u64::try_from(past).unwrap_or(0);
+        }
+        self.cycle = cycle;
+        self.at
+    }
+}
+
 /// `value * factor / divisor` where all of it fits 64 bits, which is where wide division need not be paid for.
 #[inline]
 fn scaled(value: u64, factor: u128, divisor: u128, divide: fn(u64, u64) -> u64) -> Option<u64> {
@@ -191,6 +243,19 @@ const fn gcd(a: u128, b: u128) -> u128 {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+
+    #[test]
+    fn edges_one_after_the_other_are_those_computed_one_by_one() {
+        for freq in [Freq::mhz(88), Freq::mhz(150), Freq::khz(312_500), Freq::mhz(3000), Freq::ratio(1_000_003, 7)] {
+            let freq = freq.unwrap();
+            let clock = Clock::new(freq);
+            let mut edge = Edge::new(clock);
+            let cycles = (0..5000).chain([77_777, 77_778, 77_779, 1_000_000_000, 1_000_000_001, 5, 6]);
+            for cycle in cycles {
+                assert_eq!(edge.at(cycle), clock.edge(cycle), "edge {cycle} of {freq:?}");
+            }
+        }
+    }
 
     fn check(freq: Result<Freq, FreqError>, want: Expect) {
         let clock = Clock::new(freq.unwrap());

@@ -1,6 +1,6 @@
 //! Where packets leave the interconnect for the outside.
 
-use crate::protocol::{Flit, Message, NodeId, Step};
+use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
@@ -38,6 +38,10 @@ impl Component for Egress {
             Some(Flit::Body) => {}
             Some(Flit::Tail) => {
                 let mut message = self.message.take().expect("a message begins with its descriptor");
+                if let Leg::Dropped(reason) = message.leg {
+                    self.outlet.borrow_mut().drop(now, *message, reason);
+                    return Activity::Busy;
+                }
                 message.descriptor.trail.mark(now, Step::Left, self.node);
                 self.packets.add(1);
                 self.bytes.add(message.data.len() as u64);

@@ -87,7 +87,7 @@ impl Entry {
         from: NodeId,
         arrival: Arrival,
         verdict: Verdict,
-    ) -> Result<Message, Message> {
+    ) -> Result<Box<Message>, Box<Message>> {
         let exit = verdict.exit.and_then(|side| self.nodes.exit(side));
         let is_scheduled = !verdict.chain.is_empty();
         let home = if is_scheduled && exit.is_some() { self.home() } else { self.nodes.scheduler[0] };
@@ -109,7 +109,7 @@ impl Entry {
         };
         descriptor.trail.mark(now, Step::Arrived, from);
         let (to, leg) = if is_scheduled { (home, Leg::Entry) } else { (descriptor.exit, Leg::Exit) };
-        let message = Message { to, leg, descriptor, data: arrival.bytes };
+        let message = Box::new(Message { to, leg, descriptor, data: arrival.bytes });
         if exit.is_some() { Ok(message) } else { Err(message) }
     }
 
@@ -151,10 +151,10 @@ impl Sender {
     }
 
     /// Queues a message, of which the descriptor may go from `ready` on.
-    pub fn push(&mut self, ready: Cycle, message: Message) {
+    pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
         let n = n_flits(message.data.len(), self.flit_bytes);
         self.waiting += n;
-        self.queue.push_back((ready, Box::new(message), n));
+        self.queue.push_back((ready, message, n));
     }
 
     /// Sends a flit, if there is one and room for it. Says when there may be more to do; none if a port must change first.

@@ -140,9 +140,9 @@ impl Ingress {
         Some(self.free_at().max(now + 1))
     }
 
-    fn drop(&mut self, now: Cycle, message: crate::protocol::Message, reason: usize) {
+    fn drop(&mut self, now: Cycle, message: Box<crate::protocol::Message>, reason: usize) {
         self.drops[reason].add(1);
-        self.wires.outlet.borrow_mut().drop(now, message, REASONS[reason]);
+        self.wires.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
     }
 }
 

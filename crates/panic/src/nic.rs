@@ -9,9 +9,11 @@ use crate::params::{PanicParams, ServiceSpec};
 use crate::policy::Policy;
 use crate::protocol::{CreditNote, Flit, NodeId, n_flits};
 use crate::scheduler::{Scheduler, SchedulerPort};
+use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
 use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
 use kernel::{Clock, ClockId, Freq, Rx, System, SystemBuilder, Tx};
+use std::rc::Rc;
 
 /// What a NIC is joined to.
 pub struct Outside {
@@ -25,6 +27,16 @@ pub struct Outside {
     pub outlet: SharedOutlet,
     /// Policies of the user's own: the service, and what takes the place of its policy.
     pub policies: Vec<(usize, Box<dyn Policy>)>,
+    /// What the units of services run that have cores: the service, and its program, which has passed its check.
+    pub programs: Vec<(usize, Rc<Image>)>,
+}
+
+impl Outside {
+    /// What every NIC needs; the rest is empty.
+    pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
+        let (transmits, policies, programs) = Default::default();
+        Outside { networks, transmits, classifier, outlet, policies, programs }
+    }
 }
 
 /// A PANIC NIC.
@@ -36,6 +48,7 @@ pub struct Panic {
     /// The NIC's clock.
     pub clock: ClockId,
     nodes: Nodes,
+    troubles: Vec<(String, SharedTroubles)>,
 }
 
 struct Wiring<'a> {
@@ -49,6 +62,8 @@ struct Wiring<'a> {
     inputs: Vec<Rx<Flit>>,
     /// What it sends to each node.
     outputs: Vec<Tx<Flit>>,
+    /// What programs did wrong, by unit.
+    troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl Panic {
@@ -60,10 +75,10 @@ impl Panic {
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
         let nodes = params.nodes();
-        let (inputs, outputs, ends) = Default::default();
-        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs };
+        let (inputs, outputs, ends, troubles) = Default::default();
+        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs, troubles };
         wiring.add_ends();
-        let Outside { networks, transmits, classifier, outlet, policies } = outside;
+        let Outside { networks, transmits, classifier, outlet, policies, programs } = outside;
         let mut bank_notes = Vec::new();
         for (number, network) in networks.into_iter().enumerate() {
             bank_notes.push(wiring.add_network(number, network, &classifier, &outlet));
@@ -71,18 +86,24 @@ impl Panic {
         bank_notes.push(wiring.add_host(transmits, &classifier, &outlet));
         let mut notes = Vec::new();
         for (i, service) in params.services.iter().enumerate() {
-            notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, i, unit)));
+            let image = programs.iter().find(|(of, _)| *of == i).map(|(_, image)| image);
+            notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, image, i, unit)));
         }
         wiring.add_scheduler(notes, bank_notes, policies, outlet);
-        let Wiring { mut system, nodes, inputs, outputs, .. } = wiring;
+        let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
         system.add("interconnect", clock, Crossbar::new(inputs, outputs));
         let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
-        Panic { system, clock, nodes }
+        Panic { system, clock, nodes, troubles }
     }
 
     /// Which node of the interconnect is what.
     pub fn nodes(&self) -> &Nodes {
         &self.nodes
+    }
+
+    /// What the programs of units did wrong: the unit, and the first of its troubles, which come as the NIC runs.
+    pub fn troubles(&self) -> &[(String, SharedTroubles)] {
+        &self.troubles
     }
 
     /// When each edge of the NIC's clock is.
@@ -171,7 +192,13 @@ impl Wiring<'_> {
     }
 
     /// A unit: its traffic manager and its engine. Gives back its notes about credits.
-    fn add_unit(&mut self, service: &ServiceSpec, number: usize, unit: usize) -> Rx<CreditNote> {
+    fn add_unit(
+        &mut self,
+        service: &ServiceSpec,
+        image: Option<&Rc<Image>>,
+        number: usize,
+        unit: usize,
+    ) -> Rx<CreditNote> {
         let node = self.nodes.units[number][unit];
         let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
         let path = format!("{}[{unit}]", service.name);
@@ -186,6 +213,10 @@ impl Wiring<'_> {
         let (notes, heard) =
             self.system.channel(&format!("{path}.notes"), 3 + note_cycles as usize, note_cycles.into());
         let engine = format!("{path}.engine");
+        let program = image.map(|image| Program { image: image.clone(), troubles: SharedTroubles::default() });
+        if let Some(program) = &program {
+            self.troubles.push((path.clone(), program.troubles.clone()));
+        }
         service.engine.add(EngineSite {
             system: &mut self.system,
             path: &engine,
@@ -193,6 +224,8 @@ impl Wiring<'_> {
             node,
             flit_bytes,
             longest: self.params.longest(),
+            n_services: self.params.services.len(),
+            program,
             input: engine_in,
             output: engine_out,
         });

@@ -137,7 +137,8 @@ impl PanicParams {
             }
             checks::within(&format!("{at}: units"), service.units, 1, 250)?;
             checks::within(&format!("{at}: credits"), service.credits, 1, 1024)?;
-            service.engine.check().map_err(|error| format!("{at}: engine: {error}"))?;
+            let checked = service.engine.check().and_then(|()| service.engine.check_longest(self.longest()));
+            checked.map_err(|error| format!("{at}: engine: {error}"))?;
         }
         let n_nodes = u64::from(self.scheduler.ports + 1 + self.network_ports)
             + self.services.iter().map(|service| u64::from(service.units)).sum::<u64>();

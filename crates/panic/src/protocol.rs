@@ -156,6 +156,8 @@ pub enum Leg {
     Detour,
     /// Out of the NIC.
     Exit,
+    /// To where packets leave the NIC, which drops it for this reason, a word: a unit's program does not want it.
+    Dropped(&'static str),
 }
 
 /// A packet under way in the NIC.

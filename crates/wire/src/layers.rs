@@ -34,6 +34,20 @@ impl Layer {
     /// How many layers there are.
     pub const COUNT: usize = Self::Icmpv6 as usize + 1;
 
+    /// All layers.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Eth,
+        Self::Vlan,
+        Self::Vlan2,
+        Self::Arp,
+        Self::Ipv4,
+        Self::Ipv6,
+        Self::Udp,
+        Self::Tcp,
+        Self::Icmp,
+        Self::Icmpv6,
+    ];
+
     /// Fixed part of the header, in bytes; a layer is present only if all of it is.
     pub const fn header_len(self) -> usize {
         match self {
@@ -141,6 +155,21 @@ impl Layers {
         self.offsets[layer as usize] = at as u32;
     }
 
+    /// As someone sees it who knows some kinds of layers only: a layer that is not known hides all behind it.
+    #[must_use]
+    pub fn as_seen(mut self, is_known: impl Fn(Layer) -> bool) -> Self {
+        let hidden = Layer::ALL.into_iter().filter(|&layer| self.has(layer) && !is_known(layer));
+        let Some(end) = hidden.filter_map(|layer| self.offset(layer)).min() else { return self };
+        for layer in Layer::ALL {
+            if self.offsets[layer as usize] as usize >= end {
+                self.present &= !(1 << layer as u16);
+            }
+        }
+        // The payload lies behind the last layer.
+        (self.payload_start, self.payload_end) = (0, 0);
+        self
+    }
+
     /// The packet has this layer.
     pub fn has(&self, layer: Layer) -> bool {
         self.present & 1 << layer as u16 != 0
@@ -164,23 +193,10 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    const ALL: [Layer; Layer::COUNT] = [
-        Layer::Eth,
-        Layer::Vlan,
-        Layer::Vlan2,
-        Layer::Arp,
-        Layer::Ipv4,
-        Layer::Ipv6,
-        Layer::Udp,
-        Layer::Tcp,
-        Layer::Icmp,
-        Layer::Icmpv6,
-    ];
-
     fn check(packet: &str, want: Expect) {
         let layers = Layers::parse(&unhex(packet));
         let mut text: Vec<String> =
-            ALL.iter().filter_map(|&l| layers.offset(l).map(|at| format!("{l:?}@{at}"))).collect();
+            Layer::ALL.iter().filter_map(|&l| layers.offset(l).map(|at| format!("{l:?}@{at}"))).collect();
         if !layers.payload().is_empty() {
             text.push(format!("payload {:?}", layers.payload()));
         }
@@ -211,6 +227,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_hides_what_is_behind_it() {
+        let layers = Layers::parse(&unhex(&format!("{MACS} 8100 0064 {IPV4_UDP}")));
+        let seen = |unknown: Layer| {
+            let seen = layers.as_seen(|layer| layer != unknown);
+            let names: Vec<String> =
+                Layer::ALL.iter().filter(|&&layer| seen.has(layer)).map(|l| format!("{l:?}")).collect();
+            format!("{} {:?}", names.join(" "), seen.payload())
+        };
+        assert_eq!(seen(Layer::Tcp), "Eth Vlan Ipv4 Udp 46..48");
+        assert_eq!(seen(Layer::Udp), "Eth Vlan Ipv4 0..0");
+        assert_eq!(seen(Layer::Vlan), "Eth 0..0");
+    }
+
+    #[test]
     fn cut_and_wrong_headers_are_absent() {
         check("0200", expect![""]);
         check(&format!("{MACS} 8100 00"), expect!["Eth@0"]);
@@ -236,7 +266,7 @@ mod tests {
                 }
             }
             let layers = Layers::parse(&bytes);
-            for layer in ALL {
+            for layer in Layer::ALL {
                 prop_assert!(layers.offset(layer).is_none_or(|at| at + layer.header_len() <= bytes.len()));
             }
             prop_assert!(bytes.get(layers.payload()).is_some());

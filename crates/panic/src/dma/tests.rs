@@ -1,7 +1,7 @@
 use super::*;
 use crate::entry::Nodes;
 use crate::params::PanicParams;
-use crate::protocol::{Hop, Message, Step};
+use crate::protocol::{Hop, Leg, Message};
 use crate::testing::{flits, show};
 use crate::world::{Classifier, Outlet, Side, Verdict};
 use blocks::pcie::PcieModel;
@@ -188,6 +188,17 @@ fn a_queue_without_buffers_drops() {
         11   dropped #1 no_host_buffer
     "#]],
     );
+}
+
+#[test]
+fn what_a_unit_drops_takes_no_buffer() {
+    let mut input = to_host("10 1 0 128; 20 2 0", &[0, 0]);
+    let Flit::Head(message) = &mut input[0].1 else { panic!("a message begins with its descriptor") };
+    message.leg = Leg::Dropped("bad_tag");
+    expect![[r#"
+        12   dropped #1 bad_tag
+        22   left #2 Host(0): Leaving 20 Left 22
+    "#]].assert_eq(&run(&small(), &input, &[]));
 }
 
 #[test]

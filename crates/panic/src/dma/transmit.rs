@@ -128,7 +128,7 @@ impl Transmit {
         let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
         match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
             Ok(message) => self.wires.sender.push(now, message),
-            Err(message) => self.drop(now, message, 0),
+            Err(message) => self.drop(now, *message, 0),
         }
     }
 
@@ -143,7 +143,7 @@ impl Transmit {
             fields: Default::default(),
         };
         let (Ok(message) | Err(message)) = self.wires.entry.message(now, self.wires.node, arrival, nothing);
-        self.drop(now, message, 1);
+        self.drop(now, *message, 1);
     }
 
     fn drop(&mut self, now: Cycle, message: Message, reason: usize) {

@@ -2,6 +2,7 @@
 
 use super::accelerator::{AesParams, CompressionParams, InferenceParams, RateParams, Sha3Params};
 use super::delay::{DelayUnit, DelayUnitParams};
+use super::riscv::{Program, RiscvParams, RiscvUnit, Sizes};
 use crate::protocol::{Flit, NodeId};
 use kernel::{ClockId, Rx, SystemBuilder, Tx};
 
@@ -23,6 +24,8 @@ pub enum EngineParams {
     Inference(InferenceParams),
     /// Takes the time that an accelerator of a known rate would.
     Rate(RateParams),
+    /// Runs a program.
+    Riscv(RiscvParams),
 }
 
 /// Where an engine is to stand.
@@ -39,6 +42,10 @@ pub struct EngineSite<'a> {
     pub flit_bytes: usize,
     /// The longest packet, in bytes.
     pub longest: usize,
+    /// How many services the NIC has.
+    pub n_services: usize,
+    /// What a core runs; none for engines without one.
+    pub program: Option<Program>,
     /// From the unit's scratchpad.
     pub input: Rx<Flit>,
     /// To the unit's traffic manager.
@@ -55,7 +62,21 @@ impl EngineParams {
             EngineParams::Compression(params) => params.check(),
             EngineParams::Inference(params) => params.check(),
             EngineParams::Rate(params) => params.check(),
+            EngineParams::Riscv(params) => params.check(),
         }
+    }
+
+    /// What keeps it from packets of up to `longest` bytes.
+    pub fn check_longest(&self, longest: usize) -> Result<(), String> {
+        match self {
+            EngineParams::Riscv(params) => params.check_longest(longest),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it needs a program.
+    pub fn is_programmed(&self) -> bool {
+        matches!(self, EngineParams::Riscv(_))
     }
 
     /// Puts the engine there. The parameters have passed their check.
@@ -71,6 +92,13 @@ impl EngineParams {
             EngineParams::Compression(params) => params.add(site),
             EngineParams::Inference(params) => params.add(site),
             EngineParams::Rate(params) => params.add(site),
+            EngineParams::Riscv(params) => {
+                let EngineSite { system, path, clock, input, output, flit_bytes, longest, n_services, program, .. } =
+                    site;
+                let program = program.expect("a unit with a core has a program");
+                let sizes = Sizes { flit_bytes, longest, n_services };
+                system.add(path, clock, RiscvUnit::new(params.clone(), program, sizes, input, output));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod accelerator;
 mod delay;
 mod engine;
+pub mod riscv;
 mod traffic_manager;
 
 pub use delay::{DelayUnit, DelayUnitParams, ServiceTime};

@@ -181,7 +181,10 @@ impl TrafficManager {
             Flit::Head(message) => {
                 self.is_sending = true;
                 message.descriptor.trail.mark(now, Step::Done, message.to);
-                (message.to, message.leg) = message.descriptor.advance();
+                (message.to, message.leg) = match message.leg {
+                    dropped @ Leg::Dropped(_) => (message.descriptor.exit, dropped),
+                    _ => message.descriptor.advance(),
+                };
             }
             Flit::Body => {}
             Flit::Tail => {

@@ -74,13 +74,13 @@ impl Scene {
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
-        let outside = Outside {
-            networks: vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })],
-            transmits: Vec::new(),
-            classifier: Rc::new(RefCell::new(Chain { units: self.chain.clone(), stream: Stream::new(1, "bench") })),
-            outlet: log.clone(),
-            policies: Vec::new(),
-        };
+        let networks: Vec<Box<dyn PacketSource>> =
+            vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })];
+        let outside = Outside::new(
+            networks,
+            Rc::new(RefCell::new(Chain { units: self.chain.clone(), stream: Stream::new(1, "bench") })),
+            log.clone(),
+        );
         Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
         let mut log = log.borrow_mut();
         let (mut latencies, mut scheduling) = (std::mem::take(&mut log.latencies), std::mem::take(&mut log.scheduling));

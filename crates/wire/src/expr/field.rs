@@ -3,6 +3,7 @@
 use crate::layers::{Layer, Layers};
 use crate::{arp, eth, icmp, icmpv6, ipv4, ipv6, tcp, udp, vlan};
 use std::fmt;
+use std::sync::Arc;
 
 /// What values a field has, and so how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +56,13 @@ pub(super) enum Load {
     PacketLen,
     /// Length of the payload of a layer above IP.
     PayloadLen { layer: Layer },
+    /// A value that whoever asks knows.
+    Known { index: u32 },
 }
 
 impl Load {
     /// The value, if the packet has it.
-    pub(super) fn value(self, packet: &[u8], layers: &Layers) -> Option<u128> {
+    pub(super) fn value(self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> Option<u128> {
         match self {
             Self::Header { layer, offset, width, shift, mask } => {
                 let at = layers.offset(layer)? + offset as usize;
@@ -76,7 +79,33 @@ impl Load {
                 layers.offset(layer)?;
                 Some(layers.payload().len() as u128)
             }
+            Self::Known { index } => known.get(index as usize).copied().flatten(),
         }
+    }
+
+    /// Puts `value` in its place, cut to its width; false if the packet has no such place.
+    fn store(self, packet: &mut [u8], layers: &Layers, value: u128) -> bool {
+        let (place, shift, mask) = match self {
+            Self::Header { layer, offset, width, shift, mask } => {
+                let start = layers.offset(layer).map(|at| at + offset as usize);
+                (start.map(|start| start..start + width as usize), shift, mask)
+            }
+            Self::Packet { offset, width } => (Some(offset as usize..offset as usize + width as usize), 0, u128::MAX),
+            Self::Payload { layer, offset, width } => {
+                let payload = layers.payload();
+                let start = payload.start + offset as usize;
+                let is_inside = layers.has(layer) && start + width as usize <= payload.end;
+                (is_inside.then_some(start..start + width as usize), 0, u128::MAX)
+            }
+            Self::PacketLen | Self::PayloadLen { .. } | Self::Known { .. } => (None, 0, 0),
+        };
+        let Some(bytes) = place.and_then(|place| packet.get_mut(place)) else { return false };
+        let mut word = big_endian(bytes) & !(mask << shift) | (value & mask) << shift;
+        for byte in bytes.iter_mut().rev() {
+            *byte = word as u8;
+            word >>= 8;
+        }
+        true
     }
 }
 
@@ -84,8 +113,17 @@ fn big_endian(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte))
 }
 
-/// A field of a packet: a row of the table, or a slice of bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A value besides those of packets that expressions may name; whoever asks them says what it is for each packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its name: words of letters, digits and `_` with dots between.
+    pub name: String,
+    /// What values it has.
+    pub kind: Kind,
+}
+
+/// A field of a packet: a row of the table, a slice of bytes, or what is known besides.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Field {
     name: Name,
     pub(super) kind: Kind,
@@ -93,16 +131,17 @@ pub struct Field {
 }
 
 /// Names are kept as they are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Name {
     Row(&'static str),
     Slice { of: &'static str, offset: u32, len: u32 },
+    Known(Arc<str>),
 }
 
 impl Field {
     /// The field called `name`; slices of bytes are made by the parser.
     pub fn named(name: &str) -> Option<Self> {
-        FIELDS.iter().copied().find(|field| matches!(field.name, Name::Row(row) if row == name))
+        FIELDS.iter().find(|field| matches!(field.name, Name::Row(row) if row == name)).cloned()
     }
 
     /// `of[offset:len]`, where `of` is `bytes` or the payload of a layer; `None` if there is no such thing.
@@ -115,6 +154,21 @@ impl Field {
         Some(Self { name: Name::Slice { of, offset, len }, kind: Kind::Bytes { len }, load })
     }
 
+    /// The one of `known` called `name`.
+    pub(super) fn known(name: &str, known: &[Known]) -> Option<Self> {
+        let index = known.iter().position(|known| known.name == name)?;
+        let load = Load::Known { index: index as u32 };
+        Some(Self { name: Name::Known(name.into()), kind: known[index].kind, load })
+    }
+
+    /// Where among the values that are known besides those of the packet it is, if it is there.
+    pub fn known_index(&self) -> Option<usize> {
+        match self.load {
+            Load::Known { index } => Some(index as usize),
+            _ => None,
+        }
+    }
+
     /// What values it has.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -122,7 +176,18 @@ impl Field {
 
     /// Its value in `packet` as a number, if the packet has it.
     pub fn value(&self, packet: &[u8], layers: &Layers) -> Option<u128> {
-        self.load.value(packet, layers)
+        self.load.value(packet, layers, &[])
+    }
+
+    /// The same for a field that may be one of `known`.
+    pub fn value_with(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> Option<u128> {
+        self.load.value(packet, layers, known)
+    }
+
+    /// Puts the low bits of `value` in its place in `packet`; false if it has no place there. Checksums stay as they are, and so
+    /// do `layers`, even if the value says that something else follows.
+    pub fn store(&self, packet: &mut [u8], layers: &Layers, value: u128) -> bool {
+        self.load.store(packet, layers, value)
     }
 
     /// Names of the protocols, each of which alone asks whether a packet has that layer.
@@ -139,15 +204,16 @@ impl Field {
     pub fn names() -> impl Iterator<Item = &'static str> {
         FIELDS.iter().filter_map(|field| match field.name {
             Name::Row(name) => Some(name),
-            Name::Slice { .. } => None,
+            Name::Slice { .. } | Name::Known(_) => None,
         })
     }
 }
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name {
+        match &self.name {
             Name::Row(name) => f.write_str(name),
+            Name::Known(name) => f.write_str(name),
             Name::Slice { of, offset, len } => write!(f, "{of}[{offset}:{len}]"),
         }
     }

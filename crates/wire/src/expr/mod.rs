@@ -23,7 +23,7 @@ mod parser;
 mod program;
 mod value;
 
-pub use field::{Field, Kind};
+pub use field::{Field, Kind, Known};
 pub use parser::ExprProblem;
 pub(crate) use parser::parse_field;
 
@@ -46,7 +46,12 @@ pub struct Matcher {
 impl Matcher {
     /// Reads an expression.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
-        let expr = parser::parse(text)?;
+        Self::parse_with(text, &[])
+    }
+
+    /// Reads an expression that may also name what is `known`; it is asked with [`Matcher::matches_with`].
+    pub fn parse_with(text: &str, known: &[Known]) -> Result<Self, ExprError> {
+        let expr = parser::parse(text, known)?;
         let program = program::Program::of(&expr);
         Ok(Self { expr, program })
     }
@@ -58,7 +63,13 @@ impl Matcher {
 
     /// The same with layers that were found before.
     pub fn matches_layers(&self, packet: &[u8], layers: &Layers) -> bool {
-        self.program.run(packet, layers)
+        self.program.run(packet, layers, &[])
+    }
+
+    /// The same with the values of what is known, in the order in which it was given to the parser; those that are not there are
+    /// absent, as fields that a packet does not have.
+    pub fn matches_with(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
+        self.program.run(packet, layers, known)
     }
 }
 

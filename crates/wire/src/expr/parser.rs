@@ -1,7 +1,7 @@
 //! Text to tree: recursive descent, where the type of the field says how its values are read.
 
 use super::ast::{Expr, Item, OPS, Op};
-use super::field::{Field, Kind, LAYERS, SLICES};
+use super::field::{Field, Kind, Known, LAYERS, SLICES};
 use super::value::{number, shown};
 use crate::near::nearest;
 use crate::text::TextError;
@@ -20,7 +20,7 @@ pub enum ExprProblem {
     #[error("found {found}, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
     #[error("unknown name `{found}`{}", did_you_mean(near))]
-    UnknownName { found: String, near: Option<&'static str> },
+    UnknownName { found: String, near: Option<String> },
     #[error("`{field}` is no flag, must be compared, such as `{field} == {example}`")]
     NotAFlag { field: String, example: &'static str },
     #[error("`{name}` needs a place, such as `{name}[0:4]` for 4 bytes at offset 0")]
@@ -47,8 +47,8 @@ pub enum ExprProblem {
     PrefixInComparison { field: String, net: String },
 }
 
-fn did_you_mean(near: &Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
+fn did_you_mean(near: &Option<String>) -> String {
+    near.as_ref().map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
 }
 
 /// Longest expression, in bytes.
@@ -58,8 +58,8 @@ const MAX_DEPTH: usize = 64;
 
 pub(super) type Result<T> = std::result::Result<T, TextError<ExprProblem>>;
 
-pub(super) fn parse(text: &str) -> Result<Expr> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+pub(super) fn parse(text: &str, known: &[Known]) -> Result<Expr> {
+    let mut parser = Parser { text, known, at: 0, depth: 0 };
     if text.len() > MAX_LEN {
         return parser.fail(0..0, ExprProblem::TooLong { found: text.len() });
     }
@@ -71,8 +71,8 @@ pub(super) fn parse(text: &str) -> Result<Expr> {
 }
 
 /// Reads a field's name or slice at the start of `text`; also returns its length.
-pub(crate) fn parse_field(text: &str) -> Result<(Field, usize)> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+pub(crate) fn parse_field<'t>(text: &'t str, known: &'t [Known]) -> Result<(Field, usize)> {
+    let mut parser = Parser { text, known, at: 0, depth: 0 };
     parser.is_end();
     match parser.name() {
         Some((name, span)) => Ok((parser.field(&name, span)?, parser.at)),
@@ -80,8 +80,25 @@ pub(crate) fn parse_field(text: &str) -> Result<(Field, usize)> {
     }
 }
 
+impl Field {
+    /// Reads a whole text as a field, which may be one of `known`, or a slice of bytes.
+    pub fn parse(text: &str, known: &[Known]) -> Result<Self> {
+        let (field, len) = parse_field(text, known)?;
+        let mut parser = Parser { text, known, at: len, depth: 0 };
+        if parser.is_end() { Ok(field) } else { parser.unexpected("the end") }
+    }
+
+    /// Reads a whole text as one of its values, written as in expressions.
+    pub fn parse_value(&self, text: &str) -> Result<u128> {
+        let mut parser = Parser { text, known: &[], at: 0, depth: 0 };
+        let value = parser.value(self)?;
+        if parser.is_end() { Ok(value.bits) } else { parser.unexpected("the end") }
+    }
+}
+
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
+    known: &'t [Known],
     pub(super) at: usize,
     depth: usize,
 }
@@ -143,10 +160,10 @@ impl Parser<'_> {
         if let Some(&(of, _)) = SLICES.iter().find(|(of, _)| *of == name) {
             return self.slice(of, span);
         }
-        match Field::named(name) {
+        match Field::named(name).or_else(|| Field::known(name, self.known)) {
             Some(field) => Ok(field),
             None => {
-                let near = suggestion(name);
+                let near = suggestion(name, self.known);
                 self.fail(span, ExprProblem::UnknownName { found: name.into(), near })
             }
         }
@@ -188,7 +205,7 @@ impl Parser<'_> {
     fn test(&mut self, field: Field, name: Range<usize>) -> Result<Expr> {
         let whole = name.start..self.at;
         if self.eat_word("in") {
-            let items = self.items(field)?;
+            let items = self.items(&field)?;
             return Ok(Expr::In { field, items });
         }
         self.skip_space();
@@ -214,7 +231,7 @@ impl Parser<'_> {
             return self.fail(start..self.at, ExprProblem::NoOrder { field: field.to_string() });
         }
         let value_start = self.at;
-        let value = self.value(field)?;
+        let value = self.value(&field)?;
         let value_span = self.trim(value_start..self.at);
         if self.text[self.at..].starts_with('/') {
             let end =
@@ -226,13 +243,13 @@ impl Parser<'_> {
         let max = field.kind.max();
         if (op == Op::Lt && value.bits == 0) || (op == Op::Gt && value.bits == max) {
             return self
-                .fail(start..self.at, ExprProblem::NeverTrue { field: field.to_string(), max: shown(max, field) });
+                .fail(start..self.at, ExprProblem::NeverTrue { field: field.to_string(), max: shown(max, &field) });
         }
         Ok(Expr::Compare { field, op, value })
     }
 
     /// What follows `in`: a set, or one range or prefix.
-    fn items(&mut self, field: Field) -> Result<Vec<Item>> {
+    fn items(&mut self, field: &Field) -> Result<Vec<Item>> {
         self.skip_space();
         let start = self.at;
         if !self.eat("{") {
@@ -256,7 +273,7 @@ impl Parser<'_> {
         if items.is_empty() { self.fail(start..self.at, ExprProblem::EmptySet) } else { Ok(items) }
     }
 
-    fn item(&mut self, field: Field) -> Result<Item> {
+    fn item(&mut self, field: &Field) -> Result<Item> {
         self.skip_space();
         let start = self.at;
         let low = self.value(field)?;
@@ -360,14 +377,17 @@ impl Parser<'_> {
 
 /// The name that was probably meant: nearly the same, or the same but for what other tools leave out
 /// (`ip.src` for `ipv4.src`, `tcp.syn` for `tcp.flags.syn`).
-fn suggestion(name: &str) -> Option<&'static str> {
+fn suggestion(name: &str, known: &[Known]) -> Option<String> {
     let (first, last) = (name.split('.').next()?, name.rsplit('.').next()?);
     let is_same = |known: &str| {
         let first_known = known.split('.').next().unwrap_or(known);
         let is_family = first == first_known || (first == "ip" && first_known == "ipv4");
         is_family && known.rsplit('.').next() == Some(if name == "ip" { "ipv4" } else { last })
     };
-    let known = || Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0));
+    let of_packets: Vec<&'static str> =
+        Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0)).collect();
     let words = ["true", "false", "and", "or", "not"];
-    known().find(|known| is_same(known)).or_else(|| nearest(name, known().chain(words)))
+    let others = words.into_iter().chain(known.iter().map(|known| known.name.as_str()));
+    let same = of_packets.iter().copied().find(|known| is_same(known));
+    same.or_else(|| nearest(name, of_packets.iter().copied().chain(others))).map(str::to_owned)
 }

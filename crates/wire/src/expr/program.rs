@@ -76,22 +76,24 @@ impl Program {
         self.nodes.len() as u32 - 1
     }
 
-    pub(super) fn run(&self, packet: &[u8], layers: &Layers) -> bool {
+    pub(super) fn run(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
         let mut at = self.entry;
         while let Some(node) = self.nodes.get(at as usize) {
-            at = if node.test.holds(packet, layers) { node.yes } else { node.no };
+            at = if node.test.holds(packet, layers, known) { node.yes } else { node.no };
         }
         at == ACCEPT
     }
 }
 
 impl Test {
-    fn holds(&self, packet: &[u8], layers: &Layers) -> bool {
+    fn holds(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
         match self {
             Self::Present(layer) => layers.has(*layer),
-            Self::Within { load, low, high } => load.value(packet, layers).is_some_and(|v| *low <= v && v <= *high),
-            Self::Differs { load, from } => load.value(packet, layers).is_some_and(|v| v != *from),
-            Self::OneOf { load, ranges } => load.value(packet, layers).is_some_and(|v| {
+            Self::Within { load, low, high } => {
+                load.value(packet, layers, known).is_some_and(|v| *low <= v && v <= *high)
+            }
+            Self::Differs { load, from } => load.value(packet, layers, known).is_some_and(|v| v != *from),
+            Self::OneOf { load, ranges } => load.value(packet, layers, known).is_some_and(|v| {
                 let after = ranges.partition_point(|(low, _)| *low <= v);
                 after > 0 && v <= ranges[after - 1].1
             }),

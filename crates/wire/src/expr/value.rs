@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 impl Parser<'_> {
     /// A value as `field` has them.
-    pub(super) fn value(&mut self, field: Field) -> Result<Value> {
+    pub(super) fn value(&mut self, field: &Field) -> Result<Value> {
         self.skip_space();
         let start = self.at;
         if self.text[start..].starts_with('"') {
@@ -61,7 +61,7 @@ impl Parser<'_> {
     }
 
     /// A string, which only slices have as values.
-    fn string(&mut self, field: Field) -> Result<Value> {
+    fn string(&mut self, field: &Field) -> Result<Value> {
         let start = self.at;
         let mut bytes = Vec::new();
         let mut chars = self.text[start + 1..].char_indices();
@@ -106,7 +106,7 @@ impl Parser<'_> {
 }
 
 /// A largest value as the field's values are written.
-pub(super) fn shown(max: u128, field: Field) -> String {
+pub(super) fn shown(max: u128, field: &Field) -> String {
     let style = if matches!(field.kind, Kind::Bytes { .. }) { Style::Hex } else { Style::Plain };
     let mut text = String::new();
     // Writing to a string cannot fail.

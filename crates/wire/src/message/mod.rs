@@ -81,8 +81,8 @@ pub enum MessageProblem {
     #[error("the message definition is empty, must be such as `each` or `by 5-tuple until tcp.flags.fin`")]
     Empty,
     #[error("unknown key `{found}`, must be `each`, `all`, `5-tuple` or fields such as `ipv4.src, ipv4.dst`{}",
-            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
-    UnknownKey { found: String, near: Option<&'static str> },
+            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    UnknownKey { found: String, near: Option<String> },
     #[error("the number of packets is `{found}`, must be 1 or more")]
     Count { found: String },
     #[error("`each` ends with every packet, must stand alone")]
@@ -175,7 +175,7 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
         let name = part.trim();
         let name_at = at + (part.len() - part.trim_start().len());
         let span = name_at..name_at + name.len();
-        match parse_field(name) {
+        match parse_field(name, &[]) {
             Ok((field, len)) if len == name.len() => fields.push(field),
             Ok((_, len)) => {
                 let (found, allowed) =
@@ -184,8 +184,10 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
             }
             Err(error) => {
                 let near = match &error.problem {
-                    ExprProblem::UnknownName { found, near } => near.or(nearest(found, KEYS)),
-                    ExprProblem::Unexpected { .. } => nearest(name, KEYS),
+                    ExprProblem::UnknownName { found, near } => {
+                        near.as_deref().or(nearest(found, KEYS)).map(str::to_owned)
+                    }
+                    ExprProblem::Unexpected { .. } => nearest(name, KEYS).map(str::to_owned),
                     _ => return Err(error.within(text, name_at)),
                 };
                 return fail(span, MessageProblem::UnknownKey { found: name.into(), near });

@@ -30,6 +30,9 @@ pub struct AesParams {
     pub pipeline_cycles: u32,
     /// The bytes that are encrypted, or decrypted, which in counter mode is the same.
     pub region: Region,
+    /// Bytes at the end of the region that are not, as a digest. A region that has not as many, or that is not there, is left
+    /// alone, counted `too_short`.
+    pub trailer_bytes: u16,
     /// What is used for which packets: the first that applies. A packet for which none does passes as it is, counted `keyless`.
     pub keys: Vec<AesKey>,
 }
@@ -143,7 +146,9 @@ impl Work for Aes {
             return self.keyless.add(1);
         };
         let Some(start) = self.params.region.start(message) else { return self.too_short.add(1) };
-        let region = &mut message.data[start..];
+        let end = message.data.len().checked_sub(self.params.trailer_bytes.into());
+        let Some(end) = end.filter(|&end| end >= start) else { return self.too_short.add(1) };
+        let region = &mut message.data[start..end];
         let (block, data) = match key.counter {
             CounterBlock::Fixed { block } => (block.0, region),
             CounterBlock::Rfc3686 { nonce } => {
@@ -256,10 +261,16 @@ mod tests {
         assert_eq!(out[..24], data[..24], "what is before, and the initialisation vector");
         assert_ne!(out[24..], data[24..]);
         assert_eq!(outputs(&at_payload, &[Packet { payload: 16, ..Packet::of(&data) }])[0].data, *out);
+        let before_trailer = at_16.replace("trailer_bytes = 0", "trailer_bytes = 10");
+        let cut = &outputs(&before_trailer, &[Packet::of(&data)])[0].data;
+        assert_eq!(*cut, [&out[..70], &data[70..]].concat());
         let (outs, counters) =
             run(&at_payload, &[Packet { payload: 73, ..Packet::of(&data) }, Packet::of(&data)], &SCENE);
         assert!(outs.iter().all(|out| out.data == data));
         assert!(counters.contains(&"it.lane[0].too_short 2".to_owned()), "{counters:?}");
+        let (outs, counters) = run(&before_trailer, &[16, 25, 26].map(|len| Packet::of(&data[..len])), &SCENE);
+        assert!(outs.iter().all(|out| out.data[..] == data[..out.data.len()]));
+        assert!(counters.contains(&"it.lane[0].too_short 3".to_owned()), "{counters:?}");
     }
 
     #[test]

@@ -133,3 +133,93 @@ impl Work for Compression {
         counters.add("malformed", self.malformed.total());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{COMPRESSION, Packet, SCENE, Scene, outputs, packets, run};
+    use expect_test::expect;
+    use proptest::prelude::*;
+
+    fn engine(direction: &str, offset: u16) -> String {
+        COMPRESSION
+            .replace("\"compress\"", &format!("\"{direction}\""))
+            .replace("kind = \"all\"", &format!("kind = \"from\", offset = {offset}"))
+    }
+
+    fn noise(len: usize) -> Vec<u8> {
+        let mut stream = kernel::Stream::new(1, "noise");
+        (0..len).map(|_| stream.below(256) as u8).collect()
+    }
+
+    #[test]
+    fn a_packet_becomes_as_short_as_its_content_lets_it() {
+        let text = "the quick brown fox jumps over the lazy dog, ".repeat(30);
+        let packets = [text.into_bytes(), vec![0; 1350], noise(1350)].map(|data| Packet::of(&data));
+        let packed = outputs(&engine("compress", 42), &packets);
+        let found: Vec<_> = packed.iter().map(|out| format!("{} in {}", out.data.len(), out.n_flits)).collect();
+        expect!["250 in 4, 203 in 4, 1354 in 22"].assert_eq(&found.join(", "));
+        assert!(packed.iter().zip(&packets).all(|(out, packet)| out.data[..42] == packet.data[..42]));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_stays_as_it_is_and_is_counted() {
+        let packets = [vec![9; 100], noise(1531), vec![0; 10]].map(|data| Packet::of(&data));
+        for direction in ["compress", "decompress"] {
+            let (outs, counters) = run(&engine(direction, 42), &packets, &Scene { longest: 1534, ..SCENE });
+            let changed: Vec<_> = outs.iter().zip(&packets).map(|(out, packet)| out.data != packet.data).collect();
+            let names = ["changed", "too_long", "too_short", "malformed"];
+            let told = counters.iter().filter(|line| names.iter().any(|name| line.contains(name)));
+            let told: Vec<_> = told.map(|line| line.trim_start_matches("it.lane[0].")).collect();
+            match direction {
+                "compress" => expect!["[true, false, false] changed 1, too_long 1, too_short 1"]
+                    .assert_eq(&format!("{changed:?} {}", told.join(", "))),
+                _ => expect!["[false, false, false] too_short 1, malformed 2"]
+                    .assert_eq(&format!("{changed:?} {}", told.join(", "))),
+            }
+        }
+    }
+
+    /// Compressing and decompressing a packet take as long, but for what the FIFOs take.
+    #[test]
+    fn the_pace_is_that_of_what_is_not_compressed() {
+        let data = Packet::of(&[7; 1472]);
+        let (packed, n) = (outputs(&engine("compress", 0), std::slice::from_ref(&data))[0].clone(), 6);
+        let back = vec![Packet::of(&packed.data); n];
+        let pace = |toml: &str, packets: &[Packet]| {
+            let outs = outputs(toml, packets);
+            let steps: Vec<_> = outs.windows(2).map(|pair| pair[1].tail - pair[0].tail).collect();
+            format!("first {}, then {steps:?}", outs[0].head - outs[0].begun)
+        };
+        expect!["first 828, then [822, 821, 822, 822, 821]"].assert_eq(&pace(&engine("compress", 0), &vec![data; n]));
+        expect!["first 828, then [822, 821, 822, 822, 821]"].assert_eq(&pace(&engine("decompress", 0), &back));
+    }
+
+    #[test]
+    fn bad_parameters_are_told() {
+        let check =
+            |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&COMPRESSION.replace(from, to)) {
+                Ok(params) => params.check().unwrap_err(),
+                Err(error) => error.message().to_owned(),
+            };
+        expect!["bits_per_cycle is 0, must be 1 to 4096"]
+            .assert_eq(&check("bits_per_cycle = 12", "bits_per_cycle = 0"));
+        expect!["finish_cycles is 4000000000, must be 0 to 65536"]
+            .assert_eq(&check("finish_cycles = 4", "finish_cycles = 4_000_000_000"));
+        expect!["unknown variant `inflate`, expected `compress` or `decompress`"]
+            .assert_eq(&check("\"compress\"", "\"inflate\""));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn decompressed_is_as_it_was(packets in packets(9000), offset in 0u16..100) {
+            let scene = Scene { longest: 9004, ..SCENE };
+            let there = run(&engine("compress", offset), &packets, &scene).0;
+            let there: Vec<_> = there.iter().map(|out| Packet::of(&out.data)).collect();
+            let back = run(&engine("decompress", offset), &there, &scene).0;
+            for (packet, out) in packets.iter().zip(back) {
+                prop_assert_eq!(&packet.data, &out.data);
+            }
+        }
+    }
+}

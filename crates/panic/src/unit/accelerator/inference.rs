@@ -2,7 +2,7 @@
 
 use super::{EngineClock, EngineSite, Lanes, Region, Work};
 use crate::protocol::Message;
-use blocks::checks::{count, within};
+use blocks::checks::within;
 use kernel::trace::Counter;
 use kernel::{CounterList, Stream};
 
@@ -16,7 +16,8 @@ const MOST: u32 = 1024;
 /// Ports:   flits in, flits out; packets as long as they were.
 /// Timing:  `bits_per_cycle` go in a cycle, each packet from a new cycle on; a packet is done `delay_cycles` behind its last bits.
 ///          Fully pipelined.
-/// Source:  Table 1: three layers, 120 Gb/s at 200 MHz, which is 600 bits a cycle, 66 ns, which are 13 cycles.
+/// Source:  Table 1: three layers, 120 Gb/s at 200 MHz, which is 600 bits a cycle, 66 ns, which are 13 cycles: one in which
+///          a short packet goes in, and 12.
 /// Differs: the paper says neither sizes nor weights nor number formats. Here inputs are bytes, weights are 8 bits and sums 32;
 ///          a hidden neuron gives its sum, at least 0, shifted right and at most 127; the class is the output with
 ///          the highest sum, the first of several.
@@ -100,13 +101,13 @@ impl InferenceParams {
         }
         within("shift", self.shift, 0, 31)?;
         let Weights::Listed { layers } = &self.weights else { return Ok(()) };
-        count("the number of weights.layers", layers.len(), N_LAYERS as u32, N_LAYERS as u32)?;
+        exactly("weights.layers", layers.len(), N_LAYERS as u32)?;
         for ((i, layer), (n_inputs, n_neurons)) in layers.iter().enumerate().zip(self.shapes()) {
             let path = format!("weights.layers[{i}]");
-            count(&format!("the number of {path}.weights"), layer.weights.len(), n_neurons, n_neurons)?;
-            count(&format!("the number of {path}.biases"), layer.biases.len(), n_neurons, n_neurons)?;
+            exactly(&format!("{path}.weights"), layer.weights.len(), n_neurons)?;
+            exactly(&format!("{path}.biases"), layer.biases.len(), n_neurons)?;
             for (neuron, weights) in layer.weights.iter().enumerate() {
-                count(&format!("the number of {path}.weights[{neuron}]"), weights.len(), n_inputs, n_inputs)?;
+                exactly(&format!("{path}.weights[{neuron}]"), weights.len(), n_inputs)?;
             }
         }
         Ok(())
@@ -136,6 +137,14 @@ impl InferenceParams {
     /// Puts the engine there.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         self.lanes().add(site, || Inference::new(self.clone()));
+    }
+}
+
+/// A list of the length that it must have.
+fn exactly(name: &str, found: usize, wanted: u32) -> Result<(), String> {
+    match found == wanted as usize {
+        true => Ok(()),
+        false => Err(format!("{name} has {found} entries, must have {wanted}")),
     }
 }
 
@@ -206,5 +215,85 @@ impl Work for Inference {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("classified", self.classified.total());
         counters.add("too_short", self.too_short.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{INFERENCE, Packet, SCENE, outputs, run};
+    use expect_test::expect;
+
+    /// A network that says which of its two inputs is greater: 0 the first or none, 1 the second.
+    const GREATER: &str = r#"
+        kind = "inference"
+        clock = { kind = "nic" }
+        fifo_flits = 25
+        bits_per_cycle = 600
+        delay_cycles = 13
+        region = { kind = "payload" }
+        n_inputs = 2
+        n_neurons = [2, 2, 2]
+        shift = 0
+        class_into = { kind = "metadata" }
+        [weights]
+        kind = "listed"
+        [[weights.layers]]
+        weights = [[1, -1], [-1, 1]]
+        biases = [0, 0]
+        [[weights.layers]]
+        weights = [[2, 0], [0, 2]]
+        biases = [-1, -1]
+        [[weights.layers]]
+        weights = [[1, 0], [0, 1]]
+        biases = [0, 0]
+    "#;
+
+    #[test]
+    fn a_network_says_what_its_weights_say() {
+        let packets = [[3, 2], [2, 3], [255, 0], [0, 255], [7, 7]].map(|pair| Packet {
+            words: "0>1>2 m9",
+            payload: 2,
+            ..Packet::of(&[&[9, 9], &pair[..]].concat())
+        });
+        let packets = [&packets[..], &[Packet { words: "0>1 m9", ..Packet::of(&[1, 2, 3]) }]].concat();
+        let further: Vec<_> = outputs(GREATER, &packets).into_iter().map(|out| out.further).collect();
+        expect!["[[0, 0], [1, 1], [0, 0], [1, 1], [0, 0], [0]]"].assert_eq(&format!("{further:?}"));
+        let into_byte = GREATER.replace("kind = \"metadata\"", "kind = \"byte\", offset = 3");
+        let (outs, counters) = run(&into_byte, &packets, &SCENE);
+        let found: Vec<_> = outs.iter().map(|out| format!("{:?}", out.data)).collect();
+        expect!["[9, 9, 3, 0] [9, 9, 2, 1] [9, 9, 255, 0] [9, 9, 0, 1] [9, 9, 7, 0] [1, 2, 3]"]
+            .assert_eq(&found.join(" "));
+        assert!(counters.contains(&"it.lane[0].too_short 1".to_owned()), "{counters:?}");
+    }
+
+    #[test]
+    fn drawn_weights_are_the_same_whenever_and_their_classes_differ() {
+        let packets: Vec<_> = (0..40u8).map(|i| Packet::of(&[i.wrapping_mul(37); 80].map(|byte| byte ^ i))).collect();
+        let classes = |seed: &str| {
+            let outs = outputs(&INFERENCE.replace("seed = 1", seed), &packets);
+            outs.iter().map(|out| out.data[0].to_string()).collect::<Vec<_>>().join("")
+        };
+        expect!["0999993999999399999939999933999993999999 0777777777777777777777777777777777777777"]
+            .assert_eq(&format!("{} {}", classes("seed = 1"), classes("seed = 2")));
+    }
+
+    #[test]
+    fn weights_of_the_wrong_shape_are_told() {
+        let check =
+            |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&GREATER.replacen(from, to, 1)) {
+                Ok(params) => params.check().unwrap_err(),
+                Err(error) => error.message().to_owned(),
+            };
+        expect!["n_neurons[2] is 300, must be 1 to 256"].assert_eq(&check("[2, 2, 2]", "[2, 2, 300]"));
+        expect!["weights.layers[0].weights has 2 entries, must have 3"].assert_eq(&check("[2, 2, 2]", "[3, 2, 2]"));
+        expect!["weights.layers[1].weights[1] has 1 entries, must have 2"]
+            .assert_eq(&check("[2, 0], [0, 2]", "[2, 0], [0]"));
+        expect!["weights.layers[0].biases has 1 entries, must have 2"]
+            .assert_eq(&check("biases = [0, 0]", "biases = [0]"));
+        expect!["invalid value: integer `-129`, expected i8"].assert_eq(&check("[1, -1]", "[1, -129]"));
+        expect!["shift is 32, must be 0 to 31"].assert_eq(&check("shift = 0", "shift = 32"));
+        expect!["n_inputs is 0, must be 1 to 1024"].assert_eq(&check("n_inputs = 2", "n_inputs = 0"));
+        expect!["weights.layers has 2 entries, must have 3"]
+            .assert_eq(&check("[[weights.layers]]\n        weights = [[1, 0], [0, 1]]\n        biases = [0, 0]", ""));
     }
 }

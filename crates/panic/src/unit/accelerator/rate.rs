@@ -10,8 +10,8 @@ use blocks::checks::within;
 /// Timing:  `bits_per_cycle` go in a cycle, each packet from a new cycle on; a packet is done `base_cycles`, and
 ///          `block_cycles` for each begun block of `block_bytes`, behind its last bits. Up to `in_flight` packets are in it; with
 ///          1 it is not pipelined.
-/// Source:  Table 1. SHA1 of 113 Gb/s at 220 MHz is 512 bits a cycle; its 0.47 to 10.8 us are 4 cycles and 99 for each block
-///          of 64 bytes (assumed: packets of 64 and of 1500 bytes); 64 packets are in it at once (4.3.1).
+/// Source:  Table 1. SHA1 of 113 Gb/s at 220 MHz is 512 bits a cycle; its 0.47 to 10.8 us are 4 cycles and 98 for each block
+///          of 64 bytes, behind what goes in (assumed: packets of 64 and of 1500 bytes); 64 packets are in it at once (4.3.1).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateParams {
@@ -67,4 +67,42 @@ impl Work for RateParams {
     }
 
     fn transform(&mut self, _message: &mut Message) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Packet, RATE, outputs};
+    use expect_test::expect;
+
+    /// Cycles of 4 ns in which descriptors leave, of packets that all wait; the first is taken in cycle 1.
+    fn departures(in_flight: u32, bits_per_cycle: u32) -> String {
+        let toml = RATE
+            .replace("{ kind = \"own\", khz = 220_000, crossing_cycles = 2 }", "{ kind = \"nic\" }")
+            .replace("in_flight = 64", &format!("in_flight = {in_flight}"))
+            .replace("bits_per_cycle = 512", &format!("bits_per_cycle = {bits_per_cycle}"));
+        let outs = outputs(&toml, &[64, 64, 128, 64].map(|len| Packet::of(&vec![0; len])));
+        outs.iter().map(|out| out.head.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn packets_overlap_if_it_is_pipelined() {
+        expect!["108 110 211 214"].assert_eq(&departures(64, 512));
+        expect!["139 171 333 336"].assert_eq(&departures(64, 16));
+        expect!["108 110 310 313"].assert_eq(&departures(2, 512));
+        expect!["108 211 413 516"].assert_eq(&departures(1, 512));
+    }
+
+    #[test]
+    fn bad_parameters_are_told() {
+        let check = |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&RATE.replace(from, to)) {
+            Ok(params) => params.check().unwrap_err(),
+            Err(error) => error.message().to_owned(),
+        };
+        expect!["block_bytes is 0, must be 1 to 65536"].assert_eq(&check("block_bytes = 64", "block_bytes = 0"));
+        expect!["in_flight is 0, must be 1 to 4096"].assert_eq(&check("in_flight = 64", "in_flight = 0"));
+        expect!["invalid value: integer `-1`, expected u32"]
+            .assert_eq(&check("bits_per_cycle = 512", "bits_per_cycle = -1"));
+        expect!["missing field `base_cycles`"].assert_eq(&check("base_cycles = 4", ""));
+        expect!["unknown field `bass_cycles`, expected one of `clock`, `fifo_flits`, `bits_per_cycle`, `base_cycles`, `block_bytes`, `block_cycles`, `in_flight`"].assert_eq(&check("base_cycles", "bass_cycles"));
+    }
 }

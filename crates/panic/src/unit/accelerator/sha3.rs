@@ -162,3 +162,136 @@ impl Work for Sha3 {
         counters.add("too_short", self.too_short.total());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Out, Packet, SCENE, SHA, bytes, outputs, run};
+    use ::sha3::{Digest, Sha3_512};
+    use expect_test::{Expect, expect};
+
+    /// One engine in the NIC's clock domain, for what happens in which cycle.
+    fn engine(digest: &str) -> String {
+        SHA.replace("{ kind = \"own\", khz = 150_000, crossing_cycles = 2 }", "{ kind = \"nic\" }")
+            .replace("{ kind = \"discard\" }", digest)
+    }
+
+    /// Source: NIST, example values of SHA3-512 for no byte, for 1600 bits of A3, and FIPS 202's implementations for `abc`.
+    #[test]
+    fn the_vectors_of_nist_hold() {
+        let toml = engine("{ kind = \"append\" }");
+        for (text, digest) in [
+            (
+                &b""[..],
+                "a69f73cca23a9ac5c8b567dc185a756e97c982164fe25859e0d1dcc1475c80a6
+                 15b2123af1f5f94c11e3e9402c3ac558f500199d95b6d3e301758586281dcd26",
+            ),
+            (
+                b"abc",
+                "b751850b1a57168a5693cd924b6b096e08f621827444f70d884f5d0240d2712e
+                 10e116e9192af3c91a7ec57647e3934057340b4cf408d5a56592f8274eec53f0",
+            ),
+            (
+                &[0xa3; 200],
+                "e76dfad22084a8b1467fcf2ffa58361bec7628edf5f3fdc0e4805dc48caeeca8
+                 1b7c13c30adf52a3659584739a2df46be589c51ca1a4a8416df6545a1ce8ba00",
+            ),
+        ] {
+            let out = &outputs(&toml, &[Packet::of(text)])[0];
+            assert_eq!(out.data, [text, &bytes(digest)].concat());
+            assert_eq!(out.n_flits, out.data.len().div_ceil(64));
+        }
+    }
+
+    fn signed(data: &[u8]) -> Vec<u8> {
+        [data, &Sha3_512::digest(data)].concat()
+    }
+
+    /// What comes out for a good packet, one with a wrong byte, and one that is too short.
+    fn check(mismatch: &str, want: Expect) {
+        let mut wrong = signed(b"abc");
+        wrong[0] ^= 1;
+        let packets = [signed(b"abc"), wrong.clone(), vec![0; 63]];
+        let packets = packets.map(|data| Packet { words: "0>1>2 m9", ..Packet::of(&data) });
+        let toml = engine(&format!("{{ kind = \"check\", mismatch = \"{mismatch}\" }}"));
+        let (outs, counters) = run(&toml, &packets, &SCENE);
+        assert!(outs.iter().zip(&packets).all(|(out, packet)| out.data == packet.data), "bytes stay as they are");
+        let total = |name: &str| {
+            let totals = counters.iter().filter_map(|line| line.split_once(name)?.1.trim().parse::<u64>().ok());
+            totals.sum::<u64>()
+        };
+        let further: Vec<_> = outs.into_iter().map(|Out { further, .. }| further).collect();
+        want.assert_eq(&format!("{further:?}; {} good, {} bad", total(".matches"), total(".mismatches")));
+    }
+
+    #[test]
+    fn digests_are_checked() {
+        check("pass", expect!["[[9, 9], [9, 9], [9, 9]]; 1 good, 2 bad"]);
+        check("mark", expect!["[[9, 9], [1, 1], [1, 1]]; 1 good, 2 bad"]);
+        check("skip", expect!["[[9, 9], [], []]; 1 good, 2 bad"]);
+    }
+
+    #[test]
+    fn a_digest_is_put_behind_a_packet_that_has_room_for_it() {
+        let toml = engine("{ kind = \"append\" }").replace("kind = \"all\"", "kind = \"from\", offset = 14");
+        let data: Vec<u8> = (0..=255).cycle().take(1473).collect();
+        let (outs, counters) =
+            run(&toml, &[Packet::of(&data[..1472]), Packet::of(&data), Packet::of(&data[..13])], &SCENE);
+        assert_eq!(outs[0].data, [&data[..14], &signed(&data[14..1472])].concat());
+        assert_eq!(outs[1].data, data);
+        assert_eq!(outs[2].data, data[..13]);
+        let told: Vec<_> = counters.iter().filter(|line| line.contains("too_")).map(String::as_str).collect();
+        expect![[r#"
+            it.lane[1].too_long 1
+            it.lane[2].too_short 1"#]]
+        .assert_eq(&told.join("\n"));
+    }
+
+    /// Lengths, and the cycles from the descriptor being taken to its being given out, in an engine that is free. The descriptor
+    /// and the result each take a cycle more through a FIFO.
+    #[test]
+    fn a_block_takes_12_cycles_and_the_first_9_more() {
+        let toml = engine("{ kind = \"discard\" }");
+        let lengths = [0, 1, 71, 72, 73, 143, 144, 1472];
+        let found = lengths.map(|len| {
+            let out = &outputs(&toml, &[Packet::of(&vec![0; len])])[0];
+            format!("{len}: {}", out.head - out.begun)
+        });
+        expect!["0: 25, 1: 25, 71: 25, 72: 37, 73: 37, 143: 37, 144: 49, 1472: 265"].assert_eq(&found.join(", "));
+    }
+
+    /// The packet that leaves, as a letter, at every second cycle of the NIC, from when the first does.
+    #[test]
+    fn packets_leave_in_order_of_arrival() {
+        let line = |engines: u32| {
+            let toml = SHA.replace("engines = 4", &format!("engines = {engines}"));
+            let outs = outputs(&toml, &[400, 64, 64, 64, 64].map(|len| Packet::of(&vec![0; len])));
+            let mut line = vec!['.'; outs.last().unwrap().tail as usize + 1];
+            for out in outs {
+                line[out.head as usize..=out.tail as usize].fill((b'a' + out.id as u8) as char);
+            }
+            line.into_iter().skip_while(|&letter| letter == '.').step_by(2).collect::<String>()
+        };
+        expect!["aaaa.........................................b............................................c............................................d............................................e"].assert_eq(&line(1));
+        expect!["aaaab........................................cd...........................................e"]
+            .assert_eq(&line(2));
+        expect!["aaaabcd......................................e"].assert_eq(&line(4));
+    }
+
+    #[test]
+    fn bad_parameters_are_told() {
+        let check = |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&SHA.replace(from, to)) {
+            Ok(params) => params.check().unwrap_err(),
+            Err(error) => error.message().to_owned(),
+        };
+        expect!["engines is 0, must be 1 to 64"].assert_eq(&check("engines = 4", "engines = 0"));
+        expect!["clock.khz is 0, must be 1000 to 10000000"].assert_eq(&check("khz = 150_000", "khz = 0"));
+        expect!["clock.crossing_cycles is 0, must be 1 to 16"]
+            .assert_eq(&check("crossing_cycles = 2", "crossing_cycles = 0"));
+        expect!["fifo_flits is 1, must be 2 to 65536"].assert_eq(&check("fifo_flits = 25", "fifo_flits = 1"));
+        expect!["gap_cycles is 5000, must be 0 to 4096"].assert_eq(&check("gap_cycles = 33", "gap_cycles = 5000"));
+        expect!["unknown variant `explode`, expected one of `pass`, `mark`, `skip`"]
+            .assert_eq(&check("kind = \"discard\"", "kind = \"check\", mismatch = \"explode\""));
+        expect!["unknown variant `keep`, expected one of `discard`, `append`, `check`"]
+            .assert_eq(&check("kind = \"discard\"", "kind = \"keep\""));
+    }
+}

@@ -13,6 +13,7 @@ pub(super) const AES: &str = r#"
     fifo_flits = 4
     pipeline_cycles = 29
     region = { kind = "all" }
+    trailer_bytes = 0
     [[keys]]
     of = { kind = "all" }
     key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
@@ -44,7 +45,7 @@ pub(super) const INFERENCE: &str = r#"
     clock = { kind = "own", khz = 200_000, crossing_cycles = 2 }
     fifo_flits = 25
     bits_per_cycle = 600
-    delay_cycles = 13
+    delay_cycles = 12
     region = { kind = "all" }
     n_inputs = 64
     n_neurons = [32, 32, 10]
@@ -60,7 +61,7 @@ pub(super) const RATE: &str = r#"
     bits_per_cycle = 512
     base_cycles = 4
     block_bytes = 64
-    block_cycles = 99
+    block_cycles = 98
     in_flight = 64
 "#;
 
@@ -121,7 +122,18 @@ pub(super) fn run(toml: &str, packets: &[Packet], scene: &Scene) -> (Vec<Out>, V
         let output = bench.output("out", 2, move |now| now % ready.1 < ready.0, show);
         let (path, node) = ("it", crate::protocol::NodeId(4));
         let system = bench.system();
-        params.add(EngineSite { system, path, clock, node, flit_bytes: 64, longest, input, output });
+        params.add(EngineSite {
+            system,
+            path,
+            clock,
+            node,
+            flit_bytes: 64,
+            longest,
+            n_services: 1,
+            program: None,
+            input,
+            output,
+        });
     });
     read(&log)
 }

@@ -1,0 +1,417 @@
+//! The core: five stages, in order, with its two caches.
+//!
+//! A cycle here is that in which an instruction is in the execute stage. Instructions follow one another by a cycle, unless
+//!
+//! - an operand is not there: what is loaded from the cache is there `load_use_cycles` later than what is computed;
+//! - the instruction comes from elsewhere than the one before it: see [`Core::jump_cycles`];
+//! - it asks something that no cache has: a line, which it then looks for again, or a register, whose answer it waits for.
+//!   Stores leave through a buffer and wait only if that is full. Flushes and fences wait until it is empty.
+//!
+//! Source: VexRiscv, README ("Plugins"), with static prediction and branches decided in the memory stage; its penalties are
+//! given there as a range, so the numbers are assumed.
+
+use super::bus::{Bus, Target, What};
+use super::cache::{DataCache, InstructionCache, Slot};
+use super::csr::Csrs;
+use super::params::RiscvParams;
+use isa::riscv::{Amo, Class, CsrWrite, Hart, Inst, Load, LoopPart, System, Width, cause, execute};
+use kernel::Cycle;
+
+/// What a core waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wait {
+    Nothing,
+    /// A line of a cache; then the instruction starts again.
+    Line,
+    /// The answer of a register.
+    Register {
+        rd: u8,
+    },
+    /// Room for a store; then the instruction starts again.
+    Room,
+    /// All stores to be in memory; then the instruction starts again.
+    Stores,
+    /// A packet, after a reset.
+    Packet,
+    /// That somebody attends to what it cannot execute.
+    Trap(Trap),
+}
+
+/// What a core spends its cycles on. Source: 7.4, Figure 10.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Spent {
+    /// From reset until it first waits for a packet.
+    Start,
+    /// Reading and writing doorbells, and waiting for packets.
+    NetworkIo,
+    /// Flushing the cache.
+    Flush,
+    /// All else.
+    Compute,
+}
+
+impl Spent {
+    pub const NAMES: [&str; 4] = ["start", "network_io", "flush", "compute"];
+}
+
+/// An instruction that could not be executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Trap {
+    pub cause: u32,
+    pub value: u32,
+    pub pc: u32,
+}
+
+/// What an instruction asks for besides its effect on registers.
+#[derive(Clone, Copy)]
+enum Asked {
+    Nothing,
+    Load { rd: u8, addr: u32, load: Load },
+    Store { addr: u32, value: u32, bytes: u32 },
+    System(System),
+    Illegal,
+}
+
+pub(super) struct Core {
+    load_use: Cycle,
+    predicted: Cycle,
+    mispredicted: Cycle,
+    watchdog: Cycle,
+    x: [u32; 32],
+    /// Cycle in which a register can be an operand, where a load makes that later than others.
+    ready: [Cycle; 32],
+    pub pc: u32,
+    next: u32,
+    asked: Asked,
+    csrs: Csrs,
+    pub instructions_cache: InstructionCache,
+    pub data_cache: DataCache,
+    /// The next instruction executes in this cycle at the earliest.
+    pub time: Cycle,
+    pub wait: Wait,
+    /// What instructions are executed for that are not about doorbells or flushes.
+    phase: Spent,
+    /// Cycles spent, by [`Spent`], up to cycle `accounted`.
+    pub spent: [u64; 4],
+    accounted: Cycle,
+    /// From this cycle on the program takes too long.
+    pub deadline: Cycle,
+    /// There was a trap since reset and since the last packet.
+    has_trapped: bool,
+    pub instructions: u64,
+}
+
+impl Core {
+    pub fn new(params: &RiscvParams, entry: u32) -> Core {
+        let mut core = Core {
+            load_use: params.load_use_cycles.into(),
+            predicted: params.predicted_cycles.into(),
+            mispredicted: params.mispredicted_cycles.into(),
+            watchdog: params.watchdog_cycles.into(),
+            x: [0; 32],
+            ready: [0; 32],
+            pc: entry,
+            next: entry,
+            asked: Asked::Nothing,
+            csrs: Csrs::default(),
+            instructions_cache: InstructionCache::new(params.instruction_cache_bytes, params.line_bytes),
+            data_cache: DataCache::new(params.data_cache_bytes, params.line_bytes),
+            time: 0,
+            wait: Wait::Nothing,
+            phase: Spent::Start,
+            spent: [0; 4],
+            accounted: 0,
+            deadline: 0,
+            has_trapped: false,
+            instructions: 0,
+        };
+        core.reset(0, entry);
+        core
+    }
+
+    /// Starts again at `entry` in cycle `at`: registers are 0, and the caches empty. Memory stays as it is.
+    pub fn reset(&mut self, at: Cycle, entry: u32) {
+        (self.x, self.ready, self.pc) = ([0; 32], [0; 32], entry);
+        self.csrs = Csrs::default();
+        self.instructions_cache.forget();
+        self.data_cache.forget();
+        self.time = at;
+        self.wait = Wait::Nothing;
+        self.spend(at, self.phase);
+        self.phase = Spent::Start;
+        self.deadline = at + self.watchdog;
+        self.has_trapped = false;
+    }
+
+    /// Continues in the program's trap handler; says whether there is one, and it has not trapped itself.
+    pub fn enter_trap(&mut self, trap: Trap) -> bool {
+        if self.csrs.mtvec == 0 || std::mem::replace(&mut self.has_trapped, true) {
+            return false;
+        }
+        self.pc = self.csrs.enter_trap(trap.cause, trap.value, trap.pc);
+        self.restart(self.time + 1 + self.mispredicted);
+        self.spend(self.time, self.phase);
+        true
+    }
+
+    /// Whether the program takes too long.
+    pub fn is_late(&self) -> bool {
+        self.wait == Wait::Nothing && self.time >= self.deadline
+    }
+
+    /// A line came in cycle `at`, or there is room, or all stores are done.
+    pub fn restart(&mut self, at: Cycle) {
+        self.time = self.time.max(at);
+        self.wait = Wait::Nothing;
+    }
+
+    /// The register that the core waits for answers; it has the value in cycle `at`.
+    pub fn answer(&mut self, rd: u8, at: Cycle, value: u32) {
+        self.set(rd, value);
+        self.ready[usize::from(rd)] = 0;
+        self.restart(at);
+        self.pc = self.pc.wrapping_add(4);
+        self.retire(Spent::NetworkIo);
+    }
+
+    /// The answer told of a packet, which is now to be processed.
+    pub fn take_packet(&mut self) {
+        self.phase = Spent::Compute;
+        self.has_trapped = false;
+        self.deadline = self.time + self.watchdog;
+    }
+
+    /// The packet was answered in cycle `at`.
+    pub fn let_packet_go(&mut self, at: Cycle) {
+        self.deadline = at + self.watchdog;
+    }
+
+    /// Runs instructions before cycle `horizon`, until one waits.
+    pub fn run(&mut self, bus: &mut Bus, horizon: Cycle) {
+        let horizon = horizon.min(self.deadline);
+        while self.wait == Wait::Nothing && self.time < horizon {
+            if !self.pc.is_multiple_of(4) {
+                return self.refuse(cause::INSTRUCTION_MISALIGNED, self.pc);
+            }
+            if !matches!(bus.target(self.pc), Target::Memory) {
+                return self.refuse(cause::INSTRUCTION_FAULT, self.pc);
+            }
+            let Some(&slot) = self.instructions_cache.slot(self.pc) else {
+                bus.ask(self.time, What::Instructions(self.pc));
+                self.wait = Wait::Line;
+                break;
+            };
+            match slot {
+                Slot::Rv32i(inst, reads) => {
+                    let ready = reads.map(|r| self.ready[usize::from(r)]);
+                    self.time = self.time.max(ready[0]).max(ready[1]);
+                    if self.time < horizon {
+                        self.step(bus, &inst);
+                    }
+                }
+                Slot::Flush(r) => self.flush(bus, r),
+                Slot::Illegal(word) => self.refuse(cause::ILLEGAL_INSTRUCTION, word),
+            }
+        }
+    }
+
+    /// Executes an instruction whose operands are there.
+    fn step(&mut self, bus: &mut Bus, inst: &Inst) {
+        self.next = self.pc.wrapping_add(4);
+        self.asked = Asked::Nothing;
+        execute(self, inst);
+        match self.asked {
+            Asked::Nothing => {
+                self.ready[usize::from(inst.rd)] = 0;
+                self.time += 1 + self.jump_cycles(inst);
+                self.pc = self.next;
+                self.retire(self.phase);
+            }
+            Asked::Load { rd, addr, load } => self.load_from(bus, rd, addr, load),
+            Asked::Store { addr, value, bytes } => self.store_to(bus, addr, value, bytes),
+            Asked::System(system) => self.attend(bus, system),
+            Asked::Illegal => {
+                let word = inst.row().and_then(|row| row.encode(inst.operands()));
+                self.refuse(cause::ILLEGAL_INSTRUCTION, word.unwrap_or(0));
+            }
+        }
+    }
+
+    /// Cycles lost behind an instruction by where it continues. Backward branches and jumps to a constant distance are predicted
+    /// to jump, in decode; what is not predicted right is mended from the memory stage.
+    fn jump_cycles(&self, inst: &Inst) -> Cycle {
+        let jumps = self.next != self.pc.wrapping_add(4);
+        match (inst.class(), jumps) {
+            (Class::Jump, _) => self.predicted,
+            (Class::JumpReg, _) => self.mispredicted,
+            (Class::Branch, _) if jumps != (inst.imm < 0) => self.mispredicted,
+            (Class::Branch, true) => self.predicted,
+            _ => 0,
+        }
+    }
+
+    fn load_from(&mut self, bus: &mut Bus, rd: u8, addr: u32, load: Load) {
+        if !addr.is_multiple_of(load.bytes()) {
+            return self.refuse(cause::LOAD_MISALIGNED, addr);
+        }
+        match bus.target(addr) {
+            Target::Memory => match self.data_cache.read(addr, load.bytes()) {
+                Some(raw) => {
+                    self.set(rd, load.extend(raw));
+                    self.time += 1;
+                    self.ready[usize::from(rd)] = self.time + self.load_use;
+                    self.pc = self.next;
+                    self.retire(self.phase);
+                }
+                None => {
+                    bus.ask(self.time, What::Data(addr));
+                    self.wait = Wait::Line;
+                }
+            },
+            Target::Register(register) if register.is_readable() && load == Load::Word => {
+                // Whatever was done since reset or since the last packet: it is doorbells from here on.
+                self.spend(self.time, self.phase);
+                bus.ask(self.time, What::Read(register));
+                self.wait = Wait::Register { rd };
+            }
+            _ => self.refuse(cause::LOAD_FAULT, addr),
+        }
+    }
+
+    fn store_to(&mut self, bus: &mut Bus, addr: u32, value: u32, bytes: u32) {
+        if !addr.is_multiple_of(bytes) {
+            return self.refuse(cause::STORE_MISALIGNED, addr);
+        }
+        let (what, spent) = match bus.target(addr) {
+            Target::Memory => (What::Store { addr, value, bytes }, self.phase),
+            Target::Register(register) if !register.is_readable() && bytes == 4 => {
+                (What::Write(register, value), Spent::NetworkIo)
+            }
+            _ => return self.refuse(cause::STORE_FAULT, addr),
+        };
+        if !bus.has_room() {
+            self.wait = Wait::Room;
+            return;
+        }
+        bus.ask(self.time, what);
+        match what {
+            What::Write(register, _) if register.answers() => self.phase = Spent::NetworkIo,
+            _ => self.data_cache.write(addr, value, bytes),
+        }
+        self.time += 1;
+        self.pc = self.next;
+        self.retire(spent);
+    }
+
+    fn attend(&mut self, bus: &mut Bus, system: System) {
+        match system {
+            System::Ecall => return self.refuse(cause::ECALL_MACHINE, 0),
+            System::Ebreak => return self.refuse(cause::BREAKPOINT, self.pc),
+            System::Uret => return self.refuse(cause::ILLEGAL_INSTRUCTION, 0x0020_0073),
+            System::Fence | System::FenceI if !bus.requests.is_empty() => {
+                self.wait = Wait::Stores;
+                return;
+            }
+            System::FenceI => {
+                self.instructions_cache.forget();
+                self.time += self.mispredicted;
+            }
+            System::Mret => {
+                self.next = self.csrs.leave_trap();
+                self.time += self.mispredicted;
+            }
+            System::Fence | System::Wfi => {}
+        }
+        self.time += 1;
+        self.pc = self.next;
+        self.retire(self.phase);
+    }
+
+    /// Once all stores are in memory the cache is walked, a line a cycle.
+    fn flush(&mut self, bus: &Bus, r: u8) {
+        if !bus.requests.is_empty() {
+            self.spend(self.time, self.phase);
+            self.wait = Wait::Stores;
+            return;
+        }
+        if r == 0 {
+            self.data_cache.forget();
+            self.time += self.data_cache.n_lines() as Cycle;
+        } else {
+            self.time = self.time.max(self.ready[usize::from(r)]);
+            self.data_cache.forget_line(self.x[usize::from(r)]);
+        }
+        self.time += 1;
+        self.pc = self.pc.wrapping_add(4);
+        self.retire(Spent::Flush);
+    }
+
+    fn refuse(&mut self, cause: u32, value: u32) {
+        self.wait = Wait::Trap(Trap { cause, value, pc: self.pc });
+    }
+
+    fn retire(&mut self, on: Spent) {
+        self.instructions += 1;
+        self.spend(self.time, on);
+    }
+
+    fn spend(&mut self, until: Cycle, on: Spent) {
+        self.spent[on as usize] += until.saturating_sub(self.accounted);
+        self.accounted = self.accounted.max(until);
+    }
+}
+
+impl Hart for Core {
+    fn x(&self, r: u8) -> u32 {
+        self.x[usize::from(r)]
+    }
+
+    fn set(&mut self, r: u8, value: u32) {
+        if r != 0 {
+            self.x[usize::from(r)] = value;
+        }
+    }
+
+    fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    fn jump(&mut self, target: u32) {
+        self.next = target;
+    }
+
+    fn load(&mut self, rd: u8, addr: u32, load: Load) {
+        self.asked = Asked::Load { rd, addr, load };
+    }
+
+    fn store(&mut self, addr: u32, value: u32, width: Width) {
+        self.asked = Asked::Store { addr, value, bytes: width.bytes() };
+    }
+
+    fn csr(&mut self, rd: u8, number: u16, write: CsrWrite, reads: bool) {
+        match self.csrs.access(number, write, self.time, self.instructions) {
+            Some(old) => self.set(rd, if reads { old } else { 0 }),
+            None => self.asked = Asked::Illegal,
+        }
+    }
+
+    fn system(&mut self, what: System) {
+        self.asked = Asked::System(what);
+    }
+
+    fn illegal(&mut self, _word: u32) {
+        self.asked = Asked::Illegal;
+    }
+
+    fn amo(&mut self, _rd: u8, _addr: u32, _value: u32, _amo: Amo) {
+        unreachable!("RV32I has no atomics, and others are not decoded");
+    }
+
+    fn advance(&mut self, _r: u8, _value: u32) {
+        unreachable!("RV32I has no post-increment, and others are not decoded");
+    }
+
+    fn hardware_loop(&mut self, _id: u8, _part: LoopPart, _value: u32) {
+        unreachable!("RV32I has no hardware loops, and others are not decoded");
+    }
+}

@@ -1,0 +1,21 @@
+//! The core-based unit (4.4, Figure 6): a RISC-V core, its memory, and doorbells between it and the traffic manager.
+//!
+//! Reading order: `params.rs`, `core.rs` for the core's timing, `bus.rs` and `doorbell.rs` for what it sees outside, `unit.rs` for
+//! the order of things within a cycle. `sdk/include/panic.h` is the program's side.
+
+mod bus;
+mod cache;
+mod core;
+mod csr;
+mod doorbell;
+mod image;
+mod params;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod unit;
+
+pub use image::{Image, Segment, Symbol};
+pub use params::{MEMORY_BASE, REGISTERS_BASE, RiscvParams};
+pub use trouble::{Cause, KEPT_TROUBLES, Program, SharedTroubles, Trouble};
+pub use unit::{RiscvUnit, Sizes};
