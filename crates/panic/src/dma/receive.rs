@@ -200,22 +200,19 @@ impl Receive {
 
     /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
     /// there were any.
-    pub fn write(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    pub fn write(&mut self, link: &mut HostLink) -> bool {
         let mut beats = self.flit_bytes.div_ceil(BEAT);
         let mut changed = false;
-        while beats > 0 && link.takes_write() && self.write_beat(now, link) {
+        while beats > 0 && link.takes_write() && self.write_beat(link) {
             (beats, changed) = (beats - 1, true);
         }
         changed
     }
 
-    fn write_beat(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    fn write_beat(&mut self, link: &mut HostLink) -> bool {
         let Some(packet) = self.packets.front_mut() else { return false };
         let Incoming { buffer, written, len, .. } = *packet;
         if written == len && packet.is_whole {
-            if let Some(message) = packet.message.take() {
-                self.left(now, message, buffer.addr, link.memory()); // A packet without bytes.
-            }
             return self.write_completion(link);
         }
         let n = (packet.come - written).min(BEAT);
@@ -238,10 +235,11 @@ impl Receive {
     }
 
     fn write_completion(&mut self, link: &mut HostLink) -> bool {
-        let Incoming { queue, buffer, len, hash, held, .. } = self.packets.pop_front().expect("a packet is written");
+        let Incoming { message, queue, buffer, len, hash, held, .. } =
+            self.packets.pop_front().expect("a packet is written");
         self.held -= held;
         let (addr, number) = self.rings[queue].complete();
-        let landed = Landed::Received { queue, slot: buffer.slot };
+        let landed = Landed::Received { queue, slot: buffer.slot, empty: message };
         link.write(addr, &completion(buffer.slot, len as u32, hash, number), true, Some(landed));
         true
     }
