@@ -178,10 +178,16 @@ fn over_pcie_the_last_byte_is_there_after_the_latency() {
 
 #[test]
 fn a_packet_without_bytes_passes_none_and_leaves_with_its_completion() {
-    check(&packets(), "10 1 0 1536; 40 2 0 0", &[0, 0], &[], expect![[r#"
+    check(
+        &packets(),
+        "10 1 0 1536; 40 2 0 0",
+        &[0, 0],
+        &[],
+        expect![[r#"
         141  left #1 Host(0): Leaving 10 Left 141
         142  left #2 Host(0): Leaving 40 Left 142
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
