@@ -172,7 +172,7 @@ impl Wiring<'_> {
         outlet: &SharedOutlet,
     ) -> Tx<crate::entry::BankNote> {
         let node = self.nodes.dma;
-        let (input, to) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let (input, to) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let flit_bytes = self.params.flit_bytes as usize;
         let (bank_notes, heard) = self.system.channel("dma.bank_notes", 2 * self.nodes.scheduler.len(), 1);
         let wires = DmaWiring {
