@@ -235,7 +235,9 @@ mod tests {
         check("mark", expect!["Entry [9, 9, 9], Entry [1, 1, 1], Entry [1, 1, 1]; 1 good, 2 bad"]);
         check(
             "drop",
-            expect![[r#"Entry [9, 9, 9], Dropped("bad-digest") [9, 9, 9], Dropped("bad-digest") [9, 9, 9]; 1 good, 2 bad"#]],
+            expect![[
+                r#"Entry [9, 9, 9], Dropped("bad-digest") [9, 9, 9], Dropped("bad-digest") [9, 9, 9]; 1 good, 2 bad"#
+            ]],
         );
         check("skip", expect!["Entry [9, 9, 9], Entry [9], Entry [9]; 1 good, 2 bad"]);
     }
