@@ -4,7 +4,7 @@ use ctr::cipher::{KeyIvInit, StreamCipher};
 use expect_test::{Expect, expect};
 use kernel::{Cycle, Time};
 use panic::nic::{Outside, Panic};
-use panic::params::PanicParams;
+use panic::params::{PanicParams, ServiceSpec};
 use panic::protocol::{Hop, Message};
 use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
 use sha3::{Digest, Sha3_512};
@@ -130,9 +130,15 @@ impl Outlet for Log {
     }
 }
 
+#[derive(serde::Deserialize)]
+struct Services {
+    service: Vec<ServiceSpec>,
+}
+
 fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
     let preset = include_str!("../../../presets/panic.toml");
-    let params: PanicParams = toml::from_str(&format!("{preset}\n{services}")).expect("the card is right");
+    let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+    params.services = toml::from_str::<Services>(services).expect("the services are right").service;
     let log = Rc::new(RefCell::new(Log::default()));
     let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
     let outside = Outside::new(networks, Rc::new(RefCell::new(Chain(chain.to_vec()))), log.clone());
