@@ -17,6 +17,7 @@ pub mod params;
 pub mod pifo;
 pub mod policy;
 pub mod protocol;
+pub mod rmt;
 pub mod scheduler;
 pub mod unit;
 pub mod world;
