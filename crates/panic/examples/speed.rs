@@ -58,8 +58,9 @@ fn main() {
     let (ms, bytes) = (numbers.first().copied().unwrap_or(20), numbers.get(1).copied().unwrap_or(1500));
     let unit = "units = 1\ncredits = 8\nengine = { kind = \"delay\", service = { kind = \"fixed\", cycles = 3 }, gap_cycles = 2 }\n";
     let services: String = ["a", "b", "c"].map(|name| format!("[[service]]\nname = \"{name}\"\n{unit}")).concat();
-    let preset = include_str!("../../../presets/panic.toml");
-    let params: PanicParams = toml::from_str(&format!("{preset}\n{services}")).expect("the preset with three services");
+    let mut table: toml::Table = include_str!("../../../presets/panic.toml").parse().expect("the preset");
+    table.extend(services.parse::<toml::Table>().expect("three services"));
+    let params: PanicParams = table.try_into().expect("the preset with three services");
     let count = Rc::new(RefCell::new(Count::default()));
     let source = Packets { next: 0, bytes: bytes as usize };
     let outside = Outside::new(vec![Box::new(source)], Rc::new(RefCell::new(Chain)), count.clone());
