@@ -7,8 +7,8 @@ use spinet::elf::Elf;
 use spinet::unit::{self, Offer, Setting};
 use std::path::PathBuf;
 
-/// A packet as Python gives it: bytes, flow, hash, metadata.
-type Packet = (Vec<u8>, u32, u32, u64);
+/// A packet as Python gives it: bytes, flow, hash, metadata, offsets of the network and transport header.
+type Packet = (Vec<u8>, u32, u32, u64, [u16; 2]);
 
 /// Runs a program on packets; what came of it as JSON, and the bytes of what came out (nothing of what was dropped).
 #[pyfunction]
@@ -26,7 +26,7 @@ pub fn run_unit<'py>(
         let elf = Elf::open(&path).map_err(input)?;
         let params = unit::params(params.unwrap_or(unit::PRESET)).map_err(input)?;
         let setting = Setting { params, clock_mhz, credits, most_cycles };
-        let offer = |(bytes, flow, hash, metadata)| Offer { bytes, flow, hash, metadata };
+        let offer = |(bytes, flow, hash, metadata, headers)| Offer { bytes, flow, hash, metadata, headers };
         unit::run(&elf, &setting, packets.into_iter().map(offer).collect()).map_err(input)
     })?;
     let bytes = report.answers.iter().map(|answer| PyBytes::new(py, &answer.bytes)).collect();

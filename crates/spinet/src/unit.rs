@@ -43,6 +43,8 @@ pub struct Offer {
     pub hash: u32,
     /// Metadata of the unit's hop.
     pub metadata: u64,
+    /// Where the network and the transport header are; 0 for one that is not there.
+    pub headers: [u16; 2],
 }
 
 /// How a unit stands.
@@ -77,7 +79,8 @@ pub struct Answer {
 /// What came of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Bytes of a packet that was sent, and the payload rate of the second half of them, in Gbit/s; none of fewer than 4.
+    /// What came out in Gbit/s of packets, over the middle half of the packets, where beginning and end do not show; none of fewer
+    /// than 8.
     pub gbps: Option<f64>,
     /// Cycles of the whole run.
     pub cycles: u64,
@@ -184,12 +187,15 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
     Ok(Report { gbps: rate(&answers, setting.clock_mhz), cycles, is_done, answers, counters, troubles })
 }
 
-/// Bits a nanosecond of what left in the second half, from the packet before on.
+/// Bits a nanosecond of what left in the middle half, from the packet before on.
 fn rate(answers: &[Answer], clock_mhz: u32) -> Option<f64> {
-    let (before, counted) = answers.split_at_checked(answers.len() / 2)?;
-    let (first, last) = (before.last()?.left, counted.last()?.left);
-    let bits: usize = counted.iter().map(|answer| 8 * answer.bytes.len()).sum();
-    (answers.len() >= 4).then(|| bits as f64 * f64::from(clock_mhz) / 1000.0 / (last - first) as f64)
+    if answers.len() < 8 {
+        return None;
+    }
+    let (from, to) = (answers.len() / 4, answers.len() / 4 * 3);
+    let cycles = answers[to - 1].left - answers[from - 1].left;
+    let bits: usize = answers[from..to].iter().map(|answer| 8 * answer.bytes.len()).sum();
+    Some(bits as f64 * f64::from(clock_mhz) / 1000.0 / cycles as f64)
 }
 
 /// What stands around a traffic manager: a scheduler with credits, and the interconnect.
@@ -207,7 +213,7 @@ struct Around {
 impl Around {
     fn message(id: usize, offer: Offer) -> Message {
         let (unit, exit) = (NodeId(4), NodeId(1));
-        let Offer { bytes, flow, hash, metadata } = offer;
+        let Offer { bytes, flow, hash, metadata, headers: [network, transport] } = offer;
         let hop = Hop { service: 0, class: 0, priority: 0, metadata, push_to: None };
         let descriptor = Descriptor {
             id: id as u64,
@@ -222,7 +228,7 @@ impl Around {
             detours: 0,
             slack_cycles: 0,
             waited_cycles: 0,
-            fields: Fields { hash, ..Fields::default() },
+            fields: Fields { hash, network, transport, ..Fields::default() },
             trail: Default::default(),
         };
         Message { to: unit, leg: Leg::Paid, descriptor, data: bytes }

@@ -75,7 +75,12 @@ fn run(params: RiscvParams, program: &str, packets: &str, with_counters: bool) -
         let program = Program { image: Rc::new(image), troubles: SharedTroubles::default() };
         let shown = |flit: &Flit| match flit {
             Flit::Head(message) if matches!(message.leg, Leg::Exit | Leg::Entry) => {
-                format!("{} {} bytes {:02x?}", show(flit), message.data.len(), &message.data[..message.data.len().min(4)])
+                format!(
+                    "{} {} bytes {:02x?}",
+                    show(flit),
+                    message.data.len(),
+                    &message.data[..message.data.len().min(4)]
+                )
             }
             _ => show(flit),
         };
@@ -85,7 +90,10 @@ fn run(params: RiscvParams, program: &str, packets: &str, with_counters: bool) -
             bench.log_counters();
         }
         let log = bench.log.clone();
-        bench.add("it", Watched { unit: RiscvUnit::new(params.clone(), program.clone(), sizes, input, output), program, log });
+        bench.add(
+            "it",
+            Watched { unit: RiscvUnit::new(params.clone(), program.clone(), sizes, input, output), program, log },
+        );
     })
 }
 
@@ -134,13 +142,17 @@ fn cost(body: &str) -> u64 {
 
 #[test]
 fn a_packet_is_taken_and_sent() {
-    check(&format!("{TAKE}{SEND}-16"), "100 1 0 128; 300 2 0", expect![[r#"
+    check(
+        &format!("{TAKE}{SEND}-16"),
+        "100 1 0 128; 300 2 0",
+        expect![[r#"
         123  out #1 to 0 Entry 128 bytes [00, 00, 00, 00]
         124  out =
         125  out |
         322  out #2 to 0 Entry 64 bytes [00, 00, 00, 00]
         323  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -161,103 +173,156 @@ fn instructions_take_their_time() {
         a branch forward, taken: 4
         a jump: 2
         a fence: 1
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
 fn what_the_cache_does_not_forget_is_old() {
     // The first bytes of a packet become those of the packet before where nothing is flushed: both have slot 0.
-    check(&format!("{TAKE}lw 5 12 0 0\n    sw 0 12 5 4\n    {SEND}-24"), "100 1 0; 300 2 0", expect![[r#"
+    check(
+        &format!("{TAKE}lw 5 12 0 0\n    sw 0 12 5 4\n    {SEND}-24"),
+        "100 1 0; 300 2 0",
+        expect![[r#"
         138  out #1 to 0 Entry 64 bytes [00, 00, 00, 00]
         139  out |
         326  out #2 to 0 Entry 64 bytes [00, 00, 00, 00]
         327  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_goes_wrong_is_told_and_drops_the_packet() {
     // Without a trap handler the program starts again, so that each packet meets the same.
-    check(&format!("{TAKE}word 0xffffffff"), "100 1 0; 200 2 0", expect![[r#"
+    check(
+        &format!("{TAKE}word 0xffffffff"),
+        "100 1 0; 200 2 0",
+        expect![[r#"
         116  trouble cycle 116: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 1 dropped
         118  out #1 to 0 Dropped("trap")
         119  out |
         233  trouble cycle 233: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 2 dropped
         235  out #2 to 0 Dropped("trap")
         236  out |
-    "#]]);
-    check(&format!("{TAKE}sw 0 0 11 0"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}sw 0 0 11 0"),
+        "100 1 0",
+        expect![[r#"
         116  trouble cycle 116: store outside of memory (0x0) at pc 0x8000000c (start+0xc), packet 1 dropped
         118  out #1 to 0 Dropped("trap")
         119  out |
-    "#]]);
-    check(&format!("{TAKE}lw 5 12 0 1"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}lw 5 12 0 1"),
+        "100 1 0",
+        expect![[r#"
         116  trouble cycle 116: misaligned load (0x80000c01) at pc 0x8000000c (start+0xc), packet 1 dropped
         118  out #1 to 0 Dropped("trap")
         119  out |
-    "#]]);
-    check(&format!("{TAKE}mul 5 12 12"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}mul 5 12 12"),
+        "100 1 0",
+        expect![[r#"
         116  trouble cycle 116: no RV32I instruction (0x2c602b3) at pc 0x8000000c (start+0xc), packet 1 dropped
         118  out #1 to 0 Dropped("trap")
         119  out |
-    "#]]);
-    check(&format!("{TAKE}jalr 0 0 0 0"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}jalr 0 0 0 0"),
+        "100 1 0",
+        expect![[r#"
         120  trouble cycle 120: fetch outside of memory (0x0) at pc 0x0, packet 1 dropped
         122  out #1 to 0 Dropped("trap")
         123  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_program_that_does_not_answer_is_started_again() {
-    check(&format!("{TAKE}jal 0 0 0 0"), "100 1 0; 110 2 0", expect![[r#"
+    check(
+        &format!("{TAKE}jal 0 0 0 0"),
+        "100 1 0; 110 2 0",
+        expect![[r#"
         407  trouble cycle 407: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 1 dropped
         409  out #1 to 0 Dropped("watchdog")
         410  out |
         730  trouble cycle 730: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 2 dropped
         732  out #2 to 0 Dropped("watchdog")
         733  out |
-    "#]]);
+    "#]],
+    );
     // One that takes no packet at all stops until there is one.
-    check("jal 0 0 0 0", "1000 1 0", expect![[r#"
+    check(
+        "jal 0 0 0 0",
+        "1000 1 0",
+        expect![[r#"
         300  trouble cycle 300: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0)
         1001 trouble cycle 1001: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0), packet 1 dropped
         1003 out #1 to 0 Dropped("watchdog")
         1004 out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
-    check(&format!("{TAKE}addi 11 0 0 0\n    {SEND}-20"), "100 1 0", expect![[r#"
+    check(
+        &format!("{TAKE}addi 11 0 0 0\n    {SEND}-20"),
+        "100 1 0",
+        expect![[r#"
         122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
         123  out #1 to 0 Dropped("bad-doorbell")
         124  out |
-    "#]]);
-    check(&format!("{TAKE}addi 11 0 0 257\n    {SEND}-20"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}addi 11 0 0 257\n    {SEND}-20"),
+        "100 1 0",
+        expect![[r#"
         122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
         123  out #1 to 0 Dropped("bad-doorbell")
         124  out |
-    "#]]);
-    check(&format!("{TAKE}addi 12 0 0 0\n    {SEND}-20"), "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        &format!("{TAKE}addi 12 0 0 0\n    {SEND}-20"),
+        "100 1 0",
+        expect![[r#"
         122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
         123  out #1 to 0 Dropped("bad-doorbell")
         124  out |
-    "#]]);
-    check("lui 10 0 0 0xf0000000\nsw 0 10 0 0x44\nlw 5 10 0 0", "100 1 0", expect![[r#"
+    "#]],
+    );
+    check(
+        "lui 10 0 0 0xf0000000\nsw 0 10 0 0x44\nlw 5 10 0 0",
+        "100 1 0",
+        expect![[r#"
         17   trouble cycle 17: output doorbell without a packet to answer at pc 0x80000008 (start+0x8)
         107  trouble cycle 107: no RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
         109  out #1 to 0 Dropped("trap")
         110  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_program_may_drop_and_send_elsewhere() {
-    check(&format!("{TAKE}sw 0 10 0 0x4c\n    jal 0 0 0 -12"), "100 1 0", expect![[r#"
+    check(
+        &format!("{TAKE}sw 0 10 0 0x4c\n    jal 0 0 0 -12"),
+        "100 1 0",
+        expect![[r#"
         121  out #1 to 0 Dropped("program")
         122  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl RiscvUnit {
                         self.counts.bad_doorbells.add(1);
                         let packet = self.doorbells.drop_packet("bad-doorbell");
                         self.core.let_packet_go(now);
-                        self.tell(now, cause, packet, self.core.pc);
+                        self.tell(now, cause, packet, request.pc);
                     }
                 }
             }
