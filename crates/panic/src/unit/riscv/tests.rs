@@ -278,38 +278,38 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         &format!("{TAKE}addi 11 0 0 0\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-        122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
-        123  out #1 to 0 Dropped("bad-doorbell")
-        124  out |
-    "#]],
+            122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            123  out #1 to 0 Dropped("bad-doorbell")
+            124  out |
+        "#]],
     );
     check(
         &format!("{TAKE}addi 11 0 0 257\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-        122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
-        123  out #1 to 0 Dropped("bad-doorbell")
-        124  out |
-    "#]],
+            122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            123  out #1 to 0 Dropped("bad-doorbell")
+            124  out |
+        "#]],
     );
     check(
         &format!("{TAKE}addi 12 0 0 0\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-        122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which are no packet in memory at pc 0x80000004 (start+0x4), packet 1 dropped
-        123  out #1 to 0 Dropped("bad-doorbell")
-        124  out |
-    "#]],
+            122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            123  out #1 to 0 Dropped("bad-doorbell")
+            124  out |
+        "#]],
     );
     check(
         "lui 10 0 0 0xf0000000\nsw 0 10 0 0x44\nlw 5 10 0 0",
         "100 1 0",
         expect![[r#"
-        17   trouble cycle 17: output doorbell without a packet to answer at pc 0x80000008 (start+0x8)
-        107  trouble cycle 107: no RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
-        109  out #1 to 0 Dropped("trap")
-        110  out |
-    "#]],
+            17   trouble cycle 17: output doorbell without a packet to answer at pc 0x80000004 (start+0x4)
+            107  trouble cycle 107: no RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
+            109  out #1 to 0 Dropped("trap")
+            110  out |
+        "#]],
     );
 }
 
