@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A core-based unit of a PANIC NIC by itself: a program, packets as fast as its credits allow, and what comes of them."""
+"""A core-based unit of a PANIC NIC by itself: a program, packets as fast as credits allow, and what comes of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Report:
     troubles: tuple[str, ...]  # what the program did wrong; the first of many
 
     def shares(self) -> dict[str, float]:
-        """Of the cycles since the program first waited for a packet: doorbells, flushes, computation; Figure 10's parts."""
+        """Of all cycles but those of the start: doorbells, flushes, computation; the parts of Figure 10."""
         spent = {name: self.counters[f"cycles.{name}"] for name in _SPENT}
         total = sum(spent.values())
         return {name: cycles / total if total else 0.0 for name, cycles in spent.items()}

@@ -6,10 +6,11 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-import frames
 import pytest
 from spinet import toolchain, unit
 from spinet.toolchain import CompileError, MissingHandlers
+
+import frames
 
 EXAMPLES = toolchain.sdk_dir() / "examples"
 MTU = 1500
@@ -119,10 +120,12 @@ def test_pings_are_answered_and_all_else_is_dropped() -> None:
         assert answers[number].data == frames.with_checksums(bytes(expected))
 
 
-def test_a_filter_passes_redirects_and_drops() -> None:
-    packets = [udp(i) for i in range(8)]
+def test_a_filter_passes_and_redirects() -> None:
+    packets = [udp(0), udp(1)[:36] + struct.pack("!H", 99) + udp(1)[38:]]
+    redirected = packets[0][:30] + bytes([10, 0, 0, 3]) + packets[0][34:36] + struct.pack("!H", 5353) + packets[0][38:]
     answers = run(build("filter"), packets).answers
-    assert [answer.data for answer in answers] == packets  # none of the rules is about them: they go to the host
+    assert answers[0].data == frames.with_checksums(redirected)  # 10.0.0.2, port 53, has a rule
+    assert answers[1].data == packets[1]  # there is none: to the host
 
 
 def test_what_no_handler_sends_is_dropped() -> None:
@@ -185,7 +188,9 @@ def test_a_program_has_a_beginning(tmp_path: Path) -> None:
     with pytest.raises(MissingHandlers, match="neither panic_main nor handlers"):
         toolchain.build([source], target="panic")
     source.write_text(
-        "#include <handler.h>\n__handler__ void a_ph(handler_args_t *x) {}\n__handler__ void b_hh(handler_args_t *x) {}\n"
+        "#include <handler.h>\n"
+        "__handler__ void a_ph(handler_args_t *args) {}\n"
+        "__handler__ void b_hh(handler_args_t *args) {}\n"
     )
     with pytest.raises(MissingHandlers, match="several sets of handlers: a, b"):
         toolchain.build([source], target="panic")
