@@ -47,20 +47,21 @@ def to_arrow(chunk: Chunk, columns: Columns | None = None) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema(columns))
 
 
-def to_numpy(chunk: Chunk) -> dict[str, np.ndarray[Any, Any]]:
+def to_numpy(chunk: Chunk, columns: Columns | None = None) -> dict[str, np.ndarray[Any, Any]]:
     """Rows as NumPy columns of one length, -1 for what never happened, choices as numbers."""
     import numpy as np
 
     return {
         name: np.frombuffer(chunk.get(name, b""), dtype=dtype)
-        for name, dtype, _meaning, _names in _core.packet_columns()
+        for name, dtype, _meaning, _names in columns or _core.packet_columns()
     }
 
 
 class Collected:
     """Rows in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Columns | None = None) -> None:
+        self._columns = columns or _core.packet_columns()
         self._chunks: list[Chunk] = []
 
     def append(self, chunk: Chunk) -> None:
@@ -71,7 +72,7 @@ class Collected:
     def all(self) -> Chunk:
         """All rows so far as one chunk."""
         if len(self._chunks) != 1:
-            names = [name for name, *_ in _core.packet_columns()]
+            names = [name for name, *_ in self._columns]
             self._chunks = [{name: b"".join(chunk[name] for chunk in self._chunks) for name in names}]
         return self._chunks[0]
 
@@ -79,14 +80,15 @@ class Collected:
 class ParquetFile:
     """Rows on their way into a file; holds one row group at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Columns | None = None) -> None:
         import pyarrow.parquet as pq
 
-        self._writer = pq.ParquetWriter(path, schema(), compression="zstd")
-        self._waiting = Collected()
+        self._columns = columns or _core.packet_columns()
+        self._writer = pq.ParquetWriter(path, schema(self._columns), compression="zstd")
+        self._waiting = Collected(self._columns)
         self._bytes = 0
         # A row's size on the way in, from any column's width.
-        self._first, dtype = _core.packet_columns()[0][:2]
+        self._first, dtype = self._columns[0][:2]
         self._width = int(dtype[-1])
 
     def append(self, chunk: Chunk) -> None:
@@ -97,8 +99,8 @@ class ParquetFile:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write_table(to_arrow(self._waiting.all()))
-        self._waiting = Collected()
+        self._writer.write_table(to_arrow(self._waiting.all(), self._columns))
+        self._waiting = Collected(self._columns)
         self._bytes = 0
 
     def close(self) -> None:

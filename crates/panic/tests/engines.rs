@@ -4,7 +4,7 @@ use ctr::cipher::{KeyIvInit, StreamCipher};
 use expect_test::{Expect, expect};
 use kernel::{Cycle, Time};
 use panic::nic::{Outside, Panic};
-use panic::params::PanicParams;
+use panic::params::{PanicParams, ServiceSpec};
 use panic::protocol::{Hop, Message};
 use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
 use sha3::{Digest, Sha3_512};
@@ -23,7 +23,8 @@ const SERVICES: &str = r#"
     fifo_flits = 25
     gap_cycles = 33
     region = { kind = "all" }
-    digest = { kind = "check", mismatch = "skip" }
+    digest = { kind = "check", mismatch = "drop" }
+    headers = "keep"
 
     [[service]]
     name = "aes"
@@ -36,6 +37,7 @@ const SERVICES: &str = r#"
     pipeline_cycles = 29
     region = { kind = "from", offset = 42 }
     trailer_bytes = 64
+    headers = "keep"
     [[service.engine.keys]]
     of = { kind = "all" }
     key = "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104"
@@ -113,6 +115,8 @@ struct Log {
     /// When each packet left, and the packet.
     left: Vec<(Cycle, Message)>,
     drops: u64,
+    /// Of the last drop.
+    reason: &'static str,
 }
 
 impl Outlet for Log {
@@ -120,14 +124,21 @@ impl Outlet for Log {
         self.left.push((now, message));
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, _message: Message, reason: &'static str) {
         self.drops += 1;
+        self.reason = reason;
     }
+}
+
+#[derive(serde::Deserialize)]
+struct Services {
+    service: Vec<ServiceSpec>,
 }
 
 fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
     let preset = include_str!("../../../presets/panic.toml");
-    let params: PanicParams = toml::from_str(&format!("{preset}\n{services}")).expect("the card is right");
+    let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+    params.services = toml::from_str::<Services>(services).expect("the services are right").service;
     let log = Rc::new(RefCell::new(Log::default()));
     let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
     let outside = Outside::new(networks, Rc::new(RefCell::new(Chain(chain.to_vec()))), log.clone());
@@ -158,12 +169,25 @@ fn two_units_of_each_kind_are_as_fast_as_the_paper_says() {
 
 #[test]
 fn packets_are_checked_and_decrypted() {
+    let bad = (N_PACKETS.div_ceil(7), "bad-digest");
     let log = run(SERVICES, &[0, 1], 30, 7);
-    assert_eq!(log.drops, 0);
+    assert_eq!((log.drops, log.reason), bad, "one in seven");
     for (_, message) in &log.left {
         let id = message.descriptor.id;
-        let (sent, is_bad) = (packet(id, 7), id % 7 == 0);
-        let text = if is_bad { &sent[50..BYTES - 64] } else { &plain(id)[..] };
-        assert_eq!(message.data, [&sent[..50], text, &sent[BYTES - 64..]].concat(), "packet {id}");
+        let sent = packet(id, 0);
+        assert_eq!(message.data, [&sent[..50], &plain(id), &sent[BYTES - 64..]].concat(), "packet {id}");
     }
+}
+
+/// What the page about engines shows is a card.
+#[test]
+fn the_documented_engines_are_right() {
+    let page = include_str!("../../../docs/machines/panic-engines.md");
+    let services: String = page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    let preset = include_str!("../../../presets/panic.toml");
+    let card = preset.split("[[service]]").next().expect("a text has a beginning");
+    let params: PanicParams = toml::from_str(&format!("{card}\n{services}")).expect("the page is right");
+    params.check().expect("the page is right");
+    let names: Vec<_> = params.services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(names, ["aes", "sha", "compress", "infer", "sha1"]);
 }

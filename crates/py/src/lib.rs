@@ -3,6 +3,7 @@
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
 mod card;
+mod chains;
 mod machine;
 mod run;
 mod tools;
@@ -40,6 +41,12 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_class::<card::CardRun>()?;
     m.add_function(wrap_pyfunction!(card::frame_columns, m)?)?;
+    m.add_class::<chains::ChainRun>()?;
+    m.add_function(wrap_pyfunction!(chains::is_chain_experiment, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::nic_has_chains, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::check_chains, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::chain_services, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::chain_columns, m)?)?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;

@@ -3,6 +3,7 @@
 //! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
 
 pub mod cards;
+pub mod chains;
 pub mod columns;
 pub mod diff_trace;
 pub mod digest;

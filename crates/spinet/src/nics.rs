@@ -44,6 +44,10 @@ pub enum NicError {
     Unknown { found: String, near: Option<&'static str> },
     #[error("nic is `{found}`, which is wired from modules and runs firmware, not handlers: spinet run --nic {found}")]
     Wired { found: String },
+    #[error("nic is `{found}`, which runs chains of offloads, not handlers: spinet run --nic {found} --chain ...")]
+    OfChains { found: String },
+    #[error("{file}: {problem}")]
+    Chains { file: String, problem: String },
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
     #[error(transparent)]
@@ -61,7 +65,7 @@ pub enum NicError {
 
 /// Presets of all kinds of cards.
 pub fn all() -> impl Iterator<Item = &'static Preset> {
-    PRESETS.iter().chain(crate::cards::PRESETS)
+    PRESETS.iter().chain(crate::chains::PRESETS).chain(crate::cards::PRESETS)
 }
 
 fn names() -> String {
@@ -93,12 +97,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
     let mut params = params;
     for (key, value) in settings {
         set(&mut table, key, value)?;
-        params = Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
-            let (key, found) = (key.clone(), value.to_string());
-            // serde says `invalid value: integer `-1`, expected u32`.
-            let allowed = error.message().rsplit("expected ").next().unwrap_or_default().to_owned();
-            NicError::NotAValue { key, found, allowed }
-        })?;
+        params = Value::Table(table.clone()).try_into().map_err(|error| not_a_value(key, value, &error))?;
     }
     // Only all of them together must make sense.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
@@ -108,8 +107,18 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
     Ok(params)
 }
 
+/// The error of a value that its type does not take.
+pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
+    // serde says `invalid value: integer `-1`, expected u32`.
+    let allowed = error.message().rsplit("expected ").next().unwrap_or_default().to_owned();
+    NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }
+}
+
 /// What the file of a NIC says; with settings, the values that hold.
 pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, NicError> {
+    if crate::chains::is_nic(nic, base_dir) {
+        return crate::chains::show(nic, settings, base_dir);
+    }
     let params = load(nic, settings, base_dir)?;
     if settings.is_empty() {
         return Ok(text_of(nic, base_dir)?.1);
@@ -130,6 +139,14 @@ fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
     if crate::cards::PRESETS.iter().any(|preset| preset.name == nic) {
         return Err(NicError::Wired { found: nic.into() });
     }
+    if crate::chains::PRESETS.iter().any(|preset| preset.name == nic) {
+        return Err(NicError::OfChains { found: nic.into() });
+    }
+    read_file(nic, base_dir)
+}
+
+/// Name and text of the file called `nic`.
+pub(crate) fn read_file(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
     if !nic.ends_with(".toml") && !nic.contains(std::path::MAIN_SEPARATOR) {
         let near = nearest(nic, all().map(|preset| preset.name));
         return Err(NicError::Unknown { found: nic.into(), near });
@@ -143,7 +160,7 @@ fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
 }
 
 /// Replaces the value at `key`, which must be there and of the same kind.
-fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
+pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
     let known = paths(table, "");
     let Some(slot) = value_at(table, key).filter(|slot| !slot.is_table()) else {
         let last = |path: &&String| path.rsplit('.').next() == Some(key);
@@ -161,18 +178,32 @@ fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
     Ok(())
 }
 
-/// The value at a path such as `cluster.n_cores`.
+/// The value at a path such as `cluster.n_cores`, or, in a list of tables with names, `service.aes.units`.
 fn value_at<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
-    match key.split_once('.') {
-        None => table.get_mut(key),
-        Some((first, rest)) => value_at(table.get_mut(first)?.as_table_mut()?, rest),
+    let Some((first, rest)) = key.split_once('.') else { return table.get_mut(key) };
+    match table.get_mut(first)? {
+        Value::Table(inner) => value_at(inner, rest),
+        Value::Array(list) => {
+            let (name, rest) = rest.split_once('.')?;
+            value_at(list.iter_mut().find(|item| name_of(item) == Some(name))?.as_table_mut()?, rest)
+        }
+        _ => None,
     }
 }
 
+fn name_of(item: &Value) -> Option<&str> {
+    item.get("name")?.as_str()
+}
+
 /// Paths of all values.
-fn paths(table: &Table, prefix: &str) -> Vec<String> {
+pub(crate) fn paths(table: &Table, prefix: &str) -> Vec<String> {
+    let inside = |item: &Value| Some(paths(item.as_table()?, &format!("{}.", name_of(item)?)));
     let path = |(key, value): (&String, &Value)| match value {
         Value::Table(inner) => paths(inner, &format!("{prefix}{key}.")),
+        Value::Array(list) if !list.is_empty() && list.iter().all(|item| name_of(item).is_some()) => {
+            let found = list.iter().filter_map(inside).flatten();
+            found.map(|path| format!("{prefix}{key}.{path}")).collect()
+        }
         _ => vec![format!("{prefix}{key}")],
     };
     table.iter().flat_map(path).collect()

@@ -68,3 +68,18 @@ pub fn span_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
     }
     Some(value.span())
 }
+
+/// Where a key stands in a text: its line, where that is known, and its path as people write it, `chain[1].match`. Of a key that
+/// the text does not have, the nearest around it counts.
+pub fn place_of(text: &str, format: Format, path: &[String]) -> (Option<usize>, String) {
+    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+    let found = || (1..=parts.len()).rev().find_map(|n| span_of(text, &parts[..n]));
+    let span = if format == Format::Toml { found() } else { None };
+    let newlines = |end: usize| text.as_bytes()[..end].iter().filter(|&&byte| byte == b'\n').count();
+    let key = path.iter().fold(String::new(), |key, part| match part.parse::<usize>() {
+        Ok(index) => format!("{key}[{index}]"),
+        Err(_) if key.is_empty() => part.clone(),
+        Err(_) => format!("{key}.{part}"),
+    });
+    (span.map(|span| newlines(span.start) + 1), key)
+}

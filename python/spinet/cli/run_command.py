@@ -19,6 +19,8 @@ from spinet.cli import errors, parameters
 @click.option(
     "-t",
     "--traffic",
+    "traffics",
+    multiple=True,
     metavar="CAPTURE|SPEC",
     help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
     shell_complete=parameters.complete_files,
@@ -49,6 +51,32 @@ from spinet.cli import errors, parameters
 @click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Where an image without a header is loaded.")
 @click.option(
     "--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Where it begins. Default: where it is loaded."
+)
+@click.option(
+    "--chain",
+    "chains",
+    metavar="SPEC",
+    multiple=True,
+    help="For a card that runs chains of offloads: 'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
+)
+@click.option(
+    "--service",
+    "services",
+    metavar="SPEC",
+    multiple=True,
+    help="A service there: 'NAME: ENGINE, units=2, credits=2', or what differs from the card's file: 'NAME: units=4'.",
+)
+@click.option(
+    "--tenant",
+    "tenants",
+    metavar="SPEC",
+    multiple=True,
+    help="A tenant there: 'NAME: weight=2, priority=0'. Default: every chain is one.",
+)
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help="Which packet services take next: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
 )
 @click.option("--send", metavar="CAPTURE|SPEC", help="For such a card: what its host sends, as --traffic says it.")
 @click.option(
@@ -85,7 +113,7 @@ from spinet.cli import errors, parameters
 @parameters.json_option
 def command(
     program: tuple[str, ...],
-    traffic: str | None,
+    traffics: tuple[str, ...],
     match: str | None,
     message: str | None,
     handler: str | None,
@@ -94,6 +122,10 @@ def command(
     firmware: tuple[str, ...],
     load: int | None,
     entry: int | None,
+    chains: tuple[str, ...],
+    services: tuple[str, ...],
+    tenants: tuple[str, ...],
+    policy: str | None,
     send: str | None,
     sets: tuple[str, ...],
     pace: str | None,
@@ -150,11 +182,52 @@ def command(
     Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped by Ctrl-C.
     """
     from spinet import _core, api, experiment
-    from spinet.cli import card_run
+    from spinet.cli import card_run, chain_run
     from spinet.output import OutputFolder
 
     if force and output is None:
         raise click.UsageError("--force goes with -o")
+    if chain_run.is_meant(program, nic, chains):
+        of_others = {
+            "--match": match,
+            "--message": message,
+            "--handler": handler,
+            "--handler-memory": handler_memory,
+            "--firmware": firmware,
+            "--load": load,
+            "--entry": entry,
+            "--send": send,
+            "--trace-instructions": trace_instructions,
+            "-D": defines,
+            "--cc": cc,
+        }
+        return chain_run.command(
+            chain_run.Wanted(
+                program=program,
+                nic=nic,
+                chains=chains,
+                services=services,
+                tenants=tenants,
+                policy=policy,
+                traffic=traffics,
+                pace=pace,
+                count=count,
+                sets=sets,
+                faults=faults,
+                limit=limit,
+                seed=seed,
+                output=output,
+                force=force,
+                as_json=as_json,
+            ),
+            refused=[option for option, value in of_others.items() if value],
+        )
+    for option, value in {"--service": services, "--tenant": tenants, "--policy": policy}.items():
+        if value:
+            raise click.UsageError(f"{option} goes with --chain, for cards that run chains of offloads such as panic")
+    if len(traffics) > 1:
+        raise click.UsageError("--traffic may be repeated only for cards that run chains of offloads such as panic")
+    traffic = traffics[0] if traffics else None
     if nic is not None and _core.card_is_wired(nic):
         of_handlers = {
             "--match": match,

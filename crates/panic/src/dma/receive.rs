@@ -3,8 +3,8 @@
 use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
-use super::rings::{Buffer, Place, completion};
-use crate::protocol::{Flit, Message, NodeId, Step};
+use super::rings::{Buffer, HostMemory, Place, completion};
+use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
 use blocks::pcie::Bytes;
 use kernel::trace::Counter;
@@ -25,17 +25,27 @@ pub struct Receive {
     /// Packets whose bytes come or wait, in order.
     packets: VecDeque<Incoming>,
     /// A packet that is dropped, until its tail has come.
-    dropped: Option<(Box<Message>, usize)>,
+    dropped: Option<(Box<Message>, Reason)>,
     /// Flits that wait for PCIe, and how many may.
     held: usize,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
     drops: [Counter; 2],
+    /// Packets that units have dropped.
+    unit_drops: Counter,
 }
 
 /// Why a packet does not get to the host.
 const REASONS: [&str; 2] = ["no_host_buffer", "long_for_host_buffer"];
+
+#[derive(Clone, Copy)]
+enum Reason {
+    /// One of [`REASONS`].
+    Own(usize),
+    /// A unit's.
+    OfUnit(&'static str),
+}
 
 struct Incoming {
     /// Until its last byte has been handed to the link.
@@ -54,7 +64,7 @@ struct Incoming {
 }
 
 impl Receive {
-    /// What takes packets from `input`; the host's rings are full.
+    /// What takes packets from `input`; before time 0 the host has filled the rings and the card has read ahead.
     pub fn new(
         params: &DmaParams,
         node: NodeId,
@@ -63,10 +73,9 @@ impl Receive {
         outlet: SharedOutlet,
         places: &[Place],
     ) -> Receive {
-        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, params.ring_slots));
-        let mut rings: Vec<Ring> = rings.collect();
-        let (mut line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
-        rings.iter_mut().enumerate().for_each(|(queue, ring)| Line::join(&mut line, queue, ring));
+        let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
+        let rings = places.iter().map(ring).collect();
+        let (line, packets, dropped, held, n_packets, n_bytes, drops, unit_drops) = Default::default();
         let room = params.rx_flits as usize;
         Receive {
             node,
@@ -82,6 +91,7 @@ impl Receive {
             n_packets,
             n_bytes,
             drops,
+            unit_drops,
         }
     }
 
@@ -137,29 +147,22 @@ impl Receive {
 
     /// Takes a descriptor, if it is known where the packet goes.
     fn begin(&mut self, now: Cycle) -> bool {
-        let (queue, len) = match self.input.peek().as_deref() {
-            Some(Flit::Head(message)) => (message.descriptor.side, message.data.len()),
+        let (leg, side, len) = match self.input.peek().as_deref() {
+            Some(Flit::Head(message)) => (message.leg, message.descriptor.side, message.data.len()),
             _ => panic!("a descriptor is there"),
         };
-        let queue = match queue {
-            Side::Host(queue) => usize::from(queue),
-            Side::Network(_) => panic!("what goes to the network has another exit"),
-        };
-        let ring = self.rings.get_mut(queue).filter(|ring| ring.has_any());
-        let buffer = match ring.map(|ring| (ring.peek(), ring)) {
-            None => Err(0),
-            Some((None, _)) => return false, // The descriptor is on its way.
-            Some((Some(buffer), _)) if len > buffer.len as usize => Err(1),
-            Some((Some(buffer), ring)) => {
-                ring.pop();
-                self.line.join(queue, ring);
-                Ok(buffer)
-            }
+        let buffer = match (leg, side) {
+            (Leg::Dropped(reason), _) => Err(Reason::OfUnit(reason)),
+            (_, Side::Network(_)) => panic!("what goes to the network has another exit"),
+            (_, Side::Host(queue)) => match self.buffer(queue.into(), len) {
+                Some(buffer) => buffer.map(|buffer| (usize::from(queue), buffer)),
+                None => return false, // The descriptor is on its way.
+            },
         };
         let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
         match buffer {
             Err(reason) => self.dropped = Some((message, reason)),
-            Ok(buffer) => {
+            Ok((queue, buffer)) => {
                 message.descriptor.trail.mark(now, Step::Leaving, self.node);
                 let hash = message.descriptor.fields.hash;
                 let (come, is_whole, written, held) = Default::default();
@@ -170,30 +173,46 @@ impl Receive {
         true
     }
 
+    /// Takes the next buffer of a queue for a packet of `len` bytes, or says why there is none for it; nothing while it is on its
+    /// way.
+    fn buffer(&mut self, queue: usize, len: usize) -> Option<Result<Buffer, Reason>> {
+        let Some(ring) = self.rings.get_mut(queue).filter(|ring| ring.has_any()) else {
+            return Some(Err(Reason::Own(0)));
+        };
+        let buffer = ring.peek()?;
+        if len > buffer.len as usize {
+            return Some(Err(Reason::Own(1)));
+        }
+        ring.pop();
+        self.line.join(queue, ring);
+        Some(Ok(buffer))
+    }
+
     fn drop(&mut self, now: Cycle) {
         let (message, reason) = self.dropped.take().expect("a packet is dropped");
-        self.drops[reason].add(1);
-        self.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+        let (counter, word) = match reason {
+            Reason::Own(which) => (&mut self.drops[which], REASONS[which]),
+            Reason::OfUnit(word) => (&mut self.unit_drops, word),
+        };
+        counter.add(1);
+        self.outlet.borrow_mut().drop(now, *message, word);
     }
 
     /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
     /// there were any.
-    pub fn write(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    pub fn write(&mut self, link: &mut HostLink) -> bool {
         let mut beats = self.flit_bytes.div_ceil(BEAT);
         let mut changed = false;
-        while beats > 0 && link.takes_write() && self.write_beat(now, link) {
+        while beats > 0 && link.takes_write() && self.write_beat(link) {
             (beats, changed) = (beats - 1, true);
         }
         changed
     }
 
-    fn write_beat(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    fn write_beat(&mut self, link: &mut HostLink) -> bool {
         let Some(packet) = self.packets.front_mut() else { return false };
         let Incoming { buffer, written, len, .. } = *packet;
         if written == len && packet.is_whole {
-            if let Some(message) = packet.message.take() {
-                self.left(now, message); // A packet without bytes.
-            }
             return self.write_completion(link);
         }
         let n = (packet.come - written).min(BEAT);
@@ -209,22 +228,25 @@ impl Receive {
         let addr = buffer.addr + written as u64;
         let message = packet.message.as_ref().expect("it is not written whole");
         let bytes = Bytes::from_slice(&message.data[written..written + n]);
-        let landed = if is_last { packet.message.take().map(Landed::Packet) } else { None };
+        let landed =
+            if is_last { packet.message.take().map(|message| Landed::Packet(message, buffer.addr)) } else { None };
         link.write(addr, &bytes, is_last, landed);
         true
     }
 
     fn write_completion(&mut self, link: &mut HostLink) -> bool {
-        let Incoming { queue, buffer, len, hash, held, .. } = self.packets.pop_front().expect("a packet is written");
+        let Incoming { message, queue, buffer, len, hash, held, .. } =
+            self.packets.pop_front().expect("a packet is written");
         self.held -= held;
         let (addr, number) = self.rings[queue].complete();
-        let landed = Landed::Received { queue, slot: buffer.slot };
+        let landed = Landed::Received { queue, slot: buffer.slot, empty: message };
         link.write(addr, &completion(buffer.slot, len as u32, hash, number), true, Some(landed));
         true
     }
 
-    /// All bytes of a packet are in host memory.
-    pub fn left(&mut self, now: Cycle, mut message: Box<Message>) {
+    /// All bytes of a packet are in host memory; they are what the outlet gets.
+    pub fn left(&mut self, now: Cycle, mut message: Box<Message>, addr: u64, memory: &HostMemory) {
+        memory.read(addr, &mut message.data);
         message.descriptor.trail.mark(now, Step::Left, self.node);
         self.n_packets.add(1);
         self.n_bytes.add(message.data.len() as u64);
@@ -241,6 +263,7 @@ impl Receive {
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.n_packets.total());
         counters.add("bytes", self.n_bytes.total());
+        counters.add("unit_drops", self.unit_drops.total());
         for (reason, drops) in REASONS.iter().zip(&self.drops) {
             counters.add(&format!("drops.{reason}"), drops.total());
         }

@@ -30,6 +30,12 @@ impl FairShare {
         FairShare::new(vec![1; n_classes], |_| 1)
     }
 
+    /// Another weight, above 0, for what a class sends from now on.
+    pub fn set_weight(&mut self, class: usize, weight: u32) {
+        assert!(weight > 0, "weights are checked before");
+        self.weights[class] = weight;
+    }
+
     fn new(weights: Vec<u32>, units: fn(&Arrival) -> u64) -> FairShare {
         FairShare { used: vec![0; weights.len()], weights, units, virtual_time: 0 }
     }

@@ -159,17 +159,7 @@ impl Checked {
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
         let experiment: Experiment = toml_text::read(text, file, format)?;
         Self::check(experiment, base_dir).map_err(|(path, problem)| {
-            let span = match format {
-                Format::Toml => toml_text::span_of(text, &path.iter().map(String::as_str).collect::<Vec<_>>()),
-                Format::Json => None,
-            };
-            let newlines = |end: usize| text.as_bytes()[..end].iter().filter(|&&byte| byte == b'\n').count();
-            let line = span.map(|span| newlines(span.start) + 1);
-            let key = path.iter().fold(String::new(), |key, part| match part.parse::<usize>() {
-                Ok(index) => format!("{key}[{index}]"),
-                Err(_) if key.is_empty() => part.clone(),
-                Err(_) => format!("{key}.{part}"),
-            });
+            let (line, key) = toml_text::place_of(text, format, &path);
             ExperimentError::Value { file: file.into(), line, key, problem }
         })
     }

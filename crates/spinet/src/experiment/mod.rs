@@ -10,12 +10,12 @@ mod text;
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
 pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedContext, PlacedProgram, place};
-pub use text::{FaultSpec, Settings, Span};
+pub use text::{FaultSpec, Settings, Span, TextOr};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use text::{OneOrMany, TextOr, text_or_table};
+use text::{OneOrMany, text_or_table};
 use wire::source::Snapped;
 
 /// An experiment as it is written.

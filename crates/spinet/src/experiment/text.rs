@@ -13,7 +13,6 @@ use wire::faults::Faults;
 /// In the schema: a table, or a text that stands for one.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is made from it, and nothing else")]
 pub enum TextOr<T> {
     /// Stands for a table.
     Text(String),

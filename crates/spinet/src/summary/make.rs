@@ -15,7 +15,7 @@ use pspin::map;
 use pspin::protocol::WATCHDOG_CAUSE;
 
 /// Cycles as nanoseconds.
-fn ns(clock: Clock, cycles: f64) -> f64 {
+pub(crate) fn ns(clock: Clock, cycles: f64) -> f64 {
     // Edges are exact; a mean of cycles needs the period.
     let many = 1u64 << 30;
     cycles * (clock.edge(many).fs() as f64 / many as f64) / 1e6
@@ -32,7 +32,7 @@ fn range(range: &Range) -> RangeSummary {
 
 /// Bits by the time they took: from the first packet to the last, without the last one's own, which takes time after
 /// that. Nothing where there is no time between.
-fn gbps(clock: Clock, flow: Flow) -> Option<f64> {
+pub(crate) fn gbps(clock: Clock, flow: Flow) -> Option<f64> {
     let (first, last) = flow.span.filter(|(first, last)| last > first)?;
     Some((flow.bytes - flow.last_bytes) as f64 * 8.0 / ns(clock, (last - first) as f64))
 }

@@ -5,6 +5,7 @@
 mod make;
 
 pub use make::cause_name;
+pub(crate) use make::{gbps, ns};
 
 use crate::experiment::Experiment;
 use crate::stats::EventStats;

@@ -1,0 +1,138 @@
+//! A run of a NIC of offload chains.
+
+use crate::run::start_error;
+use crate::tools::format;
+use crate::{input, internal, json};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, REASONS, Wanted};
+use spinet::columns::Column;
+use spinet::worker::Worker;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A run of a NIC of offload chains; it lives on a thread of its own.
+#[pyclass(frozen, module = "spinet._native")]
+pub struct ChainRun {
+    worker: Worker<chains::ChainRun>,
+}
+
+#[pymethods]
+impl ChainRun {
+    /// Builds the system.
+    #[new]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "json", captures = None, tables = false))]
+    fn new(
+        py: Python<'_>,
+        experiment: &str,
+        file: &str,
+        base_dir: PathBuf,
+        format: &str,
+        captures: Option<PathBuf>,
+        tables: bool,
+    ) -> PyResult<Self> {
+        let format = self::format(format)?;
+        let worker = py.detach(|| {
+            let checked = CheckedChains::read(experiment, file, &base_dir, format).map_err(input)?;
+            let wanted = Wanted { tables, captures };
+            Worker::start(move || chains::ChainRun::new(checked, &wanted)).map_err(start_error)
+        })?;
+        Ok(ChainRun { worker })
+    }
+
+    /// Runs for about that long.
+    fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
+        let budget = Duration::from_millis(max_wall_ms);
+        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
+        let progress = progress.map_err(internal)?.map_err(input)?;
+        let dict = PyDict::new(py);
+        dict.set_item("done", progress.is_done)?;
+        dict.set_item("packets_in", progress.packets_in)?;
+        dict.set_item("packets_done", progress.packets_done)?;
+        dict.set_item("packets_total", progress.packets_total)?;
+        dict.set_item("fraction", progress.fraction)?;
+        dict.set_item("simulated_ps", progress.simulated.ps())?;
+        dict.set_item("cycles", progress.cycles)?;
+        Ok(dict)
+    }
+
+    /// Rows of packets that are finished since the last call, by column.
+    fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
+    }
+
+    /// Rows of their visits of services.
+    fn take_hops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_name(py, py.detach(|| self.worker.call(|run| run.take_hops())).map_err(internal)?)
+    }
+
+    /// The summary so far, as JSON.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+    }
+
+    /// The digest so far.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.worker.call(|run| run.digest())).map_err(internal)
+    }
+
+    /// Ends the run and frees its memory.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.worker.stop());
+    }
+}
+
+fn by_name<'py>(py: Python<'py>, columns: Vec<(&'static str, Vec<u8>)>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, data) in columns {
+        dict.set_item(name, PyBytes::new(py, &data))?;
+    }
+    Ok(dict)
+}
+
+/// Whether a text is an experiment with chains.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir = PathBuf::from("."), format = "toml"))]
+pub fn is_chain_experiment(text: &str, base_dir: PathBuf, format: &str) -> PyResult<bool> {
+    Ok(chains::is_experiment(text, &base_dir, self::format(format)?))
+}
+
+/// Whether a card runs chains of offloads.
+#[pyfunction]
+#[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]
+pub fn nic_has_chains(nic: &str, base_dir: PathBuf) -> bool {
+    chains::is_nic(nic, &base_dir)
+}
+
+/// An experiment with chains, with its defaults, as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, file, base_dir, format = "toml"))]
+pub fn check_chains(py: Python<'_>, text: &str, file: &str, base_dir: PathBuf, format: &str) -> PyResult<String> {
+    let format = self::format(format)?;
+    py.detach(|| json(&CheckedChains::read(text, file, &base_dir, format).map_err(input)?.experiment))
+}
+
+/// The services that come with spinet, as JSON; of a NIC's file, its own.
+#[pyfunction]
+#[pyo3(signature = (nic = None, base_dir = PathBuf::from(".")))]
+pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> {
+    let own = |nic| chains::load(nic, &[], Path::new(&base_dir)).map(|params| params.services);
+    json(&nic.map_or_else(|| Ok(chains::services()), own).map_err(input)?)
+}
+
+type Named = (&'static str, &'static str, &'static str, Vec<&'static str>);
+
+fn named(columns: &'static [Column]) -> Vec<Named> {
+    let names = |name| match name {
+        "fate" => Fate::NAMES.to_vec(),
+        "reason" => REASONS.to_vec(),
+        _ => Vec::new(),
+    };
+    columns.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()
+}
+
+/// The columns of the tables of packets and of visits: name, NumPy type, meaning, names of values.
+#[pyfunction]
+pub fn chain_columns() -> (Vec<Named>, Vec<Named>) {
+    (named(PACKET_COLUMNS), named(HOP_COLUMNS))
+}

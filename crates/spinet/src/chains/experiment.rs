@@ -1,0 +1,236 @@
+//! An experiment with a NIC of offload chains, as it is written. The same types for files and for the command.
+//!
+//! `docs/reference/chains.md` describes the keys for people.
+
+use super::spelling::{OneOrMany, Said};
+use crate::experiment::{FaultSpec, NicSpec, Settings, Span};
+use panic::policy::Level;
+use panic::unit::EngineParams;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use wire::source::Snapped;
+
+/// An experiment as it is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainExperiment {
+    /// The NIC.
+    #[serde(default = "prototype")]
+    pub nic: Said<NicSpec>,
+    /// Whether the services of the NIC's file are there beside those below.
+    #[serde(default = "yes")]
+    pub preset_services: bool,
+    /// Services; one with the name of a service of the NIC's file changes that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service: Vec<Said<ServiceEntry>>,
+    /// The policy of services that say nothing of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicySpec>,
+    /// Whose packets there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenant: Vec<Said<TenantEntry>>,
+    /// Chains of services; a packet takes the first that it matches.
+    pub chain: Vec<Said<ChainEntry>>,
+    /// Where packets go that no chain takes: `host`, `host:2`, `network`, `drop`.
+    #[serde(default = "host")]
+    pub otherwise: String,
+    /// What comes from the network: one source or several.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub traffic: OneOrMany<SourceEntry>,
+    /// What the network does to these packets on their way.
+    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
+    pub faults: FaultSpec,
+    /// What changes while packets flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<ChangeEntry>,
+    /// Where all random numbers come from.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Ends the run at this simulated time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Span>,
+    /// Ends the run when packets are inside and none has come or left for so long.
+    #[serde(default = "ten_milliseconds")]
+    pub stall_limit: Span,
+}
+
+/// A service: `aes: aes-256-ctr, units=2, credits=2`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceEntry {
+    /// What chains call it.
+    pub name: String,
+    /// What its units are: a name of `spinet nic services`, or all about it. If not given, that of the service that it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineSpec>,
+    /// Parameters of the engine that differ, by their paths.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub set: Settings,
+    /// How many units there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<u32>,
+    /// Packets that each may have at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credits: Option<u32>,
+    /// Whether all packets of a flow go to one unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_affinity: Option<bool>,
+    /// Which packet goes next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicySpec>,
+}
+
+/// The engine of a service: its name, or all about it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum EngineSpec {
+    /// A name of `spinet nic services`.
+    Named(String),
+    /// Its parameters.
+    Given(EngineParams),
+}
+
+/// Which packet a service takes next: the name of a policy, whose numbers are the tenants', or all about it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PolicySpec {
+    /// `fifo`, `strict-priority`, `least-slack`, `round-robin`, `weighted-fair` or `leaky-bucket`.
+    Named(String),
+    /// A policy with its numbers for each class, or a hierarchy.
+    Given(Level),
+}
+
+/// Somebody whose packets are told apart: `gold: weight=2, priority=0`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantEntry {
+    /// What chains and reports call it.
+    pub name: String,
+    /// Its share where services are shared by `weighted-fair`; 1 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+    /// Lower is more urgent where `strict-priority` decides; 0 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Its traffic class; the first that is free if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// What it gets of a service at most where `leaky-bucket` decides, such as `10G`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// Bytes that it may send ahead of that rate after a pause; 0 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_bytes: Option<u32>,
+    /// How long its packets may wait in all where `least-slack` decides, such as `2 us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Span>,
+}
+
+/// A chain: `ipsec [udp.dst_port == 4500]: sha -> aes`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainEntry {
+    /// What reports call it.
+    pub name: String,
+    /// Packets that take it, as a match expression; all if not given.
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matches: Option<String>,
+    /// The services that they visit, in order.
+    #[serde(default)]
+    pub services: Vec<Said<HopEntry>>,
+    /// Whose packets they are: a name of a [[tenant]]. If not given, that of the tenant with the chain's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Where they go then: `host`, `host:2`, `network`, `network:1`, `drop`.
+    #[serde(default = "host")]
+    pub exit: String,
+    /// It is there from the start; else when `at` says.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub installed: bool,
+}
+
+/// A visit of a service; a text is its name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HopEntry {
+    /// Its name.
+    pub service: String,
+    /// Traffic class there; the tenant's if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// Priority there, lower is more urgent; the tenant's if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// What the service is told, as the cycles of a delay unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<u64>,
+}
+
+/// Packets and when they come; a text is its `source`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceEntry {
+    /// A capture, or a definition for the generator such as `udp:size=64,count=1000,rate=50G`.
+    pub source: String,
+    /// The network port where they come.
+    #[serde(default)]
+    pub port: u8,
+    /// When they come, as for `--pace`.
+    #[serde(default = "times")]
+    pub pacing: String,
+    /// When the first of them comes; at once if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Span>,
+    /// Only so many packets, from the first on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// What becomes of packets of which only the front was captured.
+    #[serde(default)]
+    pub snapped: Snapped,
+}
+
+/// What changes at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeEntry {
+    /// When; packets that come after it see the change.
+    pub time: Span,
+    /// Names of chains that are there from then on.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub install: OneOrMany<String>,
+    /// Names of chains that are gone from then on; packets inside go their way.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub remove: OneOrMany<String>,
+    /// Weights that tenants have from then on, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, u32>,
+}
+
+fn prototype() -> Said<NicSpec> {
+    Said(NicSpec { preset: "panic".into(), set: Settings::default() })
+}
+
+fn host() -> String {
+    "host".into()
+}
+
+fn times() -> String {
+    "times".into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn ten_milliseconds() -> Span {
+    Span::from_fs(10_000_000_000_000)
+}

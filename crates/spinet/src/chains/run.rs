@@ -1,0 +1,289 @@
+//! A run of a NIC of offload chains.
+
+use super::captures::{CaptureFailed, Captures};
+use super::check::{ChainError, CheckedChains};
+use super::classify::Chains;
+use super::credits::{CreditLog, CreditSink};
+use super::record::{Record, RecordError, SharedRecord, Watched};
+use super::source::{self, SharedPort};
+use super::table::Tables;
+use super::weights;
+use crate::feed::FeedError;
+use kernel::{Clock, Cycle, Mode, Outcome, Time};
+use panic::nic::{Outside, Panic};
+use panic::policy::FairShare;
+use panic::world::PacketSource;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
+const HORIZON: Time = Time::from_ns(18_400_000_000_000);
+/// Cycles between two looks for the end of a run, which are the same however it is sliced.
+const LOOK: Cycle = 2048;
+/// Cycles of the first slice; the next are longer or shorter, by how long it took.
+const FIRST_SLICE: Cycle = 4 * LOOK;
+
+/// A run that cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum ChainRunError {
+    #[error(transparent)]
+    Experiment(#[from] ChainError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Capture(#[from] CaptureFailed),
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// All packets have left or were dropped.
+    Complete,
+    /// The limit in simulated time.
+    Limit,
+    /// Packets are inside, and none has come or left for too long.
+    Stalled,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChainProgress {
+    /// It has ended.
+    pub is_done: bool,
+    /// Packets that came in.
+    pub packets_in: u64,
+    /// Packets that left or were dropped.
+    pub packets_done: u64,
+    /// Packets in all, where the traffic says so.
+    pub packets_total: Option<u64>,
+    /// Part of the traffic that is taken, where it can be said.
+    pub fraction: Option<f64>,
+    /// Simulated time.
+    pub simulated: Time,
+    /// Simulated cycles of the NIC's clock.
+    pub cycles: Cycle,
+}
+
+/// What a run writes and keeps besides its sums.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Keep the tables of packets and visits.
+    pub tables: bool,
+    /// Write captures of what leaves into this folder, which is there.
+    pub captures: Option<PathBuf>,
+}
+
+/// A run. It lives on one thread.
+pub struct ChainRun {
+    pub(super) checked: CheckedChains,
+    pub(super) nic: Panic,
+    pub(super) clock: Clock,
+    pub(super) record: SharedRecord,
+    pub(super) ports: Vec<SharedPort>,
+    pub(super) credits: Rc<RefCell<CreditLog>>,
+    pub(super) ended: Option<Ended>,
+    pub(super) wall: Duration,
+    is_closed: bool,
+    chains: Rc<RefCell<Chains>>,
+    shares: Vec<Rc<RefCell<FairShare>>>,
+    /// How many of the changes have been made.
+    changed: usize,
+    now: Cycle,
+    limit: Cycle,
+    stall_limit: Cycle,
+    slice: Cycle,
+}
+
+impl ChainRun {
+    /// Builds the system.
+    pub fn new(checked: CheckedChains, wanted: &Wanted) -> Result<ChainRun, ChainRunError> {
+        let clock = Panic::edges(&checked.nic);
+        let experiment = &checked.experiment;
+        let limit = experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
+        let (limit, stall_limit) =
+            (clock.cycle_at_or_after(limit), clock.cycle_at_or_after(experiment.stall_limit.time()));
+        let record: SharedRecord = Rc::new(RefCell::new(Record::new(&checked, clock)));
+        let (seed, faults) = (experiment.seed, experiment.faults.0);
+        let port = |number| SharedPort::open(number, &checked.sources, (faults, seed), clock, limit, &record);
+        let ports: Vec<SharedPort> =
+            (0..checked.nic.network_ports as usize).map(port).collect::<Result<_, FeedError>>()?;
+        let chains = Rc::new(RefCell::new(Chains::new(&checked.chains, checked.otherwise)));
+        let (shares, policies) = weights::shares(&checked);
+        let networks = ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect();
+        let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
+        let outside = Outside { policies, ..Outside::new(networks, classifier, record.clone()) };
+        let mut nic = Panic::new(&checked.nic, seed, outside);
+        let units = nic.nodes().units.clone();
+        let with_credits = units.iter().zip(&checked.nic.services);
+        let with_credits = with_credits.flat_map(|(nodes, service)| nodes.iter().map(|&node| (node, service.credits)));
+        let credits = Rc::new(RefCell::new(CreditLog::new(clock, with_credits)));
+        nic.system.listen(Box::new(CreditSink(credits.clone())));
+        record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
+        // Last, so that nothing is written if anything else is wrong.
+        record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
+        Ok(ChainRun {
+            checked,
+            nic,
+            clock,
+            record,
+            ports,
+            credits,
+            ended: None,
+            wall: Duration::ZERO,
+            is_closed: false,
+            chains,
+            shares,
+            changed: 0,
+            now: 0,
+            limit,
+            stall_limit,
+            slice: FIRST_SLICE,
+        })
+    }
+
+    /// In which order components tick; no result depends on it.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.nic.system.set_mode(mode);
+    }
+
+    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
+    pub fn advance(&mut self, budget: Duration) -> Result<ChainProgress, ChainRunError> {
+        let begun = Instant::now();
+        while self.ended.is_none() && begun.elapsed() < budget {
+            let slice_begun = Instant::now();
+            let end = self.now.saturating_add(self.slice);
+            while self.ended.is_none() && self.now < end {
+                self.step()?;
+            }
+            let took = slice_begun.elapsed();
+            if took < budget / 16 {
+                self.slice = self.slice.saturating_mul(2);
+            } else if took > budget / 4 {
+                self.slice = (self.slice / 2).max(LOOK);
+            }
+        }
+        self.wall += begun.elapsed();
+        if self.ended.is_some() {
+            self.close()?;
+        }
+        Ok(self.progress())
+    }
+
+    /// Up to the next look, change or limit, whichever is first.
+    fn step(&mut self) -> Result<(), ChainRunError> {
+        let look = (self.now / LOOK + 1).saturating_mul(LOOK);
+        let change = self.next_change().unwrap_or(Cycle::MAX);
+        let target = look.min(change).min(self.limit);
+        let outcome = self.nic.system.run_until(self.clock.edge(target));
+        self.now = target;
+        if let Some(error) = self.record.borrow_mut().error.take() {
+            return Err(error.into());
+        }
+        while self.next_change().is_some_and(|at| at <= self.now) {
+            self.change();
+        }
+        self.ended = self.judge(outcome);
+        // Nothing happens until the next packet or change: there is no need to look often.
+        if outcome == Outcome::Quiet && self.ended.is_none() {
+            self.now = self.now.max(self.next_change().unwrap_or(self.now).saturating_sub(1)).min(self.limit);
+        }
+        Ok(())
+    }
+
+    fn next_change(&self) -> Option<Cycle> {
+        let change = self.checked.changes.get(self.changed)?;
+        Some(self.clock.cycle_at_or_after(change.time))
+    }
+
+    fn change(&mut self) {
+        let change = &self.checked.changes[self.changed];
+        let mut chains = self.chains.borrow_mut();
+        change.install.iter().for_each(|&chain| chains.install(chain, true));
+        change.remove.iter().for_each(|&chain| chains.install(chain, false));
+        for &(tenant, weight) in &change.weights {
+            let class = usize::from(self.checked.tenants[tenant].class);
+            self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));
+        }
+        self.changed += 1;
+    }
+
+    fn judge(&self, outcome: Outcome) -> Option<Ended> {
+        let record = self.record.borrow();
+        let is_over = self.ports.iter().all(SharedPort::is_over);
+        let has_changes = self.next_change().is_some_and(|at| at < self.limit);
+        let waiting = self.ports.iter().filter_map(SharedPort::waiting).max().unwrap_or(0);
+        let since = record.progress_at.max(waiting);
+        let is_quiet = outcome == Outcome::Quiet && !has_changes;
+        let is_still = is_quiet || self.now >= since.saturating_add(self.stall_limit);
+        match () {
+            _ if is_over && record.n_open() == 0 && (is_quiet || is_still) => {
+                Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
+            }
+            _ if is_still && !has_changes && record.n_open() > 0 => Some(Ended::Stalled),
+            _ if self.now >= self.limit => Some(Ended::Limit),
+            _ => None,
+        }
+    }
+
+    /// Writes what is still to be written; packets inside get their rows.
+    fn close(&mut self) -> Result<(), ChainRunError> {
+        let record = &mut *self.record.borrow_mut();
+        if !std::mem::replace(&mut self.is_closed, true) {
+            record.close_rest();
+        }
+        record.captures.take().map_or(Ok(()), Captures::finish)?;
+        Ok(())
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> ChainProgress {
+        let record = self.record.borrow();
+        let packets_in = record.stats.all.came.packets;
+        let totals = self.checked.sources.iter().map(source::total);
+        let total = totals.sum::<Option<u64>>();
+        let file = self.ports.iter().map(SharedPort::file_progress);
+        let (read, len) = file.fold((0, 0), |(read, len), file| (read + file.0, len + file.1));
+        let part = |done: u64, all: u64| if all == 0 { 1.0 } else { (done as f64 / all as f64).min(1.0) };
+        let fraction = match total {
+            Some(total) => Some(part(packets_in, total)),
+            None if len > 0 => Some(part(read, len)),
+            None => None,
+        };
+        let (is_done, packets_done, cycles) = (self.ended.is_some(), packets_in - record.n_open(), self.cycles());
+        let simulated = self.clock.edge(cycles);
+        ChainProgress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles }
+    }
+
+    /// Cycles that were simulated: of a complete run, up to when the last packet left or was dropped.
+    pub fn cycles(&self) -> Cycle {
+        match self.ended {
+            Some(Ended::Complete) => self.record.borrow().progress_at,
+            _ => self.now,
+        }
+    }
+
+    /// Why it ended, if it did.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// Rows of packets that are finished since the last call, by column; none if tables are not wanted.
+    pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.record.borrow_mut().tables.as_mut().map_or_else(Vec::new, Tables::take_packets)
+    }
+
+    /// Rows of their visits of services.
+    pub fn take_hops(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.record.borrow_mut().tables.as_mut().map_or_else(Vec::new, Tables::take_hops)
+    }
+
+    /// The digest so far.
+    pub fn digest(&self) -> String {
+        self.record.borrow().digest.to_hex()
+    }
+}

@@ -1,0 +1,129 @@
+//! What comes from the networks: streams of packets, each at its port.
+
+use super::check::CheckedSource;
+use super::record::SharedRecord;
+use crate::experiment::Traffic;
+use crate::feed::{FeedError, FeedReport};
+use crate::streams::Stream;
+use kernel::{Clock, Cycle};
+use panic::world::{Arrival, PacketSource, Side};
+use std::cell::RefCell;
+use std::rc::Rc;
+use wire::faults::Faults;
+
+/// The streams of a port; packets of one cycle come in the order of the streams.
+pub struct Port {
+    number: u8,
+    streams: Vec<Stream>,
+    clock: Clock,
+    /// Nothing comes after this cycle.
+    limit: Cycle,
+    waiting: Option<Cycle>,
+    is_over: bool,
+    is_cut: bool,
+    record: SharedRecord,
+}
+
+/// The NIC asks it for packets; between two slices of the run others look at it.
+#[derive(Clone)]
+pub struct SharedPort(Rc<RefCell<Port>>);
+
+impl SharedPort {
+    /// A port with the sources that are for it; `limit` is the last cycle in which a packet may come.
+    pub fn open(
+        number: usize,
+        sources: &[CheckedSource],
+        (faults, seed): (Faults, u64),
+        clock: Clock,
+        limit: Cycle,
+        record: &SharedRecord,
+    ) -> Result<SharedPort, FeedError> {
+        let mut streams = Vec::new();
+        for (i, source) in sources.iter().enumerate().filter(|(_, source)| source.port == number) {
+            let start = Some(clock.cycle_at_or_after(source.start));
+            let faults = (faults, seed.wrapping_add(i as u64));
+            streams.push(Stream::open(&source.traffic, source.pacing, source.count, faults, start)?);
+        }
+        let (record, number) = (record.clone(), number as u8);
+        let port = Port { number, streams, clock, limit, waiting: None, is_over: false, is_cut: false, record };
+        Ok(SharedPort(Rc::new(RefCell::new(port))))
+    }
+
+    /// No packet comes any more.
+    pub fn is_over(&self) -> bool {
+        self.0.borrow().is_over
+    }
+
+    /// Packets would have come after the limit.
+    pub fn is_cut(&self) -> bool {
+        self.0.borrow().is_cut
+    }
+
+    /// When the next packet comes, as far as somebody has asked.
+    pub fn waiting(&self) -> Option<Cycle> {
+        self.0.borrow().waiting
+    }
+
+    /// Bytes read of its files, and their lengths.
+    pub fn file_progress(&self) -> (u64, u64) {
+        let port = self.0.borrow();
+        let files = port.streams.iter().filter_map(Stream::file_progress);
+        files.fold((0, 0), |(read, len), file| (read + file.0, len + file.1))
+    }
+
+    /// What its streams leave for the report, in their order.
+    pub fn reports(&self) -> Vec<FeedReport> {
+        self.0.borrow().streams.iter().map(Stream::report).collect()
+    }
+}
+
+/// Packets that a source has in all, where that is known before.
+pub fn total(source: &CheckedSource) -> Option<u64> {
+    match &source.traffic {
+        Traffic::Generator(spec) => Some(spec.count.min(source.count)),
+        Traffic::Capture(..) => None,
+    }
+}
+
+impl Port {
+    /// The stream whose next packet is next, and when that comes.
+    fn first(&mut self) -> Result<Option<(usize, Cycle)>, FeedError> {
+        let mut next: Option<(usize, Cycle)> = None;
+        for (i, stream) in self.streams.iter_mut().enumerate() {
+            let Some(arrival) = stream.arrival(self.clock, 0)? else { continue };
+            if arrival > self.limit {
+                stream.cut();
+                self.is_cut = true;
+            } else if next.is_none_or(|(_, first)| arrival < first) {
+                next = Some((i, arrival));
+            }
+        }
+        self.waiting = next.map(|(_, arrival)| arrival);
+        self.is_over = next.is_none();
+        Ok(next)
+    }
+
+    fn take(&mut self, now: Cycle) -> Result<Option<Arrival>, FeedError> {
+        let Some((stream, due)) = self.first()?.filter(|&(_, due)| due <= now) else { return Ok(None) };
+        let bytes = self.streams[stream].take().expect("its arrival was told").bytes.into_vec();
+        let id = self.record.borrow_mut().came(now, due, Side::Network(self.number), bytes.len());
+        // What follows is looked up now, so that the end is known as soon as there is one.
+        self.first()?;
+        Ok(Some(Arrival { id, bytes }))
+    }
+}
+
+impl PacketSource for SharedPort {
+    fn next(&mut self, now: Cycle) -> Option<Arrival> {
+        let mut port = self.0.borrow_mut();
+        port.take(now).unwrap_or_else(|error| {
+            (port.streams, port.waiting, port.is_over) = (Vec::new(), None, true);
+            port.record.borrow_mut().fail(error.into());
+            None
+        })
+    }
+
+    fn next_at(&mut self) -> Option<Cycle> {
+        self.0.borrow().waiting
+    }
+}

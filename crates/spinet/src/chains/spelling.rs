@@ -1,0 +1,313 @@
+//! What may be written as a text instead of a table: services, tenants, chains, engines, policies, sources.
+
+use super::experiment::{ChainEntry, EngineSpec, HopEntry, PolicySpec, ServiceEntry, SourceEntry, TenantEntry};
+use crate::experiment::{NicSpec, Span};
+use panic::policy::Level;
+use panic::unit::EngineParams;
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+use wire::near::nearest;
+use wire::source::Snapped;
+
+/// What a text can stand for.
+pub trait FromText: Sized {
+    /// How such a text looks, for errors.
+    const LIKE: &'static str;
+
+    /// Reads it; an error says what is wrong.
+    fn from_text(text: &str) -> Result<Self, String>;
+}
+
+/// A table, or a text that stands for one.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "crate::experiment::TextOr<T>")]
+pub struct Said<T>(pub T);
+
+impl<'de, T: FromText + Deserialize<'de>> Deserialize<'de> for Said<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: FromText + Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = Said<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a table or a text such as `{}`", T::LIKE)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Said<T>, E> {
+                T::from_text(text).map(Said).map_err(|problem| E::custom(format!("`{text}`: {problem}")))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Said)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// One thing, or a list of them.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "crate::experiment::TextOr<Vec<Said<T>>>")]
+pub struct OneOrMany<T>(pub Vec<Said<T>>);
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        OneOrMany(Vec::new())
+    }
+}
+
+impl<T> OneOrMany<T> {
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|said| &said.0)
+    }
+}
+
+impl<'de, T: FromText + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: FromText + Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = OneOrMany<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a text such as `{}`, a table, or a list of them", T::LIKE)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany<T>, E> {
+                let said = T::from_text(text).map_err(|problem| E::custom(format!("`{text}`: {problem}")))?;
+                Ok(OneOrMany(vec![Said(said)]))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneOrMany<T>, A::Error> {
+                Ok(OneOrMany(vec![Said(T::deserialize(MapAccessDeserializer::new(map))?)]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany<T>, A::Error> {
+                let mut all = OneOrMany::default();
+                while let Some(said) = seq.next_element()? {
+                    all.0.push(said);
+                }
+                Ok(all)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+impl FromText for String {
+    const LIKE: &'static str = "ipsec";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+}
+
+impl FromText for NicSpec {
+    const LIKE: &'static str = "panic";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(NicSpec::from(text.to_owned()))
+    }
+}
+
+impl FromText for SourceEntry {
+    const LIKE: &'static str = "udp:size=64,count=1000";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let (source, pacing, snapped) = (text.to_owned(), "times".to_owned(), Snapped::default());
+        Ok(SourceEntry { source, port: 0, pacing, start: None, count: None, snapped })
+    }
+}
+
+impl FromText for HopEntry {
+    const LIKE: &'static str = "aes";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(HopEntry { service: text.to_owned(), ..HopEntry::default() })
+    }
+}
+
+impl FromText for ServiceEntry {
+    const LIKE: &'static str = "aes: aes-256-ctr, units=2, credits=2";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let (name, pairs) = named(text, Self::LIKE)?;
+        let mut entry = ServiceEntry { name, ..ServiceEntry::default() };
+        for (place, part) in pairs.into_iter().enumerate() {
+            let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
+                if place > 0 || part.is_empty() {
+                    return Err(format!("`{part}` must be KEY=VALUE; only the engine stands alone, right behind `:`"));
+                }
+                entry.engine = Some(EngineSpec::Named(part.to_owned()));
+                continue;
+            };
+            match key {
+                "units" => entry.units = Some(number(key, value)?),
+                "credits" => entry.credits = Some(number(key, value)?),
+                "flow_affinity" => entry.flow_affinity = Some(number(key, value)?),
+                "policy" => entry.policy = Some(PolicySpec::Named(value.to_owned())),
+                _ => entry.set.0.push(crate::nics::parse_setting(part).map_err(|error| error.to_string())?),
+            }
+        }
+        Ok(entry)
+    }
+}
+
+impl FromText for TenantEntry {
+    const LIKE: &'static str = "gold: weight=2, priority=0";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        const KEYS: [&str; 6] = ["weight", "priority", "class", "rate", "burst_bytes", "slack"];
+        let (name, pairs) = named(text, Self::LIKE)?;
+        let mut entry = TenantEntry { name, ..TenantEntry::default() };
+        for part in pairs {
+            let (key, value) = part.split_once('=').map_or((part, ""), |(key, value)| (key.trim(), value.trim()));
+            match key {
+                "weight" => entry.weight = Some(number(key, value)?),
+                "priority" => entry.priority = Some(number(key, value)?),
+                "class" => entry.class = Some(number(key, value)?),
+                "rate" => entry.rate = Some(value.to_owned()),
+                "burst_bytes" => entry.burst_bytes = Some(number(key, value)?),
+                "slack" => {
+                    let refuse = || format!("slack is `{value}`, must be a time such as `2 us`");
+                    entry.slack = Some(Span::parse(value).ok_or_else(refuse)?);
+                }
+                _ => return Err(format!("there is no `{key}`, must be one of {}{}", KEYS.join(", "), near(key, KEYS))),
+            }
+        }
+        Ok(entry)
+    }
+}
+
+impl FromText for ChainEntry {
+    const LIKE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
+
+    /// `NAME: a -> b`, `NAME [EXPRESSION]: a -> b => host:1`, `NAME@TENANT [EXPRESSION]: a`; without services the packets go
+    /// straight to their exit.
+    fn from_text(text: &str) -> Result<Self, String> {
+        let (head, tail) = split_head(text).ok_or_else(|| format!("must be such as `{}`", Self::LIKE))?;
+        let (head, matches) = match head.split_once('[') {
+            None => (head.trim(), None),
+            Some((name, rest)) => {
+                let inner =
+                    rest.trim_end().strip_suffix(']').ok_or("a match expression ends with `]` before the `:`")?;
+                (name.trim(), Some(inner.trim().to_owned()))
+            }
+        };
+        let (name, tenant) = match head.split_once('@') {
+            None => (head, None),
+            Some((name, tenant)) => (name.trim(), Some(tenant.trim().to_owned())),
+        };
+        if name.is_empty() {
+            return Err(format!("the name is missing, must be such as `{}`", Self::LIKE));
+        }
+        let (services, exit) = tail.split_once("=>").unwrap_or((tail, "host"));
+        let mut parts: Vec<&str> = services.split("->").map(str::trim).collect();
+        if parts == [""] {
+            parts.clear();
+        }
+        if parts.contains(&"") {
+            return Err("there is nothing between two `->`, must be the name of a service".into());
+        }
+        let services = parts.into_iter().map(|part| HopEntry::from_text(part).map(Said)).collect::<Result<_, _>>()?;
+        Ok(ChainEntry { name: name.into(), matches, services, tenant, exit: exit.trim().to_owned(), installed: true })
+    }
+}
+
+/// What stands before the first `:` outside of brackets, and what stands behind it.
+fn split_head(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ':' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `NAME: a, b`: the name, and what stands between commas outside of brackets.
+fn named<'a>(text: &'a str, like: &str) -> Result<(String, Vec<&'a str>), String> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim();
+    if name.is_empty() || name.contains([',', '=']) {
+        return Err(format!("must begin with a name and `:`, such as `{like}`"));
+    }
+    let (mut parts, mut depth, mut begin) = (Vec::new(), 0, 0);
+    for (at, letter) in rest.char_indices() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(rest[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(rest[begin..].trim());
+    if parts == [""] {
+        parts.clear();
+    }
+    Ok((name.to_owned(), parts))
+}
+
+fn number<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
+    let kind = if std::any::type_name::<T>() == "bool" { "true or false" } else { "a number" };
+    value.parse().map_err(|_| format!("{key} is `{value}`, must be {kind} in its range"))
+}
+
+fn near<const N: usize>(word: &str, known: [&'static str; N]) -> String {
+    nearest(word, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+impl<'de> Deserialize<'de> for EngineSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let like = "the name of an engine, or a table such as { kind = \"delay\", ... }";
+        text_or_table(deserializer, like, EngineSpec::Named, |map| {
+            EngineParams::deserialize(map).map(EngineSpec::Given)
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicySpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let like = "the name of a policy, or a table such as { policy = { kind = \"fifo\" } }";
+        text_or_table(deserializer, like, PolicySpec::Named, |map| Level::deserialize(map).map(PolicySpec::Given))
+    }
+}
+
+/// Reads a text into one thing and a table into another, without forgetting what is wrong within the table.
+fn text_or_table<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    like: &'static str,
+    text: fn(String) -> T,
+    table: fn(toml::Value) -> Result<T, toml::de::Error>,
+) -> Result<T, D::Error> {
+    struct Either<T> {
+        like: &'static str,
+        text: fn(String) -> T,
+        table: fn(toml::Value) -> Result<T, toml::de::Error>,
+    }
+    impl<'de, T> Visitor<'de> for Either<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.like)
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            Ok((self.text)(text.to_owned()))
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            let value = toml::Value::deserialize(MapAccessDeserializer::new(map))?;
+            (self.table)(value).map_err(|error| A::Error::custom(error.message()))
+        }
+    }
+    deserializer.deserialize_any(Either { like, text, table })
+}

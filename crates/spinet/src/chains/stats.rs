@@ -1,0 +1,105 @@
+//! Sums over packets; they do not grow with their number.
+
+use super::trail::{PARTS, Visit, Way};
+use crate::histogram::Histogram;
+use crate::stats::{Flow, Traffic};
+use kernel::Cycle;
+use std::collections::BTreeMap;
+
+/// Packets of a tenant, of a chain, or all.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Those that came in.
+    pub came: Flow,
+    /// Those that left, by when their last bytes did.
+    pub left: Flow,
+    /// Those that were dropped.
+    pub dropped: Traffic,
+    /// The same by reason.
+    pub reasons: BTreeMap<&'static str, u64>,
+    /// Cycles from first bytes in to first bytes out.
+    pub latency: Histogram,
+    /// Of these, those in each of [`PARTS`].
+    pub parts: [Histogram; PARTS.len()],
+    /// Packets that a unit refused at least once.
+    pub detoured: u64,
+}
+
+impl Group {
+    /// A packet has left.
+    pub fn leave(&mut self, at: Cycle, bytes: u64, way: &Way) {
+        self.left.add(at, bytes);
+        self.latency.add(way.latency().unwrap_or(0));
+        for (histogram, cycles) in self.parts.iter_mut().zip(way.parts.cycles()) {
+            histogram.add(cycles);
+        }
+        self.detoured += u64::from(way.visits.iter().any(|visit| visit.detours > 0));
+    }
+
+    /// A packet was dropped.
+    pub fn drop(&mut self, bytes: u64, reason: &'static str) {
+        self.dropped.add(bytes);
+        *self.reasons.entry(reason).or_default() += 1;
+    }
+}
+
+/// Visits of a service, or of a hop of a chain.
+#[derive(Clone, Debug, Default)]
+pub struct Visits {
+    /// Visits that were done.
+    pub packets: u64,
+    /// Those that came from another unit and not from the scheduler.
+    pub pushed: u64,
+    /// Refusals by units that had no room.
+    pub detours: u64,
+    /// Cycles in each of [`PARTS`]; there is no ingress.
+    pub parts: [Histogram; PARTS.len()],
+    /// All of these together.
+    pub total: Histogram,
+}
+
+impl Visits {
+    /// Counts a visit that was done.
+    pub fn add(&mut self, visit: &Visit) {
+        self.packets += 1;
+        self.pushed += u64::from(visit.is_pushed());
+        self.detours += u64::from(visit.detours);
+        let cycles = visit.parts.cycles();
+        for (histogram, cycles) in self.parts.iter_mut().zip(cycles) {
+            histogram.add(cycles);
+        }
+        self.total.add(cycles.iter().sum());
+    }
+}
+
+/// A unit.
+#[derive(Clone, Debug, Default)]
+pub struct UnitStats {
+    /// Packets that it was done with, and their bytes when they left the NIC.
+    pub packets: u64,
+    /// Cycles that its engine had packets, all packets together.
+    pub service_cycles: u64,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// All packets.
+    pub all: Group,
+    /// Those that left to the networks.
+    pub to_network: Flow,
+    /// Those that left to the host.
+    pub to_host: Flow,
+    /// From when a packet was due on the line until the NIC took it.
+    pub line_wait: Histogram,
+    /// By tenant; the last is what no chain took.
+    pub tenants: Vec<Group>,
+    /// By chain; the last is what no chain took.
+    pub chains: Vec<Group>,
+    /// Hops of each chain.
+    pub hops: Vec<Vec<Visits>>,
+    /// By service.
+    pub services: Vec<Visits>,
+    /// By node.
+    pub units: BTreeMap<u8, UnitStats>,
+}

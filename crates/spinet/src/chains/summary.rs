@@ -1,0 +1,449 @@
+//! What a run with chains was, in numbers: the JSON of `docs/reference/chains-summary.md`.
+//!
+//! Its keys are a promise. Floats appear here and nowhere before.
+
+use super::experiment::ChainExperiment;
+use super::run::{ChainRun, Ended};
+use super::stats::{Group, UnitStats, Visits};
+use super::trail::PARTS;
+use crate::feed::FeedReport;
+use crate::histogram::Histogram;
+use crate::summary::{CaptureSummary, WallSummary, gbps, ns};
+use kernel::{Clock, Cycle};
+use panic::fairness::{jain, shares};
+use panic::protocol::NodeId;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use wire::faults::FaultCounts;
+use wire::pacing::PacingCounts;
+
+/// The whole summary.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/chains-summary.md describes each key")]
+pub struct ChainSummary {
+    pub spinet: &'static str,
+    pub digest: String,
+    pub nic: String,
+    pub seed: u64,
+    pub ended: EndedSummary,
+    pub packets: PacketSummary,
+    pub throughput: ThroughputSummary,
+    pub latency_ns: Option<LatencySummary>,
+    pub line_wait_ns: Option<PartSummary>,
+    pub jain_index: f64,
+    pub tenants: Vec<TenantSummary>,
+    pub chains: Vec<ChainGroupSummary>,
+    pub services: Vec<ServiceSummary>,
+    pub credits: CreditSummary,
+    pub sources: Vec<SourceSummary>,
+    pub time: TimeSummary,
+    pub counters: BTreeMap<String, u64>,
+    pub experiment: ChainExperiment,
+    pub wall: WallSummary,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct EndedSummary {
+    pub reason: &'static str,
+    pub text: String,
+    pub unfinished_packets: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PacketSummary {
+    #[serde(rename = "in")]
+    pub packets_in: u64,
+    pub in_bytes: u64,
+    pub left: u64,
+    pub left_bytes: u64,
+    pub to_network: u64,
+    pub to_host: u64,
+    pub dropped: u64,
+    pub dropped_bytes: u64,
+    pub dropped_by_reason: BTreeMap<&'static str, u64>,
+    pub inside: u64,
+    pub detoured: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ThroughputSummary {
+    pub in_gbps: Option<f64>,
+    pub out_gbps: Option<f64>,
+    pub network_gbps: Option<f64>,
+    pub host_gbps: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencySummary {
+    pub count: u64,
+    pub min: f64,
+    pub mean: f64,
+    pub p5: f64,
+    pub median: f64,
+    pub p99: f64,
+    pub max: f64,
+    pub split: Split,
+}
+
+/// Parts of a latency, in the order of time.
+#[derive(Clone, Debug)]
+pub struct Split(Vec<(&'static str, PartSummary)>);
+
+impl Serialize for Split {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, part)| (name, part)))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PartSummary {
+    pub mean: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TenantSummary {
+    pub name: String,
+    pub weight: u32,
+    pub priority: u32,
+    pub class: u8,
+    pub share: f64,
+    #[serde(flatten)]
+    pub group: GroupSummary,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ChainGroupSummary {
+    pub name: String,
+    pub tenant: Option<String>,
+    pub services: Vec<String>,
+    #[serde(flatten)]
+    pub group: GroupSummary,
+    pub hops: Vec<VisitSummary>,
+}
+
+/// Packets of a tenant or of a chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupSummary {
+    #[serde(rename = "in")]
+    pub packets_in: u64,
+    pub in_bytes: u64,
+    pub in_gbps: Option<f64>,
+    pub left: u64,
+    pub left_bytes: u64,
+    pub out_gbps: Option<f64>,
+    pub dropped: u64,
+    pub dropped_percent: f64,
+    pub dropped_by_reason: BTreeMap<&'static str, u64>,
+    pub inside: u64,
+    pub detoured: u64,
+    pub latency_ns: Option<LatencySummary>,
+}
+
+/// Visits of a service, or of a hop.
+#[derive(Clone, Debug, Serialize)]
+pub struct VisitSummary {
+    pub service: String,
+    pub packets: u64,
+    pub pushed: u64,
+    pub detours: u64,
+    pub total_ns: Option<PartSummary>,
+    pub split_ns: Option<Split>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ServiceSummary {
+    #[serde(flatten)]
+    pub visits: VisitSummary,
+    pub initial_credits: u32,
+    pub units: Vec<UnitSummary>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitSummary {
+    pub path: String,
+    pub node: u8,
+    pub packets: u64,
+    pub busy_percent: Option<f64>,
+    pub in_engine: Option<f64>,
+    pub credits_held: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct CreditSummary {
+    pub interval_ns: f64,
+    pub units: BTreeMap<String, Vec<f64>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceSummary {
+    pub source: String,
+    pub port: u8,
+    pub capture: Option<CaptureSummary>,
+    pub pacing: PacingCounts,
+    pub network: FaultCounts,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TimeSummary {
+    pub simulated_ns: f64,
+    pub cycles: u64,
+    pub clock_mhz: u32,
+}
+
+/// Sums become what people read, by one clock.
+struct Maker {
+    clock: Clock,
+}
+
+impl Maker {
+    fn ns(&self, cycles: f64) -> f64 {
+        ns(self.clock, cycles)
+    }
+
+    fn part(&self, histogram: &Histogram) -> Option<PartSummary> {
+        (histogram.count() > 0).then(|| PartSummary {
+            mean: self.ns(histogram.sum() as f64 / histogram.count() as f64),
+            p99: self.ns(histogram.percentile(99) as f64),
+            max: self.ns(histogram.max() as f64),
+        })
+    }
+
+    fn split(&self, parts: &[Histogram; PARTS.len()]) -> Split {
+        let part = |(&name, histogram): (&&'static str, _)| Some((name, self.part(histogram)?));
+        Split(PARTS.iter().zip(parts).filter_map(part).collect())
+    }
+
+    fn latency(&self, group: &Group) -> Option<LatencySummary> {
+        let found = &group.latency;
+        let at = |percent| self.ns(found.percentile(percent) as f64);
+        (found.count() > 0).then(|| LatencySummary {
+            count: found.count(),
+            min: self.ns(found.min() as f64),
+            mean: self.ns(found.sum() as f64 / found.count() as f64),
+            p5: at(5),
+            median: at(50),
+            p99: at(99),
+            max: self.ns(found.max() as f64),
+            split: self.split(&group.parts),
+        })
+    }
+
+    fn group(&self, group: &Group) -> GroupSummary {
+        let dropped = group.dropped.packets;
+        let done = group.left.packets + dropped;
+        GroupSummary {
+            packets_in: group.came.packets,
+            in_bytes: group.came.bytes,
+            in_gbps: gbps(self.clock, group.came),
+            left: group.left.packets,
+            left_bytes: group.left.bytes,
+            out_gbps: gbps(self.clock, group.left),
+            dropped,
+            dropped_percent: if dropped == 0 { 0.0 } else { dropped as f64 / group.came.packets as f64 * 100.0 },
+            dropped_by_reason: group.reasons.clone(),
+            inside: group.came.packets - done,
+            detoured: group.detoured,
+            latency_ns: self.latency(group),
+        }
+    }
+
+    fn visits(&self, service: &str, visits: &Visits) -> VisitSummary {
+        let mut split = self.split(&visits.parts);
+        split.0.retain(|&(name, _)| name != "ingress");
+        VisitSummary {
+            service: service.to_owned(),
+            packets: visits.packets,
+            pushed: visits.pushed,
+            detours: visits.detours,
+            total_ns: self.part(&visits.total),
+            split_ns: (visits.packets > 0).then_some(split),
+        }
+    }
+}
+
+impl ChainRun {
+    /// The summary so far.
+    pub fn summary(&self) -> ChainSummary {
+        let record = self.record.borrow();
+        let (stats, maker) = (&record.stats, Maker { clock: self.clock });
+        let experiment = &self.checked.experiment;
+        let all = maker.group(&stats.all);
+        let seconds = self.wall.as_secs_f64();
+        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        ChainSummary {
+            spinet: env!("CARGO_PKG_VERSION"),
+            digest: record.digest.to_hex(),
+            nic: experiment.nic.0.preset.clone(),
+            seed: experiment.seed,
+            ended: self.ended_summary(record.n_open()),
+            packets: PacketSummary {
+                packets_in: all.packets_in,
+                in_bytes: all.in_bytes,
+                left: all.left,
+                left_bytes: all.left_bytes,
+                to_network: stats.to_network.packets,
+                to_host: stats.to_host.packets,
+                dropped: all.dropped,
+                dropped_bytes: stats.all.dropped.bytes,
+                dropped_by_reason: all.dropped_by_reason,
+                inside: record.n_open(),
+                detoured: all.detoured,
+            },
+            throughput: ThroughputSummary {
+                in_gbps: all.in_gbps,
+                out_gbps: all.out_gbps,
+                network_gbps: gbps(self.clock, stats.to_network),
+                host_gbps: gbps(self.clock, stats.to_host),
+            },
+            latency_ns: all.latency_ns,
+            line_wait_ns: maker.part(&stats.line_wait),
+            jain_index: self.jain_index(&stats.tenants),
+            tenants: self.tenants(&stats.tenants, &maker),
+            chains: self.chains(&stats.chains, &stats.hops, &maker),
+            services: self.services(&stats.services, &stats.units, &maker),
+            credits: self.credit_summary(&maker),
+            sources: self.source_summaries(),
+            time: TimeSummary {
+                simulated_ns: maker.ns(self.cycles() as f64),
+                cycles: self.cycles(),
+                clock_mhz: self.checked.nic.clock_mhz,
+            },
+            counters: self.nic.system.counters().into_iter().collect(),
+            experiment: experiment.clone(),
+            wall: WallSummary {
+                seconds,
+                cycles_per_second: per_second(self.cycles()),
+                packets_per_second: per_second(stats.all.came.packets),
+            },
+        }
+    }
+
+    fn ended_summary(&self, unfinished_packets: u64) -> EndedSummary {
+        let inside = match unfinished_packets {
+            0 => "no packet is inside".to_owned(),
+            1 => "1 packet is inside".into(),
+            n => format!("{n} packets are inside"),
+        };
+        let experiment = &self.checked.experiment;
+        let (reason, text) = match self.ended {
+            None => ("running", format!("the run goes on; {inside}")),
+            Some(Ended::Complete) => ("complete", "all packets have left or were dropped".to_owned()),
+            Some(Ended::Limit) => {
+                let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
+                ("limit", format!("the limit of {limit} is reached; {inside}"))
+            }
+            Some(Ended::Stalled) => {
+                let text = format!("{inside} and none has left for {}, or ever will", experiment.stall_limit);
+                ("stalled", text)
+            }
+        };
+        EndedSummary { reason, text, unfinished_packets }
+    }
+
+    /// Bytes of each tenant that left, in proportion to weights; of those that sent anything.
+    fn jain_index(&self, groups: &[Group]) -> f64 {
+        let sent = self.checked.tenants.iter().zip(groups).filter(|(_, group)| group.came.packets > 0);
+        let (weights, bytes): (Vec<u64>, Vec<u64>) =
+            sent.map(|(tenant, group)| (u64::from(tenant.weight), group.left.bytes)).unzip();
+        jain(&bytes, &weights)
+    }
+
+    fn tenants(&self, groups: &[Group], maker: &Maker) -> Vec<TenantSummary> {
+        let bytes: Vec<u64> = groups.iter().map(|group| group.left.bytes).collect();
+        let shares = shares(&bytes);
+        let named = self.checked.tenants.iter().zip(groups).zip(shares);
+        let summary = |((tenant, group), share): ((&super::tenants::Tenant, &Group), f64)| TenantSummary {
+            name: tenant.name.clone(),
+            weight: tenant.weight,
+            priority: tenant.priority,
+            class: tenant.class,
+            share,
+            group: maker.group(group),
+        };
+        named.map(summary).collect()
+    }
+
+    /// The chains, and behind them what none took, if there was such.
+    fn chains(&self, groups: &[Group], hops: &[Vec<Visits>], maker: &Maker) -> Vec<ChainGroupSummary> {
+        let name = |service: u8| self.checked.nic.services[usize::from(service)].name.clone();
+        let summary = |((chain, group), hops): ((&super::classify::Chain, &Group), &Vec<Visits>)| {
+            let services: Vec<String> = chain.hops.iter().map(|hop| name(hop.service)).collect();
+            ChainGroupSummary {
+                name: chain.name.clone(),
+                tenant: Some(self.checked.tenants[chain.tenant].name.clone()),
+                group: maker.group(group),
+                hops: services.iter().zip(hops).map(|(service, visits)| maker.visits(service, visits)).collect(),
+                services,
+            }
+        };
+        let mut chains: Vec<_> = self.checked.chains.iter().zip(groups).zip(hops).map(summary).collect();
+        if let Some(others) = groups.last().filter(|others| others.came.packets > 0) {
+            let (name, group) = ("(no chain)".to_owned(), maker.group(others));
+            chains.push(ChainGroupSummary { name, tenant: None, services: Vec::new(), group, hops: Vec::new() });
+        }
+        chains
+    }
+
+    fn services(&self, visits: &[Visits], units: &BTreeMap<u8, UnitStats>, maker: &Maker) -> Vec<ServiceSummary> {
+        let span = self.busy_span();
+        let credits = self.credits.borrow();
+        let unit = |service: &str, i: usize, node: &NodeId| {
+            let stats = units.get(&node.0).cloned().unwrap_or_default();
+            let lane = credits.lanes().iter().find(|lane| lane.node == *node);
+            let mean = lane.and_then(|lane| lane.mean(span.0, span.1));
+            UnitSummary {
+                path: format!("{service}[{i}]"),
+                node: node.0,
+                packets: stats.packets,
+                busy_percent: mean.map(|(_, busy)| busy * 100.0),
+                in_engine: (span.1 > span.0).then(|| stats.service_cycles as f64 / (span.1 - span.0) as f64),
+                credits_held: mean.map(|(held, _)| held),
+            }
+        };
+        let services = self.checked.nic.services.iter().zip(visits).zip(&self.nic.nodes().units);
+        let summary = |((service, visits), nodes): ((&panic::params::ServiceSpec, &Visits), &Vec<NodeId>)| {
+            let units = nodes.iter().enumerate().map(|(i, node)| unit(&service.name, i, node)).collect();
+            ServiceSummary { visits: maker.visits(&service.name, visits), initial_credits: service.credits, units }
+        };
+        services.map(summary).collect()
+    }
+
+    /// From the first packet in to the last event of the run.
+    fn busy_span(&self) -> (Cycle, Cycle) {
+        let first = self.record.borrow().stats.all.came.span.map_or(0, |(first, _)| first);
+        (first, self.cycles().max(first))
+    }
+
+    fn credit_summary(&self, maker: &Maker) -> CreditSummary {
+        let end = self.cycles();
+        let (mut interval_ns, mut units) = (0.0, BTreeMap::new());
+        let credits = self.credits.borrow();
+        let paths = self.checked.nic.services.iter();
+        let paths = paths.flat_map(|service| (0..service.units).map(|i| format!("{}[{i}]", service.name)));
+        for (path, lane) in paths.zip(credits.lanes()) {
+            let (cycles, series) = lane.series(end);
+            interval_ns = maker.ns(cycles as f64);
+            units.insert(path, series);
+        }
+        CreditSummary { interval_ns, units }
+    }
+
+    fn source_summaries(&self) -> Vec<SourceSummary> {
+        let mut reports: Vec<_> = self.ports.iter().map(|port| port.reports().into_iter()).collect();
+        let entries = self.checked.experiment.traffic.iter();
+        let summary = |entry: &super::experiment::SourceEntry| {
+            let report = reports.get_mut(usize::from(entry.port)).and_then(Iterator::next);
+            let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
+            SourceSummary {
+                source: entry.source.clone(),
+                port: entry.port,
+                capture: capture.map(|(counts, stop)| CaptureSummary { counts, stop }),
+                pacing,
+                network: faults,
+            }
+        };
+        entries.map(summary).collect()
+    }
+}

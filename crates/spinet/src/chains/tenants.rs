@@ -1,0 +1,190 @@
+//! Tenants, and the policies that are made of their weights, priorities and rates.
+
+use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
+use crate::experiment::Span;
+use kernel::Time;
+use panic::nic::Panic;
+use panic::params::PanicParams;
+use panic::policy::{Bucket, Level, PolicyParams};
+use wire::near::nearest;
+use wire::units::parse_bps;
+
+/// Somebody whose packets are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Its share.
+    pub weight: u32,
+    /// Lower is more urgent.
+    pub priority: u32,
+    /// Its traffic class.
+    pub class: u8,
+    /// Bits a second and bytes ahead of them, where it is held to a rate.
+    pub rate: Option<(u64, u32)>,
+    /// How long its packets may wait.
+    pub slack: Option<Span>,
+}
+
+/// Tenants that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum TenantError {
+    #[error("`{found}` is the name of two tenants, each must have its own")]
+    Name { found: String },
+    #[error("the name is empty, must be what chains and reports call the tenant")]
+    NoName,
+    #[error("class is {found}, which is that of `{other}` already")]
+    Class { found: u8, other: String },
+    #[error("there are {found} tenants, must be at most 256: each has a traffic class")]
+    TooMany { found: usize },
+    #[error("weight is {found}, must be 1 to 65536")]
+    Weight { found: u32 },
+    #[error("rate is `{found}`, must be bits a second from 100M to 10T, such as `10G`")]
+    Rate { found: String },
+    #[error("no service has the policy `leaky-bucket`, so a rate changes nothing")]
+    NoBucket,
+    #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]{}",
+            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    None { found: String, near: Option<String> },
+    #[error("there is no policy `{found}`, must be one of {}{}", POLICIES.join(", "),
+            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    NoPolicy { found: String, near: Option<&'static str> },
+}
+
+const POLICIES: [&str; 6] = ["fifo", "strict-priority", "least-slack", "round-robin", "weighted-fair", "leaky-bucket"];
+
+/// All tenants of an experiment.
+pub struct Tenants {
+    /// Those that it lists, then one for each chain that has no tenant of its own.
+    pub all: Vec<Tenant>,
+}
+
+/// Checks a weight.
+pub fn check_weight(weight: u32) -> Result<(), TenantError> {
+    if (1..=65536).contains(&weight) { Ok(()) } else { Err(TenantError::Weight { found: weight }) }
+}
+
+impl Tenants {
+    /// The tenants of an experiment; an error comes with its place.
+    pub fn of(experiment: &ChainExperiment) -> Result<Tenants, (Vec<String>, TenantError)> {
+        let mut all: Vec<Tenant> = Vec::new();
+        let mut taken: Vec<u8> = Vec::new();
+        for (i, said) in experiment.tenant.iter().enumerate() {
+            let fail = |key: &str, error| (vec!["tenant".to_owned(), i.to_string(), key.to_owned()], error);
+            let entry = &said.0;
+            if entry.name.is_empty() {
+                return Err(fail("name", TenantError::NoName));
+            }
+            if all.iter().any(|other| other.name == entry.name) {
+                return Err(fail("name", TenantError::Name { found: entry.name.clone() }));
+            }
+            if let Some(class) = entry.class {
+                let of_class = |(other, _): &(&Tenant, _)| other.class == class;
+                let same = all.iter().zip(&experiment.tenant).filter(|(_, said)| said.0.class.is_some()).find(of_class);
+                if let Some((other, _)) = same {
+                    return Err(fail("class", TenantError::Class { found: class, other: other.name.clone() }));
+                }
+                taken.push(class);
+            }
+            let weight = entry.weight.unwrap_or(1);
+            check_weight(weight).map_err(|error| fail("weight", error))?;
+            let rate = entry.rate.as_ref().map(|text| {
+                let bps = parse_bps(text).filter(|bps| (100_000_000..=10_000_000_000_000).contains(bps));
+                bps.ok_or_else(|| fail("rate", TenantError::Rate { found: text.clone() }))
+            });
+            let rate = rate.transpose()?.map(|bps| (bps, entry.burst_bytes.unwrap_or(0)));
+            let (priority, class) = (entry.priority.unwrap_or(0), entry.class.unwrap_or(0));
+            all.push(Tenant { name: entry.name.clone(), weight, priority, class, rate, slack: entry.slack });
+        }
+        for chain in experiment.chain.iter().filter(|chain| chain.0.tenant.is_none()) {
+            if !all.iter().any(|tenant| tenant.name == chain.0.name) {
+                let name = chain.0.name.clone();
+                all.push(Tenant { name, weight: 1, priority: 0, class: 0, rate: None, slack: None });
+            }
+        }
+        let said = experiment.tenant.iter().map(|said| said.0.class).chain(std::iter::repeat(None));
+        let found = all.len();
+        let mut free = (0..=u8::MAX).filter(|class| !taken.contains(class));
+        for (tenant, _) in all.iter_mut().zip(said).filter(|(_, said)| said.is_none()) {
+            let too_many = || (vec!["tenant".to_owned()], TenantError::TooMany { found });
+            tenant.class = free.next().ok_or_else(too_many)?;
+        }
+        Ok(Tenants { all })
+    }
+
+    /// How many traffic classes they need.
+    pub fn n_classes(&self) -> usize {
+        self.all.iter().map(|tenant| usize::from(tenant.class) + 1).max().unwrap_or(1)
+    }
+
+    /// Position of the tenant of a chain.
+    pub fn of_chain(&self, chain: &ChainEntry) -> Result<usize, TenantError> {
+        let wanted = chain.tenant.as_ref().unwrap_or(&chain.name);
+        let position = self.all.iter().position(|tenant| tenant.name == *wanted);
+        let near = || nearest(wanted, self.all.iter().map(|tenant| tenant.name.as_str())).map(Into::into);
+        position.ok_or_else(|| TenantError::None { found: wanted.clone(), near: near() })
+    }
+
+    /// What a policy is on this NIC, and whether it is `weighted-fair` by name.
+    pub fn level(&self, policy: &PolicySpec, nic: &PanicParams) -> Result<(Level, bool), TenantError> {
+        let name = match policy {
+            PolicySpec::Given(level) => return Ok((level.clone(), false)),
+            PolicySpec::Named(name) => name.as_str(),
+        };
+        let policy = match name {
+            "fifo" => PolicyParams::Fifo,
+            "strict-priority" => PolicyParams::StrictPriority,
+            "least-slack" => PolicyParams::LeastSlack,
+            "round-robin" => PolicyParams::RoundRobin,
+            "weighted-fair" => PolicyParams::WeightedFair { weights: self.weights(nic.n_classes) },
+            "leaky-bucket" => PolicyParams::LeakyBucket { buckets: self.buckets(nic) },
+            _ => return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, POLICIES) }),
+        };
+        Ok((Level::of(policy), name == "weighted-fair"))
+    }
+
+    /// The weight of each class.
+    fn weights(&self, n_classes: usize) -> Vec<u32> {
+        self.by_class(n_classes, 1, |tenant| Some(tenant.weight))
+    }
+
+    fn buckets(&self, nic: &PanicParams) -> Vec<Bucket> {
+        // As fast as a bucket can be: faster than any interconnect.
+        let open = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
+        let clock_hz = u64::from(nic.clock_mhz) * 1_000_000;
+        self.by_class(nic.n_classes, open, |tenant| {
+            let (bps, burst_bytes) = tenant.rate?;
+            let bytes = u128::from(bps) * 1000 / 8 / u128::from(clock_hz);
+            let bytes_per_1000_cycles = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, 1 << 30);
+            Some(Bucket { bytes_per_1000_cycles, burst_bytes })
+        })
+    }
+
+    fn by_class<T: Copy>(&self, n_classes: usize, otherwise: T, of: impl Fn(&Tenant) -> Option<T>) -> Vec<T> {
+        let mut found = vec![otherwise; n_classes];
+        for tenant in &self.all {
+            if let (Some(slot), Some(value)) = (found.get_mut(usize::from(tenant.class)), of(tenant)) {
+                *slot = value;
+            }
+        }
+        found
+    }
+
+    /// A rate that nothing holds anybody to is a mistake.
+    pub fn check_rates(&self, nic: &PanicParams) -> Result<(), (Vec<String>, TenantError)> {
+        let is_bucket = |level: &Level| matches!(level.policy, PolicyParams::LeakyBucket { .. });
+        let has_bucket = nic.services.iter().any(|service| is_bucket(&service.policy));
+        match self.all.iter().position(|tenant| tenant.rate.is_some() && !has_bucket) {
+            Some(i) => Err((vec!["tenant".into(), i.to_string(), "rate".into()], TenantError::NoBucket)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Tenant {
+    /// Cycles that its packets may wait, on this NIC; without a word about it, for ever.
+    pub fn slack_cycles(&self, nic: &PanicParams) -> u64 {
+        let cycles = |slack: Span| Panic::edges(nic).cycle_at_or_after(Time::from_fs(slack.time().fs()));
+        self.slack.map_or(u64::from(u32::MAX), cycles)
+    }
+}

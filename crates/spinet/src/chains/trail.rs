@@ -1,0 +1,237 @@
+//! Where a packet's time went, told from its trail.
+
+use kernel::Cycle;
+use panic::protocol::{Mark, NodeId, Step, Trail};
+
+/// What became of a packet's cycles from its first bytes in to its first bytes out. They add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// From its first bytes until its descriptor went into the interconnect: line and RMT pipeline.
+    pub ingress: Cycle,
+    /// In the interconnect.
+    pub interconnect: Cycle,
+    /// In the scheduler.
+    pub queueing: Cycle,
+    /// From where a unit refused it until another took it.
+    pub detours: Cycle,
+    /// In a unit, before its engine began.
+    pub unit_wait: Cycle,
+    /// In engines.
+    pub service: Cycle,
+}
+
+/// Names of the parts, in the order of time.
+pub const PARTS: [&str; 6] = ["ingress", "interconnect", "queueing", "detours", "unit_wait", "service"];
+
+impl Parts {
+    /// In the order of [`PARTS`].
+    pub fn cycles(&self) -> [Cycle; PARTS.len()] {
+        [self.ingress, self.interconnect, self.queueing, self.detours, self.unit_wait, self.service]
+    }
+
+    fn add(&mut self, more: &Parts) {
+        self.ingress += more.ingress;
+        self.interconnect += more.interconnect;
+        self.queueing += more.queueing;
+        self.detours += more.detours;
+        self.unit_wait += more.unit_wait;
+        self.service += more.service;
+    }
+}
+
+/// A visit of a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visit {
+    /// Where it was, up to the end of the service; the way there belongs to it.
+    pub parts: Parts,
+    /// The unit that took it; none if none did.
+    pub unit: Option<NodeId>,
+    /// When it came into the scheduler for this service, if it did.
+    pub queued: Option<Cycle>,
+    /// When it left the scheduler for the last time.
+    pub scheduled: Option<Cycle>,
+    /// When the unit took it.
+    pub taken: Option<Cycle>,
+    /// When the engine began with it.
+    pub begun: Option<Cycle>,
+    /// When it left the unit.
+    pub done: Option<Cycle>,
+    /// How often a unit refused it.
+    pub detours: u32,
+}
+
+impl Visit {
+    /// Whether the unit before sent it there, without the scheduler.
+    pub fn is_pushed(&self) -> bool {
+        self.taken.is_some() && self.queued.is_none()
+    }
+}
+
+/// A packet's way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// When its first bytes came.
+    pub arrived: Cycle,
+    /// When its descriptor went into the interconnect.
+    pub entered: Option<Cycle>,
+    /// When its first bytes left the interconnect.
+    pub leaving: Option<Cycle>,
+    /// When its last bytes left.
+    pub left: Option<Cycle>,
+    /// Services, in order; the last may have been broken off.
+    pub visits: Vec<Visit>,
+    /// All its cycles.
+    pub parts: Parts,
+}
+
+impl Way {
+    /// Reads a trail.
+    pub fn of(trail: &Trail) -> Way {
+        let mut way = Way::default();
+        // The visit that is under way, and what came since the last mark before it began.
+        let mut visit: Option<Visit> = None;
+        let mut is_detoured = false;
+        let mut last: Option<Mark> = None;
+        for &mark in trail.marks() {
+            let span = last.map_or(0, |last| mark.at - last.at);
+            let from = last.map(|last| last.step);
+            let mut here = Parts::default();
+            match (from, mark.step) {
+                _ if is_detoured && mark.step != Step::Left => here.detours = span,
+                (_, Step::Arrived | Step::Unserved | Step::Left) => {}
+                (_, Step::Entered) => here.ingress = span,
+                (_, Step::Scheduled) => here.queueing = span,
+                (Some(Step::Taken), Step::Begun) => here.unit_wait = span,
+                (Some(Step::Begun | Step::Taken), Step::Done) => here.service = span,
+                (_, Step::Queued | Step::Taken | Step::Refused | Step::Leaving) => here.interconnect = span,
+                (_, Step::Begun | Step::Done) => here.service = span,
+            }
+            way.parts.add(&here);
+            match mark.step {
+                Step::Arrived => way.arrived = mark.at,
+                Step::Entered => way.entered = Some(mark.at),
+                Step::Leaving => way.leaving = Some(mark.at),
+                Step::Left => way.left = Some(mark.at),
+                Step::Unserved => {}
+                _ => {
+                    let visit = visit.get_or_insert_default();
+                    visit.parts.add(&here);
+                    visit.mark(mark);
+                }
+            }
+            match mark.step {
+                Step::Refused => is_detoured = true,
+                Step::Taken => is_detoured = false,
+                Step::Done => way.visits.extend(visit.take()),
+                _ => {}
+            }
+            last = Some(mark);
+        }
+        way.visits.extend(visit);
+        way
+    }
+
+    /// From its first bytes in to its first bytes out.
+    pub fn latency(&self) -> Option<Cycle> {
+        Some(self.leaving? - self.arrived)
+    }
+}
+
+impl Visit {
+    fn mark(&mut self, mark: Mark) {
+        let at = Some(mark.at);
+        match mark.step {
+            Step::Queued => _ = self.queued.get_or_insert(mark.at),
+            Step::Scheduled => self.scheduled = at,
+            Step::Refused => self.detours += 1,
+            Step::Taken => (self.taken, self.unit) = (at, Some(mark.node)),
+            Step::Begun => self.begun = at,
+            Step::Done => self.done = at,
+            Step::Arrived | Step::Unserved | Step::Entered | Step::Leaving | Step::Left => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Marks such as `arrived@0 queued@9:0`: step, cycle, node.
+    fn check(marks: &str, want: Expect) {
+        let mut trail = Trail::default();
+        for word in marks.split_whitespace() {
+            let (step, rest) = word.split_once('@').expect("a mark has a cycle");
+            let (at, node) = rest.split_once(':').unwrap_or((rest, "2"));
+            let step = match step {
+                "arrived" => Step::Arrived,
+                "entered" => Step::Entered,
+                "queued" => Step::Queued,
+                "scheduled" => Step::Scheduled,
+                "taken" => Step::Taken,
+                "refused" => Step::Refused,
+                "begun" => Step::Begun,
+                "done" => Step::Done,
+                "leaving" => Step::Leaving,
+                "left" => Step::Left,
+                _ => panic!("no step is called {step}"),
+            };
+            trail.mark(at.parse().expect("a cycle"), step, NodeId(node.parse().expect("a node")));
+        }
+        let way = Way::of(&trail);
+        let mut told = format!("{:?} {:?}\n", way.latency(), way.parts.cycles());
+        for visit in &way.visits {
+            let Visit { parts, unit, detours, .. } = visit;
+            let unit = unit.map_or(-1, |node| i32::from(node.0));
+            let cycles = parts.cycles();
+            told += &format!("unit {unit}, pushed {}, detours {detours}: {cycles:?}\n", visit.is_pushed());
+        }
+        if let Some(latency) = way.latency() {
+            assert_eq!(latency, way.parts.cycles().iter().sum::<Cycle>(), "parts add up");
+        }
+        want.assert_eq(&told);
+    }
+
+    #[test]
+    fn parts_add_up_and_belong_to_visits() {
+        check(
+            "arrived@10 entered@12 queued@20:0 scheduled@55:0 taken@66:4 begun@70:4 done@90:4 taken@101:6 begun@101:6 \
+             done@130:6 leaving@141:1 left@150:1",
+            expect![[r#"
+                Some(131) [2, 41, 35, 0, 4, 49]
+                unit 4, pushed false, detours 0: [0, 19, 35, 0, 4, 20]
+                unit 6, pushed true, detours 0: [0, 11, 0, 0, 0, 29]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_detour_is_all_that_came_of_a_refusal() {
+        check(
+            "arrived@0 entered@1 queued@10:0 scheduled@40:0 taken@50:4 begun@50:4 done@60:4 refused@70:6 queued@80:0 \
+             scheduled@95:0 taken@105:7 begun@106:7 done@120:7 leaving@130:1 left@131:1",
+            expect![[r#"
+                Some(130) [1, 39, 30, 35, 1, 24]
+                unit 4, pushed false, detours 0: [0, 19, 30, 0, 0, 10]
+                unit 7, pushed false, detours 1: [0, 10, 0, 35, 1, 14]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_broke_off_is_told_as_far_as_it_came() {
+        check(
+            "arrived@3",
+            expect![[r#"
+            None [0, 0, 0, 0, 0, 0]
+        "#]],
+        );
+        check(
+            "arrived@3 entered@4 queued@9:0",
+            expect![[r#"
+            None [1, 5, 0, 0, 0, 0]
+            unit -1, pushed false, detours 0: [0, 5, 0, 0, 0, 0]
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of cards that run chains of offloads, such as PANIC: services, chains, tenants and traffic in; results out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinet import _core, _pcapng, output, packet_table
+from spinet._core import InputError, UsageError
+from spinet.output import OutputFolder
+from spinet.result import SentPacket
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spinet._core import Progress
+
+__all__ = ["ChainResult", "Latency", "Service", "Tenant", "run_chains"]
+
+SLICE_MS = 100
+_NO_FILE = "keywords"
+
+OnProgress = Callable[["Progress"], None]
+Said = str | Mapping[str, Any]  # as a table of an experiment file, or as the text that stands for one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """From first bytes in to first bytes out, in ns."""
+
+    count: int
+    min: float
+    mean: float
+    p5: float
+    median: float
+    p99: float
+    max: float
+    split: Mapping[str, Mapping[str, float]]  # by part, in the order of time: mean, p99, max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant:
+    """What came of a tenant's packets."""
+
+    name: str
+    weight: int
+    packets_in: int
+    packets_out: int
+    bytes_out: int
+    dropped: int
+    dropped_by_reason: Mapping[str, int]
+    in_gbps: float | None
+    out_gbps: float | None
+    share: float  # of all bytes that left
+    latency: Latency | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What came of the packets at a service."""
+
+    name: str
+    packets: int
+    pushed: int  # those that came from another unit, without the scheduler
+    detours: int
+    mean_ns: Mapping[str, float]  # by part: interconnect, queueing, detours, unit_wait, service
+    units: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChainResult:
+    """What came of a run; `summary` is what ``--json`` prints (docs/reference/chains-summary.md)."""
+
+    summary: Mapping[str, Any]
+    _packets: packet_table.Chunk
+    _hops: packet_table.Chunk
+    _captures: Mapping[str, bytes]
+
+    def __repr__(self) -> str:
+        """One line: what a person wants to know of a run first."""
+        packets, ended = self.summary["packets"], self.summary["ended"]
+        return (
+            f"<ChainResult {ended['reason']}: {packets['in']} packets in, {packets['left']} left, "
+            f"{packets['dropped']} dropped, digest {self.digest[:16]}>"
+        )
+
+    @property
+    def digest(self) -> str:
+        """Stands for everything that left, with times. Equal inputs give equal digests."""
+        return str(self.summary["digest"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every packet left or was dropped, rather than the run ended by a limit."""
+        return bool(self.summary["ended"]["reason"] == "complete")
+
+    @property
+    def latency(self) -> Latency | None:
+        """Of all packets that left."""
+        return _latency(self.summary["latency_ns"])
+
+    @cached_property
+    def tenants(self) -> dict[str, Tenant]:
+        """By name, in order."""
+        return {row["name"]: _tenant(row) for row in self.summary["tenants"]}
+
+    @cached_property
+    def services(self) -> dict[str, Service]:
+        """By name, in order."""
+        return {row["service"]: _service(row) for row in self.summary["services"]}
+
+    @cached_property
+    def packets(self) -> pa.Table:
+        """One row a packet, in the order in which they left; null for what never happened."""
+        return packet_table.to_arrow(self._packets, _core.chain_columns()[0])
+
+    @cached_property
+    def hops(self) -> pa.Table:
+        """One row a visit of a service; its packet is that of the same number in `packets`."""
+        return packet_table.to_arrow(self._hops, _core.chain_columns()[1])
+
+    @cached_property
+    def to_host(self) -> tuple[SentPacket, ...]:
+        """Packets that left to the host, in order."""
+        return self._left(output.TO_HOST)
+
+    @cached_property
+    def to_network(self) -> tuple[SentPacket, ...]:
+        """Packets that left to the networks, in order."""
+        return self._left(output.TO_NETWORK)
+
+    def _left(self, name: str) -> tuple[SentPacket, ...]:
+        found = _pcapng.packets(self._captures[name])
+        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
+
+    def counter(self, path: str) -> int:
+        """A counter of a part, such as ``scheduler.detours``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such counter.
+        """
+        return int(self.summary["counters"][path])
+
+
+def run_chains(
+    experiment: str | Path | Mapping[str, Any] | None = None,
+    *,
+    nic: str | None = None,
+    chains: Sequence[Said] = (),
+    services: Sequence[Said] = (),
+    tenants: Sequence[Said] = (),
+    policy: str | Mapping[str, Any] | None = None,
+    traffic: Said | Sequence[Said] | None = None,
+    set: Sequence[str] = (),
+    faults: str | None = None,
+    seed: int | None = None,
+    limit: str | None = None,
+    folder: str | Path | None = None,
+    on_progress: OnProgress | None = None,
+) -> ChainResult:
+    """Run chains of offloads on a card such as PANIC.
+
+    Parameters
+    ----------
+    experiment
+        A file (docs/reference/chains.md), or the same as a mapping. What keywords say stands over it.
+    nic
+        Name of a card, or path of its file; ``panic`` by default.
+    chains
+        ``"ipsec [udp.dst_port == 4500]: sha -> aes"``, or a mapping as in a file.
+    services
+        ``"aes: aes-256-ctr, units=2, credits=2"``, or a mapping. The card's file may have services already.
+    tenants
+        ``"gold: weight=2"``, or a mapping.
+    policy
+        Of all services that say nothing of their own: ``"weighted-fair"``, ``"strict-priority"``, ...
+    traffic
+        A capture, a generator such as ``"udp:size=64,count=1000"``, or several.
+    set
+        Parameters of the card, such as ``"scheduler.chain_push=false"`` or ``"service.aes.credits=4"``.
+    faults
+        What the network does to packets: ``"loss=0.01"``.
+    seed
+        Decides everything random; 1 by default.
+    limit
+        End of the run in simulated time.
+    folder
+        A new folder for all results.
+    on_progress
+        Called about ten times a second.
+
+    Raises
+    ------
+    InputError
+        If something that was given cannot be used.
+
+    Examples
+    --------
+    >>> result = run_chains(
+    ...     services=["work: delay, cycles=40, units=2"],
+    ...     chains=["all: work"],
+    ...     traffic="udp:size=256,count=100,rate=20G",
+    ... )
+    >>> result.complete, result.tenants["all"].packets_out
+    (True, 100)
+    """
+    prepared = prepare(
+        experiment,
+        {
+            "nic": nic,
+            "set": list(set),
+            "chain": list(chains),
+            "service": list(services),
+            "tenant": list(tenants),
+            "policy": policy,
+            "traffic": traffic,
+            "faults": faults,
+            "seed": seed,
+            "limit": limit,
+        },
+    )
+    columns, hop_columns = _core.chain_columns()
+    packets, hops = packet_table.Collected(columns), packet_table.Collected(hop_columns)
+    with contextlib.ExitStack() as stack:
+        # First of all: a folder that cannot be is told before minutes are spent.
+        made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made is None else made.path
+        summary = drive(prepared, captures=scratch, tables=(packets, hops), on_progress=on_progress)
+        captures = {name: (scratch / name).read_bytes() for name in (output.TO_HOST, output.TO_NETWORK)}
+        if made is not None:
+            for name, rows, kinds in ((output.PACKETS, packets, columns), (output.HOPS, hops, hop_columns)):
+                file = packet_table.ParquetFile(made.path / name, kinds)
+                file.append(rows.all())
+                file.close()
+            write_rest(made.path, summary)
+            made.commit()
+    return ChainResult(summary=summary, _packets=packets.all(), _hops=hops.all(), _captures=captures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """An experiment as JSON, and where relative paths in it start."""
+
+    text: str
+    file: str  # for messages
+    base_dir: str
+
+
+def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Prepared:
+    """One experiment of a file or mapping, and what stands over it, checked; empty values say nothing."""
+    values: dict[str, Any] = {}
+    file, base_dir = _NO_FILE, str(Path.cwd())
+    if isinstance(experiment, Mapping):
+        values = dict(experiment)
+    elif experiment is not None:
+        file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
+        values = _read(Path(experiment), base_dir)
+    for key, value in over.items():
+        if value is None or value == []:
+            continue
+        if key in ("nic", "set"):
+            nic = values.get("nic", "panic")
+            table = dict(nic) if isinstance(nic, Mapping) else {"preset": nic}
+            if key == "nic":
+                table["preset"] = value
+            else:
+                table["set"] = [*_as_list(table.get("set", [])), *value]
+            values["nic"] = table
+        else:
+            values[key] = value
+    if "chain" not in values:
+        raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
+    prepared = Prepared(text=json.dumps(values, default=str), file=file, base_dir=base_dir)
+    with _named_by_key(file):
+        checked = _core.check_chains(prepared.text, prepared.file, prepared.base_dir, "json")
+    return Prepared(text=checked, file=file, base_dir=base_dir)
+
+
+def _read(path: Path, base_dir: str) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
+    kind = "json" if path.suffix == ".json" else "toml"
+    values: dict[str, Any] = json.loads(_core.check_chains(text, str(path), base_dir, kind))
+    return values
+
+
+@contextlib.contextmanager
+def _named_by_key(file: str) -> Any:
+    """Without a file, the key is name enough."""
+    try:
+        yield
+    except InputError as error:
+        if file != _NO_FILE:
+            raise
+        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
+
+
+def drive(
+    prepared: Prepared,
+    *,
+    captures: Path | None,
+    tables: tuple[Any, Any] | None = None,
+    on_progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Run to the end; rows go into `tables` as they come, captures into the folder. Ctrl-C raises `Interrupted`."""
+    from spinet.api import Interrupted
+
+    run = _core.ChainRun(
+        prepared.text,
+        file=prepared.file,
+        base_dir=prepared.base_dir,
+        captures=None if captures is None else str(captures),
+        tables=tables is not None,
+    )
+    try:
+        while True:
+            try:
+                progress = run.advance(SLICE_MS)
+                if tables is not None:
+                    tables[0].append(run.take_packets())
+                    tables[1].append(run.take_hops())
+                if on_progress is not None:
+                    on_progress(progress)
+            except KeyboardInterrupt:
+                raise Interrupted(json.loads(run.summary())) from None
+            if progress["done"]:
+                summary: dict[str, Any] = json.loads(run.summary())
+                return summary
+    finally:
+        run.close()
+
+
+def write_rest(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Write what is known only when a run is over."""
+    (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
+    (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def _as_list(settings: Any) -> list[str]:
+    if isinstance(settings, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    return list(settings)
+
+
+def _latency(row: Mapping[str, Any] | None) -> Latency | None:
+    return None if row is None else Latency(**row)
+
+
+def _tenant(row: Mapping[str, Any]) -> Tenant:
+    return Tenant(
+        name=row["name"],
+        weight=row["weight"],
+        packets_in=row["in"],
+        packets_out=row["left"],
+        bytes_out=row["left_bytes"],
+        dropped=row["dropped"],
+        dropped_by_reason=row["dropped_by_reason"],
+        in_gbps=row["in_gbps"],
+        out_gbps=row["out_gbps"],
+        share=row["share"],
+        latency=_latency(row["latency_ns"]),
+    )
+
+
+def _service(row: Mapping[str, Any]) -> Service:
+    return Service(
+        name=row["service"],
+        packets=row["packets"],
+        pushed=row["pushed"],
+        detours=row["detours"],
+        mean_ns={name: part["mean"] for name, part in (row["split_ns"] or {}).items()},
+        units=row["units"],
+    )

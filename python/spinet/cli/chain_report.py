@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary of a run with chains of offloads, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from spinet.cli import run_report
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_BAR = 28  # columns of the longest bar
+
+# Parts of a packet's time in the card, as the summary names them, and what happens there.
+_PARTS = {
+    "ingress": "line and RMT pipeline",
+    "interconnect": "interconnect",
+    "queueing": "waiting in the scheduler",
+    "detours": "detours",
+    "unit_wait": "waiting in a unit",
+    "service": "engines",
+}
+
+
+def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
+    """Print all that a person wants to know first."""
+    console = Console(width=run_report.columns(), highlight=False, markup=False)
+    with console.capture() as printed:
+        console.print(_headline(summary, title), soft_wrap=True)
+        for part in (_packets, _tenants, _times, _services, _chains, _drops):
+            for block in part(summary):
+                console.print()
+                console.print(block, soft_wrap=isinstance(block, str))
+        console.print()
+        console.print(_footer(summary), soft_wrap=True)
+    for line in printed.get().splitlines():
+        click.echo(line.rstrip())
+
+
+Blocks = Iterator["str | Table"]
+
+
+def _headline(summary: Mapping[str, Any], title: str) -> str:
+    time = summary["time"]
+    return (
+        f"{title} on {summary['nic']}: {summary['ended']['text']}, "
+        f"{run_report.duration(time['simulated_ns'])} of simulated time ({time['cycles']:,} cycles)"
+    )
+
+
+def _packets(summary: Mapping[str, Any]) -> Blocks:
+    packets, rates = summary["packets"], summary["throughput"]
+    rows = [
+        ("in", f"{packets['in']:,}", f"{packets['in_bytes']:,}", _gbps(rates["in_gbps"])),
+        ("out", f"{packets['left']:,}", f"{packets['left_bytes']:,}", _gbps(rates["out_gbps"])),
+    ]
+    if packets["to_network"] and packets["to_host"]:
+        rows.append(("  to the network", f"{packets['to_network']:,}", "", _gbps(rates["network_gbps"])))
+        rows.append(("  to the host", f"{packets['to_host']:,}", "", _gbps(rates["host_gbps"])))
+    if packets["dropped"]:
+        rows.append(("dropped", f"{packets['dropped']:,}", f"{packets['dropped_bytes']:,}", ""))
+    if packets["inside"]:
+        rows.append(("inside at the end", f"{packets['inside']:,}", "", ""))
+    yield run_report.table("Packets", "count", "bytes", "Gbit/s", rows=rows)
+    for source in summary["sources"]:
+        network = source["network"]
+        done = [f"{network[what]:,} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
+        if done:
+            yield f"The network, on the way of {source['source']}: {', '.join(done)}"
+        capture = source["capture"]
+        if capture is not None and capture["stop"] is not None:
+            yield f"{source['source']} ends early: {capture['stop']}"
+
+
+def _tenants(summary: Mapping[str, Any]) -> Blocks:
+    tenants = summary["tenants"]
+    rows = []
+    for tenant in tenants:
+        latency = tenant["latency_ns"]
+        times = [_time(latency[name]) for name in ("mean", "median", "p99")] if latency else ["-"] * 3
+        rows.append(
+            (
+                tenant["name"],
+                str(tenant["weight"]),
+                f"{tenant['in']:,}",
+                f"{tenant['dropped']:,}",
+                _gbps(tenant["in_gbps"]),
+                _gbps(tenant["out_gbps"]),
+                f"{tenant['share']:.1%}",
+                *times,
+            )
+        )
+    headings = ("Tenant", "weight", "packets", "dropped", "in Gbit/s", "out Gbit/s", "share", "mean", "median", "p99")
+    yield run_report.table(*headings, rows=rows)
+    if sum(1 for tenant in tenants if tenant["in"]) > 1:
+        yield f"Jain's index of what the tenants got for their weights: {summary['jain_index']:.4f}"
+
+
+def _times(summary: Mapping[str, Any]) -> Blocks:
+    latency = summary["latency_ns"]
+    if latency is None:
+        return
+    told = ", ".join(f"{name} {_time(latency[name])}" for name in ("min", "mean", "median", "p99", "max"))
+    yield f"Latency, first bytes in to first bytes out: {told}"
+    longest = max(part["mean"] for part in latency["split"].values()) or 1.0
+    rows = [
+        (
+            _PARTS[name],
+            _time(part["mean"]),
+            _time(part["p99"]),
+            "#" * round(_BAR * part["mean"] / longest),
+        )
+        for name, part in latency["split"].items()
+    ]
+    yield run_report.table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
+
+
+def _split(row: Mapping[str, Any]) -> list[str]:
+    split = row["split_ns"]
+    names = ("queueing", "interconnect", "detours", "unit_wait", "service")
+    return [_time(split[name]["mean"]) if split else "-" for name in names]
+
+
+def _services(summary: Mapping[str, Any]) -> Blocks:
+    rows = []
+    for service in summary["services"]:
+        if not service["packets"]:
+            continue
+        units = service["units"]
+        busy = sum(unit["busy_percent"] or 0.0 for unit in units) / len(units)
+        held = sum(unit["credits_held"] or 0.0 for unit in units) / len(units)
+        rows.append(
+            (
+                service["service"],
+                str(len(units)),
+                f"{held:.1f}/{service['initial_credits']}",
+                f"{busy:.0f}%",
+                f"{service['packets']:,}",
+                f"{service['pushed']:,}",
+                f"{service['detours']:,}",
+                *_split(service),
+            )
+        )
+    if rows:
+        headings = ("units", "credits", "busy", "visits", "pushed", "detours")
+        times = ("queue", "way", "detour", "wait", "engine")
+        yield run_report.table("Service", *headings, *times, rows=rows)
+
+
+def _chains(summary: Mapping[str, Any]) -> Blocks:
+    rows: list[Sequence[str]] = []
+    for chain in summary["chains"]:
+        latency = chain["latency_ns"]
+        mean = _time(latency["mean"]) if latency else "-"
+        name = chain["name"] if not chain["services"] else f"{chain['name']}: {' -> '.join(chain['services'])}"
+        rows.append((name, f"{chain['in']:,}", f"{chain['dropped']:,}", f"{chain['detoured']:,}", mean, *[""] * 5))
+        if len(summary["chains"]) == 1 and len(chain["hops"]) < 2:
+            continue  # it is what the table of services says
+        for i, hop in enumerate(chain["hops"]):
+            rows.append((f"  {i + 1}. {hop['service']}", f"{hop['packets']:,}", "", f"{hop['detours']:,}",
+                         _time(hop["total_ns"]["mean"]) if hop["total_ns"] else "-", *_split(hop)))  # fmt: skip
+    if any(chain["hops"] for chain in summary["chains"]):
+        headings = ("packets", "dropped", "detoured", "mean", "queue", "way", "detour", "wait", "engine")
+        yield run_report.table("Chain and hop", *headings, rows=rows)
+
+
+def _drops(summary: Mapping[str, Any]) -> Blocks:
+    rows = [
+        (tenant["name"], why.replace("_", " "), f"{count:,}", f"{100 * count / tenant['in']:.1f}%")
+        for tenant in summary["tenants"]
+        for why, count in tenant["dropped_by_reason"].items()
+    ]
+    if rows:
+        yield run_report.table("Dropped of", "because of", "packets", "of its packets", rows=rows, kinds="ww")
+
+
+def _footer(summary: Mapping[str, Any]) -> str:
+    wall = summary["wall"]
+    return (
+        f"Digest {summary['digest'][:16]}, seed {summary['seed']}; "
+        f"{wall['cycles_per_second'] / 1e6:.2f} million cycles a second"
+    )
+
+
+def _gbps(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.2f}"
+
+
+def _time(nanoseconds: float) -> str:
+    return "0" if nanoseconds == 0 else run_report.duration(nanoseconds)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet run` for cards that run chains of offloads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spinet.cli import errors, parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the command line says."""
+
+    program: Sequence[str]
+    nic: str | None
+    chains: Sequence[str]
+    services: Sequence[str]
+    tenants: Sequence[str]
+    policy: str | None
+    traffic: Sequence[str]
+    pace: str | None
+    count: int | None
+    sets: Sequence[str]
+    faults: Sequence[str]
+    limit: str | None
+    seed: int | None
+    output: Path | None
+    force: bool
+    as_json: bool
+
+
+def is_meant(program: Sequence[str], nic: str | None, chains: Sequence[str]) -> bool:
+    """Whether a command line is about chains: it names one, such a card, or an experiment with chains."""
+    from spinet import _core
+
+    if chains or (nic is not None and _core.nic_has_chains(nic)):
+        return True
+    if len(program) != 1 or not program[0].endswith((".toml", ".json")):
+        return False
+    path = Path(program[0])
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return False  # whoever reads it as an experiment says what is wrong
+    return _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
+
+
+def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
+    """Run the chains; the exit code."""
+    from spinet import api, chains
+    from spinet._core import UsageError
+
+    card = wanted.nic or "panic"
+    if refused:
+        raise UsageError(f"{refused[0]} is not for cards that run chains of offloads, such as {card}")
+    experiment = None
+    if wanted.program:
+        is_file = len(wanted.program) == 1 and wanted.program[0].endswith((".toml", ".json"))
+        if not is_file:
+            raise UsageError(
+                f"{wanted.program[0]}: {card} runs chains of offloads, not handlers",
+                hint="name services and chains with --service and --chain, or an experiment file",
+            )
+        experiment = wanted.program[0]
+        for option, value in (
+            ("--chain", wanted.chains),
+            ("--service", wanted.services),
+            ("--tenant", wanted.tenants),
+        ):
+            if value:
+                raise UsageError(f"{option} belongs into {experiment}", hint=f"say it there: [[{option[2:]}]]")
+    if not wanted.traffic and (wanted.pace is not None or wanted.count is not None):
+        raise UsageError("--pace and --count go with --traffic; an experiment file says them with its traffic")
+    given = {"pacing": wanted.pace, "count": wanted.count}
+    told = {key: value for key, value in given.items() if value is not None}
+    prepared = chains.prepare(
+        experiment,
+        {
+            "nic": wanted.nic,
+            "set": list(wanted.sets),
+            "chain": list(wanted.chains),
+            "service": list(wanted.services),
+            "tenant": list(wanted.tenants),
+            "policy": wanted.policy,
+            "traffic": [{"source": source, **told} for source in wanted.traffic],
+            "faults": ",".join(wanted.faults) or None,
+            "seed": wanted.seed,
+            "limit": wanted.limit,
+        },
+    )
+    try:
+        with parameters.progress_bar() as on_progress:
+            summary = _run(prepared, wanted, on_progress)
+    except api.Interrupted as stopped:
+        return _stopped(stopped.summary)
+    if wanted.as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        from spinet.cli import chain_report
+
+        title = experiment or ", ".join(row["name"] for row in summary["chains"] if row["tenant"] is not None)
+        chain_report.print_summary(summary, title=title)
+        if wanted.output is not None:
+            click.echo(f"\nResults are in {wanted.output}")
+    return _exit_code(summary)
+
+
+def _run(prepared: Any, wanted: Wanted, on_progress: Any) -> dict[str, Any]:
+    from spinet import _core, chains, output, packet_table
+    from spinet.output import OutputFolder
+
+    with contextlib.ExitStack() as stack:
+        if wanted.output is None:
+            return chains.drive(prepared, captures=None, on_progress=on_progress)
+        # First of all: an output folder that cannot be is told before minutes are spent.
+        folder = stack.enter_context(OutputFolder(wanted.output, force=wanted.force))
+        columns, hop_columns = _core.chain_columns()
+        packets = packet_table.ParquetFile(folder.path / output.PACKETS, columns)
+        hops = packet_table.ParquetFile(folder.path / output.HOPS, hop_columns)
+        with contextlib.closing(packets), contextlib.closing(hops):
+            summary = chains.drive(prepared, captures=folder.path, tables=(packets, hops), on_progress=on_progress)
+        chains.write_rest(folder.path, summary)
+        folder.commit()
+    return summary
+
+
+def _exit_code(summary: Mapping[str, Any]) -> int:
+    ended = summary["ended"]
+    # A limit at which nothing was inside is what was asked for.
+    if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
+        return 0
+    hint = {
+        "limit": "give it more simulated time with --limit",
+        "stalled": "nothing moved any more: a service waits for something that does not come",
+    }.get(ended["reason"], "")
+    errors.complain(f"the run did not finish: {ended['text']}", hint=hint)
+    return errors.UNFINISHED
+
+
+def _stopped(summary: Mapping[str, Any]) -> int:
+    from spinet.cli import run_report
+
+    time, inside = run_report.duration(summary["time"]["simulated_ns"]), summary["packets"]["inside"]
+    click.echo(f"stopped at {time} of simulated time, {inside:,} packets being inside; nothing was written", err=True)
+    return errors.INTERRUPTED
