@@ -207,22 +207,30 @@ fn what_the_cache_does_not_forget_is_old() {
     // All packets lie in the same place. Each is sent with its second word in that of its first, or with what packet 1 had there.
     let packets = "100 1 0; 300 2 0; 500 3 0";
     let program = |flush: &str, back: i32| format!("{TAKE}{flush}lw 5 12 0 4\n    sw 0 12 5 0\n    {SEND}{back}");
-    check(&program("flush\n", -28), packets, expect![[r#"
+    check(
+        &program("flush\n", -28),
+        packets,
+        expect![[r#"
         141  out #1 to 0 Entry 64 bytes [01, 01, 01, 01]
         142  out |
         341  out #2 to 0 Entry 64 bytes [02, 02, 02, 02]
         342  out |
         541  out #3 to 0 Entry 64 bytes [03, 03, 03, 03]
         542  out |
-    "#]]);
-    check(&program("", -24), packets, expect![[r#"
+    "#]],
+    );
+    check(
+        &program("", -24),
+        packets,
+        expect![[r#"
         138  out #1 to 0 Entry 64 bytes [01, 01, 01, 01]
         139  out |
         326  out #2 to 0 Entry 64 bytes [01, 01, 01, 01]
         327  out |
         526  out #3 to 0 Entry 64 bytes [01, 01, 01, 01]
         527  out |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
