@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Blocks = Iterator["str | Table"]
 
+_KINDS = ("waiting", "transfers", "computation")
+
 
 def print_comparison(comparison: Comparison) -> None:
     """One table, with what is needed to read it."""
@@ -47,13 +49,13 @@ def _offered(comparison: Comparison) -> Blocks:
 def _table(comparison: Comparison) -> Blocks:
     rows = []
     for row in comparison.rows:
-        latency, told, total = row.latency_ns, row.time_ns, row.latency_ns.mean if row.latency_ns else 0.0
-        times = (
-            [run_report.duration(ns) for ns in (latency.mean, latency.median, latency.p99)] if latency else ["-"] * 3
-        )
-        shares = ["-"] * 3
-        if told is not None and total and not told["not_told"]:
-            shares = [f"{100 * told[kind] / total:.0f}%" for kind in ("waiting", "transfers", "computation")]
+        latency, told = row.latency_ns, row.time_ns
+        times, shares = ["-"] * 3, ["-"] * 3
+        if latency is not None:
+            times = [run_report.duration(ns) for ns in (latency.mean, latency.median, latency.p99)]
+        if latency is not None and told is not None and latency.mean:
+            known = [(told[kind], 100 * told[kind] / latency.mean) for kind in _KINDS]
+            shares = [f"{share:.0f}%" if ns or not told["not_told"] else "-" for ns, share in known]
         rows.append(
             (
                 row.nic if row.is_simulated else f"{row.nic} *",
@@ -88,7 +90,7 @@ def _notes(comparison: Comparison) -> Blocks:
     for row in comparison.rows:
         said = [row.how, *row.notes]
         if row.is_line_the_limit:
-            said.insert(1, f"its line of {row.line_gbps:g} Gbit/s is the limit")
+            said.insert(1, f"its line carries {row.line_gbps:g} Gbit/s, less than the traffic asks for")
         if row.lost:
             said.append("lost: " + ", ".join(f"{why.replace('_', ' ')} {n:,}" for why, n in row.lost_by_reason.items()))
         if row.consumed:

@@ -35,6 +35,7 @@ def draw(comparison: Comparison) -> Figure:
     for index, place in enumerate(axes):
         place.set_yticks(range(len(rows)), [_name(row) for row in rows] if index % 2 == 0 else [""] * len(rows))
         place.set_ylim(len(rows) - 0.4, -0.6)
+        place.tick_params(axis="y", length=0)
         place.grid(False, axis="y")
     return figure
 
@@ -65,7 +66,7 @@ def _throughput(comparison: Comparison, axes: Axes) -> None:
             _say(axes, at, 0, "fewer than two packets came out")
             continue
         _bar(axes, at, value, 0 if row.is_simulated else 6, hollow=not row.is_simulated)
-        _say(axes, at, value, f"{value:.4g}" + (", its line is the limit" if row.is_line_the_limit else ""))
+        _say(axes, at, value, f"{value:.4g}" + (f", line {row.line_gbps:g}" if row.is_line_the_limit else ""))
     if offered:
         axes.axvline(offered, color=style.INK, linewidth=1, linestyle=(0, (4, 2)), zorder=3)
         axes.annotate(
@@ -142,13 +143,19 @@ def _bar(axes: Axes, at: float, width: float, look: int, *, hollow: bool = False
 
 
 def _say(axes: Axes, at: float, x: float, text: str) -> None:
-    axes.annotate(text, (x, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5, zorder=4)
+    axes.annotate(
+        text, (x, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5, zorder=4,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )  # fmt: skip
 
 
 def _logarithmic(axes: Axes, values: list[float]) -> None:
     if not values:
         return
+    from matplotlib.ticker import FuncFormatter
+
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:,.10g}"))
     axes.set_xlim(min(values) / 3, max(values) * 8)
     axes.minorticks_off()
 

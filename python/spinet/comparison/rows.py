@@ -16,7 +16,8 @@ from spinet.comparison.offered import Offered
 
 DEFINITIONS = {
     "offered": "packets of the traffic, at the same times for every NIC; bytes without FCS, preamble and gap",
-    "rate": "of packets offered, and of packets that came out: from the first to the last, the last one not counted",
+    "rate": "of packets offered, and of packets that came out: from the first to the last, the last one not counted; "
+    "if they came out in less time than they were offered in, over that time",
     "line": "what the traffic asks of a line, with FCS, preamble and gap, is more than the NIC's line carries",
     "latency": "of packets that came out: from when the first bit is due on the line until the last byte has left; "
     "on this machine, what handlers take",
@@ -108,10 +109,10 @@ class Row:
     notes: Sequence[str]
 
 
-def rate(times_ps: Times, sizes: Times) -> Rate:
-    """Packets at `times_ps`, in order, of so many bytes each."""
+def rate(times_ps: Times, sizes: Times, *, least_ps: int = 0) -> Rate:
+    """Packets at `times_ps`, in order, of so many bytes each; over no less than `least_ps`."""
     packets, bytes = len(times_ps), int(sizes.sum())
-    span = int(times_ps[-1] - times_ps[0]) if packets else 0
+    span = max(int(times_ps[-1] - times_ps[0]), least_ps) if packets else 0
     if packets < 2 or span == 0:
         return Rate(packets=packets, bytes=bytes, packets_per_s=None, gbps=None)
     return Rate(
@@ -152,7 +153,7 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes], wh
         is_line_the_limit=one.line_gbps is not None and (offered.line_gbps or 0) > one.line_gbps,
         ended=one.ended,
         ended_text=one.ended_text,
-        delivered=_delivered(one),
+        delivered=_delivered(one, offered),
         latency_ns=_latency(latency),
         time_ns=told,
         parts_ns=parts,
@@ -165,15 +166,15 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes], wh
     )
 
 
-def _delivered(one: Observed) -> Rate:
+def _delivered(one: Observed, offered: Offered) -> Rate:
     if one.out_ps is None:
         assert one.capacity is not None
         per_s, bytes_per_s = one.capacity
-        return Rate(
-            packets=len(one.output), bytes=int(one.sizes.sum()), packets_per_s=per_s, gbps=bytes_per_s * 8 / 1e9
-        )
+        n, size = len(one.output), int(one.sizes.sum())
+        return Rate(packets=n, bytes=size, packets_per_s=per_s, gbps=bytes_per_s * 8 / 1e9)
     order = np.argsort(one.out_ps, kind="stable")
-    return rate(one.out_ps[order], one.sizes[order])
+    due = offered.time_ps[one.frames]
+    return rate(one.out_ps[order], one.sizes[order], least_ps=int(np.ptp(due)) if len(due) else 0)
 
 
 def _latency(ns: np.ndarray[Any, Any]) -> Latency | None:

@@ -244,7 +244,8 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
     came = (columns["given_ps"] >= 0) & (columns["out_ps"] >= 0)
     given = columns["given_ps"][columns["frame"] == 0]
     start = int(given[0]) if len(given) else 0
-    frames, out = columns["frame"][came], columns["out_ps"][came] - start
+    frames = columns["frame"][came]
+    taken, out = columns["given_ps"][came] - start, columns["out_ps"][came] - start
     dropped = {
         path.rpartition(".")[2]: n
         for path, n in result.summary["counters"].items()
@@ -256,7 +257,10 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
         how=f"the firmware of {nic}, to the host",
         frames=frames,
         out_ps=out,
-        parts=[Part(name="card and host", kind="not_told", ps=out - job.offered.time_ps[frames])],
+        parts=[
+            Part(name="line", kind="waiting", ps=taken - job.offered.time_ps[frames]),
+            Part(name="card and host", kind="not_told", ps=out - taken),
+        ],
         consumed=0,
         lost=dropped | ({"not delivered": missing} if missing > 0 else {}),
         output=output,
@@ -264,7 +268,7 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
         ended=ended["reason"],
         ended_text=ended["text"],
         line_gbps=lines[0] / 1e9,
-        notes=["the time in the card is not told by the packet", *(["takes frames for any address"] if sets else [])],
+        notes=["of the time in the card only the whole is known", *(["takes frames for any address"] if sets else [])],
     )
 
 
