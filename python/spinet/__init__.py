@@ -2,8 +2,8 @@
 """spinet: programmable network cards, simulated to the cycle.
 
 `run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
-`nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware. The command `spinet` does the
-same from a terminal.
+`nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware; `run_chains` runs chains of
+offloads. The command `spinet` does the same from a terminal.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
     from spinet.card_run import CardResult, Rate, run_card
+    from spinet.chains import ChainResult, run_chains
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -27,6 +28,7 @@ __all__ = [
     "Build",
     "BuildError",
     "CardResult",
+    "ChainResult",
     "InputError",
     "InternalError",
     "Machine",
@@ -47,12 +49,14 @@ __all__ = [
     "parameters_of",
     "run",
     "run_card",
+    "run_chains",
 ]
 
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
     "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "chains": ("ChainResult", "run_chains"),
     "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),
     "output": ("OutputError",),
