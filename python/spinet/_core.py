@@ -12,6 +12,7 @@ try:
     from spinet._native import (
         CardRun,
         ChainRun,
+        PacketArrival,
         InputError,
         InternalError,
         Machine,
@@ -50,6 +51,7 @@ except ImportError as missing:
 __all__ = [
     "CardRun",
     "ChainRun",
+    "PacketArrival",
     "InputError",
     "InternalError",
     "Machine",
