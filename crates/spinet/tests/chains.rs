@@ -93,7 +93,7 @@ fn nobody_who_looks_on_changes_anything() {
     let folder = std::env::temp_dir().join(format!("spinet-chains-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let alone = finish(start(TWO_TENANTS, &Wanted::default()), Duration::from_secs(1));
-    let wanted = Wanted { tables: true, captures: Some(folder.clone()) };
+    let wanted = Wanted { tables: true, captures: Some(folder.clone()), ..Wanted::default() };
     let mut watched = finish(start(TWO_TENANTS, &wanted), Duration::from_micros(50));
     assert_eq!(alone.digest(), watched.digest());
     assert_eq!((alone.cycles(), alone.ended()), (watched.cycles(), Some(Ended::Complete)));
@@ -183,7 +183,7 @@ proptest! {
     #[test]
     fn whatever_runs_is_accounted_for_and_is_the_same_again(text in experiment()) {
         let first = finish(start(&text, &Wanted::default()), Duration::from_secs(1));
-        let second = finish(start(&text, &Wanted { tables: true, captures: None }), Duration::from_micros(100));
+        let second = finish(start(&text, &Wanted { tables: true, ..Wanted::default() }), Duration::from_micros(100));
         prop_assert_eq!(first.ended(), Some(Ended::Complete));
         prop_assert_eq!(first.digest(), second.digest());
         prop_assert_eq!(first.cycles(), second.cycles());
