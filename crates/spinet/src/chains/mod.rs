@@ -3,6 +3,7 @@
 //! [`CheckedChains::read`] understands an experiment, [`ChainRun`] runs it, [`ChainSummary`] says what it was.
 
 mod captures;
+mod changes;
 mod check;
 mod classify;
 mod credits;

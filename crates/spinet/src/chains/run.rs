@@ -269,7 +269,8 @@ impl ChainRun {
         let is_quiet = outcome == Outcome::Quiet && !has_changes;
         let is_still = is_quiet || self.now >= since.saturating_add(self.stall_limit);
         match () {
-            _ if is_over && record.n_open() == 0 && (is_quiet || is_still) => {
+            // What is still going on, such as a core that waits for packets, changes nothing about any packet.
+            _ if is_over && record.n_open() == 0 => {
                 Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
             }
             _ if is_still && !has_changes && record.n_open() > 0 => Some(Ended::Stalled),
