@@ -12,10 +12,10 @@ try:
     from spinet._native import (
         CardRun,
         ChainRun,
-        PacketArrival,
         InputError,
         InternalError,
         Machine,
+        PacketArrival,
         Run,
         SpinetError,
         card_design,
@@ -51,10 +51,10 @@ except ImportError as missing:
 __all__ = [
     "CardRun",
     "ChainRun",
-    "PacketArrival",
     "InputError",
     "InternalError",
     "Machine",
+    "PacketArrival",
     "Progress",
     "Run",
     "SpinetError",

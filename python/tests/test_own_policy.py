@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import spinet
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/write-a-policy.md"
