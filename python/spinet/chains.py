@@ -35,8 +35,8 @@ class Policy(Protocol):
     """Says which packet a service takes next: a policy of one's own (docs/guides/write-a-policy.md).
 
     It may also have ``served(rank)``, called when a packet goes to a unit; ``dropped(packet, rank)``, when the packet
-    with the greatest rank is dropped; and ``eligible(rank)``, the first cycle in which a packet of that rank may go. What a
-    method raises ends the run and is raised by `run_chains`.
+    with the greatest rank is dropped; and ``eligible(rank)``, the first cycle in which a packet of that rank may go.
+    What a method raises ends the run and is raised by `run_chains`.
     """
 
     def rank(self, packet: _core.PacketArrival) -> int:
