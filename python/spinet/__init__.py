@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spinet._offered import OfferedPacket, offered
     from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
     from spinet.card_run import CardResult, Rate, run_card
+    from spinet.chains import ChainResult, run_chains
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -27,6 +28,7 @@ __all__ = [
     "Build",
     "BuildError",
     "CardResult",
+    "ChainResult",
     "InputError",
     "InternalError",
     "Machine",
@@ -47,6 +49,7 @@ __all__ = [
     "parameters_of",
     "run",
     "run_card",
+    "run_chains",
 ]
 
 _HOMES = {
@@ -54,6 +57,7 @@ _HOMES = {
     "_offered": ("OfferedPacket", "offered"),
     "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
     "card_run": ("CardResult", "Rate", "run_card"),
+    "chains": ("ChainResult", "run_chains"),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),
