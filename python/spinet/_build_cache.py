@@ -40,12 +40,16 @@ class Request:
     sdk: Path | None = None  # None for firmware, which has no runtime but its own
     place: Place | None = None  # None for a program that brings the runtime
     script: Path | None = None  # linker script of firmware
+    is_unit: bool = False  # for a core-based unit of a PANIC NIC
+    handler: str | None = None  # for such a unit: the set of handlers, if there are several
 
     def key(self, compiler: Compiler) -> str:
         """Stands for all that decides the build, except the headers of the user."""
         digest = hashlib.sha256(
             repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags, self.place)).encode()
         )
+        if self.is_unit:
+            digest.update(repr(("unit", self.handler)).encode())
         if self.sdk is not None:
             digest.update(hash_sdk(self.sdk).encode())
         if self.script is not None:
@@ -106,7 +110,7 @@ def hash_file(path: Path) -> str:
 def hash_sdk(sdk: Path) -> str:
     """Of everything in the SDK that a build can see."""
     digest = hashlib.sha256()
-    for folder in ("include", "link", "runtime"):
-        for path in sorted((sdk / folder).iterdir()):
-            digest.update(f"{folder}/{path.name}\0".encode() + path.read_bytes())
+    for folder in ("include", "link", "panic", "runtime"):
+        for path in sorted(path for path in (sdk / folder).rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(sdk).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()

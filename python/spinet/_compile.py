@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spinet import _build_cache, _elf
+from spinet import _build_cache, _elf, _unit
 from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
 from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge
 from spinet._compiler import Compiler
@@ -24,6 +24,9 @@ PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
 
 _START = ("crt0.S", "boot.c")  # what a program leaves out that runs under another's runtime
 _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
+# Of a PANIC unit, which has no console; handlers.c is for programs that are handlers.
+_UNIT_HANDLERS = "panic/handlers.c"
+_UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
@@ -45,7 +48,11 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
             runtime = _runtime(request, compiler, pool, workshop)
             units = [job.result() for job in jobs]
         elf = workshop / "program.elf"
-        link_messages = _link(request, compiler, [*(unit.object for unit in units), *runtime], elf)
+        objects = [unit.object for unit in units]
+        begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
+        if not begin.is_main:
+            objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
+        link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
         contents = _elf.read(elf)
         product = Product(
             elf=elf,
@@ -82,6 +89,7 @@ def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, wor
     if sdk is None:
         return []
     shape = [flag for flag in request.flags if flag.startswith(("-DNB_CLUSTERS=", "-DNB_CORES="))]
+    names = _UNIT_RUNTIME if request.is_unit else _RUNTIME
     # -fno-builtin keeps memcpy from calling itself.
     flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin", *shape)
     key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(sdk))).encode()).hexdigest()[:24]
@@ -90,19 +98,28 @@ def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, wor
         fresh = workshop / "runtime"
         fresh.mkdir()
         jobs = [
-            pool.submit(_compile_one, request, compiler, sdk / "runtime" / name, fresh / f"{name}.o", flags)
-            for name in _RUNTIME
+            pool.submit(_compile_one, request, compiler, sdk / "runtime" / name, fresh / f"{Path(name).name}.o", flags)
+            for name in names
         ]
         for job in jobs:
             job.result()
         home.parent.mkdir(exist_ok=True)
         with contextlib.suppress(OSError):  # another process was faster; its objects are the same
             os.rename(fresh, home)
-    return [home / f"{name}.o" for name in _RUNTIME if request.place is None or name not in _START]
+    return [home / f"{Path(name).name}.o" for name in names if request.place is None or name not in _START]
+
+
+def _unit_handlers(request: Request, compiler: Compiler, target: Path, begin: _unit.Begin) -> Path:
+    """The part of a unit's runtime that calls handlers by their names."""
+    assert request.sdk is not None, "a unit's program is made with the SDK"
+    own = (flag for flag in request.flags if flag.startswith("-DPANIC_"))
+    flags = (*compiler.compile_flags, "-O3", "-g", *own, *begin.macros)
+    return _compile_one(request, compiler, request.sdk / "runtime" / _UNIT_HANDLERS, target, flags).object
 
 
 def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
-    include = () if request.sdk is None else (f"-I{request.sdk / 'include'}",)
+    folders = () if request.sdk is None else (("panic/include", "include") if request.is_unit else ("include",))
+    include = tuple(f"-I{request.sdk / folder}" for folder in folders if request.sdk is not None)
     done = _run(request, compiler, (*flags, *include, "-c", str(source), "-o", str(target)))
     if done.returncode != 0:
         raise CompileError(f"{source.name} does not compile", stderr=done.stderr)
@@ -128,6 +145,8 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
     if request.place is not None and ("prog_mem" in done.stderr or "l2_data" in done.stderr):
         room = f"{request.place.code_bytes} bytes of program memory and {request.place.data_bytes} of handler memory"
         raise CompileError(f"{names} does not fit: {room} are free", stderr=done.stderr)
+    if request.is_unit and "'memory'" in done.stderr:
+        raise CompileError(f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr)
     raise CompileError(f"{names} does not link", stderr=done.stderr)
 
 
@@ -138,7 +157,7 @@ def _script(request: Request, elf: Path) -> Path:
         return request.script
     folder = request.sdk / "link"
     if request.place is None:
-        return folder / "pspin.ld"
+        return folder / ("panic.ld" if request.is_unit else "pspin.ld")
     text = (folder / "tenant.ld").read_text()
     for name, value in asdict(request.place).items():
         text = text.replace(f"@{name.upper()}@", hex(value))
@@ -194,7 +213,7 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     if request.sdk is None:
         return {}
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
-    if not handlers and request.sources:
+    if not handlers and request.sources and not request.is_unit:
         names = ", ".join(source.name for source in request.sources)
         near = _functions_of(request.sources)
         raise MissingHandlers(

@@ -75,6 +75,40 @@ RISCV = Target(
     hint="pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC",
 )
 
+# What a core-based unit of a PANIC NIC executes: RV32I alone, no misaligned accesses. Whatever touches address 0 traps there.
+RV32I = Target(
+    name="RV32I",
+    machine="riscv",
+    common_flags=(
+        "-ffreestanding",
+        "-fomit-frame-pointer",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-fno-delete-null-pointer-checks",
+        "-fno-pic",
+        "-falign-functions=64",  # a line of its caches
+        "-D__riscv__=1",
+        "-DSPIN_PANIC=1",
+        "-DNB_CLUSTERS=1",
+        "-DNB_CORES=1",
+    ),
+    kind_flags={
+        "zig": (
+            "-target",
+            "riscv32-freestanding-none",
+            "-mcpu=generic_rv32",
+            "-mabi=ilp32",
+            "-fno-sanitize=undefined",
+        ),
+        "clang": ("--target=riscv32-unknown-elf", "-march=rv32i_zicsr_zifencei", "-mabi=ilp32"),
+        "gcc": ("-march=rv32i", "-mabi=ilp32", "-misa-spec=2.2", "-mstrict-align"),
+    },
+    link_flags=RISCV.link_flags,
+    commands=RISCV.commands,
+    variable=RISCV.variable,
+    hint=RISCV.hint,
+)
+
 # Big-endian MIPS II, as the R4000 of a card runs it: no operating system, no position-independent code, no small data,
 # and no jump tables, which would lie in slow memory. memcpy and memset are not called behind the author's back.
 MIPS = Target(

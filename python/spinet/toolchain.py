@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from spinet import _build_cache, _elf
 from spinet._build_cache import Place, Request
@@ -27,11 +28,14 @@ from spinet._build_errors import (
 )
 from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
+from spinet._target import RISCV, RV32I
 
 __all__ = [
     "SUFFIXES",
+    "TARGETS",
     "Build",
     "BuildError",
+    "CardTarget",
     "CompileError",
     "CompilerNotFound",
     "Entry",
@@ -45,6 +49,9 @@ __all__ = [
     "place_after",
     "sdk_dir",
 ]
+
+CardTarget = Literal["pspin", "panic"]
+TARGETS: tuple[CardTarget, ...] = ("pspin", "panic")
 
 # Where linker scripts put code and static data; see link/pspin.ld.
 _CODE, _DATA, _DATA_BYTES = 0x1D000000, 0x1C000000, 3 << 20
@@ -134,6 +141,8 @@ def build(
     debug: bool = True,
     flags: Sequence[str] = (),
     place: Place | None = None,
+    target: CardTarget = "pspin",
+    handler: str | None = None,
 ) -> Build:
     """Compile handlers and link them with the runtime.
 
@@ -157,6 +166,10 @@ def build(
         Further compiler flags.
     place
         Link without start code for this room, to run beside other programs under the runtime that is in the card.
+    target
+        ``"pspin"``, or ``"panic"`` for a core-based unit of a PANIC NIC: the same handlers, or a program with `panic_main`.
+    handler
+        For ``"panic"``, where the sources have several sets of handlers: which of them.
 
     Raises
     ------
@@ -168,6 +181,8 @@ def build(
         sdk=sdk_dir(),
         cache=(cache or cache_dir()).absolute(),
         place=place,
+        is_unit=_is_unit(target),
+        handler=handler if target == "panic" else None,
     )
     if not request.sources:
         raise SourceNotFound("no source file given")
@@ -190,8 +205,14 @@ def build_runtime(*, cc: str | None = None) -> Build:
     return _build(Request(sources=(), flags=(), sdk=sdk_dir(), cache=cache_dir().absolute()), cc=cc, out=None)
 
 
+def _is_unit(target: str) -> bool:
+    if target not in TARGETS:
+        raise BuildError(f"target is {target!r}, must be one of {', '.join(TARGETS)}")
+    return target == "panic"
+
+
 def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
-    compiler = find_compiler(cc=cc, cache=request.cache)
+    compiler = find_compiler(cc=cc, cache=request.cache, target=RV32I if request.is_unit else RISCV)
     key = request.key(compiler)
     product = _build_cache.look_up(request, key)
     cached = product is not None

@@ -21,6 +21,10 @@ pub struct Crossbar {
     owners: Vec<Option<usize>>,
     /// The input that each output looks at first in its next choice.
     turns: Vec<usize>,
+    /// Flits that may pass in a cycle in all.
+    limit: usize,
+    /// The output that goes first when there are more flits than that.
+    first: usize,
     flits: Vec<Counter>,
     unrouted: Counter,
 }
@@ -42,9 +46,16 @@ impl Crossbar {
             routes: vec![None; n_inputs],
             owners: vec![None; n_outputs],
             turns: vec![0; n_outputs],
+            limit: usize::MAX,
+            first: 0,
             flits: vec![Counter::default(); n_outputs],
             unrouted: Counter::default(),
         }
+    }
+
+    /// The same, of which no more than `limit` outputs get a flit in a cycle; they take turns.
+    pub fn with_limit(self, limit: usize) -> Crossbar {
+        Crossbar { limit, ..self }
     }
 
     /// Finds out where the next message of an input goes. Says whether a flit was thrown away.
@@ -103,9 +114,14 @@ impl Component for Crossbar {
         for which in 0..self.inputs.len() {
             goes_on |= self.look(which);
         }
-        for to in 0..self.outputs.len() {
-            goes_on |= self.pass(to);
+        let (n_outputs, first, mut passed) = (self.outputs.len(), self.first, 0);
+        for to in (first..n_outputs).chain(0..first) {
+            if passed < self.limit && self.pass(to) {
+                passed += 1;
+                self.first = if passed == self.limit { (to + 1) % n_outputs } else { first };
+            }
         }
+        goes_on |= passed > 0;
         // Whoever lost or is blocked waits for a flit that passes, or for room.
         if goes_on { Activity::Busy } else { Activity::Idle }
     }

@@ -2,7 +2,8 @@
 
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, Step, n_flits};
 use crate::world::{Arrival, Side, Verdict};
-use kernel::{Cycle, Ports, Rx, Tx};
+use kernel::trace::Counter;
+use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
 /// The scheduler tells who makes descriptors that one of its banks has few free cells, or has them again.
@@ -17,7 +18,7 @@ pub struct BankNote {
 /// The nodes of a NIC, by what they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nodes {
-    /// The scheduler's ports.
+    /// The scheduler's ports; in a NIC without one, what stands for it, or nothing.
     pub scheduler: Vec<NodeId>,
     /// The DMA engine.
     pub dma: NodeId,
@@ -25,6 +26,8 @@ pub struct Nodes {
     pub network: Vec<NodeId>,
     /// The units of each service.
     pub units: Vec<Vec<NodeId>>,
+    /// Cores that take packets from unit to unit; a PANIC has none.
+    pub cores: Vec<NodeId>,
 }
 
 impl Nodes {
@@ -39,7 +42,7 @@ impl Nodes {
         let mut more = |first: u8, n: usize| std::iter::once(NodeId(first)).chain((1..n).map(|_| node())).collect();
         let (scheduler, network) = (more(0, n_ports), more(2, n_networks));
         let units = units.into_iter().map(|n| (0..n).map(|_| node()).collect()).collect();
-        Nodes { scheduler, dma: NodeId(1), network, units }
+        Nodes { scheduler, dma: NodeId(1), network, units, cores: Vec::new() }
     }
 
     /// How many there are.
@@ -64,18 +67,31 @@ pub struct Entry {
     nodes: Nodes,
     turn: usize,
     is_short: Vec<bool>,
-    notes: Rx<BankNote>,
+    notes: Option<Rx<BankNote>>,
+    /// Packets that a NIC without a scheduler or the like leaves to the host.
+    unserved: Counter,
 }
 
 impl Entry {
     /// The entry of a NIC with these nodes; `notes` come from its scheduler.
     pub fn new(nodes: Nodes, notes: Rx<BankNote>) -> Entry {
-        Entry { turn: 0, is_short: vec![false; nodes.scheduler.len()], notes, nodes }
+        Entry { notes: Some(notes), ..Entry::without_notes(nodes) }
+    }
+
+    /// The entry of a NIC whose banks tell nothing, or that has none.
+    pub fn without_notes(nodes: Nodes) -> Entry {
+        Entry {
+            turn: 0,
+            is_short: vec![false; nodes.scheduler.len()],
+            notes: None,
+            unserved: Counter::default(),
+            nodes,
+        }
     }
 
     /// Hears what the scheduler says of its banks. Called at each tick.
     pub fn hear(&mut self) {
-        while let Some(BankNote { port, is_short }) = self.notes.take() {
+        while let Some(BankNote { port, is_short }) = self.notes.as_ref().and_then(Rx::take) {
             self.is_short[port] = is_short;
         }
     }
@@ -88,9 +104,17 @@ impl Entry {
         arrival: Arrival,
         verdict: Verdict,
     ) -> Result<Box<Message>, Box<Message>> {
-        let exit = verdict.exit.and_then(|side| self.nodes.exit(side));
-        let is_scheduled = !verdict.chain.is_empty();
-        let home = if is_scheduled && exit.is_some() { self.home() } else { self.nodes.scheduler[0] };
+        let is_unserved = self.nodes.scheduler.is_empty() && !verdict.chain.is_empty();
+        let side = match verdict.exit {
+            Some(Side::Network(_)) if is_unserved => Some(Side::Host(0)),
+            side => side,
+        };
+        let exit = side.and_then(|side| self.nodes.exit(side));
+        let is_scheduled = !verdict.chain.is_empty() && !is_unserved;
+        let home = match self.nodes.scheduler.first() {
+            Some(_) if is_scheduled && exit.is_some() => self.home(),
+            first => first.copied().unwrap_or(self.nodes.dma),
+        };
         let mut descriptor = Descriptor {
             id: arrival.id,
             flow: verdict.flow,
@@ -98,7 +122,7 @@ impl Entry {
             chain: verdict.chain,
             next: 0,
             exit: exit.unwrap_or(self.nodes.dma),
-            side: verdict.exit.unwrap_or(Side::Host(0)),
+            side: side.unwrap_or(Side::Host(0)),
             home,
             ranks: Default::default(),
             detours: 0,
@@ -108,6 +132,10 @@ impl Entry {
             trail: Default::default(),
         };
         descriptor.trail.mark(now, Step::Arrived, from);
+        if is_unserved && exit.is_some() {
+            descriptor.trail.mark(now, Step::Unserved, from);
+            self.unserved.add(1);
+        }
         let (to, leg) = if is_scheduled { (home, Leg::Entry) } else { (descriptor.exit, Leg::Exit) };
         let message = Box::new(Message { to, leg, descriptor, data: arrival.bytes });
         if exit.is_some() { Ok(message) } else { Err(message) }
@@ -121,9 +149,18 @@ impl Entry {
         self.nodes.scheduler[chosen]
     }
 
+    /// Counts packets that want services where there are none.
+    pub fn counters(&self, counters: &mut CounterList) {
+        if self.nodes.scheduler.is_empty() {
+            counters.add("not_offloaded", self.unserved.total());
+        }
+    }
+
     /// Names the port.
     pub fn ports(&self, ports: &mut Ports) {
-        ports.input("bank_notes", &self.notes);
+        if let Some(notes) = &self.notes {
+            ports.input("bank_notes", notes);
+        }
     }
 }
 

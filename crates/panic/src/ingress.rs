@@ -1,7 +1,7 @@
 //! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
 
 use crate::entry::{Entry, Sender};
-use crate::protocol::{NodeId, n_flits};
+use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{PacketSource, SharedClassifier, SharedOutlet, Side};
 use blocks::checks;
 use kernel::trace::Counter;
@@ -140,7 +140,7 @@ impl Ingress {
         Some(self.free_at().max(now + 1))
     }
 
-    fn drop(&mut self, now: Cycle, message: Box<crate::protocol::Message>, reason: usize) {
+    fn drop(&mut self, now: Cycle, message: Box<Message>, reason: usize) {
         self.drops[reason].add(1);
         self.wires.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
     }
@@ -170,5 +170,6 @@ impl Component for Ingress {
         for (reason, drops) in REASONS.iter().zip(&self.drops) {
             counters.add(&format!("drops.{reason}"), drops.total());
         }
+        self.wires.entry.counters(counters);
     }
 }

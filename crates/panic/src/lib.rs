@@ -3,17 +3,20 @@
 //! Section numbers without a title are the paper's; "RTL" is the prototype that its authors published. Where the two differ,
 //! the item says so.
 
+pub mod baseline;
 pub mod crossbar;
 pub mod dma;
 pub mod egress;
 pub mod entry;
 pub mod fairness;
 pub mod ingress;
+pub mod model;
 pub mod nic;
 pub mod params;
 pub mod pifo;
 pub mod policy;
 pub mod protocol;
+pub mod rmt;
 pub mod scheduler;
 pub mod unit;
 pub mod world;

@@ -1,6 +1,7 @@
 //! The whole NIC, wired.
 
 use crate::crossbar::Crossbar;
+use crate::dma::{Dma, DmaWiring};
 use crate::egress::Egress;
 use crate::entry::{Entry, Nodes, Sender};
 use crate::ingress::{Ingress, IngressWiring};
@@ -18,6 +19,8 @@ use std::rc::Rc;
 pub struct Outside {
     /// The networks; as many as there are ports.
     pub networks: Vec<Box<dyn PacketSource>>,
+    /// What the host sends: a source for each transmit queue from 0 on; queues without one are idle.
+    pub transmits: Vec<Box<dyn PacketSource>>,
     /// What is done with packets.
     pub classifier: SharedClassifier,
     /// Takes what leaves, and hears what is dropped.
@@ -31,7 +34,8 @@ pub struct Outside {
 impl Outside {
     /// What every NIC needs; the rest is empty.
     pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
-        Outside { networks, classifier, outlet, policies: Vec::new(), programs: Vec::new() }
+        let (transmits, policies, programs) = Default::default();
+        Outside { networks, transmits, classifier, outlet, policies, programs }
     }
 }
 
@@ -67,18 +71,19 @@ impl Panic {
     pub fn new(params: &PanicParams, seed: u64, outside: Outside) -> Panic {
         params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
         assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
+        assert!(outside.transmits.len() <= params.dma.tx_queues as usize, "a source has a transmit queue");
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
         let nodes = params.nodes();
         let (inputs, outputs, ends, troubles) = Default::default();
         let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs, troubles };
         wiring.add_ends();
-        let Outside { networks, classifier, outlet, policies, programs } = outside;
+        let Outside { networks, transmits, classifier, outlet, policies, programs } = outside;
         let mut bank_notes = Vec::new();
         for (number, network) in networks.into_iter().enumerate() {
             bank_notes.push(wiring.add_network(number, network, &classifier, &outlet));
         }
-        wiring.add_host(&outlet);
+        bank_notes.push(wiring.add_host(transmits, &classifier, &outlet));
         let mut notes = Vec::new();
         for (i, service) in params.services.iter().enumerate() {
             let image = programs.iter().find(|(of, _)| *of == i).map(|(_, image)| image);
@@ -160,10 +165,30 @@ impl Wiring<'_> {
         bank_notes
     }
 
-    fn add_host(&mut self, outlet: &SharedOutlet) {
+    /// The DMA engine and the host. Gives back where the scheduler tells it of banks.
+    fn add_host(
+        &mut self,
+        sources: Vec<Box<dyn PacketSource>>,
+        classifier: &SharedClassifier,
+        outlet: &SharedOutlet,
+    ) -> Tx<crate::entry::BankNote> {
         let node = self.nodes.dma;
-        let from = self.take_end(node);
-        self.system.add("dma", self.clock, Egress::new(node, from, outlet.clone()));
+        let (input, to) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let flit_bytes = self.params.flit_bytes as usize;
+        let (bank_notes, heard) = self.system.channel("dma.bank_notes", 2 * self.nodes.scheduler.len(), 1);
+        let wires = DmaWiring {
+            node,
+            flit_bytes,
+            clock_mhz: self.params.clock_mhz,
+            input,
+            sources,
+            classifier: classifier.clone(),
+            outlet: outlet.clone(),
+            entry: Entry::new(self.nodes.clone(), heard),
+            sender: Sender::new(node, flit_bytes, to),
+        };
+        self.system.add("dma", self.clock, Dma::new(&self.params.dma, wires));
+        bank_notes
     }
 
     /// A unit: its traffic manager and its engine. Gives back its notes about credits.

@@ -1,5 +1,6 @@
 //! What is fixed about a PANIC NIC, as `presets/panic.toml` says it.
 
+use crate::dma::DmaParams;
 use crate::entry::Nodes;
 use crate::ingress::IngressParams;
 use crate::policy::{Level, PolicyParams};
@@ -23,6 +24,8 @@ pub struct PanicParams {
     pub ingress: IngressParams,
     /// Between all parts.
     pub interconnect: InterconnectParams,
+    /// The DMA engine, PCIe and the host.
+    pub dma: DmaParams,
     /// The central scheduler.
     pub scheduler: CentralParams,
     /// What units do, in the order of the scheduler's PIFOs.
@@ -121,6 +124,7 @@ impl PanicParams {
         let named = |at: &'static str| move |error| format!("{at}.{error}");
         self.ingress.check(self.longest(), self.flit_bytes as usize).map_err(named("ingress"))?;
         self.interconnect.check().map_err(named("interconnect"))?;
+        self.dma.check(self.longest(), self.flit_bytes as usize).map_err(named("dma"))?;
         checks::within("scheduler.ports", self.scheduler.ports, 1, 64)?;
         checks::within("scheduler.note_cycles", self.scheduler.note_cycles, 1, 1024)?;
         for (i, service) in self.services.iter().enumerate() {

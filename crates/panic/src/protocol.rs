@@ -77,6 +77,8 @@ pub struct Fields {
 pub enum Step {
     /// Its first bytes came, from the network or from the host.
     Arrived,
+    /// It wants services that this NIC cannot have; the host gets it untouched.
+    Unserved,
     /// Its descriptor went into the interconnect, behind the RMT pipeline.
     Entered,
     /// Its descriptor came to the scheduler.

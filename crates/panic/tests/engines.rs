@@ -23,7 +23,8 @@ const SERVICES: &str = r#"
     fifo_flits = 25
     gap_cycles = 33
     region = { kind = "all" }
-    digest = { kind = "check", mismatch = "skip" }
+    digest = { kind = "check", mismatch = "drop" }
+    headers = "keep"
 
     [[service]]
     name = "aes"
@@ -36,6 +37,7 @@ const SERVICES: &str = r#"
     pipeline_cycles = 29
     region = { kind = "from", offset = 42 }
     trailer_bytes = 64
+    headers = "keep"
     [[service.engine.keys]]
     of = { kind = "all" }
     key = "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104"
@@ -113,6 +115,8 @@ struct Log {
     /// When each packet left, and the packet.
     left: Vec<(Cycle, Message)>,
     drops: u64,
+    /// Of the last drop.
+    reason: &'static str,
 }
 
 impl Outlet for Log {
@@ -120,8 +124,9 @@ impl Outlet for Log {
         self.left.push((now, message));
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, _message: Message, reason: &'static str) {
         self.drops += 1;
+        self.reason = reason;
     }
 }
 
@@ -164,12 +169,24 @@ fn two_units_of_each_kind_are_as_fast_as_the_paper_says() {
 
 #[test]
 fn packets_are_checked_and_decrypted() {
+    let bad = (N_PACKETS.div_ceil(7), "bad-digest");
     let log = run(SERVICES, &[0, 1], 30, 7);
-    assert_eq!(log.drops, 0);
+    assert_eq!((log.drops, log.reason), bad, "one in seven");
     for (_, message) in &log.left {
         let id = message.descriptor.id;
-        let (sent, is_bad) = (packet(id, 7), id % 7 == 0);
-        let text = if is_bad { &sent[50..BYTES - 64] } else { &plain(id)[..] };
-        assert_eq!(message.data, [&sent[..50], text, &sent[BYTES - 64..]].concat(), "packet {id}");
+        let sent = packet(id, 0);
+        assert_eq!(message.data, [&sent[..50], &plain(id), &sent[BYTES - 64..]].concat(), "packet {id}");
     }
+}
+
+/// What the page about engines shows is a card.
+#[test]
+fn the_documented_engines_are_right() {
+    let page = include_str!("../../../docs/machines/panic-engines.md");
+    let services: String = page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    let preset = include_str!("../../../presets/panic.toml");
+    let params: PanicParams = toml::from_str(&format!("{preset}\n{services}")).expect("the page is right");
+    params.check().expect("the page is right");
+    let names: Vec<_> = params.services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(names, ["aes", "sha", "compress", "infer", "sha1"]);
 }

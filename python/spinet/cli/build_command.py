@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -26,6 +27,14 @@ from spinet.cli import parameters
     type=click.Path(path_type=Path),
     help="Also write memory images for libpspin and PsPIN's hardware simulation there.",
 )
+@click.option(
+    "--target",
+    type=click.Choice(["pspin", "panic"]),
+    default="pspin",
+    show_default=True,
+    help="The card: PsPIN, or a core-based unit of a PANIC NIC.",
+)
+@click.option("--handler", metavar="NAME", help="For a PANIC unit, which of several sets of handlers it runs.")
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
@@ -39,6 +48,8 @@ def command(
     sources: tuple[Path, ...],
     output: Path | None,
     slm: Path | None,
+    target: Literal["pspin", "panic"],
+    handler: str | None,
     cc: str | None,
     level: str,
     defines: tuple[str, ...],
@@ -55,6 +66,7 @@ def command(
       spinet build filter.c tables.c -o filter.elf
       spinet build ping_pong.c -o build/pingpong --slm build/slm_files
       spinet build ping_pong.c --cc riscv64-unknown-elf-gcc -O 2
+      spinet build --target panic udp_ping_pong.c -o unit.elf
     """
     from spinet import _slm, toolchain
     from spinet._core import UsageError
@@ -63,8 +75,19 @@ def command(
         raise UsageError(f"cannot write {output}: there is no folder {output.parent}")
     if slm is not None and not slm.absolute().parent.is_dir():
         raise UsageError(f"cannot write {slm}: there is no folder {slm.parent}")
+    if target != "pspin" and slm is not None:
+        raise UsageError("--slm writes images of PsPIN's memories, which a PANIC unit does not have")
+    if target == "pspin" and handler is not None:
+        raise UsageError("--handler is for --target panic; a program for PsPIN keeps all its handlers")
     build = toolchain.build(
-        sources, defines=parameters.macros(defines), cc=cc, out=output, opt=f"-O{level}", flags=flags
+        sources,
+        defines=parameters.macros(defines),
+        cc=cc,
+        out=output,
+        opt=f"-O{level}",
+        flags=flags,
+        target=target,
+        handler=handler,
     )
     if slm is not None:
         _slm.write(build.elf, slm)

@@ -23,10 +23,16 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring of which `most` descriptors are read ahead, and into which the host has put `n_posted`.
-    pub fn new(place: Place, most: u32, n_posted: u32) -> Ring {
-        let (n_asked, here, n_used, n_completed, is_in_line) = Default::default();
+    /// An empty ring, of which `most` descriptors are read ahead.
+    pub fn new(place: Place, most: u32) -> Ring {
+        let (n_posted, n_asked, here, n_used, n_completed, is_in_line) = Default::default();
         Ring { place, n_posted, n_asked, here, n_used, n_completed, most, is_in_line }
+    }
+
+    /// A ring that the host has filled with its buffers, and of which `most` were read ahead, before time 0.
+    pub fn filled(place: Place, most: u32, slots: u32) -> Ring {
+        let here = (0..most).map(|slot| place.buffer(slot)).collect();
+        Ring { n_posted: slots, n_asked: most, here, ..Ring::new(place, most) }
     }
 
     /// A doorbell says that so many descriptors have been put into it.

@@ -1,7 +1,7 @@
 //! The card's end of PCIe: write beats with what their arrival means, and reads with what was asked.
 
 use super::due::Due;
-use super::rings::HostMemory;
+use super::rings::{Buffer, HostMemory};
 use crate::protocol::Message;
 use blocks::pcie::{Bytes, Ends, PcieParams, Read, Transport, Write};
 use kernel::{Activity, CounterList, Cycle};
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 /// What it means that a write beat is in host memory.
 pub enum Landed {
-    /// All bytes of a packet are there.
-    Packet(Box<Message>),
+    /// All bytes of a packet are there, from this address on.
+    Packet(Box<Message>, u64),
     /// The completion of a packet in this slot of a receive queue is there.
     Received { queue: usize, slot: u32 },
     /// The completion of a packet of this transmit queue is there.
@@ -24,7 +24,7 @@ pub enum Asked {
     /// Descriptors of a transmit queue.
     Packets { queue: usize },
     /// A packet to send, and its number.
-    Packet { queue: usize, slot: u32, id: u64 },
+    Packet { queue: usize, buffer: Buffer, id: u64 },
 }
 
 /// An answer of the host.

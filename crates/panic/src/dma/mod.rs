@@ -107,8 +107,8 @@ impl Dma {
             match answer.asked {
                 Asked::Buffers { queue } => self.receive.buffers(queue, &bytes),
                 Asked::Packets { queue } => self.transmit.packets(queue, &bytes),
-                Asked::Packet { queue, slot, id } => {
-                    self.transmit.packet(now, queue, slot, first, Arrival { id, bytes });
+                Asked::Packet { queue, buffer, id } => {
+                    self.transmit.packet(now, queue, buffer, first, Arrival { id, bytes });
                 }
             }
             changed = true;
@@ -116,11 +116,11 @@ impl Dma {
         changed
     }
 
-    fn ask(&mut self, now: Cycle) -> bool {
+    fn ask(&mut self) -> bool {
         self.link.takes_read()
             && (self.receive.ask(&mut self.link)
                 || self.transmit.ask(&mut self.link)
-                || self.transmit.ask_packet(now, &mut self.link, &mut self.host))
+                || self.transmit.ask_packet(&mut self.link, &mut self.host))
     }
 
     /// What was written is in host memory.
@@ -128,7 +128,7 @@ impl Dma {
         let mut changed = false;
         while let Some(landed) = self.link.landed(now) {
             match landed {
-                Landed::Packet(message) => self.receive.left(now, message),
+                Landed::Packet(message, addr) => self.receive.left(now, message, addr, self.link.memory()),
                 Landed::Received { queue, slot } => self.host.received(now, queue, slot),
                 Landed::Sent { queue } => self.host.sent(now, queue),
             }
@@ -146,7 +146,7 @@ impl Component for Dma {
         changed |= self.receive.take(now);
         changed |= self.transmit.complete(&mut self.link);
         changed |= self.receive.write(now, &mut self.link);
-        changed |= self.ask(now);
+        changed |= self.ask();
         let next_flit = self.transmit.send(now);
         let moving = self.link.tick(now);
         changed |= self.take_landed(now);
@@ -172,3 +172,6 @@ impl Component for Dma {
         self.link.counters(counters);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
-use super::rings::{Buffer, Place, completion};
+use super::rings::{Buffer, HostMemory, Place, completion};
 use crate::protocol::{Flit, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
 use blocks::pcie::Bytes;
@@ -54,7 +54,7 @@ struct Incoming {
 }
 
 impl Receive {
-    /// What takes packets from `input`; the host's rings are full.
+    /// What takes packets from `input`; before time 0 the host has filled the rings and the card has read ahead.
     pub fn new(
         params: &DmaParams,
         node: NodeId,
@@ -63,10 +63,9 @@ impl Receive {
         outlet: SharedOutlet,
         places: &[Place],
     ) -> Receive {
-        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, params.ring_slots));
-        let mut rings: Vec<Ring> = rings.collect();
-        let (mut line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
-        rings.iter_mut().enumerate().for_each(|(queue, ring)| Line::join(&mut line, queue, ring));
+        let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
+        let rings = places.iter().map(ring).collect();
+        let (line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
         let room = params.rx_flits as usize;
         Receive {
             node,
@@ -192,7 +191,7 @@ impl Receive {
         let Incoming { buffer, written, len, .. } = *packet;
         if written == len && packet.is_whole {
             if let Some(message) = packet.message.take() {
-                self.left(now, message); // A packet without bytes.
+                self.left(now, message, buffer.addr, link.memory()); // A packet without bytes.
             }
             return self.write_completion(link);
         }
@@ -209,7 +208,8 @@ impl Receive {
         let addr = buffer.addr + written as u64;
         let message = packet.message.as_ref().expect("it is not written whole");
         let bytes = Bytes::from_slice(&message.data[written..written + n]);
-        let landed = if is_last { packet.message.take().map(Landed::Packet) } else { None };
+        let landed =
+            if is_last { packet.message.take().map(|message| Landed::Packet(message, buffer.addr)) } else { None };
         link.write(addr, &bytes, is_last, landed);
         true
     }
@@ -223,8 +223,9 @@ impl Receive {
         true
     }
 
-    /// All bytes of a packet are in host memory.
-    pub fn left(&mut self, now: Cycle, mut message: Box<Message>) {
+    /// All bytes of a packet are in host memory; they are what the outlet gets.
+    pub fn left(&mut self, now: Cycle, mut message: Box<Message>, addr: u64, memory: &HostMemory) {
+        memory.read(addr, &mut message.data);
         message.descriptor.trail.mark(now, Step::Left, self.node);
         self.n_packets.add(1);
         self.n_bytes.add(message.data.len() as u64);

@@ -4,7 +4,7 @@ use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::host::Host;
 use super::link::{Asked, HostLink, Landed};
-use super::rings::{Place, completion};
+use super::rings::{Buffer, Place, completion};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, SharedClassifier, SharedOutlet, Side, Verdict};
@@ -51,7 +51,7 @@ const REASONS: [&str; 2] = ["no_exit", "long_for_host_buffer"];
 impl Transmit {
     /// What reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
-        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched, 0)).collect();
+        let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
         let (line, ready, asked, done, n_packets, n_bytes, drops) = Default::default();
         let room = params.tx_flits as usize;
         Transmit { wires, rings, line, ready, asked, room, done, n_packets, n_bytes, drops }
@@ -88,7 +88,7 @@ impl Transmit {
     }
 
     /// Reads the next packet, if there is room for it. Says whether it did.
-    pub fn ask_packet(&mut self, now: Cycle, link: &mut HostLink, host: &mut Host) -> bool {
+    pub fn ask_packet(&mut self, link: &mut HostLink, host: &mut Host) -> bool {
         let Some(&queue) = self.ready.front() else { return false };
         let ring = &mut self.rings[queue];
         let buffer = ring.peek().expect("its queue is ready");
@@ -104,20 +104,26 @@ impl Transmit {
         self.line.join(queue, ring);
         self.asked += n;
         let id = host.id(queue);
-        match buffer.len {
-            0 => self.packet(now, queue, buffer.slot, now, Arrival { id, bytes: Vec::new() }),
-            len => link.read(buffer.addr, len, Asked::Packet { queue, slot: buffer.slot, id }),
-        }
+        // A read of nothing is a read of a byte, so that packets stay in order.
+        link.read(buffer.addr, buffer.len.max(1), Asked::Packet { queue, buffer, id });
         true
     }
 
     /// A packet is here whole; its first bytes were in cycle `first`.
-    pub fn packet(&mut self, now: Cycle, queue: usize, slot: u32, first: Cycle, mut arrival: Arrival) {
-        let len = arrival.bytes.len();
-        self.asked -= n_flits(len, self.wires.flit_bytes);
-        self.done.push_back((queue, slot, len as u32));
+    pub fn packet(
+        &mut self,
+        now: Cycle,
+        queue: usize,
+        Buffer { len, slot, .. }: Buffer,
+        first: Cycle,
+        mut arrival: Arrival,
+    ) {
+        let n_bytes = len as usize;
+        arrival.bytes.truncate(n_bytes);
+        self.asked -= n_flits(n_bytes, self.wires.flit_bytes);
+        self.done.push_back((queue, slot, len));
         self.n_packets.add(1);
-        self.n_bytes.add(len as u64);
+        self.n_bytes.add(len.into());
         let side = Side::Host(queue as u16);
         let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
         match self.wires.entry.message(first, self.wires.node, arrival, verdict) {

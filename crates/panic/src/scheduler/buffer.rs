@@ -4,7 +4,7 @@ use crate::protocol::{Flit, Message};
 use kernel::Cycle;
 
 /// A bank of the packet buffer.
-pub(super) struct Bank {
+pub(crate) struct Bank {
     cells: Vec<Cell>,
     /// Positions of cells that hold nothing.
     free: Vec<usize>,

@@ -1,6 +1,6 @@
 //! The central scheduler: buffers packets, and gives them to units in the order of their ranks (4.3).
 
-mod buffer;
+pub(crate) mod buffer;
 mod credits;
 mod drops;
 mod params;

@@ -98,7 +98,7 @@ impl Way {
             let mut here = Parts::default();
             match (from, mark.step) {
                 _ if is_detoured && mark.step != Step::Left => here.detours = span,
-                (_, Step::Arrived | Step::Left) => {}
+                (_, Step::Arrived | Step::Unserved | Step::Left) => {}
                 (_, Step::Entered) => here.ingress = span,
                 (_, Step::Scheduled) => here.queueing = span,
                 (Some(Step::Taken), Step::Begun) => here.unit_wait = span,
@@ -112,6 +112,7 @@ impl Way {
                 Step::Entered => way.entered = Some(mark.at),
                 Step::Leaving => way.leaving = Some(mark.at),
                 Step::Left => way.left = Some(mark.at),
+                Step::Unserved => {}
                 _ => {
                     let visit = visit.get_or_insert_default();
                     visit.parts.add(&here);
@@ -146,7 +147,7 @@ impl Visit {
             Step::Taken => (self.taken, self.unit) = (at, Some(mark.node)),
             Step::Begun => self.begun = at,
             Step::Done => self.done = at,
-            Step::Arrived | Step::Entered | Step::Leaving | Step::Left => {}
+            Step::Arrived | Step::Unserved | Step::Entered | Step::Leaving | Step::Left => {}
         }
     }
 }

@@ -169,6 +169,11 @@ impl Field {
         }
     }
 
+    /// The layer called `name`.
+    pub fn layer(name: &str) -> Option<Layer> {
+        LAYERS.iter().find(|layer| layer.0 == name).map(|layer| layer.1)
+    }
+
     /// What values it has.
     pub fn kind(&self) -> Kind {
         self.kind

@@ -1,6 +1,6 @@
 //! The AES engine: AES-256 in counter mode (6, 7.6).
 
-use super::{EngineClock, EngineSite, Hex, Lanes, Region, Work};
+use super::{EngineClock, EngineSite, Headers, Hex, Lanes, Region, Work};
 use crate::protocol::Message;
 use ::aes::Aes256;
 use ctr::cipher::{KeyIvInit, StreamCipher};
@@ -33,6 +33,8 @@ pub struct AesParams {
     /// Bytes at the end of the region that are not, as a digest. A region that has not as many, or that is not there, is left
     /// alone, counted `too_short`.
     pub trailer_bytes: u16,
+    /// What becomes of headers; to update them, the region must be the payload.
+    pub headers: Headers,
     /// What is used for which packets: the first that applies. A packet for which none does passes as it is, counted `keyless`.
     pub keys: Vec<AesKey>,
 }
@@ -99,20 +101,51 @@ impl KeyUse {
 
 impl AesParams {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
     /// What is wrong with them.
     pub fn check(&self) -> Result<(), String> {
         self.lanes().check()?;
+        self.headers.check(self.region)?;
         blocks::checks::within("pipeline_cycles", self.pipeline_cycles, 1, 1024)?;
         blocks::checks::count("the number of keys", self.keys.len(), 1, 1 << 16)
+    }
+
+    /// Encrypts or decrypts a packet, unless it is left as it is.
+    fn encrypt(&self, message: &mut Message) -> Result<(), Left> {
+        let Some(key) = self.keys.iter().find(|key| key.of.applies(message)) else {
+            return Err(Left::Keyless);
+        };
+        let Some(start) = self.region.start(message) else { return Err(Left::TooShort) };
+        let end = message.data.len().checked_sub(self.trailer_bytes.into());
+        let Some(end) = end.filter(|&end| end >= start) else { return Err(Left::TooShort) };
+        let region = &mut message.data[start..end];
+        let (block, data) = match key.counter {
+            CounterBlock::Fixed { block } => (block.0, region),
+            CounterBlock::Rfc3686 { nonce } => {
+                let Some((iv, data)) = region.split_at_mut_checked(IV) else { return Err(Left::TooShort) };
+                let mut block = [0; BLOCK];
+                block[..4].copy_from_slice(&nonce.0);
+                block[4..12].copy_from_slice(iv);
+                block[15] = 1;
+                (block, data)
+            }
+        };
+        ctr::Ctr128BE::<Aes256>::new(&key.key.0.into(), &block.into()).apply_keystream(data);
+        Ok(())
     }
 
     /// Puts the engine there.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         self.lanes().add(site, || Aes::new(self.clone()));
     }
+}
+
+/// Why a packet is left as it is.
+enum Left {
+    Keyless,
+    TooShort,
 }
 
 struct Aes {
@@ -141,27 +174,15 @@ impl Work for Aes {
         self.params.pipeline_cycles as usize + 1 // Packets of one block, one of them on its way out.
     }
 
-    fn transform(&mut self, message: &mut Message) {
-        let Some(key) = self.params.keys.iter().find(|key| key.of.applies(message)) else {
-            return self.keyless.add(1);
+    fn transform(&mut self, message: &mut Message) -> bool {
+        let result = self.params.encrypt(message);
+        let counter = match result {
+            Ok(()) => &mut self.changed,
+            Err(Left::Keyless) => &mut self.keyless,
+            Err(Left::TooShort) => &mut self.too_short,
         };
-        let Some(start) = self.params.region.start(message) else { return self.too_short.add(1) };
-        let end = message.data.len().checked_sub(self.params.trailer_bytes.into());
-        let Some(end) = end.filter(|&end| end >= start) else { return self.too_short.add(1) };
-        let region = &mut message.data[start..end];
-        let (block, data) = match key.counter {
-            CounterBlock::Fixed { block } => (block.0, region),
-            CounterBlock::Rfc3686 { nonce } => {
-                let Some((iv, data)) = region.split_at_mut_checked(IV) else { return self.too_short.add(1) };
-                let mut block = [0; BLOCK];
-                block[..4].copy_from_slice(&nonce.0);
-                block[4..12].copy_from_slice(iv);
-                block[15] = 1;
-                (block, data)
-            }
-        };
-        ctr::Ctr128BE::<Aes256>::new(&key.key.0.into(), &block.into()).apply_keystream(data);
-        self.changed.add(1);
+        counter.add(1);
+        result.is_ok()
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -173,7 +194,7 @@ impl Work for Aes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{AES, Packet, SCENE, Scene, bytes, outputs, packets, run};
+    use super::super::tests::{AES, Packet, SCENE, Scene, at, bytes, outputs, packets, run};
     use expect_test::expect;
     use proptest::prelude::*;
 
@@ -260,12 +281,12 @@ mod tests {
         let out = &outputs(&at_16, &[Packet::of(&data)])[0].data;
         assert_eq!(out[..24], data[..24], "what is before, and the initialisation vector");
         assert_ne!(out[24..], data[24..]);
-        assert_eq!(outputs(&at_payload, &[Packet { payload: 16, ..Packet::of(&data) }])[0].data, *out);
+        assert_eq!(outputs(&at_payload, &[Packet { fields: at(16), ..Packet::of(&data) }])[0].data, *out);
         let before_trailer = at_16.replace("trailer_bytes = 0", "trailer_bytes = 10");
         let cut = &outputs(&before_trailer, &[Packet::of(&data)])[0].data;
         assert_eq!(*cut, [&out[..70], &data[70..]].concat());
         let (outs, counters) =
-            run(&at_payload, &[Packet { payload: 73, ..Packet::of(&data) }, Packet::of(&data)], &SCENE);
+            run(&at_payload, &[Packet { fields: at(73), ..Packet::of(&data) }, Packet::of(&data)], &SCENE);
         assert!(outs.iter().all(|out| out.data == data));
         assert!(counters.contains(&"it.lane[0].too_short 2".to_owned()), "{counters:?}");
         let (outs, counters) = run(&before_trailer, &[16, 25, 26].map(|len| Packet::of(&data[..len])), &SCENE);

@@ -1,6 +1,6 @@
 //! The compression engine (Table 1).
 
-use super::{EngineClock, EngineSite, Lanes, Region, Work, lzrw1};
+use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work, lzrw1};
 use crate::protocol::Message;
 use kernel::CounterList;
 use kernel::trace::Counter;
@@ -11,7 +11,6 @@ use kernel::trace::Counter;
 /// Timing:  one packet at a time, `bits_per_cycle` of what is not compressed a cycle, headers included, then `finish_cycles`.
 /// Source:  Table 1: LZRW1, 3.6 Gb/s at 300 MHz, which is 12 bits a cycle; 0.05 to 3.3 us, which is what packets of 16 and of
 ///          1472 bytes take at that rate with 4 cycles more. The algorithm: see `lzrw1.rs`.
-/// Differs: lengths and checksums in the packet's headers stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompressionParams {
@@ -27,6 +26,8 @@ pub struct CompressionParams {
     pub direction: Direction,
     /// The bytes that are compressed, or decompressed.
     pub region: Region,
+    /// What becomes of headers; to update them, the region must be the payload.
+    pub headers: Headers,
 }
 
 /// What a compression engine does.
@@ -43,12 +44,13 @@ pub enum Direction {
 
 impl CompressionParams {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
     /// What is wrong with them.
     pub fn check(&self) -> Result<(), String> {
         self.lanes().check()?;
+        self.headers.check(self.region)?;
         blocks::checks::within("bits_per_cycle", self.bits_per_cycle, 1, 4096)?;
         blocks::checks::within("finish_cycles", self.finish_cycles, 0, 1 << 16)
     }
@@ -104,8 +106,11 @@ impl Work for Compression {
         1
     }
 
-    fn transform(&mut self, message: &mut Message) {
-        let Some(start) = self.params.region.start(message) else { return self.too_short.add(1) };
+    fn transform(&mut self, message: &mut Message) -> bool {
+        let Some(start) = self.params.region.start(message) else {
+            self.too_short.add(1);
+            return false;
+        };
         let (data, most) = (&mut message.data, self.longest.saturating_sub(start));
         let region = &data[start..];
         let result = match self.params.direction {
@@ -113,6 +118,7 @@ impl Work for Compression {
             Direction::Compress => Some(lzrw1::compress(region)).filter(|result| result.len() <= most),
             Direction::Decompress => lzrw1::decompress(region, most),
         };
+        let has_changed = result.is_some();
         match (result, self.params.direction) {
             (Some(result), _) => {
                 data.truncate(start);
@@ -123,6 +129,7 @@ impl Work for Compression {
             (None, Direction::Decompress) => self.malformed.add(1),
         }
         self.bytes_after.add(data.len() as u64);
+        has_changed
     }
 
     fn counters(&self, counters: &mut CounterList) {

@@ -1,6 +1,6 @@
 //! The inference engine: a network of three layers that classifies packets (Table 1).
 
-use super::{EngineClock, EngineSite, Lanes, Region, Work};
+use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
 use crate::protocol::Message;
 use blocks::checks::within;
 use kernel::trace::Counter;
@@ -44,6 +44,8 @@ pub struct InferenceParams {
     pub weights: Weights,
     /// Where the class is written.
     pub class_into: ClassInto,
+    /// What becomes of the headers of a packet into which its class is written.
+    pub headers: Headers,
 }
 
 /// Where the weights of a network come from.
@@ -76,7 +78,7 @@ pub struct LayerParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClassInto {
-    /// Into the metadata of the packet's further hops.
+    /// Into the metadata of this hop and of all further ones.
     Metadata,
     /// Into the packet; one that is too short stays as it is, counted `too_short`.
     Byte {
@@ -87,7 +89,7 @@ pub enum ClassInto {
 
 impl InferenceParams {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
     /// What is wrong with them.
@@ -196,20 +198,27 @@ impl Work for Inference {
         self.params.delay_cycles as usize + 1
     }
 
-    fn transform(&mut self, message: &mut Message) {
+    fn transform(&mut self, message: &mut Message) -> bool {
         let start = self.params.region.start(message);
         let class = self.classify(start.map_or(&[], |start| &message.data[start..]));
         match self.params.class_into {
             ClassInto::Metadata => {
-                let further = message.descriptor.next + 1;
-                message.descriptor.chain.iter_mut().skip(further).for_each(|hop| hop.metadata = class as u64);
+                super::write_metadata(message, class as u64);
+                self.classified.add(1);
+                false
             }
             ClassInto::Byte { offset } => match message.data.get_mut(usize::from(offset)) {
-                Some(byte) => *byte = class as u8,
-                None => return self.too_short.add(1),
+                Some(byte) => {
+                    *byte = class as u8;
+                    self.classified.add(1);
+                    true
+                }
+                None => {
+                    self.too_short.add(1);
+                    false
+                }
             },
         }
-        self.classified.add(1);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -220,7 +229,7 @@ impl Work for Inference {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{INFERENCE, Packet, SCENE, outputs, run};
+    use super::super::tests::{INFERENCE, Packet, SCENE, at, outputs, run};
     use expect_test::expect;
 
     /// A network that says which of its two inputs is greater: 0 the first or none, 1 the second.
@@ -234,6 +243,7 @@ mod tests {
         n_inputs = 2
         n_neurons = [2, 2, 2]
         shift = 0
+        headers = "keep"
         class_into = { kind = "metadata" }
         [weights]
         kind = "listed"
@@ -252,12 +262,12 @@ mod tests {
     fn a_network_says_what_its_weights_say() {
         let packets = [[3, 2], [2, 3], [255, 0], [0, 255], [7, 7]].map(|pair| Packet {
             words: "0>1>2 m9",
-            payload: 2,
+            fields: at(2),
             ..Packet::of(&[&[9, 9], &pair[..]].concat())
         });
         let packets = [&packets[..], &[Packet { words: "0>1 m9", ..Packet::of(&[1, 2, 3]) }]].concat();
-        let further: Vec<_> = outputs(GREATER, &packets).into_iter().map(|out| out.further).collect();
-        expect!["[[0, 0], [1, 1], [0, 0], [1, 1], [0, 0], [0]]"].assert_eq(&format!("{further:?}"));
+        let metadata: Vec<_> = outputs(GREATER, &packets).into_iter().map(|out| out.metadata).collect();
+        expect!["[[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1], [0, 0, 0], [0, 0]]"].assert_eq(&format!("{metadata:?}"));
         let into_byte = GREATER.replace("kind = \"metadata\"", "kind = \"byte\", offset = 3");
         let (outs, counters) = run(&into_byte, &packets, &SCENE);
         let found: Vec<_> = outs.iter().map(|out| format!("{:?}", out.data)).collect();

@@ -1,6 +1,6 @@
 //! A lane of an engine: what works on packets.
 
-use super::Work;
+use super::{Headers, Work, headers};
 use crate::protocol::{Flit, Message};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 /// Differs: hardware that is held up at its end may stop as a whole; here packets that are in it go on to its end and wait there.
 pub(super) struct Lane<W> {
     work: W,
+    headers: Headers,
     flit_bytes: usize,
     input: Rx<Flit>,
     output: Tx<Box<Message>>,
@@ -25,12 +26,20 @@ pub(super) struct Lane<W> {
     packets: Counter,
     bytes: Counter,
     intake_cycles: Counter,
+    headers_updated: Counter,
 }
 
 impl<W: Work> Lane<W> {
-    pub(super) fn new(work: W, flit_bytes: usize, input: Rx<Flit>, output: Tx<Box<Message>>) -> Lane<W> {
+    pub(super) fn new(
+        work: W,
+        headers: Headers,
+        flit_bytes: usize,
+        input: Rx<Flit>,
+        output: Tx<Box<Message>>,
+    ) -> Lane<W> {
         Lane {
             work,
+            headers,
             flit_bytes,
             input,
             output,
@@ -40,6 +49,7 @@ impl<W: Work> Lane<W> {
             packets: Counter::default(),
             bytes: Counter::default(),
             intake_cycles: Counter::default(),
+            headers_updated: Counter::default(),
         }
     }
 
@@ -84,7 +94,12 @@ impl<W: Work> Lane<W> {
         let len = message.data.len();
         self.packets.add(1);
         self.bytes.add(len as u64);
-        self.work.transform(&mut message);
+        if self.work.transform(&mut message)
+            && self.headers == Headers::Update
+            && headers::update(&mut message, len).is_some()
+        {
+            self.headers_updated.add(1);
+        }
         let len_after = message.data.len();
         self.working.push_back((self.free_at + self.work.finish_cycles(len, len_after), message));
         self.free_at += self.work.pause_cycles(len, len_after);
@@ -117,6 +132,7 @@ impl<W: Work> Component for Lane<W> {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
         counters.add("intake_cycles", self.intake_cycles.total());
+        counters.add("headers_updated", self.headers_updated.total());
         self.work.counters(counters);
     }
 }

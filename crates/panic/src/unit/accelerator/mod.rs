@@ -8,6 +8,7 @@ mod aes;
 mod compression;
 mod entry;
 mod exit;
+mod headers;
 mod hex;
 mod inference;
 mod lane;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use aes::{AesKey, AesParams, CounterBlock, KeyUse};
 pub use compression::{CompressionParams, Direction};
+pub use headers::Headers;
 pub use hex::Hex;
 pub use inference::{ClassInto, InferenceParams, LayerParams, Weights};
 pub use rate::RateParams;
@@ -84,6 +86,12 @@ impl Region {
     }
 }
 
+/// What the engine has found goes with the packet: to the services that it visits next, and to whoever looks at it in the end.
+fn write_metadata(message: &mut Message, found: u64) {
+    let from_here_on = message.descriptor.next;
+    message.descriptor.chain.iter_mut().skip(from_here_on).for_each(|hop| hop.metadata = found);
+}
+
 /// What a lane does with a packet, and how long it takes. Cycles are the engine's.
 trait Work: 'static {
     /// Cycles that the first `bytes` bytes of a packet take to go in, if all are there; grows with `bytes`, 1 or more from 1 on.
@@ -100,8 +108,8 @@ trait Work: 'static {
     /// Packets that may be in the lane, from their first byte in until their result leaves it; 1 or more.
     fn in_flight(&self) -> usize;
 
-    /// Changes the packet.
-    fn transform(&mut self, message: &mut Message);
+    /// Does the work; says whether bytes of the packet have changed.
+    fn transform(&mut self, message: &mut Message) -> bool;
 
     /// What the work has counted.
     fn counters(&self, _counters: &mut CounterList) {}
@@ -113,6 +121,7 @@ struct Lanes {
     n_lanes: u32,
     /// Flits of the FIFO in front of each lane.
     fifo_flits: u32,
+    headers: Headers,
 }
 
 impl Lanes {
@@ -137,7 +146,7 @@ impl Lanes {
             let lane = format!("{path}.lane[{i}]");
             let (to_lane, lane_in) = system.channel(&format!("to {lane}"), self.fifo_flits as usize, latency);
             let (lane_out, from_lane) = system.channel(&format!("from {lane}"), latency as usize + 1, latency);
-            system.add(&lane, clock, lane::Lane::new(work(), flit_bytes, lane_in, lane_out));
+            system.add(&lane, clock, lane::Lane::new(work(), self.headers, flit_bytes, lane_in, lane_out));
             to_lanes.push(to_lane);
             from_lanes.push(from_lane);
         }

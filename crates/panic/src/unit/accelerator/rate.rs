@@ -1,6 +1,6 @@
 //! An engine of a known rate and delay (Table 1): time without what is done in it.
 
-use super::{EngineClock, EngineSite, Lanes, Work};
+use super::{EngineClock, EngineSite, Headers, Lanes, Work};
 use crate::protocol::Message;
 use blocks::checks::within;
 
@@ -33,7 +33,7 @@ pub struct RateParams {
 
 impl RateParams {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: Headers::Keep }
     }
 
     /// What is wrong with them.
@@ -66,7 +66,9 @@ impl Work for RateParams {
         self.in_flight as usize
     }
 
-    fn transform(&mut self, _message: &mut Message) {}
+    fn transform(&mut self, _message: &mut Message) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The hash unit: several SHA-3-512 engines side by side (6, 7.6).
 
-use super::{EngineClock, EngineSite, Lanes, Region, Work};
-use crate::protocol::Message;
+use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
+use crate::protocol::{Leg, Message};
 use ::sha3::{Digest, Sha3_512};
 use kernel::CounterList;
 use kernel::trace::Counter;
@@ -38,6 +38,8 @@ pub struct Sha3Params {
     pub region: Region,
     /// What becomes of the digest.
     pub digest: DigestUse,
+    /// What becomes of the headers of a packet that has got a digest.
+    pub headers: Headers,
 }
 
 /// What becomes of a digest.
@@ -62,15 +64,17 @@ pub enum DigestUse {
 pub enum Mismatch {
     /// Nothing.
     Pass,
-    /// Its further hops have the metadata 1 instead of theirs.
+    /// The metadata of this hop and of all further ones become 1.
     Mark,
     /// It visits no further services.
     Skip,
+    /// It is dropped, for the reason `bad-digest`.
+    Drop,
 }
 
 impl Sha3Params {
     fn lanes(&self) -> Lanes {
-        Lanes { clock: self.clock, n_lanes: self.engines, fifo_flits: self.fifo_flits }
+        Lanes { clock: self.clock, n_lanes: self.engines, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
     /// What is wrong with them.
@@ -110,11 +114,11 @@ impl Sha3 {
             return self.matches.add(1);
         }
         self.mismatches.add(1);
-        let further = message.descriptor.next + 1;
         match mismatch {
             Mismatch::Pass => {}
-            Mismatch::Mark => message.descriptor.chain.iter_mut().skip(further).for_each(|hop| hop.metadata = 1),
-            Mismatch::Skip => message.descriptor.chain.truncate(further),
+            Mismatch::Mark => super::write_metadata(message, 1),
+            Mismatch::Skip => message.descriptor.chain.truncate(message.descriptor.next + 1),
+            Mismatch::Drop => message.leg = Leg::Dropped("bad-digest"),
         }
     }
 }
@@ -141,7 +145,7 @@ impl Work for Sha3 {
         1
     }
 
-    fn transform(&mut self, message: &mut Message) {
+    fn transform(&mut self, message: &mut Message) -> bool {
         let start = self.params.region.start(message);
         match (self.params.digest, start) {
             (DigestUse::Check { mismatch }, start) => self.check(message, start, mismatch),
@@ -151,8 +155,10 @@ impl Work for Sha3 {
             (DigestUse::Append, Some(start)) => {
                 let digest = Sha3_512::digest(&message.data[start..]);
                 message.data.extend_from_slice(&digest);
+                return true;
             }
         }
+        false
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -219,15 +225,21 @@ mod tests {
             let totals = counters.iter().filter_map(|line| line.split_once(name)?.1.trim().parse::<u64>().ok());
             totals.sum::<u64>()
         };
-        let further: Vec<_> = outs.into_iter().map(|Out { further, .. }| further).collect();
-        want.assert_eq(&format!("{further:?}; {} good, {} bad", total(".matches"), total(".mismatches")));
+        let fates: Vec<_> = outs.into_iter().map(|Out { leg, metadata, .. }| format!("{leg} {metadata:?}")).collect();
+        want.assert_eq(&format!("{}; {} good, {} bad", fates.join(", "), total(".matches"), total(".mismatches")));
     }
 
     #[test]
     fn digests_are_checked() {
-        check("pass", expect!["[[9, 9], [9, 9], [9, 9]]; 1 good, 2 bad"]);
-        check("mark", expect!["[[9, 9], [1, 1], [1, 1]]; 1 good, 2 bad"]);
-        check("skip", expect!["[[9, 9], [], []]; 1 good, 2 bad"]);
+        check("pass", expect!["Entry [9, 9, 9], Entry [9, 9, 9], Entry [9, 9, 9]; 1 good, 2 bad"]);
+        check("mark", expect!["Entry [9, 9, 9], Entry [1, 1, 1], Entry [1, 1, 1]; 1 good, 2 bad"]);
+        check(
+            "drop",
+            expect![[
+                r#"Entry [9, 9, 9], Dropped("bad-digest") [9, 9, 9], Dropped("bad-digest") [9, 9, 9]; 1 good, 2 bad"#
+            ]],
+        );
+        check("skip", expect!["Entry [9, 9, 9], Entry [9], Entry [9]; 1 good, 2 bad"]);
     }
 
     #[test]
@@ -289,7 +301,7 @@ mod tests {
             .assert_eq(&check("crossing_cycles = 2", "crossing_cycles = 0"));
         expect!["fifo_flits is 1, must be 2 to 65536"].assert_eq(&check("fifo_flits = 25", "fifo_flits = 1"));
         expect!["gap_cycles is 5000, must be 0 to 4096"].assert_eq(&check("gap_cycles = 33", "gap_cycles = 5000"));
-        expect!["unknown variant `explode`, expected one of `pass`, `mark`, `skip`"]
+        expect!["unknown variant `explode`, expected one of `pass`, `mark`, `skip`, `drop`"]
             .assert_eq(&check("kind = \"discard\"", "kind = \"check\", mismatch = \"explode\""));
         expect!["unknown variant `keep`, expected one of `discard`, `append`, `check`"]
             .assert_eq(&check("kind = \"discard\"", "kind = \"keep\""));

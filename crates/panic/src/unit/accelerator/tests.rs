@@ -1,6 +1,6 @@
 //! Engines between a source and a sink, in their own clock domains: what comes out, and when.
 
-use crate::protocol::{Flit, Hop, Message};
+use crate::protocol::{Fields, Flit, Hop, Message};
 use crate::testing::flits;
 use crate::unit::{EngineParams, EngineSite};
 use kernel::{Cycle, Freq};
@@ -14,6 +14,7 @@ pub(super) const AES: &str = r#"
     pipeline_cycles = 29
     region = { kind = "all" }
     trailer_bytes = 0
+    headers = "keep"
     [[keys]]
     of = { kind = "all" }
     key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
@@ -28,6 +29,7 @@ pub(super) const SHA: &str = r#"
     gap_cycles = 33
     region = { kind = "all" }
     digest = { kind = "discard" }
+    headers = "keep"
 "#;
 
 pub(super) const COMPRESSION: &str = r#"
@@ -37,6 +39,7 @@ pub(super) const COMPRESSION: &str = r#"
     bits_per_cycle = 12
     finish_cycles = 4
     direction = "compress"
+    headers = "keep"
     region = { kind = "all" }
 "#;
 
@@ -50,6 +53,7 @@ pub(super) const INFERENCE: &str = r#"
     n_inputs = 64
     n_neurons = [32, 32, 10]
     shift = 8
+    headers = "keep"
     weights = { kind = "seeded", seed = 1 }
     class_into = { kind = "byte", offset = 0 }
 "#;
@@ -76,14 +80,19 @@ pub(super) fn params(toml: &str) -> EngineParams {
 pub(super) struct Packet {
     /// Words behind its number, as [`flits`] reads them, without the length.
     pub words: &'static str,
-    pub payload: u16,
+    pub fields: Fields,
     pub data: Vec<u8>,
 }
 
 impl Packet {
     pub fn of(data: &[u8]) -> Packet {
-        Packet { words: "0>1", payload: 0, data: data.to_vec() }
+        Packet { words: "0>1", fields: Fields::default(), data: data.to_vec() }
     }
+}
+
+/// What the RMT pipeline says of a packet of which it knows the payload only.
+pub(super) fn at(payload: u16) -> Fields {
+    Fields { payload, ..Fields::default() }
 }
 
 /// A packet that came out.
@@ -96,8 +105,10 @@ pub(super) struct Out {
     pub tail: Cycle,
     /// Flits behind the descriptor.
     pub n_flits: usize,
-    /// Hops that remain, with their metadata.
-    pub further: Vec<u64>,
+    /// As what it goes on.
+    pub leg: String,
+    /// Of all hops.
+    pub metadata: Vec<u64>,
     pub data: Vec<u8>,
 }
 
@@ -148,8 +159,8 @@ fn feed(packets: &[Packet]) -> Vec<(Cycle, Flit)> {
     let mut flits = flits(&packets.iter().enumerate().map(line).collect::<Vec<_>>().join(";"));
     for (_, flit) in &mut flits {
         if let Flit::Head(message) = flit {
-            let Packet { payload, data, .. } = &packets[message.descriptor.id as usize];
-            message.descriptor.fields.payload = *payload;
+            let Packet { fields, data, .. } = &packets[message.descriptor.id as usize];
+            message.descriptor.fields = *fields;
             message.data = data.clone();
         }
     }
@@ -160,12 +171,12 @@ fn show(flit: &Flit) -> String {
     let Flit::Head(message) = flit else { return format!("{flit:?}") };
     let Message { descriptor, data, .. } = &**message;
     let begun = descriptor.trail.marks()[0].at;
-    let further: String = descriptor.chain.iter().skip(1).map(|hop: &Hop| format!(" {}", hop.metadata)).collect();
+    let metadata: String = descriptor.chain.iter().map(|hop: &Hop| format!(" {}", hop.metadata)).collect();
     let hex = data.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
         hex
     });
-    format!("#{} {begun}{further} :{hex}", descriptor.id)
+    format!("#{} {:?} {begun}{metadata} :{hex}", descriptor.id, message.leg)
 }
 
 /// Packets and counters of a log.
@@ -173,13 +184,14 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
     let (mut outs, mut counters): (Vec<Out>, _) = (Vec::new(), Vec::new());
     for line in log.lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [at, "out", id, begun, ref further @ .., hex] if id.starts_with('#') => outs.push(Out {
+            [at, "out", id, leg, begun, ref metadata @ .., hex] if id.starts_with('#') => outs.push(Out {
                 id: id[1..].parse().unwrap(),
+                leg: leg.to_owned(),
                 begun: begun.parse().unwrap(),
                 head: at.parse().unwrap(),
                 tail: 0,
                 n_flits: 0,
-                further: further.iter().map(|metadata| metadata.parse().unwrap()).collect(),
+                metadata: metadata.iter().map(|word| word.parse().unwrap()).collect(),
                 data: bytes(&hex[1..]),
             }),
             [at, "out", flit] => {

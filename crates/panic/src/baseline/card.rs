@@ -1,0 +1,175 @@
+//! What all NICs of comparison have: clock, network ports, host.
+
+use crate::crossbar::Crossbar;
+use crate::egress::Egress;
+use crate::entry::{Entry, Nodes, Sender};
+use crate::ingress::{Ingress, IngressParams, IngressWiring};
+use crate::model::Nic;
+use crate::nic::Outside;
+use crate::protocol::{Flit, NodeId};
+use crate::unit::riscv::{Image, Program, SharedTroubles};
+use crate::unit::{EngineParams, EngineSite};
+use crate::world::SharedOutlet;
+use blocks::checks;
+use kernel::{ClockId, Component, Freq, Rx, SystemBuilder, Tx};
+use std::rc::Rc;
+
+/// What they have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CardParams {
+    /// The clock of everything but engines that have their own.
+    pub clock_mhz: u32,
+    /// Width of all paths, in bytes a cycle.
+    pub flit_bytes: u32,
+    /// The longest packet, in bytes.
+    pub longest_bytes: u32,
+    /// Traffic classes, 1 to 256; counts of drops are by class.
+    pub n_classes: usize,
+    /// Network ports, 1 to 8.
+    pub network_ports: u32,
+    /// Cycles that a flit takes from one part to the next.
+    pub hop_cycles: u32,
+    /// How packets come in at each network port.
+    pub ingress: IngressParams,
+}
+
+impl CardParams {
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        checks::within("card.clock_mhz", self.clock_mhz, 1, 100_000)?;
+        checks::within("card.flit_bytes", self.flit_bytes, 8, 256)?;
+        checks::within("card.longest_bytes", self.longest_bytes, 64, 1 << 16)?;
+        checks::count("card.n_classes", self.n_classes, 1, 256)?;
+        checks::within("card.network_ports", self.network_ports, 1, 8)?;
+        checks::within("card.hop_cycles", self.hop_cycles, 1, 1024)?;
+        let (longest, flit_bytes) = (self.longest_bytes as usize, self.flit_bytes as usize);
+        self.ingress.check(longest, flit_bytes).map_err(|error| format!("card.ingress.{error}"))
+    }
+}
+
+/// What is wrong with an engine for packets of up to `longest` bytes.
+pub(super) fn check_engine(at: &str, engine: &EngineParams, longest: u32) -> Result<(), String> {
+    let checked = engine.check().and_then(|()| engine.check_longest(longest as usize));
+    checked.map_err(|error| format!("{at}: engine: {error}"))
+}
+
+/// Names that chains may use: none empty, none twice.
+pub(super) fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let names: Vec<&str> = names.collect();
+    checks::count(&format!("{key}s"), names.len(), 0, 255)?;
+    for (i, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(format!("{key}[{i}].name is empty, must be what chains call it"));
+        }
+        if names[..i].contains(name) {
+            return Err(format!("{key}[{i}].name is `{name}`, which another {key} has"));
+        }
+    }
+    Ok(())
+}
+
+/// A NIC of comparison, being wired.
+pub(super) struct Card {
+    pub params: CardParams,
+    pub system: SystemBuilder,
+    pub clock: ClockId,
+    pub nodes: Nodes,
+    pub outlet: SharedOutlet,
+    programs: Vec<(usize, Rc<Image>)>,
+    troubles: Vec<(String, SharedTroubles)>,
+}
+
+impl Card {
+    /// Its network ports, as packets come in: gives back the flits that each brings.
+    pub fn new(params: CardParams, seed: u64, nodes: Nodes, outside: Outside) -> (Card, Vec<Rx<Flit>>) {
+        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
+        assert!(outside.policies.is_empty(), "only a PIFO has policies");
+        let mut system = SystemBuilder::new(seed);
+        let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
+        let mut card = Card {
+            params,
+            system,
+            clock,
+            nodes,
+            outlet: outside.outlet,
+            programs: outside.programs,
+            troubles: Vec::new(),
+        };
+        let mut lanes = Vec::new();
+        for (number, source) in outside.networks.into_iter().enumerate() {
+            let node = card.nodes.network[number];
+            let (to, lane) = card.lane(&format!("from network {number}"));
+            let flit_bytes = params.flit_bytes as usize;
+            let wires = IngressWiring {
+                node: (node, number as u8),
+                flit_bytes,
+                clock_hz: u64::from(params.clock_mhz) * 1_000_000,
+                source,
+                classifier: outside.classifier.clone(),
+                outlet: card.outlet.clone(),
+                entry: Entry::without_notes(card.nodes.clone()),
+                sender: Sender::new(node, flit_bytes, to),
+            };
+            card.add(&format!("network[{number}].ingress"), Ingress::new(params.ingress, wires));
+            lanes.push(lane);
+        }
+        (card, lanes)
+    }
+
+    /// A part of it, on its clock.
+    pub fn add(&mut self, path: &str, component: impl Component + 'static) {
+        self.system.add(path, self.clock, component);
+    }
+
+    /// From one part to the next, a flit a cycle.
+    pub fn lane(&mut self, name: &str) -> (Tx<Flit>, Rx<Flit>) {
+        let cycles = self.params.hop_cycles;
+        self.system.channel(name, 1 + cycles as usize, cycles.into())
+    }
+
+    /// An engine of a service, with room for one of the longest packets in front of it: gives back what goes to it and what comes.
+    pub fn engine(
+        &mut self,
+        path: &str,
+        node: NodeId,
+        service: usize,
+        engine: &EngineParams,
+        n_services: usize,
+    ) -> (Tx<Flit>, Rx<Flit>) {
+        let (longest, flit_bytes) = (self.params.longest_bytes as usize, self.params.flit_bytes as usize);
+        let room = crate::protocol::n_flits(longest, flit_bytes);
+        let (to_engine, input) = self.system.channel(&format!("{path}.scratchpad"), room, 1);
+        let (output, from_engine) = self.system.channel(&format!("{path}.out"), room, 1);
+        let image = self.programs.iter().find(|(of, _)| *of == service).map(|(_, image)| image.clone());
+        let program = image.map(|image| Program { image, troubles: SharedTroubles::default() });
+        if let Some(program) = &program {
+            self.troubles.push((path.to_owned(), program.troubles.clone()));
+        }
+        let (system, clock, path) = (&mut self.system, self.clock, &format!("{path}.engine"));
+        engine.add(EngineSite { system, path, clock, node, flit_bytes, longest, n_services, program, input, output });
+        (to_engine, from_engine)
+    }
+
+    /// The switch in front of the exits, and those. `exits` begins at the node of the DMA engine; `inner` are the nodes below.
+    pub fn finish(mut self, inputs: Vec<Rx<Flit>>, inner: Vec<Tx<Flit>>, above: Vec<Tx<Flit>>, limit: usize) -> Nic {
+        let mut outputs = inner;
+        assert_eq!(outputs.len(), usize::from(self.nodes.dma.0), "what is below the DMA engine is inside");
+        let exits = [("dma".to_owned(), self.nodes.dma)]
+            .into_iter()
+            .chain(self.nodes.network.iter().enumerate().map(|(i, &node)| (format!("network[{i}].egress"), node)));
+        for (path, node) in exits.collect::<Vec<_>>() {
+            assert_eq!(outputs.len(), usize::from(node.0), "nodes are numbered without gaps");
+            let (to, end) = self.lane(&format!("to {path}"));
+            outputs.push(to);
+            let outlet = self.outlet.clone();
+            self.add(&path, Egress::new(node, end, outlet));
+        }
+        outputs.extend(above);
+        let crossbar = Crossbar::new(inputs, outputs).with_limit(limit);
+        self.add("interconnect", crossbar);
+        let Card { system, clock, nodes, troubles, .. } = self;
+        let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
+        Nic { system, clock, nodes, troubles }
+    }
+}

@@ -1,0 +1,124 @@
+//! Spreads packets over cores.
+
+use super::super::queue::Intake;
+use super::Balance;
+use crate::protocol::{Flit, Leg, NodeId};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// A queue for each core, in one buffer with drop tail; a core gets its next packet when it has room for one.
+///
+/// Ports:    `in[i]`, `out`, a flit a cycle each; `done[i]` from core i, when a packet has left it.
+/// Timing:   0 cycles of its own; a packet goes on while it comes.
+/// Fairness: cores that have a packet waiting and room take turns.
+/// Source:   2.2.2.
+pub(super) struct Balancer {
+    balance: Balance,
+    /// Packets that a core may have.
+    packets: u32,
+    nodes: Vec<NodeId>,
+    intake: Intake,
+    output: Tx<Flit>,
+    heard: Vec<Rx<()>>,
+    cores: Vec<Waiting>,
+    /// The core that is looked at first when a packet comes, and when one is sent.
+    turns: [usize; 2],
+    /// The core to which a packet goes, and where that lies.
+    sending: Option<usize>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Where its packets lie, in order.
+    queue: VecDeque<usize>,
+    /// Packets that it has.
+    held: u32,
+}
+
+impl Balancer {
+    /// A balancer in front of idle cores.
+    pub fn new(
+        balance: Balance,
+        packets: u32,
+        nodes: Vec<NodeId>,
+        intake: Intake,
+        output: Tx<Flit>,
+        heard: Vec<Rx<()>>,
+    ) -> Balancer {
+        let cores = nodes.iter().map(|_| Waiting::default()).collect();
+        Balancer { balance, packets, nodes, intake, output, heard, cores, turns: [0; 2], sending: None }
+    }
+
+    fn receive(&mut self, now: Cycle) -> bool {
+        let Balancer { balance, intake, cores, turns: [turn, _], .. } = self;
+        let n = cores.len();
+        intake.receive(now, |place, message| {
+            let core = match balance {
+                Balance::Flow => message.descriptor.flow as usize % n,
+                Balance::RoundRobin => *turn,
+                Balance::Fewest => {
+                    let load = |core: &usize| cores[*core].queue.len() + cores[*core].held as usize;
+                    (*turn..n).chain(0..*turn).min_by_key(load).expect("there is a core")
+                }
+            };
+            *turn = (core + 1) % n;
+            cores[core].queue.push_back(place);
+        })
+    }
+
+    fn send(&mut self, now: Cycle) -> bool {
+        if self.sending.is_none() {
+            let n = self.cores.len();
+            let can_send = |&core: &usize| {
+                let Waiting { queue, held } = &self.cores[core];
+                *held < self.packets && !queue.is_empty()
+            };
+            self.sending = (self.turns[1]..n).chain(0..self.turns[1]).find(can_send);
+        }
+        let Some(core) = self.sending else { return false };
+        let Waiting { queue, held } = &mut self.cores[core];
+        let place = *queue.front().expect("a packet is sent");
+        if !self.intake.has_flit(place) || !self.output.has_room() {
+            return false;
+        }
+        let mut flit = self.intake.read(now, place);
+        match &mut flit {
+            Flit::Head(message) => {
+                *held += 1;
+                message.descriptor.home = self.nodes[core];
+                (message.to, message.leg) = (self.nodes[core], Leg::Paid);
+            }
+            Flit::Body => {}
+            Flit::Tail => {
+                queue.pop_front();
+                self.sending = None;
+                self.turns[1] = (core + 1) % self.nodes.len();
+            }
+        }
+        self.output.send(flit);
+        true
+    }
+}
+
+impl Component for Balancer {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        for (heard, core) in self.heard.iter().zip(&mut self.cores) {
+            while heard.take().is_some() {
+                core.held -= 1;
+            }
+        }
+        let has_received = self.receive(now);
+        let has_sent = self.send(now);
+        if has_received || has_sent { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        self.intake.ports(ports);
+        ports.output("out", &self.output);
+        ports.inputs("done", &self.heard);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        self.intake.counters(counters);
+    }
+}

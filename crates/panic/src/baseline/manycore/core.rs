@@ -1,0 +1,167 @@
+//! A core that orchestrates.
+
+use super::CoreParams;
+use crate::protocol::{Flit, Leg, Message, NodeId, Step, n_flits};
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// The ports of a [`Core`].
+pub(super) struct CoreWiring {
+    /// From the interconnect, new packets and those that come from units.
+    pub input: Rx<Flit>,
+    /// To the interconnect.
+    pub output: Tx<Flit>,
+    /// To the balancer: a packet has left.
+    pub done: Tx<()>,
+}
+
+/// Takes whole packets, works on one at a time in order of arrival, and sends each to its next service or out.
+///
+/// Ports:  `in` and `out`, a flit a cycle each; `done`.
+/// Timing: a packet whose tail comes at cycle t while the core is idle is sent at t + `work_cycles` + `wait_cycles`.
+/// Source: 2.2.2: a core orchestrates every step, as the network on chip does not know where packets go.
+pub(super) struct Core {
+    params: CoreParams,
+    node: NodeId,
+    flit_bytes: usize,
+    /// The units of each service, and which comes next.
+    units: Vec<(Vec<NodeId>, usize)>,
+    wires: CoreWiring,
+    /// A packet whose tail has not come.
+    incoming: Option<Box<Message>>,
+    waiting: VecDeque<Box<Message>>,
+    /// When the core is free.
+    free: Cycle,
+    /// What it has done its work on: from when on each can go.
+    finished: VecDeque<(Cycle, Box<Message>)>,
+    /// Flits still to go, and whether the packet leaves the core for good.
+    sending: Option<(usize, bool)>,
+    visits: Counter,
+    busy_cycles: Counter,
+}
+
+impl Core {
+    /// A core of this number that has nothing to do.
+    pub fn new(
+        params: CoreParams,
+        node: NodeId,
+        number: usize,
+        flit_bytes: usize,
+        units: &[Vec<NodeId>],
+        wires: CoreWiring,
+    ) -> Core {
+        // Cores begin with different units, so that those that begin together do not ask for the same one.
+        let units = units.iter().map(|units| (units.clone(), number % units.len())).collect();
+        let (incoming, waiting, finished, visits, busy_cycles) = Default::default();
+        Core {
+            params,
+            node,
+            flit_bytes,
+            units,
+            wires,
+            incoming,
+            waiting,
+            free: 0,
+            finished,
+            sending: None,
+            visits,
+            busy_cycles,
+        }
+    }
+
+    fn receive(&mut self, now: Cycle) -> bool {
+        match self.wires.input.take() {
+            None => return false,
+            Some(Flit::Head(mut message)) => {
+                message.descriptor.trail.mark(now, Step::Taken, self.node);
+                self.incoming = Some(message);
+            }
+            Some(Flit::Body) => {}
+            Some(Flit::Tail) => {
+                self.waiting.push_back(self.incoming.take().expect("a message begins with its descriptor"));
+            }
+        }
+        true
+    }
+
+    /// Begins to work on the next packet, if there is one and the core is free.
+    fn work(&mut self, now: Cycle) {
+        if self.free > now {
+            return;
+        }
+        let Some(mut message) = self.waiting.pop_front() else { return };
+        message.descriptor.trail.mark(now, Step::Begun, self.node);
+        (message.to, message.leg) = self.onward(&message);
+        self.visits.add(1);
+        self.busy_cycles.add(self.params.work_cycles.into());
+        self.free = now + Cycle::from(self.params.work_cycles);
+        self.finished.push_back((self.free + Cycle::from(self.params.wait_cycles), message));
+    }
+
+    /// Where a packet goes next, and as what.
+    fn onward(&mut self, message: &Message) -> (NodeId, Leg) {
+        let exit = message.descriptor.exit;
+        let hop = match (message.leg, message.descriptor.hop()) {
+            (dropped @ Leg::Dropped(_), _) => return (exit, dropped),
+            (_, None) => return (exit, Leg::Exit),
+            (_, Some(hop)) => usize::from(hop.service),
+        };
+        // What comes in is checked; a unit's program may ask for what there is not.
+        let Some((units, turn)) = self.units.get_mut(hop) else { return (exit, Leg::Dropped("bad_descriptor")) };
+        let unit = units[*turn];
+        *turn = (*turn + 1) % units.len();
+        (unit, Leg::Paid)
+    }
+
+    /// Sends a flit, if there is one and room for it.
+    fn send(&mut self, now: Cycle) -> bool {
+        let is_ready = self.finished.front().is_some_and(|&(ready, _)| ready <= now);
+        if self.sending.is_none() && !is_ready || !self.wires.output.has_room() {
+            return false;
+        }
+        let Some((rest, is_out)) = self.sending.take() else {
+            let (_, mut message) = self.finished.pop_front().expect("a packet is ready");
+            message.descriptor.trail.mark(now, Step::Done, self.node);
+            self.sending = Some((n_flits(message.data.len(), self.flit_bytes) - 1, message.leg != Leg::Paid));
+            self.wires.output.send(Flit::Head(message));
+            return true;
+        };
+        if rest > 1 {
+            self.sending = Some((rest - 1, is_out));
+        } else if is_out {
+            self.wires.done.send(());
+        }
+        self.wires.output.send(if rest > 1 { Flit::Body } else { Flit::Tail });
+        true
+    }
+}
+
+impl Component for Core {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let has_sent = self.send(now);
+        let has_received = self.receive(now);
+        self.work(now);
+        if has_sent || has_received {
+            return Activity::Busy;
+        }
+        let next_work = (!self.waiting.is_empty()).then_some(self.free);
+        // What is ready waits for room.
+        let next_ready = self.finished.front().map(|&(ready, _)| ready).filter(|&ready| ready > now);
+        match [next_work, next_ready].into_iter().flatten().min() {
+            Some(next) => Activity::Until(next),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("in", &self.wires.input);
+        ports.output("out", &self.wires.output);
+        ports.output("done", &self.wires.done);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("visits", self.visits.total());
+        counters.add("busy_cycles", self.busy_cycles.total());
+    }
+}

@@ -1,0 +1,145 @@
+//! A buffer with drop tail, as all NICs of comparison have one (2.2.2, 7.3).
+
+use crate::protocol::{Flit, Message, NodeId, Step};
+use crate::scheduler::buffer::Bank;
+use crate::world::SharedOutlet;
+use kernel::trace::Counter;
+use kernel::{CounterList, Cycle, Ports, Rx};
+
+/// Why a packet is dropped, as reports call it.
+const REASONS: [&str; 3] = ["full", "too_long", "bad_descriptor"];
+
+/// What an [`Intake`] lets pass.
+pub(super) struct Limits {
+    /// Which node it is in trails.
+    pub node: NodeId,
+    /// Bytes of the buffer.
+    pub bytes: u32,
+    pub flit_bytes: u32,
+    pub longest_bytes: u32,
+    /// Services that there are.
+    pub n_services: usize,
+    pub n_classes: usize,
+}
+
+/// Takes packets, a flit a cycle from each input, into a buffer; a packet that finds no room for all of it is dropped, and so is
+/// one whose service or class does not exist.
+///
+/// It never lets an input wait, so that packets that come back into it cannot hold up those before them.
+pub(super) struct Intake {
+    limits: Limits,
+    inputs: Vec<Rx<Flit>>,
+    receiving: Vec<Receiving>,
+    bank: Bank,
+    /// Flits for which there is no room any more, and how many there are in all.
+    used: usize,
+    n_flits: usize,
+    outlet: SharedOutlet,
+    entered: Counter,
+    drops: [Vec<Counter>; REASONS.len()],
+}
+
+#[derive(Clone, Copy)]
+enum Receiving {
+    Nothing,
+    Into(usize),
+    Away,
+}
+
+impl Intake {
+    /// An empty buffer.
+    pub fn new(limits: Limits, inputs: Vec<Rx<Flit>>, outlet: SharedOutlet) -> Intake {
+        let n_flits = (limits.bytes / limits.flit_bytes) as usize;
+        Intake {
+            receiving: vec![Receiving::Nothing; inputs.len()],
+            inputs,
+            bank: Bank::new(n_flits),
+            used: 0,
+            n_flits,
+            outlet,
+            entered: Counter::default(),
+            drops: std::array::from_fn(|_| vec![Counter::default(); limits.n_classes]),
+            limits,
+        }
+    }
+
+    /// Takes what is there, and gives each packet that begins and has room to `begun`, with its place. Says whether there was
+    /// anything.
+    pub fn receive(&mut self, now: Cycle, mut begun: impl FnMut(usize, &Message)) -> bool {
+        let mut has_received = false;
+        for which in 0..self.inputs.len() {
+            let Some(flit) = self.inputs[which].take() else { continue };
+            has_received = true;
+            let is_last = flit == Flit::Tail;
+            match (flit, self.receiving[which]) {
+                (Flit::Head(message), _) => {
+                    self.receiving[which] = Receiving::Away;
+                    if let Some(place) = self.admit(now, message) {
+                        begun(place, self.bank.message(place).0);
+                        self.receiving[which] = Receiving::Into(place);
+                    }
+                }
+                (_, Receiving::Into(place)) => self.bank.write(place, is_last),
+                (_, Receiving::Away) => {}
+                (_, Receiving::Nothing) => panic!("a message begins with its descriptor"),
+            }
+            if is_last {
+                self.receiving[which] = Receiving::Nothing;
+            }
+        }
+        has_received
+    }
+
+    fn admit(&mut self, now: Cycle, mut message: Box<Message>) -> Option<usize> {
+        let Limits { n_services, n_classes, longest_bytes, flit_bytes, node, .. } = self.limits;
+        let descriptor = &message.descriptor;
+        let class = usize::from(descriptor.hop().map_or(descriptor.class, |hop| hop.class));
+        let n = message.data.len().div_ceil(flit_bytes as usize).max(1);
+        let rest = &descriptor.chain[descriptor.next..];
+        let reason = if rest.iter().any(|hop| usize::from(hop.service) >= n_services) || class >= n_classes {
+            2
+        } else if message.data.len() > longest_bytes as usize {
+            1
+        } else if self.used + n > self.n_flits {
+            0
+        } else {
+            message.descriptor.trail.mark(now, Step::Queued, node);
+            self.entered.add(1);
+            self.used += n;
+            return Some(self.bank.begin(message, now));
+        };
+        self.drops[reason][class.min(n_classes - 1)].add(1);
+        self.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+        None
+    }
+
+    /// Whether the next flit of the packet at `place` is there.
+    pub fn has_flit(&self, place: usize) -> bool {
+        self.bank.has_flit(place)
+    }
+
+    /// The next flit of the packet at `place`, which is there; its room is free then.
+    pub fn read(&mut self, now: Cycle, place: usize) -> Flit {
+        let mut flit = self.bank.read(place);
+        match &mut flit {
+            Flit::Head(message) => message.descriptor.trail.mark(now, Step::Scheduled, self.limits.node),
+            _ => self.used -= 1,
+        }
+        flit
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.inputs("in", &self.inputs);
+    }
+
+    /// Names the counters.
+    pub fn counters(&self, counters: &mut CounterList) {
+        counters.add("entered", self.entered.total());
+        for (reason, classes) in REASONS.iter().zip(&self.drops) {
+            for (class, drops) in classes.iter().enumerate() {
+                counters.add(&format!("drops.{reason}[{class}]"), drops.total());
+            }
+        }
+    }
+}

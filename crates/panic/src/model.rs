@@ -1,0 +1,101 @@
+//! Any NIC of this crate: PANIC, or one of those that it is compared with.
+
+use crate::baseline::{Manycore, ManycoreParams, Pipeline, PipelineParams, RmtOnly, RmtOnlyParams};
+use crate::entry::Nodes;
+use crate::nic::{Outside, Panic};
+use crate::params::PanicParams;
+use crate::unit::riscv::SharedTroubles;
+use kernel::{Clock, ClockId, Freq, System};
+
+/// What a NIC is, told by the key `model`. A file without that key is a PANIC: whoever reads one adds `model = "panic"` to it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(tag = "model", rename_all = "kebab-case")]
+pub enum NicModel {
+    /// Offload chains under a central scheduler.
+    Panic(PanicParams),
+    /// Offloads in a line behind one queue.
+    Pipeline(PipelineParams),
+    /// Cores that take packets from offload to offload.
+    Manycore(ManycoreParams),
+    /// Match-action tables and nothing else.
+    RmtOnly(RmtOnlyParams),
+}
+
+/// A NIC at work.
+pub struct Nic {
+    /// Its parts and their time.
+    pub system: System,
+    /// Its clock.
+    pub clock: ClockId,
+    /// Which node is what in the trails of packets.
+    pub nodes: Nodes,
+    /// What programs did wrong, by unit; it comes as the NIC runs.
+    pub troubles: Vec<(String, SharedTroubles)>,
+}
+
+impl NicModel {
+    /// What is wrong with it; begins with the key.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            NicModel::Panic(params) => params.check(),
+            NicModel::Pipeline(params) => params.check(),
+            NicModel::Manycore(params) => params.check(),
+            NicModel::RmtOnly(params) => params.check(),
+        }
+    }
+
+    /// A NIC at time 0. The parameters have passed their check.
+    pub fn build(&self, seed: u64, outside: Outside) -> Nic {
+        match self {
+            NicModel::Panic(params) => {
+                let nic = Panic::new(params, seed, outside);
+                let (nodes, troubles) = (nic.nodes().clone(), nic.troubles().to_vec());
+                Nic { system: nic.system, clock: nic.clock, nodes, troubles }
+            }
+            NicModel::Pipeline(params) => Pipeline::build(params, seed, outside),
+            NicModel::Manycore(params) => Manycore::build(params, seed, outside),
+            NicModel::RmtOnly(params) => RmtOnly::build(params, seed, outside),
+        }
+    }
+
+    /// What chains call the services, in the order of their numbers.
+    pub fn services(&self) -> Vec<&str> {
+        match self {
+            NicModel::Panic(params) => params.services.iter().map(|service| service.name.as_str()).collect(),
+            NicModel::Pipeline(params) => params.stages.iter().map(|stage| stage.name.as_str()).collect(),
+            NicModel::Manycore(params) => params.services.iter().map(|service| service.name.as_str()).collect(),
+            NicModel::RmtOnly(params) => params.host_services.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// How many traffic classes there are.
+    pub fn n_classes(&self) -> usize {
+        match self {
+            NicModel::Panic(params) => params.n_classes,
+            NicModel::Pipeline(params) => params.card.n_classes,
+            NicModel::Manycore(params) => params.card.n_classes,
+            NicModel::RmtOnly(params) => params.card.n_classes,
+        }
+    }
+
+    /// How many network ports there are.
+    pub fn network_ports(&self) -> u32 {
+        match self {
+            NicModel::Panic(params) => params.network_ports,
+            NicModel::Pipeline(params) => params.card.network_ports,
+            NicModel::Manycore(params) => params.card.network_ports,
+            NicModel::RmtOnly(params) => params.card.network_ports,
+        }
+    }
+
+    /// When each edge of its clock is.
+    pub fn edges(&self) -> Clock {
+        let mhz = match self {
+            NicModel::Panic(params) => params.clock_mhz,
+            NicModel::Pipeline(params) => params.card.clock_mhz,
+            NicModel::Manycore(params) => params.card.clock_mhz,
+            NicModel::RmtOnly(params) => params.card.clock_mhz,
+        };
+        Clock::new(Freq::mhz(mhz.into()).expect("a clock in its range"))
+    }
+}

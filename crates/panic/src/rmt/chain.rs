@@ -1,0 +1,179 @@
+//! Chains of services: what people mostly want of an RMT pipeline, in one line or table.
+
+use super::action::{Action, Hop};
+use super::action_params::{HopParams, ValueParams};
+use super::error::Problem;
+use super::names::{Exit, Names};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::expr::Matcher;
+
+/// A chain: which packets visit which services, and where they go then.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainParams {
+    /// Its name.
+    pub name: String,
+    /// The packets from the network that take it: a match expression; none means all, unless it has queues.
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matches: Option<String>,
+    /// The transmit queues whose packets take it, whatever they are; then it has no match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<u16>,
+    /// Services in order.
+    pub services: Vec<HopParams>,
+    /// Traffic class of the packets, and of each visit that says no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// Priority of each visit that says no other; lower is more urgent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Cycles that the packets may wait in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack_cycles: Option<u64>,
+    /// Where packets go then: `host`, `host:QUEUE`, `network:PORT` or `drop`. None means the host's first queue, for packets from
+    /// transmit queues the first network port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<String>,
+    /// A service may be visited more than once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
+    /// Chains with lower numbers are tried first, those with equal ones in the order in which they stand.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub order: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl ChainParams {
+    /// A chain of these services for all packets.
+    pub fn new(name: &str, services: &[&str]) -> ChainParams {
+        ChainParams {
+            name: name.to_owned(),
+            matches: None,
+            queues: Vec::new(),
+            services: services.iter().map(|service| HopParams::new(service)).collect(),
+            class: None,
+            priority: None,
+            slack_cycles: None,
+            exit: None,
+            repeat: false,
+            order: 0,
+        }
+    }
+}
+
+/// A chain or a service can be called so.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part) && name.len() <= 64
+}
+
+/// A part of a chain, to which an error belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Name,
+    Match,
+    Queue(usize),
+    Services,
+    Service(usize),
+    HopClass(usize),
+    HopMetadata(usize),
+    Class,
+    Exit,
+}
+
+impl Part {
+    /// Its key in a file.
+    pub(super) fn key(self) -> String {
+        match self {
+            Part::Name => "name".to_owned(),
+            Part::Match => "match".to_owned(),
+            Part::Queue(i) => format!("queues[{i}]"),
+            Part::Services => "services".to_owned(),
+            Part::Service(i) => format!("services[{i}]"),
+            Part::HopClass(i) => format!("services[{i}].class"),
+            Part::HopMetadata(i) => format!("services[{i}].metadata"),
+            Part::Class => "class".to_owned(),
+            Part::Exit => "exit".to_owned(),
+        }
+    }
+}
+
+/// A chain, looked up.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    pub matcher: Matcher,
+    pub actions: Vec<Action>,
+}
+
+type Result<T> = std::result::Result<T, (Part, Problem)>;
+
+impl Names {
+    /// Looks up a chain.
+    pub(super) fn chain(&self, params: &ChainParams) -> Result<Chain> {
+        if !is_name(&params.name) {
+            let allowed = "letters, digits, `_`, `-` and `.`, up to 64, the first a letter or digit";
+            return Err((Part::Name, Problem::found(format!("`{}`", params.name), allowed)));
+        }
+        let has_queues = !params.queues.is_empty();
+        if has_queues && params.matches.is_some() {
+            return Err((Part::Match, Problem::MatchAndQueues));
+        }
+        for (i, &queue) in params.queues.iter().enumerate() {
+            if queue >= self.card.host_queues {
+                let allowed = format!("0 to {}", self.card.host_queues - 1);
+                return Err((Part::Queue(i), Problem::found(queue, allowed)));
+            }
+            if params.queues[..i].contains(&queue) {
+                return Err((Part::Queue(i), Problem::Taken { what: "queue", name: queue.to_string() }));
+            }
+        }
+        let expr = params.matches.as_deref().unwrap_or("true");
+        let matcher = self.matcher(expr).map_err(|problem| (Part::Match, problem))?;
+        let mut actions = vec![Action::Chain(self.hops(&params.services, params.repeat)?)];
+        if let Some(class) = params.class {
+            let class = self.class(&ValueParams::Number(class.into())).map_err(|problem| (Part::Class, problem))?;
+            actions.push(Action::Class(class));
+        }
+        let number = |number: u64| super::names::Value::Number(number.into());
+        actions.extend(params.priority.map(|priority| Action::Priority(number(priority.into()))));
+        actions.extend(params.slack_cycles.map(|cycles| Action::SlackCycles(number(cycles))));
+        let text = params.exit.as_deref().unwrap_or(if has_queues { "network" } else { "host" });
+        let exit = self.exit(text).map_err(|problem| (Part::Exit, problem))?;
+        if has_queues && !matches!(exit, Exit::Network(_)) {
+            let allowed = "`network:PORT`: the chain is for transmit queues";
+            return Err((Part::Exit, Problem::found(format!("`{text}`"), allowed)));
+        }
+        actions.push(Action::Exit(exit));
+        Ok(Chain { matcher, actions })
+    }
+
+    /// Looks up services to visit.
+    pub(super) fn hops(&self, services: &[HopParams], repeat: bool) -> Result<Vec<Hop>> {
+        let mut hops: Vec<Hop> = Vec::new();
+        for (i, params) in services.iter().enumerate() {
+            let service = self.service(&params.service).map_err(|problem| (Part::Service(i), problem))?;
+            if let Some(first) = hops.iter().position(|hop| hop.service == service).filter(|_| !repeat) {
+                return Err((Part::Service(i), Problem::Loop { service: params.service.clone(), first: first + 1 }));
+            }
+            if let Some(class) = params.class {
+                self.class(&ValueParams::Number(class.into())).map_err(|problem| (Part::HopClass(i), problem))?;
+            }
+            let metadata = self.number(&params.metadata, "metadata", 64, u128::MAX);
+            let metadata = metadata.map_err(|problem| (Part::HopMetadata(i), problem))?;
+            hops.push(Hop { service, class: params.class, priority: params.priority, metadata });
+        }
+        if hops.len() > self.max_hops as usize {
+            return Err((Part::Services, Problem::TooManyHops { found: hops.len(), most: self.max_hops }));
+        }
+        Ok(hops)
+    }
+
+    /// A traffic class of the card.
+    pub(super) fn class(&self, params: &ValueParams) -> std::result::Result<super::names::Value, Problem> {
+        self.number(params, "class", 8, u128::from(self.card.classes).saturating_sub(1))
+    }
+}

@@ -1,0 +1,224 @@
+//! The programmable part of the RMT pipeline: a parser, match-action tables in stages, and state. Source: 4.1.
+//!
+//! A packet from the network is parsed, then it goes through the tables in order. In each the first entry that takes it says what
+//! is done with it; what actions change, later tables see. A packet from a transmit queue skips the tables: the chain bound to its
+//! queue says what is done with it (3, Transmitting). The pipeline is a function here; the cycles that it takes are those of the
+//! port in front of which it sits.
+//!
+//! Differs: in hardware a stage looks an entry up by exact, ternary or range match in memories of a fixed width. Here a match is an
+//! expression of any length. And a packet that an action changed is parsed again before the next table, where hardware carries
+//! the parsed fields along.
+
+mod action;
+pub mod action_params;
+pub mod chain;
+mod chain_text;
+pub mod counters;
+pub mod error;
+pub mod hash;
+mod names;
+pub mod params;
+mod parser;
+mod register;
+pub mod rewrite;
+mod run;
+mod table;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use chain::ChainParams;
+pub use counters::{EntryState, RmtCounters, Source, TableState};
+pub use error::{ChainTextError, Problem, RmtError};
+pub use params::{EntryParams, RmtParams, TableParams};
+
+use crate::protocol::Hop;
+use crate::world::{Classifier, Side, Verdict};
+use error::within;
+use kernel::Cycle;
+use names::{Exit, Names, known};
+use params::RegisterParams;
+use parser::{Parser, Seen};
+use register::Register;
+use run::Work;
+use std::fmt;
+use table::{Entry, Table};
+
+/// What the pipeline must know of the card around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Names of the services, in the scheduler's order.
+    pub services: Vec<String>,
+    /// Traffic classes, 1 to 256.
+    pub classes: u16,
+    /// Network ports, 1 to 255.
+    pub network_ports: u8,
+    /// Queues of the host, in each direction, at least 1.
+    pub host_queues: u16,
+}
+
+/// An entry of a table, or a chain, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct EntryHandle(pub u64);
+
+impl fmt::Display for EntryHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An RMT pipeline.
+///
+/// Tables may be changed at any time between two packets; a change holds from the next packet on, and one that is refused changes
+/// nothing. A packet that no entry takes goes straight to the host's first queue, with class 0.
+#[derive(Clone, Debug)]
+pub struct Rmt {
+    names: Names,
+    n_metadata: usize,
+    stages: u32,
+    parser: Parser,
+    tables: Vec<Table>,
+    /// Whether the last table is that of the chains.
+    has_chains: bool,
+    /// Chains of transmit queues.
+    bound: Vec<Entry>,
+    registers: Vec<Register>,
+    next_handle: u64,
+    /// Room for what is seen in a packet.
+    seen: Seen,
+    counters: RmtCounters,
+}
+
+impl Rmt {
+    /// A pipeline, everything looked up and checked.
+    pub fn new(params: &RmtParams, card: &Card) -> Result<Rmt, RmtError> {
+        within("services of the card", card.services.len() as u64, 0, 256)?;
+        within("classes of the card", card.classes.into(), 1, 256)?;
+        within("network ports of the card", card.network_ports.into(), 1, 255)?;
+        within("host queues of the card", card.host_queues.into(), 1, 65535)?;
+        within("stages", params.stages.into(), 1, 32)?;
+        within("max_hops", params.max_hops.into(), 1, 255)?;
+        within("metadata", params.metadata.len() as u64, 0, 64)?;
+        within("registers", params.registers.len() as u64, 0, 64)?;
+        if params.tables.len() > params.stages as usize {
+            let tables = format!("{} tables", params.tables.len());
+            return Err(Problem::Stages { tables, stages: params.stages }.at("tables"));
+        }
+        let mut names = Names::new(card, params.max_hops);
+        for (i, name) in params.metadata.iter().enumerate() {
+            names.add_metadata(name).map_err(|problem| problem.at(format!("metadata[{i}]")))?;
+        }
+        let mut registers = Vec::new();
+        for (i, register) in params.registers.iter().enumerate() {
+            check_register(register).map_err(|error| error.below(&format!("registers[{i}]")))?;
+            names.add_register(register).map_err(|problem| problem.at(format!("registers[{i}].name")))?;
+            registers.push(Register::new(register));
+        }
+        let parser = Parser::new(&params.parser, &mut names)?;
+        let mut rmt = Rmt {
+            names,
+            n_metadata: params.metadata.len(),
+            stages: params.stages,
+            parser,
+            tables: Vec::new(),
+            has_chains: params.tables.len() < params.stages as usize,
+            bound: Vec::new(),
+            registers,
+            next_handle: 0,
+            seen: Seen::default(),
+            counters: RmtCounters::default(),
+        };
+        rmt.fill(params)?;
+        Ok(rmt)
+    }
+
+    /// Counts since it was built.
+    pub fn counters(&self) -> RmtCounters {
+        self.counters
+    }
+}
+
+fn check_register(params: &RegisterParams) -> Result<(), RmtError> {
+    match *params {
+        RegisterParams::Words { size, .. } => within("size", size.into(), 1, 65536),
+        RegisterParams::Meter { size, bytes_per_1000_cycles, .. } => {
+            within("size", size.into(), 1, 65536)?;
+            within("bytes_per_1000_cycles", bytes_per_1000_cycles.into(), 1, 1 << 30)
+        }
+    }
+}
+
+impl Classifier for Rmt {
+    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
+        let Rmt { names, parser, tables, bound, registers, seen, counters, .. } = self;
+        counters.packets += 1;
+        let bytes = packet.len();
+        let (port, exit) = match from {
+            Side::Network(port) => (Some(port), Exit::Host(0)),
+            Side::Host(_) => (None, Exit::Network(0)),
+        };
+        let card = &names.card;
+        let (is_changed, hops) = (false, Default::default());
+        let mut work = Work { now, card, parser, registers, counters, seen, packet, is_changed, hops, exit };
+        work.begin(names.known.len(), self.n_metadata, port);
+        let mut is_taken = false;
+        match from {
+            Side::Host(queue) => {
+                work.counters.from_host += 1;
+                let takes = |entry: &&mut Entry| entry.state.source.is_bound_to(queue);
+                if let Some(entry) = bound.iter_mut().find(takes) {
+                    is_taken = true;
+                    entry.count(bytes);
+                    work.run(&entry.actions);
+                }
+            }
+            Side::Network(_) => {
+                for table in tables {
+                    if work.is_changed {
+                        work.look();
+                    }
+                    let (takes, actions) = table.look_up(work.packet, work.seen, bytes);
+                    is_taken |= takes;
+                    if !work.run(actions) {
+                        break;
+                    }
+                }
+            }
+        }
+        if work.is_changed {
+            work.look();
+        }
+        work.counters.unmatched += u64::from(!is_taken);
+        work.counters.dropped += u64::from(work.exit == Exit::Drop);
+        work.verdict()
+    }
+}
+
+impl Work<'_> {
+    fn verdict(self) -> Verdict {
+        let known = |place: usize| self.seen.known[place].unwrap_or(0);
+        let (class, priority) = (known(known::CLASS) as u8, known(known::PRIORITY) as u32);
+        let mut fields = self.seen.fields;
+        fields.hash = known(known::HASH) as u32;
+        let hops = self.hops.iter().map(|hop| Hop {
+            service: hop.service,
+            class: hop.class.unwrap_or(class),
+            priority: hop.priority.unwrap_or(priority),
+            metadata: hop.metadata,
+            push_to: None,
+        });
+        Verdict {
+            chain: hops.collect(),
+            exit: match self.exit {
+                Exit::Drop => None,
+                Exit::Host(queue) => Some(Side::Host(queue)),
+                Exit::Network(port) => Some(Side::Network(port)),
+            },
+            flow: known(known::FLOW) as u32,
+            class,
+            slack_cycles: known(known::SLACK) as u64,
+            fields,
+        }
+    }
+}
