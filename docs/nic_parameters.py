@@ -38,7 +38,8 @@ def choices(schema: Schema) -> list[str]:
 
 def page(note: str) -> str:
     """`docs/reference/nic-parameters.md`."""
-    names = [name for name, _about in _core.nic_list() if not _core.card_is_wired(name)]
+    known = (name for name, _about in _core.nic_list())
+    names = [name for name in known if not _core.card_is_wired(name) and not _core.nic_has_chains(name)]
     texts = [_core.nic_show(name, [], ".") for name in names]
     values, sources = [_flat(tomllib.loads(text)) for text in texts], _sources(texts[names.index("pspin")])
     rows = [

@@ -176,7 +176,7 @@ def run_chains(
     nic
         Name of a card, or path of its file; ``panic`` by default.
     chains
-        ``"ipsec (udp.dst_port == 4500): sha -> aes"``, or a mapping as in a file.
+        ``"ipsec [udp.dst_port == 4500]: sha -> aes"``, or a mapping as in a file.
     services
         ``"aes: aes-256-ctr, units=2, credits=2"``, or a mapping. The card's file may have services already.
     tenants

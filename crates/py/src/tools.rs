@@ -102,13 +102,15 @@ pub fn card_modules(name: Option<&str>) -> PyResult<String> {
     json(&cards::modules(name).map_err(input)?)
 }
 
-/// JSON schema of the files of cards (`nic`) or of experiments (`experiment`).
+/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, `chains`).
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
         "nic" => json(&spinet::schema::nic()),
         "experiment" => json(&spinet::schema::experiment()),
-        _ => Err(input(format!("schema: {of} is none, must be nic or experiment"))),
+        "panic" => json(&spinet::schema::panic()),
+        "chains" => json(&spinet::schema::chains()),
+        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic or chains"))),
     }
 }
 

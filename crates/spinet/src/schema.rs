@@ -3,6 +3,7 @@
 //! Types and texts are those of the Rust types. Which numbers are allowed is asked of [`PspinParams::validate`], the only
 //! place that knows: a parameter is set to something absurd, and the refusal says what it may be.
 
+use crate::chains::ChainExperiment;
 use crate::experiment::Experiment;
 use crate::nics;
 use pspin::PspinParams;
@@ -33,6 +34,16 @@ pub fn nic() -> Value {
 /// Schema of an experiment's file.
 pub fn experiment() -> Value {
     without_links(&schema_for!(Experiment).to_value())
+}
+
+/// Schema of the file of a card that runs chains of offloads.
+pub fn panic() -> Value {
+    without_links(&schema_for!(panic::params::PanicParams).to_value())
+}
+
+/// Schema of the file of an experiment with chains.
+pub fn chains() -> Value {
+    without_links(&schema_for!(ChainExperiment).to_value())
 }
 
 /// The texts of items link to each other, which means nothing outside the code.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,6 +71,8 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
         if tree or svg:
             raise click.UsageError("--tree and --svg are for cards that are wired from modules")
         if area:
+            if _core.nic_has_chains(nic):
+                raise click.UsageError("--area is known of PsPIN only")
             _print_area(api.nic_cost(nic, set=sets))
         elif as_json:
             import tomllib
@@ -151,6 +153,41 @@ def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
         return
     told = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
     click.echo(f"{design.name}: {told}; all is well")
+
+
+@command.command("services", short_help="What chains of offloads can name.")
+@click.argument("nic", metavar="NAME|FILE", required=False, shell_complete=parameters.complete_nics)
+@parameters.json_option
+def services_command(nic: str | None, as_json: bool) -> None:
+    """List the services that come with spinet, or those that a card's file has.
+
+    \b
+    Each is named after its engine, and --service makes services of it:
+      spinet nic services
+      spinet run --service 'work: delay, cycles=40, units=2' --chain 'all: work' --traffic udp:count=1000
+    """
+    from spinet import _core
+
+    services = json.loads(_core.chain_services(nic))
+    if as_json:
+        click.echo(json.dumps(services, indent=2))
+        return
+    width = max((len(service["name"]) for service in services), default=0)
+    for service in services:
+        units = f"{service['units']} unit{'s' if service['units'] != 1 else ''}"
+        told = ", ".join(f"{path}={value}" for path, value in _engine(service["engine"]))
+        click.echo(f"{service['name']:{width}}  {units}, {service['credits']} credits; {told}")
+
+
+def _engine(table: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Numbers and words of an engine by their paths; lists are left out."""
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found += _engine(value, f"{prefix}{key}.")
+        elif not isinstance(value, list):
+            found.append((f"{prefix}{key}", json.dumps(value).strip('"')))
+    return found
 
 
 @command.command("modules", short_help="What cards are wired from.")

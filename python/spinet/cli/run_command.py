@@ -57,7 +57,7 @@ from spinet.cli import errors, parameters
     "chains",
     metavar="SPEC",
     multiple=True,
-    help="For a card that runs chains of offloads: 'NAME (EXPR): SERVICE -> SERVICE -> EXIT'; may be repeated.",
+    help="For a card that runs chains of offloads: 'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
 )
 @click.option(
     "--service",

@@ -9,9 +9,11 @@ import click
 
 
 @click.command(short_help="Print the JSON schema of a kind of file.")
-@click.argument("kind", type=click.Choice(["nic", "experiment"]))
+@click.argument("kind", type=click.Choice(["nic", "experiment", "panic", "chains"]))
 def command(kind: str) -> None:
     """Print the JSON schema of files with cards (--nic) or experiments: the meaning of every key, and what it may be.
+
+    `nic` and `experiment` are those of PsPIN; `panic` is the card and `chains` the experiment of chains of offloads.
 
     Editors check and complete TOML by it: begin a file with '#:schema nic.schema.json'.
 

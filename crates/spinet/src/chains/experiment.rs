@@ -127,7 +127,7 @@ pub struct TenantEntry {
     pub slack: Option<Span>,
 }
 
-/// A chain: `ipsec (udp.dst_port == 4500): sha -> aes`.
+/// A chain: `ipsec [udp.dst_port == 4500]: sha -> aes`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainEntry {

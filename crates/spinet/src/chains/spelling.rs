@@ -187,16 +187,16 @@ impl FromText for TenantEntry {
 }
 
 impl FromText for ChainEntry {
-    const LIKE: &'static str = "ipsec (udp.dst_port == 4500): sha -> aes -> host";
+    const LIKE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
 
-    /// `NAME: a -> b`, `NAME (EXPRESSION): a -> b -> host:1`, `NAME@TENANT (EXPRESSION): a`; without services the packets go
+    /// `NAME: a -> b`, `NAME [EXPRESSION]: a -> b => host:1`, `NAME@TENANT [EXPRESSION]: a`; without services the packets go
     /// straight to their exit.
     fn from_text(text: &str) -> Result<Self, String> {
         let (head, tail) = split_head(text).ok_or_else(|| format!("must be such as `{}`", Self::LIKE))?;
-        let (head, matches) = match head.split_once('(') {
+        let (head, matches) = match head.split_once('[') {
             None => (head.trim(), None),
             Some((name, rest)) => {
-                let inner = rest.trim_end().strip_suffix(')').ok_or("a match expression ends with `)` before the `:`")?;
+                let inner = rest.trim_end().strip_suffix(']').ok_or("a match expression ends with `]` before the `:`")?;
                 (name.trim(), Some(inner.trim().to_owned()))
             }
         };
@@ -207,8 +207,8 @@ impl FromText for ChainEntry {
         if name.is_empty() {
             return Err(format!("the name is missing, must be such as `{}`", Self::LIKE));
         }
-        let mut parts: Vec<&str> = tail.split("->").map(str::trim).collect();
-        let exit = parts.pop_if(|last| is_exit(last)).unwrap_or("host").to_owned();
+        let (services, exit) = tail.split_once("=>").unwrap_or((tail, "host"));
+        let mut parts: Vec<&str> = services.split("->").map(str::trim).collect();
         if parts == [""] {
             parts.clear();
         }
@@ -216,23 +216,17 @@ impl FromText for ChainEntry {
             return Err("there is nothing between two `->`, must be the name of a service".into());
         }
         let services = parts.into_iter().map(|part| HopEntry::from_text(part).map(Said)).collect::<Result<_, _>>()?;
-        Ok(ChainEntry { name: name.into(), matches, services, tenant, exit, installed: true })
+        Ok(ChainEntry { name: name.into(), matches, services, tenant, exit: exit.trim().to_owned(), installed: true })
     }
 }
 
-/// Whether a word is where packets leave.
-fn is_exit(word: &str) -> bool {
-    let first = word.split(':').next().unwrap_or_default();
-    ["host", "network", "drop"].contains(&first)
-}
-
-/// What stands before the first `:` outside of parentheses, and what stands behind it.
+/// What stands before the first `:` outside of brackets, and what stands behind it.
 fn split_head(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, letter) in text.char_indices() {
         match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
+            '[' => depth += 1,
+            ']' => depth -= 1,
             ':' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
             _ => {}
         }

@@ -1,0 +1,195 @@
+//! Runs with chains of offloads: what comes of packets, and that nobody who looks on changes it.
+
+use expect_test::{Expect, expect};
+use kernel::Mode;
+use proptest::prelude::*;
+use spinet::chains::{ChainRun, ChainSummary, CheckedChains, Ended, Wanted};
+use spinet::toml_text::Format;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+fn checked(text: &str) -> CheckedChains {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    CheckedChains::read(text, "test", here, Format::Toml).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn start(text: &str, wanted: &Wanted) -> ChainRun {
+    ChainRun::new(checked(text), wanted).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn finish(mut run: ChainRun, slice: Duration) -> ChainRun {
+    while !run.advance(slice).unwrap_or_else(|error| panic!("{error}")).is_done {}
+    let packets = run.summary().packets;
+    assert_eq!(packets.packets_in, packets.left + packets.dropped + packets.inside, "every packet is accounted for");
+    run
+}
+
+fn run(text: &str) -> ChainSummary {
+    finish(start(text, &Wanted::default()), Duration::from_secs(1)).summary()
+}
+
+const TWO_TENANTS: &str = r#"
+    preset_services = false
+    policy = "weighted-fair"
+    chain = ["gold [udp.dst_port == 1]: work", "rest: work"]
+    tenant = ["gold: weight=2"]
+    traffic = [
+        { source = "udp:size=512,count=3000,rate=40G,dst_port=1" },
+        { source = "udp:size=512,count=3000,rate=40G,dst_port=2" },
+    ]
+    service = ["work: delay, cycles=20, units=1, credits=4"]
+"#;
+
+/// What each tenant got.
+fn check_tenants(text: &str, want: Expect) {
+    let summary = run(text);
+    let mut told = format!("{}, Jain {:.3}\n", summary.ended.text, summary.jain_index);
+    for tenant in &summary.tenants {
+        let group = &tenant.group;
+        let (rate, dropped) = (group.out_gbps.unwrap_or(0.0), group.dropped_percent);
+        writeln!(told, "{}: {} in, {rate:.1} Gbit/s out, {dropped:.0} % dropped", tenant.name, group.packets_in)
+            .expect("a text takes text");
+    }
+    want.assert_eq(&told);
+}
+
+#[test]
+fn tenants_get_what_their_weights_say() {
+    check_tenants(TWO_TENANTS, expect![[r#""#]]);
+    check_tenants(&TWO_TENANTS.replace("weighted-fair", "fifo"), expect![[r#""#]]);
+}
+
+#[test]
+fn weights_and_chains_change_while_packets_flow() {
+    let more = format!("{TWO_TENANTS}\n[[at]]\ntime = '20 us'\nweights = {{ gold = 1, rest = 2 }}\n");
+    check_tenants(&more, expect![[r#""#]]);
+    let gone = format!("{TWO_TENANTS}\n[[at]]\ntime = '100 us'\nremove = 'rest'\n");
+    check_tenants(&gone, expect![[r#""#]]);
+}
+
+#[test]
+fn hops_say_where_the_time_went() {
+    let summary = run(r#"
+        preset_services = false
+        service = ["a: delay, cycles=30, units=2", "b: delay, cycles=10"]
+        chain = "both: a -> b => network"
+        traffic = "udp:size=256,count=500,rate=20G"
+    "#
+    .replace("chain = \"both: a -> b => network\"", "chain = [\"both: a -> b => network\"]")
+    .as_str());
+    let mut told = String::new();
+    for hop in &summary.chains[0].hops {
+        let split = serde_json::to_value(&hop.split_ns).expect("JSON");
+        let mean = |part: &str| split[part]["mean"].as_f64().unwrap_or(f64::NAN);
+        let means = ["queueing", "interconnect", "detours", "unit_wait", "service"].map(mean);
+        writeln!(told, "{} {} pushed {}: {means:.0?}", hop.service, hop.packets, hop.pushed).expect("a text");
+    }
+    expect![[r#""#]].assert_eq(&told);
+}
+
+#[test]
+fn nobody_who_looks_on_changes_anything() {
+    let folder = std::env::temp_dir().join(format!("spinet-chains-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let alone = finish(start(TWO_TENANTS, &Wanted::default()), Duration::from_secs(1));
+    let wanted = Wanted { tables: true, captures: Some(folder.clone()) };
+    let mut watched = finish(start(TWO_TENANTS, &wanted), Duration::from_micros(50));
+    assert_eq!(alone.digest(), watched.digest());
+    assert_eq!((alone.cycles(), alone.ended()), (watched.cycles(), Some(Ended::Complete)));
+    let rows = watched.take_packets();
+    assert_eq!(rows[0].1.len(), 8 * 6000, "a row a packet");
+    let mut shuffled = start(TWO_TENANTS, &Wanted::default());
+    shuffled.set_mode(Mode::Shuffled(7));
+    assert_eq!(finish(shuffled, Duration::from_secs(1)).digest(), alone.digest());
+    std::fs::remove_dir_all(folder).expect("it was made");
+}
+
+#[test]
+fn a_limit_ends_a_run_and_tells_what_was_inside() {
+    let text = format!("limit = '30 us'\n{TWO_TENANTS}");
+    let summary = run(&text);
+    assert_eq!(summary.ended.reason, "limit");
+    assert!(summary.packets.inside > 0 && summary.packets.packets_in < 6000, "{:?}", summary.packets);
+}
+
+/// The error of an experiment.
+fn check_error(text: &str, want: Expect) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let error = CheckedChains::read(text, "exp.toml", here, Format::Toml).map(|_| ()).expect_err("it is wrong");
+    want.assert_eq(&error.to_string());
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let rest = "chain = ['all: aes']\ntraffic = 'udp:count=10'\n";
+    check_error("chain = ['all: aes']\n", expect![[r#""#]]);
+    check_error("chain = ['all: ase']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error("chain = ['all [udp.port == 3]: aes']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error("chain = ['all -> aes']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error("chain = ['all: aes -> -> sha']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error("chain = ['all: aes => wire']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error("chain = ['all@gold: aes']\ntraffic = 'udp:count=10'\n", expect![[r#""#]]);
+    check_error(&format!("{rest}[[service]]\nname = 'x'\nengine = 'aes-128'\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}[[service]]\nname = 'x'\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}service = ['aes: credits=0']\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}service = ['x: delay, cycels=4']\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}tenant = ['a: wieght=2']\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}policy = 'weighted_fair'\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}tenant = ['a: rate=10G']\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}[[tenant]]\nname = 'a'\nweight = 0\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}[[at]]\ntime = '1 us'\ninstall = 'all'\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}[[at]]\ntime = '1 us'\n[at.weights]\nall = 2\n"), expect![[r#""#]]);
+    check_error(&format!("{rest}[nic]\npreset = 'panic'\nset = ['service.aes.unit=3']\n"), expect![[r#""#]]);
+    check_error("chain = ['all: aes']\ntraffic = { source = 'udp:count=10', port = 3 }\n", expect![[r#""#]]);
+    check_error(&format!("nic = 'pspin'\n{rest}"), expect![[r#""#]]);
+}
+
+/// A random experiment: services of any shape, chains through any of them, more traffic than they can take.
+fn experiment() -> impl Strategy<Value = String> {
+    let service = (1u32..4, 1u32..6, 0u32..60);
+    let chain = (prop::collection::vec(0usize..3, 0..4), 0usize..2);
+    let policy = prop::sample::select(vec!["fifo", "round-robin", "weighted-fair", "strict-priority", "least-slack"]);
+    let traffic = (64u32..1500, 1u32..120, 1u64..1000);
+    (prop::collection::vec(service, 3), prop::collection::vec(chain, 1..4), policy, traffic).prop_map(
+        |(services, chains, policy, (size, rate, seed))| {
+            let mut text = format!(
+                "preset_services = false\nseed = {seed}\npolicy = '{policy}'\n\
+                 traffic = 'udp:size={size},count=300,rate={rate}G,flows=4'\nservice = ["
+            );
+            for (i, (units, credits, cycles)) in services.iter().enumerate() {
+                let spread = cycles * 2;
+                text += &format!(
+                    "'s{i}: delay-uniform, least_cycles={cycles}, most_cycles={spread}, units={units}, credits={credits}',"
+                );
+            }
+            text += "]\nchain = [";
+            for (i, (hops, exit)) in chains.iter().enumerate() {
+                // A service comes once in a chain.
+                let mut once: Vec<usize> = Vec::new();
+                hops.iter().for_each(|hop| if !once.contains(hop) { once.push(*hop) });
+                let hops: Vec<String> = once.iter().map(|hop| format!("s{hop}")).collect();
+                let (port, exit) = (10_000 + i, ["host:3", "network:0"][*exit]);
+                text += &format!("'c{i} [udp.src_port == {port}]: {} => {exit}',", hops.join(" -> "));
+            }
+            text + "]\n"
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_runs_is_accounted_for_and_is_the_same_again(text in experiment()) {
+        let first = finish(start(&text, &Wanted::default()), Duration::from_secs(1));
+        let second = finish(start(&text, &Wanted { tables: true, captures: None }), Duration::from_micros(100));
+        prop_assert_eq!(first.ended(), Some(Ended::Complete));
+        prop_assert_eq!(first.digest(), second.digest());
+        prop_assert_eq!(first.cycles(), second.cycles());
+        let summary = first.summary();
+        prop_assert_eq!(summary.packets.inside, 0);
+        let tenants: u64 = summary.chains.iter().map(|chain| chain.group.left + chain.group.dropped).sum();
+        prop_assert_eq!(tenants, 300);
+    }
+}
