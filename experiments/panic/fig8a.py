@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8a: throughput of a chain of three units, by packet size and credits.
 
-Model 1 with N = 3 and X = 100: three delay units, each a service of its own, pushed from one to the next; packets as fast
-as the line of the prototype's generator takes them (open in 102 of 128 cycles, and a cycle a packet for the descriptor).
+Model 1 with N = 3 and X = 100: three delay units, each a service of its own, pushed from one to the next; packets as
+fast as the line of the prototype's generator takes them (open in 102 of 128 cycles, and a cycle a packet for the
+descriptor).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from experiments.panic.common import MEASURED, PAPER, SIZES, delay, gbps, packets, run, service, within
@@ -46,7 +48,7 @@ def claims(results: Results) -> Iterator[Claim]:
     shown = ", ".join(f"{n}: {value:.1f}" for n, value in zip(CREDITS, curve, strict=True))
     yield Claim(
         text="With few credits small packets are bound by a round trip: twice the credits, twice the throughput (7.2)",
-        holds=all(1.8 < b / a < 2.2 for a, b in zip(curve[:2], curve[1:3], strict=True)),
+        holds=all(1.8 < b / a < 2.2 for a, b in pairwise(curve[:3])),
         found=f"64 B by credits, Gbit/s: {shown}",
     )
     yield Claim(

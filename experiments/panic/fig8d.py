@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8d: scheduling latency by load.
 
-Model 2 with packets of 1500 bytes, service times within 40 % and the default of two credits: latency without the time in
-the engine. Load 1 is what the three units take, 102 Gbit/s; packets come evenly, on a line as wide as the interconnect.
+Model 2 with packets of 1500 bytes, service times within 40 % and the default of two credits: latency without the time
+in the engine. Load 1 is what the three units take, 102 Gbit/s; packets come evenly, on a line as wide as the
+interconnect.
 """
 
 from __future__ import annotations

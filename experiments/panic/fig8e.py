@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8e: throughput and detours of a hybrid chain.
 
-Model 3: two units of 52 Gbit/s, then two of 50 Gbit/s, service times within 30 %, two credits each; packets as fast as the
-line of the prototype's generator takes them. A detour is a packet that comes back to the scheduler between the two
-services, as 7.2 counts "detoured traffic" for Figure 9. In the prototype the chain names the next unit and the unit before
-always pushes; so all that come back were refused by a unit. Here the scheduler chooses the next unit while it has a credit
-(4.3.1) and most of those that come back do so because none had one: they save the way to the refusal.
+Model 3: two units of 52 Gbit/s, then two of 50 Gbit/s, service times within 30 %, two credits each; packets as fast
+as the line of the prototype's generator takes them. A detour is a packet that comes back to the scheduler between the
+two services, as 7.2 counts "detoured traffic" for Figure 9. In the prototype the chain names the next unit and the
+unit before always pushes; so all that come back were refused by a unit. Here the scheduler chooses the next unit
+while it has a credit (4.3.1) and most of those that come back do so because none had one: they save the way to the
+refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,9 @@ TITLE = "Detours of a hybrid chain"
 SOURCE = f"{PAPER}, Fig. 8e, 7.2"
 
 SPREAD = 30  # assumed: the text says that latencies vary, not by how much; between the 20 and 40 % of model 2
+
+
+HOWS = ("pushed", "detoured")
 
 
 def points() -> list[Point]:
@@ -50,17 +54,21 @@ def measure(*, size: int, push: bool) -> dict[str, float]:
     result = run(services=chain, traffic=packets(size=size, count=3000), set=settings)
     second = result.services["b"]
     hops = result.hops
-    at_b = hops.column("service").to_numpy() == 1
+    at_b = (hops.column("service").to_numpy() == 1) & hops.column("taken_ps").is_valid().to_numpy()
     pushed = hops.column("pushed").to_numpy()[at_b] == 1
     parts = ("interconnect", "queueing", "detours", "unit_wait")
-    way = sum(hops.column(f"{part}_ps").to_numpy()[at_b] for part in parts) / 1000
+    way = np.sum([hops.column(f"{part}_ps").to_numpy() for part in parts], axis=0)[at_b] / 1000
+
+    def told(of: np.ndarray, what: Callable[[np.ndarray], float]) -> float:
+        return float(what(way[of])) if of.any() else 0.0
+
     return {
         "throughput": gbps(result),
         "detoured": 100 * (1 - second.pushed / second.packets) if second.packets else 0.0,
         "refused": 100 * second.detours / second.packets,
-        "until B begins, pushed": float(np.mean(way[pushed])) if pushed.any() else 0.0,
-        "until B begins, detoured": float(np.mean(way[~pushed])) if not pushed.all() else 0.0,
-        "until B begins, detoured, least": float(np.min(way[~pushed])) if not pushed.all() else 0.0,
+        "until B begins, pushed": told(pushed, np.mean),
+        "until B begins, detoured": told(~pushed, np.mean),
+        "round trip": told(~pushed, np.min),
     }
 
 
@@ -76,16 +84,18 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     pairs = [[results.value(f"{size} B{how}", "throughput") for how in ("", ", no push")] for size in SIZES]
     yield Claim(
-        text="Detours do not cost throughput (7.2): as much as when all packets come back, and full rate at MTU",
-        holds=all(push >= 0.99 * no for push, no in pairs) and pairs[-1][0] > 98,
+        text="Detours do not cost throughput (7.2): within 2 % of what flows when all come back, full rate at MTU",
+        holds=all(push >= 0.98 * no for push, no in pairs) and pairs[-1][0] > 98,
         found=f"{min(push / no for push, no in pairs):.2f} to {max(push / no for push, no in pairs):.2f} times; "
         f"{pairs[-1][0]:.1f} Gbit/s at MTU",
     )
-    ways = {size: results.value(f"{size} B", "way if detoured") for size in SIZES}
+    trips = [results.value(f"{size} B", "round trip") for size in SIZES if rates[size]]
+    waits = {size: [results.value(f"{size} B", f"until B begins, {how}") for how in HOWS] for size in SIZES[2:]}
     yield Claim(
-        text="A detour adds the round trip between unit and scheduler, less than 0.5 us (7.2)",
-        holds=max(ways.values()) < 500,
-        found=", ".join(f"{size} B: {ns:.0f} ns" for size, ns in ways.items() if ns) + ", waiting for a unit included",
+        text="The latency of a detour is the round trip between unit and scheduler, less than 0.5 us (7.2)",
+        holds=max(trips) < 500,
+        found=f"{max(trips):.0f} ns at most where a unit is free; until a unit begins, if pushed and if detoured: "
+        + ", ".join(f"{size} B {pushed:.0f} and {detoured:.0f} ns" for size, (pushed, detoured) in waits.items()),
     )
 
 

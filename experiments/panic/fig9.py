@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 9: throughput by the length of a chain, without push.
 
-Model 1 with push off: N delay units of X Gbit/s in a row, eight credits each, 1500-byte packets offered at X Gbit/s, on a
-line as wide as the interconnect. All goes through the scheduler N times, whose two ports carry 256 Gbit/s. The rates behind
-X = 70 and 90 are 69.8 and 90.9 Gbit/s: periods are whole cycles.
+Model 1 with push off: N delay units of X Gbit/s in a row, eight credits each, 1500-byte packets offered at X Gbit/s,
+on a line as wide as the interconnect. All goes through the scheduler N times, whose two ports carry 256 Gbit/s. The
+rates behind X = 70 and 90 are 69.8 and 90.9 Gbit/s: periods are whole cycles.
 """
 
 from __future__ import annotations
