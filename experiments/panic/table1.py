@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table 1: offloads by themselves.
+
+One unit with many credits in a card of 1 GHz with a line of 480 Gbit/s, so that the engine is all that takes time.
+Throughput of the bytes that the engine works on, full packets as fast as they go; delay in the engine of single
+packets, the shortest and the longest. The paper's cores of 1.5 GHz are Rocket cores; a core of this card is measured
+in Figure 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from experiments.panic.common import PAPER, column, gbps, packets, run
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Offloads by themselves"
+SOURCE = f"{PAPER}, Table 1, 2.1"
+
+HEADERS = 42  # bytes in front of a UDP payload
+SHORT, LONG = 60, HEADERS + 1472
+FAST = ("clock_mhz=1000", "ingress.line_bps=480000000000", "ingress.descriptor_cycles=0")
+LINE_GBPS = 100
+
+# The prototype's unit at the clock of Table 1.
+AES = {
+    "kind": "aes-256-ctr",
+    "clock": {"kind": "own", "khz": 300_000, "crossing_cycles": 2},
+    "fifo_flits": 25,
+    "pipeline_cycles": 29,
+    "region": {"kind": "payload"},
+    "trailer_bytes": 0,
+    "keys": [
+        {
+            "of": {"kind": "all"},
+            "key": "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104",
+            "counter": {"kind": "rfc3686", "nonce": "00000060"},
+        }
+    ],
+}
+# Engine, and bytes of a packet that it does not work on.
+ENGINES: dict[str, tuple[Any, int]] = {
+    "compression (LZRW1)": ("lzrw1", HEADERS),
+    "AES-256": (AES, HEADERS),
+    "SHA1": ("sha-1", 0),
+    "inference": ("inference", HEADERS),
+}
+
+
+def points() -> list[Point]:
+    """Offloads."""
+    return [Point(name=name, settings={"offload": name}, quick=True) for name in ENGINES]
+
+
+def measure(*, offload: str) -> dict[str, float]:
+    """Gbit/s, and ns in the engine."""
+    engine, outside = ENGINES[offload]
+    unit = {"name": "it", "engine": engine, "units": 1, "credits": 64}
+    busy = run(services=[unit], traffic=packets(size=LONG, count=600, gbps=150), set=FAST)
+    taken = busy.summary["packets"]["left_bytes"]
+    inside = busy.summary["packets"]["left"] * (LONG - outside)
+    found = {"throughput": gbps(busy) * inside / (busy.summary["packets"]["left"] * LONG if outside else taken)}
+    for quantity, size in (("delay, least", SHORT), ("delay, most", LONG)):
+        alone = run(services=[unit], traffic=packets(size=size, count=20, gbps=0.1), set=FAST)
+        found[quantity] = float(column(alone, "service_ps").mean())
+    return found
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """Why load has to be balanced, and queued."""
+    slow = [
+        row.point.name for row in results.rows if row.point.name != "SHA1" and row.measured["throughput"] < LINE_GBPS
+    ]
+    yield Claim(
+        text="Compression and encryption run well below line rate, inference does not (2.1)",
+        holds=set(slow) == {"compression (LZRW1)", "AES-256"},
+        found=", ".join(f"{row.point.name} {row.measured['throughput']:.1f}" for row in results.rows) + " Gbit/s",
+    )
+
+
+def plot(results: Results) -> Figure:
+    """Throughput and delay beside the paper's."""
+    panels = []
+    for quantity, unit in (("throughput", "Gbit/s"), ("delay, least", "ns"), ("delay, most", "ns")):
+        published = {point.name: row.value for point, row in results.published(quantity)}
+        groups = [
+            plots.Group(
+                label=name.replace(" (", "\n("),
+                values={"paper": published.get(name), "spinet": results.value(name, quantity)},
+            )
+            for name in ENGINES
+        ]
+        label = quantity if quantity == "throughput" else f"{quantity} of a packet"
+        panels.append(plots.BarPanel(y_label=f"{label} ({unit})", groups=groups, published=("paper",), log=True))
+    caption = f"Paper: {SOURCE}. spinet: one unit on a card of 1 GHz."
+    return plots.bars(panels, title=TITLE, caption=caption)
