@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     }
     let params: RmtParams = serde_json::from_str(r#"{"stages": 1, "max_hops": 4, "metadata": ["x"]}"#).expect("a pipeline");
     let services = ["sha", "aes", "kv"].map(str::to_owned).to_vec();
-    let card = Card { services, classes: 2, network_ports: 1, host_queues: 4 };
+    let card = Card { services, n_classes: 2, network_ports: 1, host_queues: 4 };
     let mut rmt = Rmt::new(&params, &card).expect("a pipeline");
     match rmt.parse_chain(text) {
         Ok(chain) => {

@@ -43,6 +43,8 @@ struct Channel<T> {
     items: RefCell<VecDeque<(Cycle, T)>>,
     /// Sender's cycles from which the room of a taken item is usable again.
     freed: RefCell<VecDeque<Cycle>>,
+    /// How many items and entries of `freed` there are: while they are fewer than the capacity, there is room whatever the cycle.
+    occupied: Cell<usize>,
     /// The sender asked for room and found none.
     sender_waits: Cell<bool>,
 }
@@ -64,7 +66,19 @@ impl<T> Channel<T> {
             self.first.set(seen);
         }
         items.push_back((seen, item));
+        self.occupied.set(self.occupied.get() + 1);
         self.receiver().wake(seen);
+    }
+
+    /// Forgets room that is usable by now. Says how much of it there is.
+    fn reclaim(&self) -> usize {
+        let now = self.sender().now();
+        let mut freed = self.freed.borrow_mut();
+        while freed.front().is_some_and(|&usable| usable <= now) {
+            freed.pop_front();
+            self.occupied.set(self.occupied.get() - 1);
+        }
+        self.capacity - self.occupied.get()
     }
 }
 
@@ -79,6 +93,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         first: Cell::new(Cycle::MAX),
         items: RefCell::new(VecDeque::new()),
         freed: RefCell::new(VecDeque::new()),
+        occupied: Cell::new(0),
         sender_waits: Cell::new(false),
     });
     (Tx(channel.clone()), Rx(channel))
@@ -103,6 +118,7 @@ impl<T> Inlet<T> {
         assert!(Rc::ptr_eq(&sender.domain, &receiver.domain), "inlet {} is read in its own domain", channel.name);
         assert!(cycle > sender.now(), "inlet {}: cycle {cycle} is over", channel.name);
         channel.freed.borrow_mut().clear();
+        channel.occupied.set(channel.items.borrow().len());
         channel.push(cycle, item);
     }
 
@@ -119,7 +135,12 @@ pub struct Rx<T>(Rc<Channel<T>>);
 
 impl<T> Tx<T> {
     /// Whether an item may be sent at this edge. If not, the component is woken when that changes.
+    #[inline]
     pub fn has_room(&self) -> bool {
+        self.0.occupied.get() < self.0.capacity || self.finds_room()
+    }
+
+    fn finds_room(&self) -> bool {
         let room = self.room() > 0;
         if !room {
             match self.0.freed.borrow().front() {
@@ -132,13 +153,7 @@ impl<T> Tx<T> {
 
     /// How many items may be sent at this edge.
     pub fn room(&self) -> usize {
-        let channel = &*self.0;
-        let now = channel.sender().now();
-        let mut freed = channel.freed.borrow_mut();
-        while freed.front().is_some_and(|&usable| usable <= now) {
-            freed.pop_front();
-        }
-        channel.capacity - channel.items.borrow().len() - freed.len()
+        self.0.reclaim()
     }
 
     /// Sends an item; it is seen after the channel's latency. Panics when there is no room: ask first.
@@ -150,8 +165,9 @@ impl<T> Tx<T> {
     ///
     /// Items still arrive in the order in which they were sent: one that follows a late one is late too.
     pub fn send_late(&self, item: T, extra: u64) {
-        assert!(self.room() > 0, "channel {} is full", self.0.name);
         let channel = &*self.0;
+        let has_room = channel.occupied.get() < channel.capacity || channel.reclaim() > 0;
+        assert!(has_room, "channel {} is full", channel.name);
         let (sender, receiver) = (channel.sender(), channel.receiver());
         let arrival = sender.now() + channel.latency + extra;
         let seen = if Rc::ptr_eq(&sender.domain, &receiver.domain) {

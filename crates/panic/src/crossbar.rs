@@ -1,12 +1,13 @@
-//! The interconnect: a crossbar that passes messages flit by flit (4.2).
+//! The interconnect's switch: a crossbar that passes messages flit by flit (4.2).
 
-use crate::protocol::Flit;
+use crate::protocol::{Flit, Leg, Message};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use smallvec::SmallVec;
 
 /// A non-blocking crossbar with wormhole routing: a message that has an output keeps it until its tail has passed.
 ///
-/// Ports:    `in[i]` and `out[i]` for node i, a flit a cycle each; there may be more inputs than nodes, which are further lanes
+/// Ports:    `in[i]` and `out[i]`, a flit a cycle each; there may be more inputs than nodes, which are further lanes
 ///           of nodes that send on one at a time. The channels are its buffers, and their room its credits.
 /// Timing:   0 cycles of its own, also for an output that was free; each channel adds its latency of at least 1.
 /// Fairness: inputs whose next message is for an output take turns there.
@@ -15,15 +16,21 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 pub struct Crossbar {
     inputs: Vec<Rx<Flit>>,
     outputs: Vec<Tx<Flit>>,
+    /// By node: the output for what goes there, as [`lane`] tells them apart.
+    table: Vec<[usize; 2]>,
+    /// Outputs that share a flit a cycle; whose turn it is stands first.
+    links: Vec<SmallVec<[usize; 2]>>,
     /// Where the message goes that each input is in the middle of.
     routes: Vec<Option<Route>>,
+    /// How many inputs have a message for each output that does not pass yet.
+    claims: Vec<usize>,
     /// The input whose message each output is in the middle of.
     owners: Vec<Option<usize>>,
     /// The input that each output looks at first in its next choice.
     turns: Vec<usize>,
     /// Flits that may pass in a cycle in all.
     limit: usize,
-    /// The output that goes first when there are more flits than that.
+    /// The link that goes first when there are more flits than that.
     first: usize,
     flits: Vec<Counter>,
     unrouted: Counter,
@@ -35,15 +42,44 @@ enum Route {
     Nowhere,
 }
 
+/// Of two lanes, that of a message: units may be slow to take theirs, on lane 0; who is at the other places always takes what comes,
+/// on lane 1.
+pub fn lane(message: &Message) -> usize {
+    match message.leg {
+        Leg::Paid | Leg::Pushed => 0,
+        Leg::Entry | Leg::Detour | Leg::Exit | Leg::Dropped(_) => 1,
+    }
+}
+
 impl Crossbar {
     /// A crossbar whose node i gets what goes to `outputs[i]`; there is at least one, and all inputs are alike.
     pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
+        let n = outputs.len();
+        Crossbar::with_routes(
+            inputs,
+            outputs,
+            (0..n).map(|node| [node; 2]).collect(),
+            (0..n).map(|to| [to].into_iter().collect()).collect(),
+        )
+    }
+
+    /// A crossbar that sends what is for node i to `outputs[table[i]]` by its [`lane`]; of the outputs of a link one gets a flit a
+    /// cycle, in turns if more than one could.
+    pub fn with_routes(
+        inputs: Vec<Rx<Flit>>,
+        outputs: Vec<Tx<Flit>>,
+        table: Vec<[usize; 2]>,
+        links: Vec<SmallVec<[usize; 2]>>,
+    ) -> Crossbar {
         let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
-        assert!(n_outputs > 0, "a crossbar has nodes");
+        assert!(n_outputs > 0, "a crossbar has outputs");
         Crossbar {
             inputs,
             outputs,
+            table,
+            links,
             routes: vec![None; n_inputs],
+            claims: vec![0; n_outputs],
             owners: vec![None; n_outputs],
             turns: vec![0; n_outputs],
             limit: usize::MAX,
@@ -53,52 +89,57 @@ impl Crossbar {
         }
     }
 
-    /// The same, of which no more than `limit` outputs get a flit in a cycle; they take turns.
+    /// The same, of which no more than `limit` links get a flit in a cycle; they take turns.
     pub fn with_limit(self, limit: usize) -> Crossbar {
         Crossbar { limit, ..self }
     }
 
     /// Finds out where the next message of an input goes. Says whether a flit was thrown away.
-    fn look(&mut self, which: usize) -> bool {
+    fn look(&mut self, now: Cycle, which: usize) -> bool {
         let input = &self.inputs[which];
-        if self.routes[which].is_none() {
-            let to = match input.peek().as_deref() {
-                None => return false,
-                Some(Flit::Head(message)) => usize::from(message.to.0),
-                Some(_) => panic!("a message begins with its descriptor"),
-            };
-            self.routes[which] = Some(if to < self.outputs.len() { Route::To(to) } else { Route::Nowhere });
-            self.unrouted.add(u64::from(to >= self.outputs.len()));
-        }
-        if self.routes[which] != Some(Route::Nowhere) {
+        if !input.is_due(now) || matches!(self.routes[which], Some(Route::To(_))) {
             return false;
         }
-        let flit = input.take();
-        if flit == Some(Flit::Tail) {
+        if self.routes[which].is_none() {
+            let to = match input.peek().as_deref() {
+                Some(Flit::Head(message)) => self.table.get(usize::from(message.to.0)).map(|to| to[lane(message)]),
+                _ => panic!("a message begins with its descriptor"),
+            };
+            if let Some(to) = to {
+                self.routes[which] = Some(Route::To(to));
+                self.claims[to] += 1;
+                return false;
+            }
+            self.routes[which] = Some(Route::Nowhere);
+            self.unrouted.add(1);
+        }
+        if input.take() == Some(Flit::Tail) {
             self.routes[which] = None;
         }
-        flit.is_some()
+        true
     }
 
     /// Passes a flit to an output, if there is one for it. Says whether there was.
-    fn pass(&mut self, to: usize) -> bool {
+    fn pass(&mut self, now: Cycle, to: usize) -> bool {
         let n = self.inputs.len();
-        if self.owners[to].is_none() {
-            let in_turn = (0..n).map(|i| (self.turns[to] + i) % n);
-            let winner = { in_turn }.find(|&i| self.routes[i] == Some(Route::To(to)));
-            let Some(winner) = winner else { return false };
-            self.owners[to] = Some(winner);
-            self.turns[to] = (winner + 1) % n;
-        }
-        let from = self.owners[to].expect("an output has an owner by now");
-        if !self.inputs[from].has_item() {
-            return false;
-        }
-        if !self.outputs[to].has_room() {
+        let from = match self.owners[to] {
+            Some(owner) => owner,
+            None if self.claims[to] == 0 => return false,
+            None => {
+                let mut in_turn = (self.turns[to]..n).chain(0..self.turns[to]);
+                let winner = in_turn.find(|&i| self.routes[i] == Some(Route::To(to)));
+                let winner = winner.expect("an input has claimed the output");
+                self.claims[to] -= 1;
+                self.owners[to] = Some(winner);
+                self.turns[to] = (winner + 1) % n;
+                winner
+            }
+        };
+        if !self.inputs[from].is_due(now) || !self.outputs[to].has_room() {
             return false;
         }
         let flit = self.inputs[from].take().expect("a flit is there");
-        if flit == Flit::Tail {
+        if matches!(flit, Flit::Tail) {
             self.owners[to] = None;
             self.routes[from] = None;
         }
@@ -106,24 +147,38 @@ impl Crossbar {
         self.flits[to].add(1);
         true
     }
+
+    /// Passes a flit over a link, if there is one for it.
+    fn pass_over(&mut self, now: Cycle, link: usize) -> bool {
+        if let [to] = self.links[link][..] {
+            return self.pass(now, to);
+        }
+        for i in 0..self.links[link].len() {
+            let to = self.links[link][i];
+            if self.pass(now, to) {
+                self.links[link].rotate_left(i + 1);
+                return true;
+            }
+        }
+        false
+    }
 }
 
 impl Component for Crossbar {
-    fn tick(&mut self, _now: Cycle) -> Activity {
+    fn tick(&mut self, now: Cycle) -> Activity {
         let mut goes_on = false;
         for which in 0..self.inputs.len() {
-            goes_on |= self.look(which);
+            goes_on |= self.look(now, which);
         }
-        let (n_outputs, first, mut passed) = (self.outputs.len(), self.first, 0);
-        for to in (first..n_outputs).chain(0..first) {
-            if passed < self.limit && self.pass(to) {
+        let (n_links, first, mut passed) = (self.links.len(), self.first, 0);
+        for link in (first..n_links).chain(0..first) {
+            if passed < self.limit && self.pass_over(now, link) {
                 passed += 1;
-                self.first = if passed == self.limit { (to + 1) % n_outputs } else { first };
+                self.first = if passed == self.limit { (link + 1) % n_links } else { first };
             }
         }
-        goes_on |= passed > 0;
         // Whoever lost or is blocked waits for a flit that passes, or for room.
-        if goes_on { Activity::Busy } else { Activity::Idle }
+        if goes_on || passed > 0 { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -11,6 +11,7 @@ pub mod egress;
 pub mod entry;
 pub mod fairness;
 pub mod ingress;
+pub mod interconnect;
 pub mod model;
 pub mod nic;
 pub mod params;

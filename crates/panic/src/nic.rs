@@ -1,6 +1,5 @@
 //! The whole NIC, wired.
 
-use crate::crossbar::Crossbar;
 use crate::dma::{Dma, DmaWiring};
 use crate::egress::Egress;
 use crate::entry::{Entry, Nodes, Sender};
@@ -58,8 +57,8 @@ struct Wiring<'a> {
     nodes: Nodes,
     /// What comes out at each node, if no part has taken it yet.
     ends: Vec<Option<Rx<Flit>>>,
-    /// What goes into the interconnect, whoever sends it.
-    inputs: Vec<Rx<Flit>>,
+    /// What goes into the interconnect, and at which node.
+    inputs: Vec<(NodeId, Rx<Flit>)>,
     /// What it sends to each node.
     outputs: Vec<Tx<Flit>>,
     /// What programs did wrong, by unit.
@@ -91,7 +90,7 @@ impl Panic {
         }
         wiring.add_scheduler(notes, bank_notes, policies, outlet);
         let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
-        system.add("interconnect", clock, Crossbar::new(inputs, outputs));
+        params.interconnect.topology.add(&mut system, clock, inputs, outputs);
         let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
         Panic { system, clock, nodes, troubles }
     }
@@ -129,10 +128,10 @@ impl Wiring<'_> {
     }
 
     /// A lane into the interconnect.
-    fn add_lane(&mut self, name: &str) -> Tx<Flit> {
+    fn add_lane(&mut self, node: NodeId, name: &str) -> Tx<Flit> {
         let shape = self.params.interconnect;
         let (lane, input) = self.system.channel(name, shape.input_flits as usize, shape.input_cycles.into());
-        self.inputs.push(input);
+        self.inputs.push((node, input));
         lane
     }
 
@@ -145,7 +144,7 @@ impl Wiring<'_> {
         outlet: &SharedOutlet,
     ) -> Tx<crate::entry::BankNote> {
         let node = self.nodes.network[number];
-        let (from, to) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let (from, to) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let flit_bytes = self.params.flit_bytes as usize;
         let room = 2 * self.nodes.scheduler.len();
         let (bank_notes, heard) = self.system.channel(&format!("network[{number}].bank_notes"), room, 1);
@@ -173,7 +172,7 @@ impl Wiring<'_> {
         outlet: &SharedOutlet,
     ) -> Tx<crate::entry::BankNote> {
         let node = self.nodes.dma;
-        let (input, to) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let (input, to) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let flit_bytes = self.params.flit_bytes as usize;
         let (bank_notes, heard) = self.system.channel("dma.bank_notes", 2 * self.nodes.scheduler.len(), 1);
         let wires = DmaWiring {
@@ -200,11 +199,11 @@ impl Wiring<'_> {
         unit: usize,
     ) -> Rx<CreditNote> {
         let node = self.nodes.units[number][unit];
-        let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+        let (input, output) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let path = format!("{}[{unit}]", service.name);
         let flit_bytes = self.params.flit_bytes as usize;
         let longest = n_flits(self.params.longest(), flit_bytes);
-        let detours = self.add_lane(&format!("{path}.detours"));
+        let detours = self.add_lane(node, &format!("{path}.detours"));
         // Source: RTL: 24 flits a credit into the engine, 24 out of it; with the descriptor one more.
         let scratchpad = longest * service.credits as usize;
         let (to_engine, engine_in) = self.system.channel(&format!("{path}.scratchpad"), scratchpad, 1);
@@ -247,7 +246,7 @@ impl Wiring<'_> {
         outlet: SharedOutlet,
     ) {
         let ports = self.nodes.scheduler.clone().into_iter().map(|node| {
-            let (input, output) = (self.take_end(node), self.add_lane(&format!("from node {}", node.0)));
+            let (input, output) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
             SchedulerPort { node, input, output }
         });
         let ports = ports.collect();

@@ -3,6 +3,7 @@
 use crate::dma::DmaParams;
 use crate::entry::Nodes;
 use crate::ingress::IngressParams;
+use crate::interconnect::Topology;
 use crate::policy::{Level, PolicyParams};
 use crate::scheduler::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 use crate::unit::EngineParams;
@@ -45,6 +46,9 @@ pub struct InterconnectParams {
     pub output_flits: u32,
     /// ... which a flit leaves after so many cycles.
     pub output_cycles: u32,
+    /// What is between them.
+    #[serde(default)]
+    pub topology: Topology,
 }
 
 /// The central scheduler, without its services.
@@ -145,6 +149,12 @@ impl PanicParams {
         if n_nodes > 256 {
             return Err(format!("service: there are {n_nodes} nodes with all units, must be 256 at most"));
         }
+        let most = self.interconnect.topology.most_nodes();
+        if n_nodes > most as u64 {
+            return Err(format!(
+                "interconnect.topology has place for {most} nodes, there are {n_nodes} with all units"
+            ));
+        }
         if self.services.is_empty() {
             return Ok(()); // Everything goes straight through.
         }
@@ -157,6 +167,7 @@ impl InterconnectParams {
         checks::within("input_cycles", self.input_cycles, 1, 1024)?;
         checks::within("output_cycles", self.output_cycles, 1, 1024)?;
         checks::within("input_flits", self.input_flits, 1, 65536)?;
-        checks::within("output_flits", self.output_flits, 1, 65536)
+        checks::within("output_flits", self.output_flits, 1, 65536)?;
+        self.topology.check().map_err(|error| format!("topology.{error}"))
     }
 }

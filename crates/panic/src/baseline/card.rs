@@ -85,6 +85,7 @@ impl Card {
     pub fn new(params: CardParams, seed: u64, nodes: Nodes, outside: Outside) -> (Card, Vec<Rx<Flit>>) {
         assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
         assert!(outside.policies.is_empty(), "only a PIFO has policies");
+        assert!(outside.transmits.is_empty(), "the host of a NIC of comparison only receives");
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
         let mut card = Card {

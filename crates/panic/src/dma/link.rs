@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 pub enum Landed {
     /// All bytes of a packet are there, from this address on.
     Packet(Box<Message>, u64),
-    /// The completion of a packet in this slot of a receive queue is there.
-    Received { queue: usize, slot: u32 },
+    /// The completion of a packet in this slot of a receive queue is there; with the packet, if it has no bytes.
+    Received { queue: usize, slot: u32, empty: Option<Box<Message>> },
     /// The completion of a packet of this transmit queue is there.
     Sent { queue: usize },
 }

@@ -129,7 +129,12 @@ impl Dma {
         while let Some(landed) = self.link.landed(now) {
             match landed {
                 Landed::Packet(message, addr) => self.receive.left(now, message, addr, self.link.memory()),
-                Landed::Received { queue, slot } => self.host.received(now, queue, slot),
+                Landed::Received { queue, slot, empty } => {
+                    if let Some(message) = empty {
+                        self.receive.left(now, message, 0, self.link.memory());
+                    }
+                    self.host.received(now, queue, slot);
+                }
                 Landed::Sent { queue } => self.host.sent(now, queue),
             }
             changed = true;
@@ -145,7 +150,7 @@ impl Component for Dma {
         changed |= self.take_answers(now);
         changed |= self.receive.take(now);
         changed |= self.transmit.complete(&mut self.link);
-        changed |= self.receive.write(now, &mut self.link);
+        changed |= self.receive.write(&mut self.link);
         changed |= self.ask();
         let next_flit = self.transmit.send(now);
         let moving = self.link.tick(now);

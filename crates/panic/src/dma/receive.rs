@@ -4,7 +4,7 @@ use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, HostMemory, Place, completion};
-use crate::protocol::{Flit, Message, NodeId, Step};
+use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
 use blocks::pcie::Bytes;
 use kernel::trace::Counter;
@@ -25,17 +25,27 @@ pub struct Receive {
     /// Packets whose bytes come or wait, in order.
     packets: VecDeque<Incoming>,
     /// A packet that is dropped, until its tail has come.
-    dropped: Option<(Box<Message>, usize)>,
+    dropped: Option<(Box<Message>, Reason)>,
     /// Flits that wait for PCIe, and how many may.
     held: usize,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
     drops: [Counter; 2],
+    /// Packets that units have dropped.
+    unit_drops: Counter,
 }
 
 /// Why a packet does not get to the host.
 const REASONS: [&str; 2] = ["no_host_buffer", "long_for_host_buffer"];
+
+#[derive(Clone, Copy)]
+enum Reason {
+    /// One of [`REASONS`].
+    Own(usize),
+    /// A unit's.
+    OfUnit(&'static str),
+}
 
 struct Incoming {
     /// Until its last byte has been handed to the link.
@@ -65,7 +75,7 @@ impl Receive {
     ) -> Receive {
         let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
         let rings = places.iter().map(ring).collect();
-        let (line, packets, dropped, held, n_packets, n_bytes, drops) = Default::default();
+        let (line, packets, dropped, held, n_packets, n_bytes, drops, unit_drops) = Default::default();
         let room = params.rx_flits as usize;
         Receive {
             node,
@@ -81,6 +91,7 @@ impl Receive {
             n_packets,
             n_bytes,
             drops,
+            unit_drops,
         }
     }
 
@@ -136,29 +147,22 @@ impl Receive {
 
     /// Takes a descriptor, if it is known where the packet goes.
     fn begin(&mut self, now: Cycle) -> bool {
-        let (queue, len) = match self.input.peek().as_deref() {
-            Some(Flit::Head(message)) => (message.descriptor.side, message.data.len()),
+        let (leg, side, len) = match self.input.peek().as_deref() {
+            Some(Flit::Head(message)) => (message.leg, message.descriptor.side, message.data.len()),
             _ => panic!("a descriptor is there"),
         };
-        let queue = match queue {
-            Side::Host(queue) => usize::from(queue),
-            Side::Network(_) => panic!("what goes to the network has another exit"),
-        };
-        let ring = self.rings.get_mut(queue).filter(|ring| ring.has_any());
-        let buffer = match ring.map(|ring| (ring.peek(), ring)) {
-            None => Err(0),
-            Some((None, _)) => return false, // The descriptor is on its way.
-            Some((Some(buffer), _)) if len > buffer.len as usize => Err(1),
-            Some((Some(buffer), ring)) => {
-                ring.pop();
-                self.line.join(queue, ring);
-                Ok(buffer)
-            }
+        let buffer = match (leg, side) {
+            (Leg::Dropped(reason), _) => Err(Reason::OfUnit(reason)),
+            (_, Side::Network(_)) => panic!("what goes to the network has another exit"),
+            (_, Side::Host(queue)) => match self.buffer(queue.into(), len) {
+                Some(buffer) => buffer.map(|buffer| (usize::from(queue), buffer)),
+                None => return false, // The descriptor is on its way.
+            },
         };
         let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
         match buffer {
             Err(reason) => self.dropped = Some((message, reason)),
-            Ok(buffer) => {
+            Ok((queue, buffer)) => {
                 message.descriptor.trail.mark(now, Step::Leaving, self.node);
                 let hash = message.descriptor.fields.hash;
                 let (come, is_whole, written, held) = Default::default();
@@ -169,30 +173,46 @@ impl Receive {
         true
     }
 
+    /// Takes the next buffer of a queue for a packet of `len` bytes, or says why there is none for it; nothing while it is on its
+    /// way.
+    fn buffer(&mut self, queue: usize, len: usize) -> Option<Result<Buffer, Reason>> {
+        let Some(ring) = self.rings.get_mut(queue).filter(|ring| ring.has_any()) else {
+            return Some(Err(Reason::Own(0)));
+        };
+        let buffer = ring.peek()?;
+        if len > buffer.len as usize {
+            return Some(Err(Reason::Own(1)));
+        }
+        ring.pop();
+        self.line.join(queue, ring);
+        Some(Ok(buffer))
+    }
+
     fn drop(&mut self, now: Cycle) {
         let (message, reason) = self.dropped.take().expect("a packet is dropped");
-        self.drops[reason].add(1);
-        self.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+        let (counter, word) = match reason {
+            Reason::Own(which) => (&mut self.drops[which], REASONS[which]),
+            Reason::OfUnit(word) => (&mut self.unit_drops, word),
+        };
+        counter.add(1);
+        self.outlet.borrow_mut().drop(now, *message, word);
     }
 
     /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
     /// there were any.
-    pub fn write(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    pub fn write(&mut self, link: &mut HostLink) -> bool {
         let mut beats = self.flit_bytes.div_ceil(BEAT);
         let mut changed = false;
-        while beats > 0 && link.takes_write() && self.write_beat(now, link) {
+        while beats > 0 && link.takes_write() && self.write_beat(link) {
             (beats, changed) = (beats - 1, true);
         }
         changed
     }
 
-    fn write_beat(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+    fn write_beat(&mut self, link: &mut HostLink) -> bool {
         let Some(packet) = self.packets.front_mut() else { return false };
         let Incoming { buffer, written, len, .. } = *packet;
         if written == len && packet.is_whole {
-            if let Some(message) = packet.message.take() {
-                self.left(now, message, buffer.addr, link.memory()); // A packet without bytes.
-            }
             return self.write_completion(link);
         }
         let n = (packet.come - written).min(BEAT);
@@ -215,10 +235,11 @@ impl Receive {
     }
 
     fn write_completion(&mut self, link: &mut HostLink) -> bool {
-        let Incoming { queue, buffer, len, hash, held, .. } = self.packets.pop_front().expect("a packet is written");
+        let Incoming { message, queue, buffer, len, hash, held, .. } =
+            self.packets.pop_front().expect("a packet is written");
         self.held -= held;
         let (addr, number) = self.rings[queue].complete();
-        let landed = Landed::Received { queue, slot: buffer.slot };
+        let landed = Landed::Received { queue, slot: buffer.slot, empty: message };
         link.write(addr, &completion(buffer.slot, len as u32, hash, number), true, Some(landed));
         true
     }
@@ -242,6 +263,7 @@ impl Receive {
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.n_packets.total());
         counters.add("bytes", self.n_bytes.total());
+        counters.add("unit_drops", self.unit_drops.total());
         for (reason, drops) in REASONS.iter().zip(&self.drops) {
             counters.add(&format!("drops.{reason}"), drops.total());
         }

@@ -1,11 +1,15 @@
 use super::*;
 use crate::entry::Nodes;
-use crate::params::PanicParams;
-use crate::protocol::{Hop, Message};
+use crate::nic::{Outside, Panic};
+use crate::params::{PanicParams, ServiceSpec};
+use crate::policy::{Level, PolicyParams};
+use crate::protocol::{Hop, Leg, Message};
 use crate::testing::{flits, show};
+use crate::unit::{DelayUnitParams, EngineParams, ServiceTime};
 use crate::world::{Classifier, Outlet, Side, Verdict};
 use blocks::pcie::PcieModel;
 use expect_test::{Expect, expect};
+use kernel::{Outcome, Time};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -61,6 +65,20 @@ impl Outlet for Tell {
 
     fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
         self.0.note(now, format!("dropped #{} {reason}", message.descriptor.id));
+    }
+}
+
+/// What left and how, as text.
+#[derive(Default)]
+struct Lines(String);
+
+impl Outlet for Lines {
+    fn leave(&mut self, _now: Cycle, side: Side, message: Message) {
+        self.0 += &format!("#{} {side:?}:{}\n", message.descriptor.id, marks(&message));
+    }
+
+    fn drop(&mut self, _now: Cycle, message: Message, reason: &'static str) {
+        self.0 += &format!("#{} dropped: {reason}\n", message.descriptor.id);
     }
 }
 
@@ -159,6 +177,20 @@ fn over_pcie_the_last_byte_is_there_after_the_latency() {
 }
 
 #[test]
+fn a_packet_without_bytes_passes_none_and_leaves_with_its_completion() {
+    check(
+        &packets(),
+        "10 1 0 1536; 40 2 0 0",
+        &[0, 0],
+        &[],
+        expect![[r#"
+        141  left #1 Host(0): Leaving 10 Left 141
+        142  left #2 Host(0): Leaving 40 Left 142
+    "#]],
+    );
+}
+
+#[test]
 fn a_queue_without_buffers_drops() {
     // Four buffers, which come back 300 cycles after the completion is in memory.
     let params = DmaParams { host_cycles: 300, ..small() };
@@ -188,6 +220,18 @@ fn a_queue_without_buffers_drops() {
         11   dropped #1 no_host_buffer
     "#]],
     );
+}
+
+#[test]
+fn what_a_unit_drops_takes_no_buffer() {
+    let mut input = to_host("10 1 0 128; 20 2 0", &[0, 0]);
+    let Flit::Head(message) = &mut input[0].1 else { panic!("a message begins with its descriptor") };
+    message.leg = Leg::Dropped("bad_tag");
+    expect![[r#"
+        12   dropped #1 bad_tag
+        22   left #2 Host(0): Leaving 20 Left 22
+    "#]]
+    .assert_eq(&run(&small(), &input, &[]));
 }
 
 #[test]
@@ -240,6 +284,34 @@ fn what_fits_into_no_buffer_is_not_sent() {
             18   out |
         "#]],
     );
+}
+
+/// The prototype with a delay unit of 20 cycles as its only service, to which transmit queue 1 is bound.
+#[test]
+fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
+    let preset = include_str!("../../../../presets/panic.toml");
+    let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+    let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2 };
+    let of_no_name = || ServiceSpec {
+        name: String::new(),
+        units: 1,
+        credits: 2,
+        engine: EngineParams::Delay(delay),
+        flow_affinity: false,
+        policy: Level::of(PolicyParams::Fifo),
+    };
+    params.services = (0..4).map(|i| ServiceSpec { name: format!("delay {i}"), ..of_no_name() }).collect();
+    let kept = Rc::new(RefCell::new(Lines::default()));
+    let network = Listed([(1, 9, 64)].into());
+    let mut outside = Outside::new(vec![Box::new(network)], Rc::new(RefCell::new(Bound)), kept.clone());
+    outside.transmits = vec![Box::new(Listed([(100, 1, 64)].into())), Box::new(Listed([(100, 2, 128)].into()))];
+    let outcome = Panic::new(&params, 1, outside).system.run_until(Time::from_ns(10_000));
+    assert_eq!(outcome, Outcome::Quiet, "all is done");
+    expect![[r#"
+        #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 14
+        #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 116
+        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Done 183 Leaving 194 Left 196
+    "#]].assert_eq(&kept.borrow().0);
 }
 
 /// A link of four lanes of 8 GT/s: 3.94 bytes a cycle in each direction.

@@ -174,6 +174,6 @@ impl Names {
 
     /// A traffic class of the card.
     pub(super) fn class(&self, params: &ValueParams) -> std::result::Result<super::names::Value, Problem> {
-        self.number(params, "class", 8, u128::from(self.card.classes).saturating_sub(1))
+        self.number(params, "class", 8, u128::from(self.card.n_classes).saturating_sub(1))
     }
 }

@@ -29,20 +29,46 @@ impl HashFunction {
     }
 }
 
-/// Each bit of the input that is set adds the 32 bits of the key that begin where it stands.
-fn toeplitz(bytes: &[u8]) -> u32 {
-    let mut window = u32::from_be_bytes([KEY[0], KEY[1], KEY[2], KEY[3]]);
-    let mut hash = 0;
-    for (i, &byte) in bytes.iter().enumerate() {
-        let next = KEY[(i + 4) % KEY.len()];
-        for bit in (0..8).rev() {
-            if byte >> bit & 1 != 0 {
-                hash ^= window;
+/// Each bit of the input that is set adds the 32 bits of the key that begin where it stands: here for four bits at once, by their
+/// place among the halves of the key's bytes, which the input goes through again and again.
+static ADDED: [[u32; 16]; 2 * KEY.len()] = added();
+
+const fn added() -> [[u32; 16]; 2 * KEY.len()] {
+    let mut added = [[0; 16]; 2 * KEY.len()];
+    let mut place = 0;
+    while place < added.len() {
+        let mut half = 0;
+        while half < 16 {
+            let mut bit = 0;
+            while bit < 4 {
+                if half >> (3 - bit) & 1 != 0 {
+                    added[place][half] ^= key_from(4 * place + bit);
+                }
+                bit += 1;
             }
-            window = window << 1 | u32::from(next >> bit & 1);
+            half += 1;
         }
+        place += 1;
     }
-    hash
+    added
+}
+
+/// The 32 bits of the key from a bit on.
+const fn key_from(bit: usize) -> u32 {
+    let (mut bits, mut i) = (0, 0);
+    while i < 5 {
+        bits = bits << 8 | KEY[(bit / 8 + i) % KEY.len()] as u64;
+        i += 1;
+    }
+    (bits >> (8 - bit % 8)) as u32
+}
+
+fn toeplitz(bytes: &[u8]) -> u32 {
+    let places = ADDED.chunks_exact(2).cycle();
+    bytes
+        .iter()
+        .zip(places)
+        .fold(0, |hash, (&byte, halves)| hash ^ halves[0][usize::from(byte >> 4)] ^ halves[1][usize::from(byte & 0xf)])
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -70,6 +96,11 @@ mod tests {
         assert_eq!(HashFunction::Toeplitz.of(&input), 0x2cc1_8cd5);
         input.extend([2794u16, 1766].map(u16::to_be_bytes).concat());
         assert_eq!(HashFunction::Toeplitz.of(&input), 0x4020_7d3d);
+        // Behind the key's end its beginning follows: 40 bytes of nothing change nothing.
+        assert_eq!(
+            HashFunction::Toeplitz.of(&[&[0; 40], &input[..12]].concat()),
+            HashFunction::Toeplitz.of(&input[..12])
+        );
         // The check value of CRC-32.
         assert_eq!(HashFunction::Crc32.of(b"123456789"), 0xcbf4_3926);
     }

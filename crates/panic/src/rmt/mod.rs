@@ -33,6 +33,7 @@ pub use counters::{EntryState, RmtCounters, Source, TableState};
 pub use error::{ChainTextError, Problem, RmtError};
 pub use params::{EntryParams, RmtParams, TableParams};
 
+use crate::params::PanicParams;
 use crate::protocol::Hop;
 use crate::world::{Classifier, Side, Verdict};
 use error::within;
@@ -51,11 +52,24 @@ pub struct Card {
     /// Names of the services, in the scheduler's order.
     pub services: Vec<String>,
     /// Traffic classes, 1 to 256.
-    pub classes: u16,
+    pub n_classes: u16,
     /// Network ports, 1 to 255.
     pub network_ports: u8,
     /// Queues of the host, in each direction, at least 1.
     pub host_queues: u16,
+}
+
+impl Card {
+    /// The card of these parameters, with so many queues of the host.
+    pub fn of(params: &PanicParams, host_queues: u16) -> Card {
+        Card {
+            services: params.services.iter().map(|service| service.name.clone()).collect(),
+            // Numbers that no card can have are told by `Rmt::new`.
+            n_classes: u16::try_from(params.n_classes).unwrap_or(u16::MAX),
+            network_ports: u8::try_from(params.network_ports).unwrap_or(u8::MAX),
+            host_queues,
+        }
+    }
 }
 
 /// An entry of a table, or a chain, for ever.
@@ -94,7 +108,7 @@ impl Rmt {
     /// A pipeline, everything looked up and checked.
     pub fn new(params: &RmtParams, card: &Card) -> Result<Rmt, RmtError> {
         within("services of the card", card.services.len() as u64, 0, 256)?;
-        within("classes of the card", card.classes.into(), 1, 256)?;
+        within("classes of the card", card.n_classes.into(), 1, 256)?;
         within("network ports of the card", card.network_ports.into(), 1, 255)?;
         within("host queues of the card", card.host_queues.into(), 1, 65535)?;
         within("stages", params.stages.into(), 1, 32)?;

@@ -156,6 +156,14 @@ impl Names {
         Matcher::parse_with(text, &self.known).map_err(Problem::Match)
     }
 
+    /// A matcher for the parser, which knows no more of a packet than its port, its fields and the headers found so far.
+    pub(super) fn parser_matcher(&self, text: &str) -> Result<Matcher, Problem> {
+        let mut known = self.known.clone();
+        let later = known.iter_mut().take(known::METADATA + self.n_metadata).enumerate();
+        later.filter(|(place, _)| *place != known::PORT).for_each(|(_, known)| known.name.clear());
+        Matcher::parse_with(text, &known).map_err(Problem::Match)
+    }
+
     pub(super) fn field(&self, name: &str) -> Result<Field, Problem> {
         Field::parse(name, &self.known).map_err(|error| match error.problem {
             problem @ ExprProblem::UnknownName { .. } => Problem::Expr(problem),

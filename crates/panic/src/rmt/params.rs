@@ -60,7 +60,7 @@ pub struct HeaderParams {
     pub name: String,
     /// The layer or header behind which it begins; `eth` means behind VLAN tags too.
     pub after: String,
-    /// Whether it is there, said of what is found before it; `true` if it always follows.
+    /// Whether it is there, said of the packet's fields, its `port` and the headers before it; `true` if it always follows.
     #[serde(default = "always")]
     pub when: String,
     /// Its length, 1 to 256 bytes.

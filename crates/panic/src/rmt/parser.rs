@@ -77,7 +77,7 @@ impl Parser {
                 return Err(Problem::unknown("layer or earlier header", after, known.into_iter()).at("after"));
             }
         };
-        let when = names.matcher(when).map_err(|problem| problem.at("when"))?;
+        let when = names.parser_matcher(when).map_err(|problem| problem.at("when"))?;
         within("bytes", (*bytes).into(), 1, 256)?;
         within("fields", fields.len() as u64, 0, 64)?;
         let mut known = vec![

@@ -94,7 +94,7 @@ impl Work<'_> {
                     self.hops.push(DraftHop { service: hop.service, class, priority, metadata: metadata as u64 });
                 }
             }
-            Action::Class(value) => self.note(known::CLASS, value, u128::from(self.card.classes) - 1)?,
+            Action::Class(value) => self.note(known::CLASS, value, u128::from(self.card.n_classes) - 1)?,
             Action::Priority(value) => self.note(known::PRIORITY, value, u32::MAX.into())?,
             Action::SlackCycles(value) => self.note(known::SLACK, value, u64::MAX.into())?,
             Action::Flow(value) => self.note(known::FLOW, value, u32::MAX.into())?,

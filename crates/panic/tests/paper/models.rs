@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 /// Cycles of 4 ns that a packet takes at so many Gbit/s, with a spread in percent, without being forwarded and the gap behind it.
 fn at(gbps: u64, bytes: u64, percent: u64) -> (u64, u64) {
     let whole = (bytes * 8).div_ceil(gbps * 4);
-    let rest = whole.saturating_sub(bytes.div_ceil(64) + 3);
+    let rest = whole.saturating_sub(bytes.div_ceil(64) + 2);
     let spread = whole * percent / 100;
     (rest.saturating_sub(spread), rest + spread)
 }

@@ -150,7 +150,8 @@ impl CheckedChains {
         let tenants = Tenants::of(&experiment).map_err(|(path, error)| (path, Box::new(error.into())))?;
         nic.n_classes = nic.n_classes.max(tenants.n_classes());
         for (service, policy) in std::mem::take(&mut weighted) {
-            let (level, is_weighted) = tenants.level(&policy.0, &nic).map_err(|error| fault(&policy.1.path(), error))?;
+            let (level, is_weighted) =
+                tenants.level(&policy.0, &nic).map_err(|error| fault(&policy.1.path(), error))?;
             nic.services[service].policy = level;
             weighted.extend(is_weighted.then_some((service, policy)));
         }
@@ -161,11 +162,13 @@ impl CheckedChains {
 
         let mut chains: Vec<Chain> = Vec::new();
         for (i, said) in experiment.chain.iter().enumerate() {
-            let tenant = tenants.of_chain(&said.0).map_err(|error| fault(&["chain", &i.to_string(), "tenant"], error))?;
+            let tenant =
+                tenants.of_chain(&said.0).map_err(|error| fault(&["chain", &i.to_string(), "tenant"], error))?;
             let chain = Chain::check(&said.0, &nic, &tenants.all[tenant], tenant, &chains);
             chains.push(chain.map_err(|error| fault(&["chain", &i.to_string(), error.key()], error))?);
         }
-        let otherwise = super::classify::exit(&experiment.otherwise, &nic).map_err(|error| fault(&["otherwise"], error))?;
+        let otherwise =
+            super::classify::exit(&experiment.otherwise, &nic).map_err(|error| fault(&["otherwise"], error))?;
         let sources = sources(&mut experiment, &nic, &base_dir)?;
         let weighted: Vec<usize> = weighted.into_iter().map(|(service, _)| service).collect();
         let changes = changes(&experiment, &chains, &tenants, !weighted.is_empty())?;
@@ -224,11 +227,7 @@ fn services(experiment: &ChainExperiment, nic: &mut PanicParams) -> Result<Vec<S
     Ok(policies)
 }
 
-fn sources(
-    experiment: &mut ChainExperiment,
-    nic: &PanicParams,
-    base_dir: &Path,
-) -> Result<Vec<CheckedSource>, Fault> {
+fn sources(experiment: &mut ChainExperiment, nic: &PanicParams, base_dir: &Path) -> Result<Vec<CheckedSource>, Fault> {
     let mut sources = Vec::new();
     if experiment.traffic.is_empty() {
         return Err(fault(&["traffic"], Problem::NoTraffic));
@@ -293,7 +292,8 @@ fn changes(
         for (name, &weight) in &entry.weights {
             let near = || nearest(name, tenants.all.iter().map(|tenant| tenant.name.as_str())).map(Into::into);
             let tenant = tenants.all.iter().position(|tenant| tenant.name == *name);
-            let tenant = tenant.ok_or_else(|| fail("weights", Problem::NoTenant { found: name.clone(), near: near() }))?;
+            let tenant =
+                tenant.ok_or_else(|| fail("weights", Problem::NoTenant { found: name.clone(), near: near() }))?;
             super::tenants::check_weight(weight).map_err(|error| fail("weights", error.into()))?;
             weights.push((tenant, weight));
         }

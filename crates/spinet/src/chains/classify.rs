@@ -46,7 +46,9 @@ pub enum NotAChain {
     Service { found: String, known: String, near: Option<String> },
     #[error("class is {found}, must be 0 to {most}")]
     Class { found: u8, most: usize },
-    #[error("`{found}` is no exit, must be `host`, `host:QUEUE`, `network`, `network:PORT` with one of {n_ports} ports, or `drop`")]
+    #[error(
+        "`{found}` is no exit, must be `host`, `host:QUEUE`, `network`, `network:PORT` with one of {n_ports} ports, or `drop`"
+    )]
     Exit { found: String, n_ports: u32 },
 }
 
@@ -162,10 +164,7 @@ impl Classifier for Chains {
             flow: 0,
             class: 0,
             slack_cycles: 0,
-            fields: Fields {
-                payload: u16::try_from(layers.payload().start).unwrap_or(0),
-                ..Fields::default()
-            },
+            fields: Fields { payload: u16::try_from(layers.payload().start).unwrap_or(0), ..Fields::default() },
         };
         if let Some(chain) = self.taken.map(|taken| &self.chains[taken]) {
             let (hops, exit) = (chain.hops.clone(), chain.exit);

@@ -120,8 +120,7 @@ impl ChainRun {
         let mut nic = Panic::new(&checked.nic, seed, outside);
         let units = nic.nodes().units.clone();
         let with_credits = units.iter().zip(&checked.nic.services);
-        let with_credits =
-            with_credits.flat_map(|(nodes, service)| nodes.iter().map(|&node| (node, service.credits)));
+        let with_credits = with_credits.flat_map(|(nodes, service)| nodes.iter().map(|&node| (node, service.credits)));
         let credits = Rc::new(RefCell::new(CreditLog::new(clock, with_credits)));
         nic.system.listen(Box::new(CreditSink(credits.clone())));
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));

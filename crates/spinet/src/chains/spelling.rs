@@ -1,8 +1,6 @@
 //! What may be written as a text instead of a table: services, tenants, chains, engines, policies, sources.
 
-use super::experiment::{
-    ChainEntry, EngineSpec, HopEntry, PolicySpec, ServiceEntry, SourceEntry, TenantEntry,
-};
+use super::experiment::{ChainEntry, EngineSpec, HopEntry, PolicySpec, ServiceEntry, SourceEntry, TenantEntry};
 use crate::experiment::{NicSpec, Span};
 use panic::policy::Level;
 use panic::unit::EngineParams;
@@ -196,7 +194,8 @@ impl FromText for ChainEntry {
         let (head, matches) = match head.split_once('[') {
             None => (head.trim(), None),
             Some((name, rest)) => {
-                let inner = rest.trim_end().strip_suffix(']').ok_or("a match expression ends with `]` before the `:`")?;
+                let inner =
+                    rest.trim_end().strip_suffix(']').ok_or("a match expression ends with `]` before the `:`")?;
                 (name.trim(), Some(inner.trim().to_owned()))
             }
         };
@@ -272,7 +271,9 @@ fn near<const N: usize>(word: &str, known: [&'static str; N]) -> String {
 impl<'de> Deserialize<'de> for EngineSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let like = "the name of an engine, or a table such as { kind = \"delay\", ... }";
-        text_or_table(deserializer, like, EngineSpec::Named, |map| EngineParams::deserialize(map).map(EngineSpec::Given))
+        text_or_table(deserializer, like, EngineSpec::Named, |map| {
+            EngineParams::deserialize(map).map(EngineSpec::Given)
+        })
     }
 }
 

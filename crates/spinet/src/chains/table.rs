@@ -9,8 +9,7 @@ use panic::world::Side;
 use std::collections::BTreeMap;
 
 /// Why packets are dropped, in the order of their numbers in the table; the first is that they are not.
-pub const REASONS: [&str; 8] =
-    ["", "rmt", "ingress_buffer", "entries", "cells", "too_long", "bad_descriptor", "other"];
+pub const REASONS: [&str; 8] = ["", "rmt", "ingress_buffer", "entries", "cells", "too_long", "bad_descriptor", "other"];
 
 /// Both tables, filled a batch at a time.
 pub struct Tables {

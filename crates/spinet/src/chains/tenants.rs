@@ -51,8 +51,7 @@ pub enum TenantError {
     NoPolicy { found: String, near: Option<&'static str> },
 }
 
-const POLICIES: [&str; 6] =
-    ["fifo", "strict-priority", "least-slack", "round-robin", "weighted-fair", "leaky-bucket"];
+const POLICIES: [&str; 6] = ["fifo", "strict-priority", "least-slack", "round-robin", "weighted-fair", "leaky-bucket"];
 
 /// All tenants of an experiment.
 pub struct Tenants {

@@ -220,12 +220,18 @@ mod tests {
 
     #[test]
     fn what_broke_off_is_told_as_far_as_it_came() {
-        check("arrived@3", expect![[r#"
+        check(
+            "arrived@3",
+            expect![[r#"
             None [0, 0, 0, 0, 0, 0]
-        "#]]);
-        check("arrived@3 entered@4 queued@9:0", expect![[r#"
+        "#]],
+        );
+        check(
+            "arrived@3 entered@4 queued@9:0",
+            expect![[r#"
             None [1, 5, 0, 0, 0, 0]
             unit -1, pushed false, detours 0: [0, 5, 0, 0, 0, 0]
-        "#]]);
+        "#]],
+        );
     }
 }

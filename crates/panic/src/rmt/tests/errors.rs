@@ -164,6 +164,13 @@ fn headers() {
             "parser.layers[1]: unknown layer `ipv5`, did you mean `ipv4`?; known: eth, vlan, vlan2, arp, ipv4, ipv6, udp, tcp, icmp, icmpv6"
         ],
     );
+    check(
+        &header("after = 'udp'\nbytes = 4\nwhen = 'class == 1'"),
+        expect![[r#"
+            parser.headers[0].when: unknown name `class`
+              class == 1
+              ^^^^^"#]],
+    );
 }
 
 #[test]

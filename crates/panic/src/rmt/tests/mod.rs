@@ -14,7 +14,7 @@ use kernel::Cycle;
 /// Two ports, four queues, three classes.
 pub(super) fn card() -> Card {
     let services = ["sha", "aes", "dpi", "kv", "nat"].map(str::to_owned).to_vec();
-    Card { services, classes: 3, network_ports: 2, host_queues: 4 }
+    Card { services, n_classes: 3, network_ports: 2, host_queues: 4 }
 }
 
 pub(super) fn params(toml: &str) -> RmtParams {

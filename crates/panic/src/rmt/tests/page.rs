@@ -37,6 +37,19 @@ fn its_files_can_be_built() {
 }
 
 #[test]
+fn a_card_of_the_preset_can_have_the_pipeline() {
+    let preset = include_str!("../../../../../presets/panic.toml");
+    let params: crate::params::PanicParams = toml::from_str(preset).unwrap();
+    let card = Card::of(&params, 2);
+    assert_eq!(
+        card,
+        Card { services: vec!["sha".into(), "aes".into()], n_classes: 8, network_ports: 1, host_queues: 2 }
+    );
+    let params = super::params("chains = [{ name = 'a', services = ['sha'], class = 7 }]");
+    assert!(Rmt::new(&params, &card).is_ok());
+}
+
+#[test]
 fn its_actions_are_actions() {
     let rows = PAGE.lines().skip_while(|line| !line.starts_with("| action")).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
