@@ -2,8 +2,8 @@
 """spinet: programmable network cards, simulated to the cycle.
 
 `run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
-`nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware. The command `spinet` does the
-same from a terminal.
+`nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware; `run_chains` runs chains of
+offloads. The command `spinet` does the same from a terminal.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
     "api": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of", "run"),
-    "card_run": ("CardResult", "Rate", "run_card"),
     "chains": ("ChainResult", "run_chains"),
+    "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "result": ("Result", "SentPacket"),

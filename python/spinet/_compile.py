@@ -146,7 +146,9 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
         room = f"{request.place.code_bytes} bytes of program memory and {request.place.data_bytes} of handler memory"
         raise CompileError(f"{names} does not fit: {room} are free", stderr=done.stderr)
     if request.is_unit and "'memory'" in done.stderr:
-        raise CompileError(f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr)
+        raise CompileError(
+            f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr
+        )
     raise CompileError(f"{names} does not link", stderr=done.stderr)
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _pcapng, output, packet_table
+from spinet import _core, _pcapng, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
 from spinet.output import OutputFolder
 from spinet.result import SentPacket
@@ -160,10 +160,13 @@ def run_chains(
     tenants: Sequence[Said] = (),
     policy: str | Mapping[str, Any] | None = None,
     traffic: Said | Sequence[Said] | None = None,
+    send: Said | Sequence[Said] | None = None,
     set: Sequence[str] = (),
     faults: str | None = None,
     seed: int | None = None,
     limit: str | None = None,
+    cc: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
     folder: str | Path | None = None,
     on_progress: OnProgress | None = None,
 ) -> ChainResult:
@@ -185,6 +188,8 @@ def run_chains(
         Of all services that say nothing of their own: ``"weighted-fair"``, ``"strict-priority"``, ...
     traffic
         A capture, a generator such as ``"udp:size=64,count=1000"``, or several.
+    send
+        What the host sends, in the same words; ``"1=udp:count=100"`` is for transmit queue 1.
     set
         Parameters of the card, such as ``"scheduler.chain_push=false"`` or ``"service.aes.credits=4"``.
     faults
@@ -193,6 +198,8 @@ def run_chains(
         Decides everything random; 1 by default.
     limit
         End of the run in simulated time.
+    cc, defines
+        Another compiler, and macros, for programs of services that are cores: ``"nat: riscv, program=nat.c"``.
     folder
         A new folder for all results.
     on_progress
@@ -223,6 +230,7 @@ def run_chains(
             "tenant": list(tenants),
             "policy": policy,
             "traffic": traffic,
+            "send": send,
             "faults": faults,
             "seed": seed,
             "limit": limit,
@@ -234,7 +242,9 @@ def run_chains(
         # First of all: a folder that cannot be is told before minutes are spent.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made is None else made.path
-        summary = drive(prepared, captures=scratch, tables=(packets, hops), on_progress=on_progress)
+        summary = drive(
+            prepared, captures=scratch, tables=(packets, hops), cc=cc, defines=defines, on_progress=on_progress
+        )
         captures = {name: (scratch / name).read_bytes() for name in (output.TO_HOST, output.TO_NETWORK)}
         if made is not None:
             for name, rows, kinds in ((output.PACKETS, packets, columns), (output.HOPS, hops, hop_columns)):
@@ -277,7 +287,7 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
             values["nic"] = table
         else:
             values[key] = value
-    if "chain" not in values:
+    if not values.get("chain") and "rmt" not in values:
         raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
     prepared = Prepared(text=json.dumps(values, default=str), file=file, base_dir=base_dir)
     with _named_by_key(file):
@@ -308,11 +318,26 @@ def _named_by_key(file: str) -> Any:
         raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
 
 
+def compiled(
+    prepared: Prepared, *, cc: str | None = None, defines: Mapping[str, str | int] | None = None
+) -> dict[str, toolchain.Build]:
+    """Build the programs of services that are sources, by the names of the services."""
+    found = {}
+    for service in json.loads(prepared.text).get("service", ()):
+        sources = [Path(name) for name in service.get("program", ())]
+        if any(source.suffix in (".c", ".S", ".s") for source in sources):
+            handler = service.get("handler")
+            found[service["name"]] = toolchain.build(sources, target="panic", handler=handler, cc=cc, defines=defines)
+    return found
+
+
 def drive(
     prepared: Prepared,
     *,
     captures: Path | None,
     tables: tuple[Any, Any] | None = None,
+    cc: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Run to the end; rows go into `tables` as they come, captures into the folder. Ctrl-C raises `Interrupted`."""
@@ -324,6 +349,7 @@ def drive(
         base_dir=prepared.base_dir,
         captures=None if captures is None else str(captures),
         tables=tables is not None,
+        programs={name: str(built.elf) for name, built in compiled(prepared, cc=cc, defines=defines).items()},
     )
     try:
         while True:

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyDict};
 use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, REASONS, Wanted};
 use spinet::columns::Column;
 use spinet::worker::Worker;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ pub struct ChainRun {
 impl ChainRun {
     /// Builds the system.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "json", captures = None, tables = false))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "json", captures = None, tables = false, programs = BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         experiment: &str,
@@ -30,11 +32,12 @@ impl ChainRun {
         format: &str,
         captures: Option<PathBuf>,
         tables: bool,
+        programs: BTreeMap<String, PathBuf>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let worker = py.detach(|| {
             let checked = CheckedChains::read(experiment, file, &base_dir, format).map_err(input)?;
-            let wanted = Wanted { tables, captures };
+            let wanted = Wanted { tables, captures, programs };
             Worker::start(move || chains::ChainRun::new(checked, &wanted)).map_err(start_error)
         })?;
         Ok(ChainRun { worker })
@@ -116,7 +119,7 @@ pub fn check_chains(py: Python<'_>, text: &str, file: &str, base_dir: PathBuf, f
 #[pyfunction]
 #[pyo3(signature = (nic = None, base_dir = PathBuf::from(".")))]
 pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> {
-    let own = |nic| chains::load(nic, &[], Path::new(&base_dir)).map(|params| params.services);
+    let own = |nic| chains::load(nic, &[], Path::new(&base_dir)).map(|model| chains::services_of(&model));
     json(&nic.map_or_else(|| Ok(chains::services()), own).map_err(input)?)
 }
 

@@ -26,12 +26,15 @@ class Wanted:
     tenants: Sequence[str]
     policy: str | None
     traffic: Sequence[str]
+    send: str | None
     pace: str | None
     count: int | None
     sets: Sequence[str]
     faults: Sequence[str]
     limit: str | None
     seed: int | None
+    cc: str | None
+    defines: Mapping[str, str | int]
     output: Path | None
     force: bool
     as_json: bool
@@ -91,6 +94,7 @@ def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
             "tenant": list(wanted.tenants),
             "policy": wanted.policy,
             "traffic": [{"source": source, **told} for source in wanted.traffic],
+            "send": wanted.send,
             "faults": ",".join(wanted.faults) or None,
             "seed": wanted.seed,
             "limit": wanted.limit,
@@ -119,14 +123,21 @@ def _run(prepared: Any, wanted: Wanted, on_progress: Any) -> dict[str, Any]:
 
     with contextlib.ExitStack() as stack:
         if wanted.output is None:
-            return chains.drive(prepared, captures=None, on_progress=on_progress)
+            return chains.drive(prepared, captures=None, cc=wanted.cc, defines=wanted.defines, on_progress=on_progress)
         # First of all: an output folder that cannot be is told before minutes are spent.
         folder = stack.enter_context(OutputFolder(wanted.output, force=wanted.force))
         columns, hop_columns = _core.chain_columns()
         packets = packet_table.ParquetFile(folder.path / output.PACKETS, columns)
         hops = packet_table.ParquetFile(folder.path / output.HOPS, hop_columns)
         with contextlib.closing(packets), contextlib.closing(hops):
-            summary = chains.drive(prepared, captures=folder.path, tables=(packets, hops), on_progress=on_progress)
+            summary = chains.drive(
+                prepared,
+                captures=folder.path,
+                tables=(packets, hops),
+                cc=wanted.cc,
+                defines=wanted.defines,
+                on_progress=on_progress,
+            )
         chains.write_rest(folder.path, summary)
         folder.commit()
     return summary

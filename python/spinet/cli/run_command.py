@@ -78,7 +78,7 @@ from spinet.cli import errors, parameters
     metavar="NAME",
     help="Which packet services take next: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
 )
-@click.option("--send", metavar="CAPTURE|SPEC", help="For such a card: what its host sends, as --traffic says it.")
+@click.option("--send", metavar="CAPTURE|SPEC", help="For a card with a host: what that sends, as --traffic says it.")
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
 )
@@ -166,6 +166,19 @@ def command(
       spinet run --nic tigon2 --traffic datagrams: --send tcp-ack --limit '60 ms' -o result
       spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
 
+    A card that runs chains of offloads, such as panic, has services with units, and chains that take packets through
+    them; tenants share them by a policy. An experiment file says all this, and more: [[service]], [[chain]], [[tenant]].
+
+    \b
+      spinet run --nic panic --chain 'ipsec: sha -> aes' --traffic 'udp:size=1472,count=10000,rate=30G'
+      spinet run --chain 'dns [udp.dst_port == 53]: work' --chain 'rest: => network:0' --traffic dns.pcap \
+        --service 'work: delay, cycles=40, units=2, credits=4'
+      spinet run --chain 'gold [udp.dst_port == 1]: aes' --chain 'rest: aes' --tenant 'gold: weight=2' \
+        --policy weighted-fair --traffic 'udp:size=1024,count=9000,rate=60G,dst_port=1' \
+        --traffic 'udp:size=1024,count=9000,rate=40G,dst_port=2'
+      spinet run --nic panic --chain 'seal queues=0: aes' --send 'udp:size=512,count=1000,rate=10G'
+      spinet nic services                      (what units can be)
+
     \b
     In the output folder:
       summary.json      what --json prints
@@ -175,6 +188,8 @@ def command(
       experiment.json   the experiment with every default spelled out
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, as the RTL's tracer writes it;
                         spinet diff-trace compares two of them
+    Of a card that runs chains of offloads: summary.json, packets.parquet, hops.parquet (one row a visit of a service),
+    network.pcapng and host.pcapng (what left, with real bytes), experiment.json.
     Of a card that is wired from modules: summary.json, frames.parquet (one row a frame: when it was given to the card,
     when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
 
@@ -196,10 +211,7 @@ def command(
             "--firmware": firmware,
             "--load": load,
             "--entry": entry,
-            "--send": send,
             "--trace-instructions": trace_instructions,
-            "-D": defines,
-            "--cc": cc,
         }
         return chain_run.command(
             chain_run.Wanted(
@@ -210,12 +222,15 @@ def command(
                 tenants=tenants,
                 policy=policy,
                 traffic=traffics,
+                send=send,
                 pace=pace,
                 count=count,
                 sets=sets,
                 faults=faults,
                 limit=limit,
                 seed=seed,
+                cc=cc,
+                defines=parameters.macros(defines),
                 output=output,
                 force=force,
                 as_json=as_json,

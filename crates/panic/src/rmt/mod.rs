@@ -99,6 +99,8 @@ pub struct Rmt {
     bound: Vec<Entry>,
     registers: Vec<Register>,
     next_handle: u64,
+    /// The last entry that took the packet looked at last.
+    taken: Option<EntryHandle>,
     /// Room for what is seen in a packet.
     seen: Seen,
     counters: RmtCounters,
@@ -140,6 +142,7 @@ impl Rmt {
             bound: Vec::new(),
             registers,
             next_handle: 0,
+            taken: None,
             seen: Seen::default(),
             counters: RmtCounters::default(),
         };
@@ -150,6 +153,11 @@ impl Rmt {
     /// Counts since it was built.
     pub fn counters(&self) -> RmtCounters {
         self.counters
+    }
+
+    /// The last entry, or the chain, that took the packet looked at last.
+    pub fn taken(&self) -> Option<EntryHandle> {
+        self.taken
     }
 }
 
@@ -165,7 +173,7 @@ fn check_register(params: &RegisterParams) -> Result<(), RmtError> {
 
 impl Classifier for Rmt {
     fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
-        let Rmt { names, parser, tables, bound, registers, seen, counters, .. } = self;
+        let Rmt { names, parser, tables, bound, registers, seen, counters, taken, .. } = self;
         counters.packets += 1;
         let bytes = packet.len();
         let (port, exit) = match from {
@@ -176,13 +184,13 @@ impl Classifier for Rmt {
         let (is_changed, hops) = (false, Default::default());
         let mut work = Work { now, card, parser, registers, counters, seen, packet, is_changed, hops, exit };
         work.begin(names.known.len(), self.n_metadata, port);
-        let mut is_taken = false;
+        *taken = None;
         match from {
             Side::Host(queue) => {
                 work.counters.from_host += 1;
                 let takes = |entry: &&mut Entry| entry.state.source.is_bound_to(queue);
                 if let Some(entry) = bound.iter_mut().find(takes) {
-                    is_taken = true;
+                    *taken = Some(entry.state.handle);
                     entry.count(bytes);
                     work.run(&entry.actions);
                 }
@@ -193,7 +201,7 @@ impl Classifier for Rmt {
                         work.look();
                     }
                     let (takes, actions) = table.look_up(work.packet, work.seen, bytes);
-                    is_taken |= takes;
+                    *taken = takes.or(*taken);
                     if !work.run(actions) {
                         break;
                     }
@@ -203,7 +211,7 @@ impl Classifier for Rmt {
         if work.is_changed {
             work.look();
         }
-        work.counters.unmatched += u64::from(!is_taken);
+        work.counters.unmatched += u64::from(taken.is_none());
         work.counters.dropped += u64::from(work.exit == Exit::Drop);
         work.verdict()
     }

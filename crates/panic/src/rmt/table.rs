@@ -70,16 +70,16 @@ impl Table {
     }
 
     /// The first entry that takes a packet, and what is done with the packet.
-    pub(super) fn look_up(&mut self, packet: &[u8], seen: &Seen, bytes: usize) -> (bool, &[Action]) {
+    pub(super) fn look_up(&mut self, packet: &[u8], seen: &Seen, bytes: usize) -> (Option<EntryHandle>, &[Action]) {
         let takes = |entry: &Entry| entry.matcher.matches_with(packet, &seen.layers, &seen.known);
         match self.entries.iter_mut().find(|entry| takes(entry)) {
             Some(entry) => {
                 entry.count(bytes);
-                (true, &entry.actions)
+                (Some(entry.state.handle), &entry.actions)
             }
             None => {
                 self.misses += 1;
-                (false, &self.otherwise_actions)
+                (None, &self.otherwise_actions)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What an experiment with chains says, understood: every name looked up, every text parsed, every file there.
 
-use super::classify::{Chain, NotAChain};
+use super::classify::{Chain, Chains, Wrong};
 use super::experiment::{ChainExperiment, ChangeEntry};
 use super::nic::{self, ServiceError};
 use super::tenants::{Tenant, TenantError, Tenants};
@@ -8,7 +8,9 @@ use crate::experiment::{Problem as SourceProblem, Traffic};
 use crate::nics::NicError;
 use crate::toml_text::{self, Format, TextFileError};
 use kernel::Time;
-use panic::params::PanicParams;
+use panic::model::NicModel;
+use panic::params::ServiceSpec;
+use panic::rmt::RmtError;
 use panic::world::Side;
 use std::path::Path;
 use wire::near::nearest;
@@ -43,8 +45,18 @@ pub enum Problem {
     Service(#[from] ServiceError),
     #[error(transparent)]
     Tenant(#[from] TenantError),
-    #[error(transparent)]
-    Chain(#[from] NotAChain),
+    #[error("{}", .0.problem)]
+    Chain(RmtError),
+    #[error("`{found}` is the name of two chains, each must have its own")]
+    Name { found: String },
+    #[error("chains stand in [[chain]], where they can have tenants")]
+    ChainsInRmt,
+    #[error("there is no chain and no table, so nothing is done with any packet")]
+    NothingToDo,
+    #[error("queue is {found}, {}", queues(*n))]
+    Queue { found: u16, n: u32 },
+    #[error("this NIC has no policies: packets wait in order of arrival")]
+    NoPolicies,
     #[error(transparent)]
     Source(#[from] SourceProblem),
     #[error(transparent)]
@@ -73,6 +85,13 @@ fn ports(n: u32) -> String {
     if n == 1 { "port 0 only".into() } else { format!("ports 0 to {}", n - 1) }
 }
 
+fn queues(n: u32) -> String {
+    match n {
+        0 => "a NIC without a host's transmit queues sends nothing".into(),
+        n => format!("must be 0 to {}", n - 1),
+    }
+}
+
 /// A position in the experiment, and what is wrong there.
 type Fault = (Vec<String>, Box<Problem>);
 
@@ -86,14 +105,14 @@ pub struct CheckedChains {
     /// As it was written, with paths made absolute.
     pub experiment: ChainExperiment,
     /// The NIC with all its services.
-    pub nic: PanicParams,
+    pub nic: NicModel,
+    /// The services.
+    pub services: Vec<ServiceSpec>,
     /// Whose packets there are.
     pub tenants: Vec<Tenant>,
-    /// The chains, in order.
-    pub chains: Vec<Chain>,
-    /// Where packets go that no chain takes.
-    pub otherwise: Option<Side>,
-    /// Where packets come from.
+    /// The pipeline with the chains that are there from the start.
+    pub chains: Chains,
+    /// Where packets come from: networks, then transmit queues.
     pub sources: Vec<CheckedSource>,
     /// Positions of services whose policy is `weighted-fair` by name.
     pub weighted: Vec<usize>,
@@ -108,8 +127,10 @@ pub struct CheckedSource {
     pub traffic: Traffic,
     /// When they come.
     pub pacing: Pacing,
-    /// At which network port.
-    pub port: usize,
+    /// Where they come in.
+    pub side: Side,
+    /// How reports call it.
+    pub name: String,
     /// How many at most.
     pub count: u64,
     /// When their time begins.
@@ -146,34 +167,97 @@ impl CheckedChains {
         if preset.ends_with(".toml") {
             *preset = base_dir.join(&*preset).display().to_string();
         }
-        let mut weighted = services(&experiment, &mut nic)?;
+        let (mut services, policies) = services(&experiment, &nic)?;
         let tenants = Tenants::of(&experiment).map_err(|(path, error)| (path, Box::new(error.into())))?;
-        nic.n_classes = nic.n_classes.max(tenants.n_classes());
-        for (service, policy) in std::mem::take(&mut weighted) {
-            let (level, is_weighted) =
-                tenants.level(&policy.0, &nic).map_err(|error| fault(&policy.1.path(), error))?;
-            nic.services[service].policy = level;
-            weighted.extend(is_weighted.then_some((service, policy)));
+        nic::set_classes(&mut nic, tenants.n_classes());
+        let mut weighted = Vec::new();
+        for (service, (policy, place)) in policies {
+            let is_panic = matches!(nic, NicModel::Panic(_));
+            if !is_panic {
+                return Err(fault(&place.path(), Problem::NoPolicies));
+            }
+            let (level, is_weighted) = tenants.level(&policy, &nic).map_err(|error| fault(&place.path(), error))?;
+            services[service].policy = level;
+            weighted.extend(is_weighted.then_some(service));
         }
+        nic::set_services(&mut nic, services);
         let set = &experiment.nic.0.set.0;
         let nic = nic::set(nic, set, "nic").map_err(|problem| fault(&["nic", "set"], problem))?;
         nic.check().map_err(|problem| fault(&["service"], Problem::Params(problem)))?;
-        tenants.check_rates(&nic).map_err(|(path, error)| (path, Box::new(error.into())))?;
+        let services = nic::services_of(&nic);
+        programs(&mut experiment, &services, &base_dir)?;
+        tenants.check_rates(&services).map_err(|(path, error)| (path, Box::new(error.into())))?;
 
-        let mut chains: Vec<Chain> = Vec::new();
-        for (i, said) in experiment.chain.iter().enumerate() {
-            let tenant =
-                tenants.of_chain(&said.0).map_err(|error| fault(&["chain", &i.to_string(), "tenant"], error))?;
-            let chain = Chain::check(&said.0, &nic, &tenants.all[tenant], tenant, &chains);
-            chains.push(chain.map_err(|error| fault(&["chain", &i.to_string(), error.key()], error))?);
-        }
-        let otherwise =
-            super::classify::exit(&experiment.otherwise, &nic).map_err(|error| fault(&["otherwise"], error))?;
+        let chains = chains(&experiment, &nic, &tenants)?;
         let sources = sources(&mut experiment, &nic, &base_dir)?;
-        let weighted: Vec<usize> = weighted.into_iter().map(|(service, _)| service).collect();
-        let changes = changes(&experiment, &chains, &tenants, !weighted.is_empty())?;
-        Ok(CheckedChains { experiment, nic, tenants: tenants.all, chains, otherwise, sources, weighted, changes })
+        let changes = changes(&experiment, chains.all(), &tenants, !weighted.is_empty())?;
+        Ok(CheckedChains { experiment, nic, services, tenants: tenants.all, chains, sources, weighted, changes })
     }
+}
+
+/// The programs of services: each has one if its engine is a core, and a file that is there.
+fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir: &Path) -> Result<(), Fault> {
+    for (i, said) in experiment.service.iter_mut().enumerate() {
+        let (entry, number) = (&mut said.0, i.to_string());
+        let Some(service) = services.iter().find(|service| service.name == entry.name) else { continue };
+        let fail = |problem| fault(&["service", &number, "program"], Problem::Params(problem));
+        if !entry.program.is_empty() && !service.engine.is_programmed() {
+            return Err(fail("the engine of this service runs no program".into()));
+        }
+        for program in &mut entry.program.0 {
+            let path = base_dir.join(&program.0);
+            std::fs::File::open(&path).map_err(|error| fail(format!("{}: {error}", path.display())))?;
+            program.0 = path.display().to_string();
+        }
+    }
+    let has_program = |name: &str| {
+        let own = experiment.service.iter().find(|said| said.0.name == name);
+        own.is_some_and(|said| !said.0.program.is_empty())
+    };
+    let without = services.iter().find(|service| service.engine.is_programmed() && !has_program(&service.name));
+    match without {
+        Some(service) => {
+            let problem = format!("`{}` is a core and has no `program`, which it must have", service.name);
+            Err(fault(&["service"], Problem::Params(problem)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The pipeline and the chains, everything looked up.
+fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Result<Chains, Fault> {
+    if experiment.rmt.as_ref().is_some_and(|rmt| !rmt.chains.is_empty()) {
+        return Err(fault(&["rmt", "chains"], Problem::ChainsInRmt));
+    }
+    if experiment.chain.is_empty() && experiment.rmt.as_ref().is_none_or(|rmt| rmt.tables.is_empty()) {
+        return Err(fault(&["chain"], Problem::NothingToDo));
+    }
+    // Chains keep their places when they go and come again.
+    let mut in_order: Vec<usize> = (0..experiment.chain.len()).collect();
+    in_order.sort_by_key(|&i| experiment.chain[i].0.order);
+    let mut chains: Vec<Chain> = Vec::new();
+    for (i, said) in experiment.chain.iter().enumerate() {
+        let (entry, number) = (&said.0, i.to_string());
+        if chains.iter().any(|other| other.params.name == entry.name) {
+            return Err(fault(&["chain", &number, "name"], Problem::Name { found: entry.name.clone() }));
+        }
+        let tenant = tenants.of_chain(entry).map_err(|error| fault(&["chain", &number, "tenant"], error))?;
+        let order = in_order.iter().position(|&other| other == i).unwrap_or(i) as u32;
+        chains.push(Chain::new(entry, (tenant, &tenants.all[tenant]), nic, order));
+    }
+    let made = Chains::new(experiment.rmt.as_ref(), nic, chains, &experiment.otherwise);
+    made.map_err(|wrong| {
+        let (mut path, error) = match wrong {
+            Wrong::Rmt(error) => (vec!["rmt".to_owned()], error),
+            Wrong::Chain(i, error) => (vec!["chain".to_owned(), i.to_string()], error),
+            Wrong::Otherwise(error) => {
+                return fault(&["otherwise"], Problem::Chain(error));
+            }
+        };
+        let keys = error.at.replace('[', ".").replace(']', "");
+        path.extend(keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
+        (path, Box::new(Problem::Chain(error)))
+    })
 }
 
 /// Where a policy is said.
@@ -195,12 +279,10 @@ impl Place {
 
 type Said = (usize, (super::experiment::PolicySpec, Place));
 
-/// Gives the NIC its services; says of which of them the experiment says a policy.
-fn services(experiment: &ChainExperiment, nic: &mut PanicParams) -> Result<Vec<Said>, Fault> {
-    let own = std::mem::take(&mut nic.services);
-    if experiment.preset_services {
-        nic.services = own.clone();
-    }
+/// The services of a NIC and an experiment, and of which of them the experiment says a policy.
+fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<Said>), Fault> {
+    let own = nic::services_of(nic);
+    let mut found = if experiment.preset_services { own.clone() } else { Vec::new() };
     let mut policies: Vec<Said> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for (i, said) in experiment.service.iter().enumerate() {
@@ -211,43 +293,75 @@ fn services(experiment: &ChainExperiment, nic: &mut PanicParams) -> Result<Vec<S
         }
         names.push(&entry.name);
         let service = nic::service(entry, &own).map_err(|error| fault(&["service", &number], error))?;
-        let same = nic.services.iter().position(|other| other.name == service.name);
-        let at = same.unwrap_or(nic.services.len());
+        let same = found.iter().position(|other| other.name == service.name);
+        let at = same.unwrap_or(found.len());
         match same {
-            Some(at) => nic.services[at] = service,
-            None => nic.services.push(service),
+            Some(at) => found[at] = service,
+            None => found.push(service),
         }
         policies.extend(entry.policy.clone().map(|policy| (at, (policy, Place::Service(number)))));
     }
     if let Some(policy) = &experiment.policy {
         let unsaid = |at: &usize| !policies.iter().any(|(said, _)| said == at);
-        let rest: Vec<usize> = (0..nic.services.len()).filter(unsaid).collect();
+        let rest: Vec<usize> = (0..found.len()).filter(unsaid).collect();
         policies.extend(rest.into_iter().map(|at| (at, (policy.clone(), Place::All))));
     }
-    Ok(policies)
+    Ok((found, policies))
 }
 
-fn sources(experiment: &mut ChainExperiment, nic: &PanicParams, base_dir: &Path) -> Result<Vec<CheckedSource>, Fault> {
+/// Opens one source; `place` is its path in the experiment.
+fn source(
+    place: &[&str],
+    source: &mut String,
+    snapped: wire::source::Snapped,
+    seed: u64,
+    base_dir: &Path,
+    pacing: &str,
+) -> Result<(Traffic, Pacing), Fault> {
+    let path = |key| [place, &[key]].concat();
+    let traffic = Traffic::read(source, snapped, seed, base_dir);
+    let traffic = traffic.map_err(|problem| fault(&path("source"), problem))?;
+    let pacing: Result<Pacing, NotAPacing> = pacing.parse();
+    Ok((traffic, pacing.map_err(|problem| fault(&path("pacing"), problem))?))
+}
+
+/// The path of a source among `n`; a single one may stand without a list around it.
+fn place<'a>(kind: &'a str, n: usize, number: &'a str) -> Vec<&'a str> {
+    if n == 1 { vec![kind] } else { vec![kind, number] }
+}
+
+fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) -> Result<Vec<CheckedSource>, Fault> {
     let mut sources = Vec::new();
-    if experiment.traffic.is_empty() {
+    if experiment.traffic.is_empty() && experiment.send.is_empty() {
         return Err(fault(&["traffic"], Problem::NoTraffic));
     }
-    let is_one = experiment.traffic.0.len() == 1;
+    let n = experiment.traffic.0.len();
     for (i, said) in experiment.traffic.0.iter_mut().enumerate() {
         let (number, entry) = (i.to_string(), &mut said.0);
-        // A single source may stand without a list around it.
-        let path = |key| if is_one { vec!["traffic", key] } else { vec!["traffic", number.as_str(), key] };
-        let seed = experiment.seed.wrapping_add(i as u64);
-        let traffic = Traffic::read(&mut entry.source, entry.snapped, seed, base_dir);
-        let traffic = traffic.map_err(|problem| fault(&path("source"), problem))?;
-        let pacing: Result<Pacing, NotAPacing> = entry.pacing.parse();
-        let pacing = pacing.map_err(|problem| fault(&path("pacing"), problem))?;
-        if u32::from(entry.port) >= nic.network_ports {
-            return Err(fault(&path("port"), Problem::Port { found: entry.port, n: nic.network_ports }));
+        let path = place("traffic", n, &number);
+        let seed = experiment.seed.wrapping_add(sources.len() as u64);
+        let (traffic, pacing) = source(&path, &mut entry.source, entry.snapped, seed, base_dir, &entry.pacing)?;
+        if u32::from(entry.port) >= nic.network_ports() {
+            let problem = Problem::Port { found: entry.port, n: nic.network_ports() };
+            return Err(fault(&[&path[..], &["port"]].concat(), problem));
         }
         let start = entry.start.map_or(Time::ZERO, |start| start.time());
-        let count = entry.count.unwrap_or(u64::MAX);
-        sources.push(CheckedSource { traffic, pacing, port: entry.port.into(), count, start });
+        let (count, side) = (entry.count.unwrap_or(u64::MAX), Side::Network(entry.port));
+        sources.push(CheckedSource { traffic, pacing, side, name: entry.source.clone(), count, start });
+    }
+    let (n, n_queues) = (experiment.send.0.len(), nic::host_queues(nic).1);
+    for (i, said) in experiment.send.0.iter_mut().enumerate() {
+        let (number, entry) = (i.to_string(), &mut said.0);
+        let path = place("send", n, &number);
+        let seed = experiment.seed.wrapping_add(sources.len() as u64);
+        let (traffic, pacing) = source(&path, &mut entry.source, entry.snapped, seed, base_dir, &entry.pacing)?;
+        if u32::from(entry.queue) >= n_queues {
+            let problem = Problem::Queue { found: entry.queue, n: n_queues };
+            return Err(fault(&[&path[..], &["queue"]].concat(), problem));
+        }
+        let start = entry.start.map_or(Time::ZERO, |start| start.time());
+        let (count, side) = (entry.count.unwrap_or(u64::MAX), Side::Host(entry.queue));
+        sources.push(CheckedSource { traffic, pacing, side, name: entry.source.clone(), count, start });
     }
     Ok(sources)
 }
@@ -259,7 +373,7 @@ fn changes(
     tenants: &Tenants,
     has_weights: bool,
 ) -> Result<Vec<Change>, Fault> {
-    let mut installed: Vec<bool> = chains.iter().map(|chain| chain.installed).collect();
+    let mut installed: Vec<bool> = chains.iter().map(|chain| chain.is_installed).collect();
     let mut order: Vec<(usize, &ChangeEntry)> = experiment.at.iter().enumerate().collect();
     order.sort_by_key(|(_, entry)| entry.time.time());
     let mut changes = Vec::new();
@@ -270,8 +384,8 @@ fn changes(
             return Err(fault(&["at", &number], Problem::Nothing));
         }
         let find = |key: &str, found: &String| {
-            let near = || nearest(found, chains.iter().map(|chain| chain.name.as_str())).map(Into::into);
-            let at = chains.iter().position(|chain| chain.name == *found);
+            let near = || nearest(found, chains.iter().map(|chain| chain.params.name.as_str())).map(Into::into);
+            let at = chains.iter().position(|chain| chain.params.name == *found);
             at.ok_or_else(|| fail(key, Problem::NoChain { found: found.clone(), near: near() }))
         };
         let (mut install, mut remove, mut weights) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,176 +1,138 @@
-//! Which packets take which chain.
+//! Which packets take which chain: the RMT pipeline, and who of the chains took a packet.
 
 use super::experiment::ChainEntry;
 use super::tenants::Tenant;
 use kernel::Cycle;
-use panic::params::PanicParams;
-use panic::protocol::{Fields, Hop};
+use panic::model::NicModel;
+use panic::rmt::action_params::ActionParams;
+use panic::rmt::{Card, ChainParams, EntryHandle, Rmt, RmtError, RmtParams};
 use panic::world::{Classifier, Side, Verdict};
-use smallvec::SmallVec;
-use wire::expr::{ExprError, Matcher};
-use wire::layers::Layers;
-use wire::near::nearest;
+
+/// The table in which chains are, as errors and tables call it.
+const TABLE: &str = "chains";
 
 /// A chain, looked up.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// Its name.
-    pub name: String,
-    /// What it takes; `None` is everything.
-    pub matcher: Option<Matcher>,
-    /// The services.
-    pub hops: SmallVec<[Hop; 4]>,
-    /// Where packets go then.
-    pub exit: Option<Side>,
+    /// What it is, with what its tenant says.
+    pub params: ChainParams,
     /// Position of the tenant.
     pub tenant: usize,
-    /// Its traffic class.
-    pub class: u8,
-    /// Cycles that packets may wait.
-    pub slack_cycles: u64,
     /// Whether it is there from the start.
-    pub installed: bool,
+    pub is_installed: bool,
 }
 
-/// A chain that cannot be.
-#[derive(Debug, thiserror::Error)]
-pub enum NotAChain {
-    #[error("the name is empty, must be what reports call the chain")]
-    NoName,
-    #[error("`{found}` is the name of two chains, each must have its own")]
-    Name { found: String },
-    #[error(transparent)]
-    Match(#[from] ExprError),
-    #[error("there is no service `{found}`, must be one of {known}{}",
-            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
-    Service { found: String, known: String, near: Option<String> },
-    #[error("class is {found}, must be 0 to {most}")]
-    Class { found: u8, most: usize },
-    #[error(
-        "`{found}` is no exit, must be `host`, `host:QUEUE`, `network`, `network:PORT` with one of {n_ports} ports, or `drop`"
-    )]
-    Exit { found: String, n_ports: u32 },
+/// The pipeline in front of a NIC, with chains that come and go.
+#[derive(Clone, Debug)]
+pub struct Chains {
+    rmt: Rmt,
+    chains: Vec<Chain>,
+    /// Of each chain that is there.
+    handles: Vec<Option<EntryHandle>>,
 }
 
-impl NotAChain {
-    /// The key of a chain that is wrong.
-    pub fn key(&self) -> &'static str {
-        match self {
-            NotAChain::NoName | NotAChain::Name { .. } => "name",
-            NotAChain::Match(_) => "match",
-            NotAChain::Service { .. } | NotAChain::Class { .. } => "services",
-            NotAChain::Exit { .. } => "exit",
-        }
-    }
+/// A pipeline that cannot be: where the mistake is, and what.
+#[derive(Debug)]
+pub enum Wrong {
+    /// In the pipeline.
+    Rmt(RmtError),
+    /// In the chain of this position.
+    Chain(usize, RmtError),
+    /// In where packets go that no chain takes.
+    Otherwise(RmtError),
+}
+
+/// The pipeline where nobody says another.
+fn prototype() -> RmtParams {
+    let (metadata, registers, tables, chains) = Default::default();
+    // Source: 6 (one stage); RTL (four hops in a descriptor).
+    RmtParams { stages: 1, max_hops: 4, parser: Default::default(), metadata, registers, tables, chains }
 }
 
 impl Chain {
-    /// Looks up what an entry names.
-    pub fn check(
-        entry: &ChainEntry,
-        nic: &PanicParams,
-        tenant: &Tenant,
-        position: usize,
-        before: &[Chain],
-    ) -> Result<Chain, NotAChain> {
-        if entry.name.is_empty() {
-            return Err(NotAChain::NoName);
-        }
-        if before.iter().any(|other| other.name == entry.name) {
-            return Err(NotAChain::Name { found: entry.name.clone() });
-        }
-        let matcher = entry.matches.as_deref().map(Matcher::parse).transpose()?;
-        let hop = |hop: &super::experiment::HopEntry| {
-            let names = || nic.services.iter().map(|service| service.name.as_str());
-            let service = names().position(|name| name == hop.service);
-            let known = || names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let near = || nearest(&hop.service, names()).map(Into::into);
-            let missing = || NotAChain::Service { found: hop.service.clone(), known: known(), near: near() };
-            let class = hop.class.unwrap_or(tenant.class);
-            if usize::from(class) >= nic.n_classes {
-                return Err(NotAChain::Class { found: class, most: nic.n_classes - 1 });
-            }
-            Ok(Hop {
-                service: service.ok_or_else(missing)? as u8,
-                class,
-                priority: hop.priority.unwrap_or(tenant.priority),
-                metadata: hop.metadata.unwrap_or(0),
-                push_to: None,
-            })
-        };
-        Ok(Chain {
+    /// A chain of an experiment with what its tenant says; `order` is its place among all.
+    pub fn new(entry: &ChainEntry, (position, tenant): (usize, &Tenant), nic: &NicModel, order: u32) -> Chain {
+        let params = ChainParams {
             name: entry.name.clone(),
-            matcher,
-            hops: entry.services.iter().map(|said| hop(&said.0)).collect::<Result<_, _>>()?,
-            exit: exit(&entry.exit, nic)?,
-            tenant: position,
-            class: tenant.class,
-            slack_cycles: tenant.slack_cycles(nic),
-            installed: entry.installed,
-        })
+            matches: entry.matches.clone(),
+            queues: entry.queues.clone(),
+            services: entry.services.clone(),
+            class: Some(entry.class.unwrap_or(tenant.class)),
+            priority: Some(entry.priority.unwrap_or(tenant.priority)),
+            slack_cycles: Some(entry.slack_cycles.unwrap_or_else(|| tenant.slack_cycles(nic))),
+            exit: entry.exit.clone(),
+            repeat: entry.repeat,
+            order,
+        };
+        Chain { params, tenant: position, is_installed: entry.installed }
     }
-}
-
-/// What an exit means on this NIC; `None` is a drop.
-pub fn exit(text: &str, nic: &PanicParams) -> Result<Option<Side>, NotAChain> {
-    let refuse = || NotAChain::Exit { found: text.into(), n_ports: nic.network_ports };
-    let (kind, number) = text.split_once(':').unwrap_or((text, "0"));
-    match kind.trim() {
-        "drop" if kind == text => Ok(None),
-        "host" => number.trim().parse().map(|queue| Some(Side::Host(queue))).map_err(|_| refuse()),
-        "network" => {
-            let port = number.trim().parse::<u8>().ok().filter(|&port| u32::from(port) < nic.network_ports);
-            port.map(|port| Some(Side::Network(port))).ok_or_else(refuse)
-        }
-        _ => Err(refuse()),
-    }
-}
-
-/// The chains that are there.
-pub struct Chains {
-    chains: Vec<Chain>,
-    otherwise: Option<Side>,
-    /// The chain that the packet looked at last takes.
-    taken: Option<usize>,
 }
 
 impl Chains {
-    /// Chains of an experiment, of which some are there from the start.
-    pub fn new(chains: &[Chain], otherwise: Option<Side>) -> Chains {
-        Chains { chains: chains.to_vec(), otherwise, taken: None }
+    /// The pipeline with the chains that are there from the start.
+    pub fn new(
+        params: Option<&RmtParams>,
+        nic: &NicModel,
+        chains: Vec<Chain>,
+        otherwise: &str,
+    ) -> Result<Chains, Wrong> {
+        let (to_host, from_host) = super::nic::host_queues(nic);
+        let card = Card {
+            services: nic.services().into_iter().map(str::to_owned).collect(),
+            classes: nic.n_classes() as u16,
+            network_ports: nic.network_ports() as u8,
+            host_queues: to_host.max(from_host).min(65535) as u16,
+        };
+        let mut rmt = Rmt::new(&params.cloned().unwrap_or_else(prototype), &card).map_err(Wrong::Rmt)?;
+        let mut handles = Vec::new();
+        for (i, chain) in chains.iter().enumerate() {
+            handles.push(Some(rmt.insert_chain(&chain.params).map_err(|error| Wrong::Chain(i, error))?));
+        }
+        if otherwise != "host" {
+            let exit = [ActionParams::Exit(otherwise.to_owned())];
+            rmt.set_otherwise(TABLE, &exit).map_err(Wrong::Otherwise)?;
+        }
+        let mut chains = Chains { rmt, chains, handles };
+        for i in 0..chains.chains.len() {
+            if !chains.chains[i].is_installed {
+                chains.install(i, false);
+            }
+        }
+        Ok(chains)
     }
 
-    /// A chain comes or goes.
+    /// A chain comes, at its place among the others, or goes.
     pub fn install(&mut self, chain: usize, is_there: bool) {
-        self.chains[chain].installed = is_there;
+        let slot = &mut self.handles[chain];
+        match (slot.take(), is_there) {
+            (None, true) => {
+                let inserted = self.rmt.insert_chain(&self.chains[chain].params);
+                *slot = Some(inserted.expect("it was there when the experiment was checked"));
+            }
+            (Some(handle), false) => drop(self.rmt.remove(handle).expect("it is there")),
+            (before, _) => *slot = before,
+        }
     }
 
-    /// The chain that the packet looked at last takes.
+    /// All chains, there or not.
+    pub fn all(&self) -> &[Chain] {
+        &self.chains
+    }
+
+    /// The chain that took the packet looked at last; none if it was none, or another entry of the pipeline's.
     pub fn taken(&self) -> Option<usize> {
-        self.taken
+        let taken = self.rmt.taken()?;
+        self.handles.iter().position(|&handle| handle == Some(taken))
+    }
+
+    /// What the pipeline has counted.
+    pub fn counters(&self) -> panic::rmt::RmtCounters {
+        self.rmt.counters()
     }
 }
 
 impl Classifier for Chains {
-    fn classify(&mut self, _now: Cycle, _from: Side, packet: &mut Vec<u8>) -> Verdict {
-        let layers = Layers::parse(packet);
-        let takes = |chain: &Chain| {
-            chain.installed && chain.matcher.as_ref().is_none_or(|matcher| matcher.matches_layers(packet, &layers))
-        };
-        self.taken = self.chains.iter().position(takes);
-        let mut verdict = Verdict {
-            chain: SmallVec::new(),
-            exit: self.otherwise,
-            flow: 0,
-            class: 0,
-            slack_cycles: 0,
-            fields: Fields { payload: u16::try_from(layers.payload().start).unwrap_or(0), ..Fields::default() },
-        };
-        if let Some(chain) = self.taken.map(|taken| &self.chains[taken]) {
-            let (hops, exit) = (chain.hops.clone(), chain.exit);
-            let (class, slack_cycles) = (chain.class, chain.slack_cycles);
-            verdict = Verdict { chain: hops, exit, class, slack_cycles, ..verdict };
-        }
-        verdict
+    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
+        self.rmt.classify(now, from, packet)
     }
 }

@@ -5,6 +5,8 @@
 use super::spelling::{OneOrMany, Said};
 use crate::experiment::{FaultSpec, NicSpec, Settings, Span};
 use panic::policy::Level;
+use panic::rmt::RmtParams;
+use panic::rmt::action_params::HopParams;
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,15 +32,22 @@ pub struct ChainExperiment {
     /// Whose packets there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<Said<TenantEntry>>,
+    /// The pipeline of match-action tables in front of the chains, for those who need more than chains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rmt: Option<RmtParams>,
     /// Chains of services; a packet takes the first that it matches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Said<ChainEntry>>,
-    /// Where packets go that no chain takes: `host`, `host:2`, `network`, `drop`.
+    /// Where packets from the network go that no chain takes: `host`, `host:2`, `network:0`, `drop`.
     #[serde(default = "host")]
     pub otherwise: String,
     /// What comes from the network: one source or several.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub traffic: OneOrMany<SourceEntry>,
-    /// What the network does to these packets on their way.
+    /// What the host sends: packets of a transmit queue take the chain that is bound to the queue, or go straight out.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub send: OneOrMany<SendEntry>,
+    /// What the network does to packets on their way to the NIC.
     #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
     pub faults: FaultSpec,
     /// What changes while packets flow.
@@ -64,6 +73,12 @@ pub struct ServiceEntry {
     /// What its units are: a name of `spinet nic services`, or all about it. If not given, that of the service that it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineSpec>,
+    /// What cores execute: C sources, or one ELF file for such a unit.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub program: OneOrMany<String>,
+    /// Which handlers a program runs that has several sets of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler: Option<String>,
     /// Parameters of the engine that differ, by their paths.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub set: Settings,
@@ -128,43 +143,45 @@ pub struct TenantEntry {
 }
 
 /// A chain: `ipsec [udp.dst_port == 4500]: sha -> aes`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainEntry {
     /// What reports call it.
     pub name: String,
-    /// Packets that take it, as a match expression; all if not given.
+    /// Packets from the network that take it, as a match expression; all if not given, unless it has queues.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
-    /// The services that they visit, in order.
+    /// Transmit queues whose packets take it, whatever they are; then it has no match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<u16>,
+    /// The services that they visit, in order: names, or tables with what is said of the visit.
     #[serde(default)]
-    pub services: Vec<Said<HopEntry>>,
+    pub services: Vec<HopParams>,
     /// Whose packets they are: a name of a [[tenant]]. If not given, that of the tenant with the chain's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Where they go then: `host`, `host:2`, `network`, `network:1`, `drop`.
-    #[serde(default = "host")]
-    pub exit: String,
+    /// Traffic class of the packets; the tenant's if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// Priority of each visit that says no other, lower is more urgent; the tenant's if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Cycles that the packets may wait in all; by the tenant's `slack` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack_cycles: Option<u64>,
+    /// Where they go then: `host`, `host:2`, `network:1`, `drop`. If not given, the host's first queue, for packets of transmit
+    /// queues the first network port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<String>,
+    /// A service may be visited more than once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
+    /// Chains with lower numbers are tried first, those with equal ones in the order in which they stand.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub order: u32,
     /// It is there from the start; else when `at` says.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub installed: bool,
-}
-
-/// A visit of a service; a text is its name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HopEntry {
-    /// Its name.
-    pub service: String,
-    /// Traffic class there; the tenant's if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<u8>,
-    /// Priority there, lower is more urgent; the tenant's if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
-    /// What the service is told, as the cycles of a delay unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<u64>,
 }
 
 /// Packets and when they come; a text is its `source`.
@@ -180,6 +197,29 @@ pub struct SourceEntry {
     #[serde(default = "times")]
     pub pacing: String,
     /// When the first of them comes; at once if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Span>,
+    /// Only so many packets, from the first on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// What becomes of packets of which only the front was captured.
+    #[serde(default)]
+    pub snapped: Snapped,
+}
+
+/// Packets that the host sends, and when; a text is its `source`, for queue 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendEntry {
+    /// A capture, or a definition for the generator such as `udp:size=64,count=1000,rate=50G`.
+    pub source: String,
+    /// The transmit queue.
+    #[serde(default)]
+    pub queue: u16,
+    /// When they are in the queue, if it has room, as for `--pace`.
+    #[serde(default = "times")]
+    pub pacing: String,
+    /// When the first of them is; at once if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
     /// Only so many packets, from the first on.
@@ -217,6 +257,10 @@ fn host() -> String {
 
 fn times() -> String {
     "times".into()
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 fn yes() -> bool {

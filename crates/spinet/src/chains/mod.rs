@@ -8,6 +8,7 @@ mod classify;
 mod credits;
 mod experiment;
 mod nic;
+mod programs;
 mod record;
 mod run;
 mod source;
@@ -23,7 +24,7 @@ pub use panic::cost;
 
 pub use check::{ChainError, CheckedChains};
 pub use experiment::ChainExperiment;
-pub use nic::{PRESETS, is_meant_by as is_nic, load, services, show};
+pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show};
 pub use record::Fate;
 pub use run::{ChainProgress, ChainRun, ChainRunError, Ended, Wanted};
 pub use summary::ChainSummary;
@@ -33,7 +34,7 @@ use crate::toml_text::Format;
 use std::path::Path;
 
 /// Keys that only experiments with chains have.
-const KEYS: [&str; 3] = ["chain", "service", "preset_services"];
+const KEYS: [&str; 4] = ["chain", "service", "preset_services", "rmt"];
 
 /// Whether a text is an experiment with chains: it has what only such have, or names a NIC of chains.
 pub fn is_experiment(text: &str, base_dir: &Path, format: Format) -> bool {

@@ -3,7 +3,9 @@
 use super::experiment::{EngineSpec, ServiceEntry};
 use crate::nics::{self, NicError, Preset, Setting};
 use crate::toml_text::{self, Format};
-use panic::params::{PanicParams, ServiceSpec};
+use panic::baseline::{PoolParams, StageParams};
+use panic::model::NicModel;
+use panic::params::ServiceSpec;
 use panic::policy::{Level, PolicyParams};
 use panic::unit::EngineParams;
 use std::path::Path;
@@ -14,13 +16,16 @@ use wire::near::nearest;
 pub const PRESETS: &[Preset] = &[
     Preset { name: "panic", text: include_str!("../../../../presets/panic.toml") },
     Preset { name: "panic-asic", text: include_str!("../../../../presets/panic-asic.toml") },
+    Preset { name: "pipeline", text: include_str!("../../../../presets/pipeline.toml") },
+    Preset { name: "manycore", text: include_str!("../../../../presets/manycore.toml") },
+    Preset { name: "rmt", text: include_str!("../../../../presets/rmt.toml") },
 ];
 
 /// Services that come with spinet, each named after its engine.
 const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
 
 /// Keys that files of such NICs have, and others do not.
-const KEYS: [&str; 3] = ["ingress", "interconnect", "service"];
+const KEYS: [&str; 3] = ["model", "ingress", "interconnect"];
 
 /// A service that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -42,18 +47,24 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
     match text_of(nic, base_dir) {
         Ok((_, text)) => match toml::from_str::<Table>(&text) {
             Ok(table) => KEYS.iter().any(|key| table.contains_key(*key)) && !table.contains_key("instances"),
-            Err(_) => text.lines().any(|line| line.trim_start().starts_with("[interconnect")),
+            Err(_) => text
+                .lines()
+                .any(|line| ["[interconnect", "[card.ingress"].iter().any(|key| line.trim_start().starts_with(key))),
         },
         Err(_) => false,
     }
 }
 
 /// The NIC called `nic`, a preset or a file beside `base_dir`, with `settings` over it; checked.
-pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PanicParams, NicError> {
+pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel, NicError> {
     let (file, text) = text_of(nic, base_dir)?;
-    let params: PanicParams = toml_text::read(&text, &file, Format::Toml)?;
-    params.check().map_err(|problem| NicError::Chains { file: file.clone(), problem })?;
-    set(params, settings, &file)
+    let has_model = toml::from_str::<Table>(&text).is_ok_and(|table| table.contains_key("model"));
+    let model: NicModel = match has_model {
+        true => toml_text::read(&text, &file, Format::Toml)?,
+        false => NicModel::Panic(toml_text::read(&text, &file, Format::Toml)?),
+    };
+    model.check().map_err(|problem| NicError::Chains { file: file.clone(), problem })?;
+    set(model, settings, &file)
 }
 
 /// The text of a NIC's file; with settings, the values that hold.
@@ -66,7 +77,7 @@ pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, 
 }
 
 /// The same NIC with other values; `file` is what errors call it.
-pub fn set(params: PanicParams, settings: &[Setting], file: &str) -> Result<PanicParams, NicError> {
+pub fn set(params: NicModel, settings: &[Setting], file: &str) -> Result<NicModel, NicError> {
     if settings.is_empty() {
         return Ok(params);
     }
@@ -99,6 +110,63 @@ pub fn services() -> Vec<ServiceSpec> {
     file.service
 }
 
+/// The services of a NIC. What NICs other than PANIC have no word for is as if there were one unit with a credit.
+pub fn services_of(nic: &NicModel) -> Vec<ServiceSpec> {
+    let spec = |name: &str, units: u32, engine: &EngineParams| blank(name, units, 1, engine.clone());
+    match nic {
+        NicModel::Panic(params) => params.services.clone(),
+        NicModel::Pipeline(params) => params.stages.iter().map(|stage| spec(&stage.name, 1, &stage.engine)).collect(),
+        NicModel::Manycore(params) => {
+            params.services.iter().map(|pool| spec(&pool.name, pool.units, &pool.engine)).collect()
+        }
+        NicModel::RmtOnly(params) => {
+            let engine = services().remove(0).engine; // No stage has one; the packets go to the host.
+            params.host_services.iter().map(|name| spec(name, 1, &engine)).collect()
+        }
+    }
+}
+
+/// Gives a NIC services; of each, what it has a word for.
+pub fn set_services(nic: &mut NicModel, found: Vec<ServiceSpec>) {
+    match nic {
+        NicModel::Panic(params) => params.services = found,
+        NicModel::Pipeline(params) => {
+            let stage = |ServiceSpec { name, engine, .. }| StageParams { name, engine };
+            params.stages = found.into_iter().map(stage).collect();
+        }
+        NicModel::Manycore(params) => {
+            let pool = |ServiceSpec { name, units, engine, .. }| PoolParams { name, units, engine };
+            params.services = found.into_iter().map(pool).collect();
+        }
+        NicModel::RmtOnly(params) => params.host_services = found.into_iter().map(|service| service.name).collect(),
+    }
+}
+
+/// Gives a NIC so many traffic classes, if it has fewer.
+pub fn set_classes(nic: &mut NicModel, least: usize) {
+    let n_classes = match nic {
+        NicModel::Panic(params) => &mut params.n_classes,
+        NicModel::Pipeline(params) => &mut params.card.n_classes,
+        NicModel::Manycore(params) => &mut params.card.n_classes,
+        NicModel::RmtOnly(params) => &mut params.card.n_classes,
+    };
+    *n_classes = least.max(*n_classes);
+}
+
+/// Queues of the host: to it, and from it.
+pub fn host_queues(nic: &NicModel) -> (u32, u32) {
+    match nic {
+        NicModel::Panic(params) => (params.dma.rx_queues, params.dma.tx_queues),
+        // assumed: their host takes what comes, on as many queues as a PANIC may have.
+        _ => (1024, 0),
+    }
+}
+
+fn blank(name: &str, units: u32, credits: u32, engine: EngineParams) -> ServiceSpec {
+    let policy = Level::of(PolicyParams::Fifo);
+    ServiceSpec { name: name.to_owned(), units, credits, engine, flow_affinity: false, policy }
+}
+
 /// A service as an entry makes it of one of the NIC's, or of none.
 pub fn service(entry: &ServiceEntry, own: &[ServiceSpec]) -> Result<ServiceSpec, ServiceError> {
     let of_same_name = own.iter().find(|service| service.name == entry.name);
@@ -110,15 +178,8 @@ pub fn service(entry: &ServiceEntry, own: &[ServiceSpec]) -> Result<ServiceSpec,
             ServiceSpec { engine, ..same.unwrap_or(found).clone() }
         }
         (Some(EngineSpec::Given(engine)), same) => {
-            let blank = || ServiceSpec {
-                name: entry.name.clone(),
-                units: 1,
-                credits: 2, // source: 4.3.1
-                engine: engine.clone(),
-                flow_affinity: false,
-                policy: Level::of(PolicyParams::Fifo),
-            };
-            ServiceSpec { engine: engine.clone(), ..same.cloned().unwrap_or_else(blank) }
+            let new = || blank(&entry.name, 1, 2, engine.clone()); // source: 4.3.1 for the credits
+            ServiceSpec { engine: engine.clone(), ..same.cloned().unwrap_or_else(new) }
         }
         (None, Some(same)) => same.clone(),
         (None, None) => {
@@ -175,7 +236,7 @@ mod tests {
         for service in services() {
             let mut params = load("panic", &[], Path::new("")).unwrap_or_else(|error| panic!("{error}"));
             let name = service.name.clone();
-            params.services = vec![service];
+            set_services(&mut params, vec![service]);
             params.check().unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }

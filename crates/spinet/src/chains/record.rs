@@ -9,10 +9,10 @@ use super::trail::Way;
 use crate::digest::{Digest, Stream};
 use crate::feed::FeedError;
 use kernel::{Clock, Cycle};
-use panic::protocol::{Descriptor, Message};
+use panic::protocol::{Descriptor, Message, NodeId};
 use panic::world::{Classifier, Outlet, Side, Verdict};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// Why a run cannot go on.
@@ -39,6 +39,10 @@ pub struct Open {
     pub bytes: u32,
     /// Position of its chain; none if no chain took it.
     pub chain: Option<usize>,
+    /// Position of its tenant; none if it has none.
+    pub tenant: Option<usize>,
+    /// The pipeline has looked at it.
+    is_looked_at: bool,
 }
 
 /// What became of a packet.
@@ -79,8 +83,14 @@ pub struct Record {
     open: VecDeque<Option<Open>>,
     first_open: u64,
     n_open: u64,
+    /// Those that the pipeline has not looked at, by where they came, in order.
+    unseen: BTreeMap<Side, VecDeque<u64>>,
+    /// Names and tenants of chains.
     names: Vec<(String, usize)>,
-    n_tenants: usize,
+    /// Traffic classes of tenants.
+    classes: Vec<u8>,
+    /// The service of each unit, by node.
+    services: BTreeMap<u8, usize>,
 }
 
 /// A record that the NIC's edge and the run share.
@@ -89,13 +99,13 @@ pub type SharedRecord = Rc<RefCell<Record>>;
 impl Record {
     /// Nothing has happened.
     pub fn new(checked: &CheckedChains, clock: Clock) -> Record {
-        let names: Vec<_> = checked.chains.iter().map(|chain| (chain.name.clone(), chain.tenant)).collect();
+        let chains = checked.chains.all();
+        let names: Vec<_> = chains.iter().map(|chain| (chain.params.name.clone(), chain.tenant)).collect();
         let mut stats = Stats::default();
         stats.tenants.resize_with(checked.tenants.len() + 1, Default::default);
-        stats.chains.resize_with(checked.chains.len() + 1, Default::default);
-        stats.services.resize_with(checked.nic.services.len(), Default::default);
-        stats.hops = checked.chains.iter().map(|chain| vec![Default::default(); chain.hops.len()]).collect();
-        stats.units = checked.nic.nodes().units.iter().flatten().map(|node| (node.0, Default::default())).collect();
+        stats.chains.resize_with(chains.len() + 1, Default::default);
+        stats.services.resize_with(checked.services.len(), Default::default);
+        stats.hops = chains.iter().map(|chain| vec![Default::default(); chain.params.services.len()]).collect();
         Record {
             clock,
             stats,
@@ -107,34 +117,60 @@ impl Record {
             open: VecDeque::new(),
             first_open: 0,
             n_open: 0,
+            unseen: BTreeMap::new(),
             names,
-            n_tenants: checked.tenants.len(),
+            classes: checked.tenants.iter().map(|tenant| tenant.class).collect(),
+            services: BTreeMap::new(),
         }
+    }
+
+    /// Tells which nodes are units of which services.
+    pub fn set_units(&mut self, units: &[Vec<NodeId>]) {
+        let numbered =
+            units.iter().enumerate().flat_map(|(service, nodes)| nodes.iter().map(move |node| (node.0, service)));
+        self.services = numbered.collect();
+        self.stats.units = self.services.keys().map(|&node| (node, Default::default())).collect();
     }
 
     /// A packet has come; its number.
     pub fn came(&mut self, now: Cycle, due: Cycle, from: Side, bytes: usize) -> u64 {
-        self.open.push_back(Some(Open { due, came: now, from, bytes: bytes as u32, chain: None }));
+        let (chain, tenant, is_looked_at) = (None, None, false);
+        self.open.push_back(Some(Open { due, came: now, from, bytes: bytes as u32, chain, tenant, is_looked_at }));
         self.n_open += 1;
         self.progress_at = now;
         self.stats.all.came.add(now, bytes as u64);
         self.stats.line_wait.add(now - due);
-        self.first_open + self.open.len() as u64 - 1
+        let id = self.first_open + self.open.len() as u64 - 1;
+        self.unseen.entry(from).or_default().push_back(id);
+        id
     }
 
-    /// The packet that came last takes this chain.
-    fn takes(&mut self, chain: Option<usize>) {
-        let Some(Some(open)) = self.open.back_mut() else { return };
-        open.chain = chain;
+    fn open_mut(&mut self, id: u64) -> Option<&mut Open> {
+        self.open.get_mut(id.checked_sub(self.first_open)? as usize)?.as_mut()
+    }
+
+    /// The packet that came first of those from there that the pipeline has not looked at: it takes this chain, or it is one of a
+    /// tenant's class.
+    fn looked_at(&mut self, from: Side, chain: Option<usize>, class: Option<u8>) {
+        let Some(id) = self.unseen.get_mut(&from).and_then(VecDeque::pop_front) else { return };
+        let of_class = || self.classes.iter().position(|&known| Some(known) == class);
+        let tenant = chain.map(|chain| self.names[chain].1).or_else(of_class);
+        self.count(id, chain, tenant);
+    }
+
+    /// Counts a packet that came with its chain and tenant.
+    fn count(&mut self, id: u64, chain: Option<usize>, tenant: Option<usize>) {
+        let Some(open) = self.open_mut(id) else { return };
+        (open.chain, open.tenant, open.is_looked_at) = (chain, tenant, true);
         let (came, bytes) = (open.came, open.bytes.into());
-        let (chain, tenant) = self.groups(chain);
+        let (chain, tenant) = self.groups(chain, tenant);
         self.stats.chains[chain].came.add(came, bytes);
         self.stats.tenants[tenant].came.add(came, bytes);
     }
 
-    /// Positions of the sums of a chain and of its tenant.
-    fn groups(&self, chain: Option<usize>) -> (usize, usize) {
-        chain.map_or((self.names.len(), self.n_tenants), |chain| (chain, self.names[chain].1))
+    /// Positions of the sums of a chain and of a tenant.
+    fn groups(&self, chain: Option<usize>, tenant: Option<usize>) -> (usize, usize) {
+        (chain.unwrap_or(self.names.len()), tenant.unwrap_or(self.classes.len()))
     }
 
     /// Packets that are inside.
@@ -144,6 +180,11 @@ impl Record {
 
     /// What was kept of a packet until now.
     fn close(&mut self, id: u64) -> Open {
+        if let Some(&mut Open { is_looked_at: false, from, .. }) = self.open_mut(id) {
+            // It ends before anybody has looked at it, such as a packet of the host that is too long.
+            self.unseen.entry(from).or_default().retain(|&other| other != id);
+            self.count(id, None, None);
+        }
         let slot = id.checked_sub(self.first_open).and_then(|at| self.open.get_mut(at as usize));
         let open = slot.and_then(Option::take).expect("a packet ends once, and has come before");
         self.n_open -= 1;
@@ -159,9 +200,8 @@ impl Record {
         let inside: Vec<(u64, Open)> =
             (self.first_open..).zip(&self.open).filter_map(|(id, open)| Some((id, (*open)?))).collect();
         for (id, open) in inside {
-            let tenant = open.chain.map(|chain| self.names[chain].1);
             if let Some(tables) = &mut self.tables {
-                tables.add(id, &open, tenant, (Fate::Inside, ""), None);
+                tables.add(id, &open, (Fate::Inside, ""), None);
             }
         }
     }
@@ -173,8 +213,10 @@ impl Record {
 
     fn count_visits(&mut self, chain: Option<usize>, descriptor: &Descriptor, way: &Way) {
         for (i, visit) in way.visits.iter().enumerate().filter(|(_, visit)| visit.done.is_some()) {
-            if let Some(hop) = descriptor.chain.get(i) {
-                self.stats.services[usize::from(hop.service)].add(visit);
+            let planned = descriptor.chain.get(i).map(|hop| usize::from(hop.service));
+            let service = visit.unit.and_then(|node| self.services.get(&node.0).copied()).or(planned);
+            if let Some(service) = service.and_then(|service| self.stats.services.get_mut(service)) {
+                service.add(visit);
             }
             if let Some(hop) = chain.and_then(|chain| self.stats.hops[chain].get_mut(i)) {
                 hop.add(visit);
@@ -187,9 +229,8 @@ impl Record {
     }
 
     fn row(&mut self, open: &Open, fate: (Fate, &'static str), message: &Message, way: &Way) {
-        let tenant = open.chain.map(|chain| self.names[chain].1);
         if let Some(tables) = &mut self.tables {
-            tables.add(message.descriptor.id, open, tenant, fate, Some((message, way)));
+            tables.add(message.descriptor.id, open, fate, Some((message, way)));
         }
     }
 }
@@ -200,7 +241,7 @@ impl Outlet for Record {
         let (open, way) = (self.close(id), Way::of(&message.descriptor.trail));
         self.progress_at = now;
         let bytes = message.data.len() as u64;
-        let (chain, tenant) = self.groups(open.chain);
+        let (chain, tenant) = self.groups(open.chain, open.tenant);
         let stats = &mut self.stats;
         for group in [&mut stats.all, &mut stats.chains[chain], &mut stats.tenants[tenant]] {
             group.leave(now, bytes, &way);
@@ -226,7 +267,7 @@ impl Outlet for Record {
         let id = message.descriptor.id;
         let (open, way) = (self.close(id), Way::of(&message.descriptor.trail));
         self.progress_at = now;
-        let (chain, tenant) = self.groups(open.chain);
+        let (chain, tenant) = self.groups(open.chain, open.tenant);
         let stats = &mut self.stats;
         for group in [&mut stats.all, &mut stats.chains[chain], &mut stats.tenants[tenant]] {
             group.drop(open.bytes.into(), reason);
@@ -249,7 +290,8 @@ impl Classifier for Watched {
     fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
         let mut chains = self.chains.borrow_mut();
         let verdict = chains.classify(now, from, packet);
-        self.record.borrow_mut().takes(chains.taken());
+        let class = (!verdict.chain.is_empty()).then_some(verdict.class);
+        self.record.borrow_mut().looked_at(from, chains.taken(), class);
         verdict
     }
 }

@@ -1,19 +1,22 @@
 //! A run of a NIC of offload chains.
 
 use super::captures::{CaptureFailed, Captures};
-use super::check::{ChainError, CheckedChains};
+use super::check::{ChainError, CheckedChains, CheckedSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
+use super::programs::{self, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::{self, SharedPort};
 use super::table::Tables;
 use super::weights;
 use crate::feed::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
-use panic::nic::{Outside, Panic};
+use panic::model::Nic;
+use panic::nic::Outside;
 use panic::policy::FairShare;
-use panic::world::PacketSource;
+use panic::world::{PacketSource, Side};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -37,6 +40,8 @@ pub enum ChainRunError {
     Record(#[from] RecordError),
     #[error(transparent)]
     Capture(#[from] CaptureFailed),
+    #[error(transparent)]
+    Program(#[from] ProgramFault),
 }
 
 /// Why a run ended.
@@ -76,12 +81,14 @@ pub struct Wanted {
     pub tables: bool,
     /// Write captures of what leaves into this folder, which is there.
     pub captures: Option<PathBuf>,
+    /// Compiled programs, by the names of services.
+    pub programs: BTreeMap<String, PathBuf>,
 }
 
 /// A run. It lives on one thread.
 pub struct ChainRun {
     pub(super) checked: CheckedChains,
-    pub(super) nic: Panic,
+    pub(super) nic: Nic,
     pub(super) clock: Clock,
     pub(super) record: SharedRecord,
     pub(super) ports: Vec<SharedPort>,
@@ -89,7 +96,7 @@ pub struct ChainRun {
     pub(super) ended: Option<Ended>,
     pub(super) wall: Duration,
     is_closed: bool,
-    chains: Rc<RefCell<Chains>>,
+    pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
     /// How many of the changes have been made.
     changed: usize,
@@ -102,27 +109,44 @@ pub struct ChainRun {
 impl ChainRun {
     /// Builds the system.
     pub fn new(checked: CheckedChains, wanted: &Wanted) -> Result<ChainRun, ChainRunError> {
-        let clock = Panic::edges(&checked.nic);
+        let clock = checked.nic.edges();
         let experiment = &checked.experiment;
         let limit = experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let (limit, stall_limit) =
             (clock.cycle_at_or_after(limit), clock.cycle_at_or_after(experiment.stall_limit.time()));
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(&checked, clock)));
         let (seed, faults) = (experiment.seed, experiment.faults.0);
-        let port = |number| SharedPort::open(number, &checked.sources, (faults, seed), clock, limit, &record);
-        let ports: Vec<SharedPort> =
-            (0..checked.nic.network_ports as usize).map(port).collect::<Result<_, FeedError>>()?;
-        let chains = Rc::new(RefCell::new(Chains::new(&checked.chains, checked.otherwise)));
+        let open = |side| SharedPort::open(side, &checked.sources, (faults, seed), clock, limit, &record);
+        let networks: Vec<SharedPort> =
+            (0..checked.nic.network_ports() as u8).map(|port| open(Side::Network(port))).collect::<Result<_, _>>()?;
+        let queue = |source: &CheckedSource| match source.side {
+            Side::Host(queue) => Some(queue),
+            Side::Network(_) => None,
+        };
+        let n_queues = checked.sources.iter().filter_map(queue).max().map_or(0, |queue| queue + 1);
+        let transmits: Vec<SharedPort> =
+            (0..n_queues).map(|queue| open(Side::Host(queue))).collect::<Result<_, FeedError>>()?;
+        let chains = Rc::new(RefCell::new(checked.chains.clone()));
         let (shares, policies) = weights::shares(&checked);
-        let networks = ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect();
+        let boxed = |ports: &[SharedPort]| -> Vec<Box<dyn PacketSource>> {
+            ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
+        };
         let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
-        let outside = Outside { policies, ..Outside::new(networks, classifier, record.clone()) };
-        let mut nic = Panic::new(&checked.nic, seed, outside);
-        let units = nic.nodes().units.clone();
-        let with_credits = units.iter().zip(&checked.nic.services);
+        let programs = programs::load(&checked, &wanted.programs)?;
+        let outside = Outside {
+            transmits: boxed(&transmits),
+            policies,
+            programs,
+            ..Outside::new(boxed(&networks), classifier, record.clone())
+        };
+        let mut nic = checked.nic.build(seed, outside);
+        let units = nic.nodes.units.clone();
+        record.borrow_mut().set_units(&units);
+        let with_credits = units.iter().zip(&checked.services);
         let with_credits = with_credits.flat_map(|(nodes, service)| nodes.iter().map(|&node| (node, service.credits)));
         let credits = Rc::new(RefCell::new(CreditLog::new(clock, with_credits)));
         nic.system.listen(Box::new(CreditSink(credits.clone())));
+        let ports = networks.into_iter().chain(transmits).collect();
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;

@@ -11,9 +11,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use wire::faults::Faults;
 
-/// The streams of a port; packets of one cycle come in the order of the streams.
+/// The streams of a network port or a transmit queue; packets of one cycle come in the order of the streams.
 pub struct Port {
-    number: u8,
+    side: Side,
     streams: Vec<Stream>,
     clock: Clock,
     /// Nothing comes after this cycle.
@@ -31,7 +31,7 @@ pub struct SharedPort(Rc<RefCell<Port>>);
 impl SharedPort {
     /// A port with the sources that are for it; `limit` is the last cycle in which a packet may come.
     pub fn open(
-        number: usize,
+        side: Side,
         sources: &[CheckedSource],
         (faults, seed): (Faults, u64),
         clock: Clock,
@@ -39,14 +39,21 @@ impl SharedPort {
         record: &SharedRecord,
     ) -> Result<SharedPort, FeedError> {
         let mut streams = Vec::new();
-        for (i, source) in sources.iter().enumerate().filter(|(_, source)| source.port == number) {
+        for (i, source) in sources.iter().enumerate().filter(|(_, source)| source.side == side) {
             let start = Some(clock.cycle_at_or_after(source.start));
+            // The network is between the NIC and what comes from there; the host is beside it.
+            let faults = if matches!(side, Side::Host(_)) { Faults::NONE } else { faults };
             let faults = (faults, seed.wrapping_add(i as u64));
             streams.push(Stream::open(&source.traffic, source.pacing, source.count, faults, start)?);
         }
-        let (record, number) = (record.clone(), number as u8);
-        let port = Port { number, streams, clock, limit, waiting: None, is_over: false, is_cut: false, record };
+        let (record, is_over) = (record.clone(), streams.is_empty());
+        let port = Port { side, streams, clock, limit, waiting: None, is_over, is_cut: false, record };
         Ok(SharedPort(Rc::new(RefCell::new(port))))
+    }
+
+    /// Where its packets come in.
+    pub fn side(&self) -> Side {
+        self.0.borrow().side
     }
 
     /// No packet comes any more.
@@ -106,7 +113,7 @@ impl Port {
     fn take(&mut self, now: Cycle) -> Result<Option<Arrival>, FeedError> {
         let Some((stream, due)) = self.first()?.filter(|&(_, due)| due <= now) else { return Ok(None) };
         let bytes = self.streams[stream].take().expect("its arrival was told").bytes.into_vec();
-        let id = self.record.borrow_mut().came(now, due, Side::Network(self.number), bytes.len());
+        let id = self.record.borrow_mut().came(now, due, self.side, bytes.len());
         // What follows is looked up now, so that the end is known as soon as there is one.
         self.first()?;
         Ok(Some(Arrival { id, bytes }))

@@ -1,8 +1,9 @@
 //! What may be written as a text instead of a table: services, tenants, chains, engines, policies, sources.
 
-use super::experiment::{ChainEntry, EngineSpec, HopEntry, PolicySpec, ServiceEntry, SourceEntry, TenantEntry};
+use super::experiment::{ChainEntry, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry};
 use crate::experiment::{NicSpec, Span};
 use panic::policy::Level;
+use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -124,11 +125,15 @@ impl FromText for SourceEntry {
     }
 }
 
-impl FromText for HopEntry {
-    const LIKE: &'static str = "aes";
+impl FromText for SendEntry {
+    const LIKE: &'static str = "udp:size=64,count=1000";
 
+    /// `2=SOURCE` is for queue 2.
     fn from_text(text: &str) -> Result<Self, String> {
-        Ok(HopEntry { service: text.to_owned(), ..HopEntry::default() })
+        let numbered = text.split_once('=').and_then(|(queue, source)| Some((queue.trim().parse().ok()?, source)));
+        let (queue, source) = numbered.unwrap_or((0, text));
+        let (source, pacing, snapped) = (source.to_owned(), "times".to_owned(), Snapped::default());
+        Ok(SendEntry { source, queue, pacing, start: None, count: None, snapped })
     }
 }
 
@@ -150,6 +155,8 @@ impl FromText for ServiceEntry {
                 "units" => entry.units = Some(number(key, value)?),
                 "credits" => entry.credits = Some(number(key, value)?),
                 "flow_affinity" => entry.flow_affinity = Some(number(key, value)?),
+                "program" => entry.program = OneOrMany(value.split('+').map(|one| Said(one.trim().into())).collect()),
+                "handler" => entry.handler = Some(value.to_owned()),
                 "policy" => entry.policy = Some(PolicySpec::Named(value.to_owned())),
                 _ => entry.set.0.push(crate::nics::parse_setting(part).map_err(|error| error.to_string())?),
             }
@@ -187,50 +194,31 @@ impl FromText for TenantEntry {
 impl FromText for ChainEntry {
     const LIKE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
 
-    /// `NAME: a -> b`, `NAME [EXPRESSION]: a -> b => host:1`, `NAME@TENANT [EXPRESSION]: a`; without services the packets go
-    /// straight to their exit.
+    /// As [`ChainParams::parse`] reads it; `NAME@TENANT` says whose packets they are.
     fn from_text(text: &str) -> Result<Self, String> {
-        let (head, tail) = split_head(text).ok_or_else(|| format!("must be such as `{}`", Self::LIKE))?;
-        let (head, matches) = match head.split_once('[') {
-            None => (head.trim(), None),
-            Some((name, rest)) => {
-                let inner =
-                    rest.trim_end().strip_suffix(']').ok_or("a match expression ends with `]` before the `:`")?;
-                (name.trim(), Some(inner.trim().to_owned()))
-            }
+        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.@".contains(c))).unwrap_or(text.len());
+        let (tenant, text) = match text[..end].split_once('@') {
+            None => (None, text.to_owned()),
+            Some((name, tenant)) => (Some(tenant.to_owned()), format!("{name}{}", &text[end..])),
         };
-        let (name, tenant) = match head.split_once('@') {
-            None => (head, None),
-            Some((name, tenant)) => (name.trim(), Some(tenant.trim().to_owned())),
-        };
-        if name.is_empty() {
-            return Err(format!("the name is missing, must be such as `{}`", Self::LIKE));
-        }
-        let (services, exit) = tail.split_once("=>").unwrap_or((tail, "host"));
-        let mut parts: Vec<&str> = services.split("->").map(str::trim).collect();
-        if parts == [""] {
-            parts.clear();
-        }
-        if parts.contains(&"") {
-            return Err("there is nothing between two `->`, must be the name of a service".into());
-        }
-        let services = parts.into_iter().map(|part| HopEntry::from_text(part).map(Said)).collect::<Result<_, _>>()?;
-        Ok(ChainEntry { name: name.into(), matches, services, tenant, exit: exit.trim().to_owned(), installed: true })
+        let chain = ChainParams::parse(&text).map_err(|error| error.to_string())?;
+        let ChainParams { name, matches, queues, services, class, priority, slack_cycles, exit, repeat, order } = chain;
+        let installed = true;
+        Ok(ChainEntry {
+            name,
+            matches,
+            queues,
+            services,
+            tenant,
+            class,
+            priority,
+            slack_cycles,
+            exit,
+            repeat,
+            order,
+            installed,
+        })
     }
-}
-
-/// What stands before the first `:` outside of brackets, and what stands behind it.
-fn split_head(text: &str) -> Option<(&str, &str)> {
-    let mut depth = 0;
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            ':' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
-            _ => {}
-        }
-    }
-    None
 }
 
 /// `NAME: a, b`: the name, and what stands between commas outside of brackets.

@@ -2,6 +2,7 @@
 //!
 //! Its keys are a promise. Floats appear here and nowhere before.
 
+use super::check::CheckedSource;
 use super::experiment::ChainExperiment;
 use super::run::{ChainRun, Ended};
 use super::stats::{Group, UnitStats, Visits};
@@ -12,6 +13,8 @@ use crate::summary::{CaptureSummary, WallSummary, gbps, ns};
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
 use panic::protocol::NodeId;
+use panic::unit::riscv::{SharedTroubles, Trouble};
+use panic::world::Side;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::faults::FaultCounts;
@@ -37,6 +40,7 @@ pub struct ChainSummary {
     pub credits: CreditSummary,
     pub sources: Vec<SourceSummary>,
     pub time: TimeSummary,
+    pub troubles: Vec<TroubleSummary>,
     pub counters: BTreeMap<String, u64>,
     pub experiment: ChainExperiment,
     pub wall: WallSummary,
@@ -179,7 +183,7 @@ pub struct CreditSummary {
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceSummary {
     pub source: String,
-    pub port: u8,
+    pub side: String,
     pub capture: Option<CaptureSummary>,
     pub pacing: PacingCounts,
     pub network: FaultCounts,
@@ -190,6 +194,17 @@ pub struct TimeSummary {
     pub simulated_ns: f64,
     pub cycles: u64,
     pub clock_mhz: u32,
+}
+
+/// Something that the program of a unit did wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct TroubleSummary {
+    pub unit: String,
+    pub time_ns: f64,
+    pub packet: Option<u64>,
+    pub text: String,
+    pub pc: String,
+    pub place: Option<String>,
 }
 
 /// Sums become what people read, by one clock.
@@ -308,9 +323,10 @@ impl ChainRun {
             time: TimeSummary {
                 simulated_ns: maker.ns(self.cycles() as f64),
                 cycles: self.cycles(),
-                clock_mhz: self.checked.nic.clock_mhz,
+                clock_mhz: (1e3 / maker.ns(1.0)).round() as u32,
             },
-            counters: self.nic.system.counters().into_iter().collect(),
+            troubles: self.troubles(&maker),
+            counters: self.counters(),
             experiment: experiment.clone(),
             wall: WallSummary {
                 seconds,
@@ -367,18 +383,18 @@ impl ChainRun {
 
     /// The chains, and behind them what none took, if there was such.
     fn chains(&self, groups: &[Group], hops: &[Vec<Visits>], maker: &Maker) -> Vec<ChainGroupSummary> {
-        let name = |service: u8| self.checked.nic.services[usize::from(service)].name.clone();
         let summary = |((chain, group), hops): ((&super::classify::Chain, &Group), &Vec<Visits>)| {
-            let services: Vec<String> = chain.hops.iter().map(|hop| name(hop.service)).collect();
+            let services: Vec<String> = chain.params.services.iter().map(|hop| hop.service.clone()).collect();
             ChainGroupSummary {
-                name: chain.name.clone(),
+                name: chain.params.name.clone(),
                 tenant: Some(self.checked.tenants[chain.tenant].name.clone()),
                 group: maker.group(group),
                 hops: services.iter().zip(hops).map(|(service, visits)| maker.visits(service, visits)).collect(),
                 services,
             }
         };
-        let mut chains: Vec<_> = self.checked.chains.iter().zip(groups).zip(hops).map(summary).collect();
+        let all = self.checked.chains.all();
+        let mut chains: Vec<_> = all.iter().zip(groups).zip(hops).map(summary).collect();
         if let Some(others) = groups.last().filter(|others| others.came.packets > 0) {
             let (name, group) = ("(no chain)".to_owned(), maker.group(others));
             chains.push(ChainGroupSummary { name, tenant: None, services: Vec::new(), group, hops: Vec::new() });
@@ -402,7 +418,7 @@ impl ChainRun {
                 credits_held: mean.map(|(held, _)| held),
             }
         };
-        let services = self.checked.nic.services.iter().zip(visits).zip(&self.nic.nodes().units);
+        let services = self.checked.services.iter().zip(visits).zip(&self.nic.nodes.units);
         let summary = |((service, visits), nodes): ((&panic::params::ServiceSpec, &Visits), &Vec<NodeId>)| {
             let units = nodes.iter().enumerate().map(|(i, node)| unit(&service.name, i, node)).collect();
             ServiceSummary { visits: maker.visits(&service.name, visits), initial_credits: service.credits, units }
@@ -420,7 +436,7 @@ impl ChainRun {
         let end = self.cycles();
         let (mut interval_ns, mut units) = (0.0, BTreeMap::new());
         let credits = self.credits.borrow();
-        let paths = self.checked.nic.services.iter();
+        let paths = self.checked.services.iter();
         let paths = paths.flat_map(|service| (0..service.units).map(|i| format!("{}[{i}]", service.name)));
         for (path, lane) in paths.zip(credits.lanes()) {
             let (cycles, series) = lane.series(end);
@@ -431,19 +447,42 @@ impl ChainRun {
     }
 
     fn source_summaries(&self) -> Vec<SourceSummary> {
-        let mut reports: Vec<_> = self.ports.iter().map(|port| port.reports().into_iter()).collect();
-        let entries = self.checked.experiment.traffic.iter();
-        let summary = |entry: &super::experiment::SourceEntry| {
-            let report = reports.get_mut(usize::from(entry.port)).and_then(Iterator::next);
+        let mut reports: BTreeMap<Side, _> =
+            self.ports.iter().map(|port| (port.side(), port.reports().into_iter())).collect();
+        let summary = |source: &CheckedSource| {
+            let report = reports.get_mut(&source.side).and_then(Iterator::next);
             let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
-            SourceSummary {
-                source: entry.source.clone(),
-                port: entry.port,
-                capture: capture.map(|(counts, stop)| CaptureSummary { counts, stop }),
-                pacing,
-                network: faults,
-            }
+            let side = match source.side {
+                Side::Network(port) => format!("network:{port}"),
+                Side::Host(queue) => format!("host:{queue}"),
+            };
+            let capture = capture.map(|(counts, stop)| CaptureSummary { counts, stop });
+            SourceSummary { source: source.name.clone(), side, capture, pacing, network: faults }
         };
-        entries.map(summary).collect()
+        self.checked.sources.iter().map(summary).collect()
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let mut counters: BTreeMap<String, u64> = self.nic.system.counters().into_iter().collect();
+        let rmt = self.chains.borrow().counters();
+        let rmt = serde_json::to_value(rmt).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
+        counters.extend(rmt.into_iter().filter_map(|(name, count)| Some((format!("rmt.{name}"), count.as_u64()?))));
+        counters
+    }
+
+    /// The first things that programs of units did wrong.
+    fn troubles(&self, maker: &Maker) -> Vec<TroubleSummary> {
+        let of_unit = |(unit, troubles): &(String, SharedTroubles)| {
+            let summary = |trouble: &Trouble| TroubleSummary {
+                unit: unit.clone(),
+                time_ns: maker.ns(trouble.at as f64),
+                packet: trouble.packet,
+                text: trouble.cause.to_string(),
+                pc: format!("{:#010x}", trouble.pc),
+                place: trouble.symbol.as_ref().map(|(name, offset)| format!("{name}+{offset:#x}")),
+            };
+            troubles.borrow().iter().map(summary).collect::<Vec<_>>()
+        };
+        self.nic.troubles.iter().flat_map(of_unit).collect()
     }
 }

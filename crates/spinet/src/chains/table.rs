@@ -9,7 +9,21 @@ use panic::world::Side;
 use std::collections::BTreeMap;
 
 /// Why packets are dropped, in the order of their numbers in the table; the first is that they are not.
-pub const REASONS: [&str; 8] = ["", "rmt", "ingress_buffer", "entries", "cells", "too_long", "bad_descriptor", "other"];
+pub const REASONS: [&str; 13] = [
+    "",
+    "rmt",
+    "ingress_buffer",
+    "entries",
+    "cells",
+    "too_long",
+    "bad_descriptor",
+    "full",
+    "no_exit",
+    "no_host_buffer",
+    "long_for_host_buffer",
+    "bad-digest",
+    "other",
+];
 
 /// Both tables, filled a batch at a time.
 pub struct Tables {
@@ -31,14 +45,7 @@ impl Tables {
     }
 
     /// Adds a packet, and what came out of it if it is not inside any more.
-    pub fn add(
-        &mut self,
-        id: u64,
-        open: &Open,
-        tenant: Option<usize>,
-        (fate, reason): (Fate, &'static str),
-        end: Option<(&Message, &Way)>,
-    ) {
+    pub fn add(&mut self, id: u64, open: &Open, (fate, reason): (Fate, &'static str), end: Option<(&Message, &Way)>) {
         let clock = self.clock;
         let ps = |cycle: Option<Cycle>| cycle.map_or(-1, |cycle| clock.edge(cycle).ps() as i64);
         let span = |cycles: Cycle| clock.edge(cycles).ps() as i64;
@@ -58,7 +65,7 @@ impl Tables {
             port,
             host_queue,
             position(open.chain),
-            position(tenant),
+            position(open.tenant),
             open.bytes.into(),
             bytes_out,
             fate as i64,

@@ -2,9 +2,8 @@
 
 use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
 use crate::experiment::Span;
-use kernel::Time;
-use panic::nic::Panic;
-use panic::params::PanicParams;
+use panic::model::NicModel;
+use panic::params::ServiceSpec;
 use panic::policy::{Bucket, Level, PolicyParams};
 use wire::near::nearest;
 use wire::units::parse_bps;
@@ -126,7 +125,7 @@ impl Tenants {
     }
 
     /// What a policy is on this NIC, and whether it is `weighted-fair` by name.
-    pub fn level(&self, policy: &PolicySpec, nic: &PanicParams) -> Result<(Level, bool), TenantError> {
+    pub fn level(&self, policy: &PolicySpec, nic: &NicModel) -> Result<(Level, bool), TenantError> {
         let name = match policy {
             PolicySpec::Given(level) => return Ok((level.clone(), false)),
             PolicySpec::Named(name) => name.as_str(),
@@ -136,7 +135,7 @@ impl Tenants {
             "strict-priority" => PolicyParams::StrictPriority,
             "least-slack" => PolicyParams::LeastSlack,
             "round-robin" => PolicyParams::RoundRobin,
-            "weighted-fair" => PolicyParams::WeightedFair { weights: self.weights(nic.n_classes) },
+            "weighted-fair" => PolicyParams::WeightedFair { weights: self.weights(nic.n_classes()) },
             "leaky-bucket" => PolicyParams::LeakyBucket { buckets: self.buckets(nic) },
             _ => return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, POLICIES) }),
         };
@@ -148,13 +147,13 @@ impl Tenants {
         self.by_class(n_classes, 1, |tenant| Some(tenant.weight))
     }
 
-    fn buckets(&self, nic: &PanicParams) -> Vec<Bucket> {
+    fn buckets(&self, nic: &NicModel) -> Vec<Bucket> {
         // As fast as a bucket can be: faster than any interconnect.
         let open = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
-        let clock_hz = u64::from(nic.clock_mhz) * 1_000_000;
-        self.by_class(nic.n_classes, open, |tenant| {
+        let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
+        self.by_class(nic.n_classes(), open, |tenant| {
             let (bps, burst_bytes) = tenant.rate?;
-            let bytes = u128::from(bps) * 1000 / 8 / u128::from(clock_hz);
+            let bytes = u128::from(bps) * thousand_cycles_fs / 8 / 1_000_000_000_000_000;
             let bytes_per_1000_cycles = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, 1 << 30);
             Some(Bucket { bytes_per_1000_cycles, burst_bytes })
         })
@@ -171,9 +170,9 @@ impl Tenants {
     }
 
     /// A rate that nothing holds anybody to is a mistake.
-    pub fn check_rates(&self, nic: &PanicParams) -> Result<(), (Vec<String>, TenantError)> {
+    pub fn check_rates(&self, services: &[ServiceSpec]) -> Result<(), (Vec<String>, TenantError)> {
         let is_bucket = |level: &Level| matches!(level.policy, PolicyParams::LeakyBucket { .. });
-        let has_bucket = nic.services.iter().any(|service| is_bucket(&service.policy));
+        let has_bucket = services.iter().any(|service| is_bucket(&service.policy));
         match self.all.iter().position(|tenant| tenant.rate.is_some() && !has_bucket) {
             Some(i) => Err((vec!["tenant".into(), i.to_string(), "rate".into()], TenantError::NoBucket)),
             None => Ok(()),
@@ -182,9 +181,8 @@ impl Tenants {
 }
 
 impl Tenant {
-    /// Cycles that its packets may wait, on this NIC; without a word about it, for ever.
-    pub fn slack_cycles(&self, nic: &PanicParams) -> u64 {
-        let cycles = |slack: Span| Panic::edges(nic).cycle_at_or_after(Time::from_fs(slack.time().fs()));
-        self.slack.map_or(u64::from(u32::MAX), cycles)
+    /// Cycles that its packets may wait, on this NIC; without a word about it, longer than any other's.
+    pub fn slack_cycles(&self, nic: &NicModel) -> u64 {
+        self.slack.map_or(u64::from(u32::MAX), |slack| nic.edges().cycle_at_or_after(slack.time()))
     }
 }

@@ -37,7 +37,7 @@ pub fn shares(checked: &CheckedChains) -> (Shares, Policies) {
         return (shares, policies);
     }
     for &service in &checked.weighted {
-        if let PolicyParams::WeightedFair { weights } = &checked.nic.services[service].policy.policy {
+        if let PolicyParams::WeightedFair { weights } = &checked.services[service].policy.policy {
             let share = Rc::new(RefCell::new(FairShare::of_bytes(weights)));
             shares.push(share.clone());
             policies.push((service, Box::new(Shared(share)) as Box<dyn Policy>));

@@ -1,0 +1,75 @@
+//! Programs of units with cores.
+
+use super::check::CheckedChains;
+use crate::elf::{Elf, ElfError};
+use panic::unit::EngineParams;
+use panic::unit::riscv::{Image, Segment, Symbol};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A program that cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramFault {
+    /// It is no ELF file for RISC-V.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// It does not fit its unit.
+    #[error("{file}: {problem}; programs for such units are built with `spinet build --target panic`")]
+    Unit {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It is a list of sources.
+    #[error("the program of service `{service}` is C source: it must be compiled before it can run")]
+    NotCompiled {
+        /// The service.
+        service: String,
+    },
+}
+
+/// What the units of services run: `compiled` programs by the names of services, or what the experiment names.
+pub fn load(
+    checked: &CheckedChains,
+    compiled: &BTreeMap<String, PathBuf>,
+) -> Result<Vec<(usize, Rc<Image>)>, ProgramFault> {
+    let mut found = Vec::new();
+    for (i, service) in checked.services.iter().enumerate() {
+        let EngineParams::Riscv(params) = &service.engine else { continue };
+        let entry = checked.experiment.service.iter().find(|said| said.0.name == service.name);
+        let named: Vec<&String> = entry.into_iter().flat_map(|said| said.0.program.iter()).collect();
+        let path = match (compiled.get(&service.name), &named[..]) {
+            (Some(path), _) => path.as_path(),
+            (None, [only]) if !is_source(only) => Path::new(only.as_str()),
+            _ => return Err(ProgramFault::NotCompiled { service: service.name.clone() }),
+        };
+        let elf = Elf::open(path)?;
+        let image = image(&elf);
+        image.check(params).map_err(|problem| ProgramFault::Unit { file: elf.file.clone(), problem })?;
+        found.push((i, Rc::new(image)));
+    }
+    Ok(found)
+}
+
+fn is_source(path: &str) -> bool {
+    [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
+}
+
+fn image(elf: &Elf) -> Image {
+    let segment = |part: &crate::elf::Part| Segment {
+        place: part.place.clone(),
+        addr: part.addr,
+        bytes: part.bytes.clone(),
+        size: part.size,
+    };
+    let code = elf.symbols.iter().filter(|symbol| symbol.is_code);
+    let symbol =
+        |symbol: &crate::elf::Symbol| Symbol { name: symbol.name.clone(), addr: symbol.addr, size: symbol.size };
+    Image {
+        segments: elf.segments.iter().map(segment).collect(),
+        entry: elf.entry,
+        symbols: code.map(symbol).collect(),
+    }
+}

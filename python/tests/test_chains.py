@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of offloads, from Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import spinet
+from spinet import _core
+from spinet.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GUIDE = (ROOT / "docs" / "guides" / "offload-chains.md").read_text()
+HEADERS = 42  # Ethernet, IPv4, UDP
+IV = 8  # of RFC 3686, in front of what is encrypted
+
+DELAY = "work: delay, cycles=20, units=1, credits=4"
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", GUIDE, flags=re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+@pytest.fixture
+def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the guide's reader has it."""
+    (text,) = re.findall(r"```toml\n# tenants.toml\n(.*?)```", GUIDE, flags=re.DOTALL)
+    (tmp_path / "tenants.toml").write_text(text)
+    (tmp_path / "captures").symlink_to(ROOT / "captures")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_commands_of_the_guide_run(guide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in commands():
+        assert main(shlex.split(command)[1:]) == 0, command
+        assert "Where the time goes" in capsys.readouterr().out
+    left = {path.name for path in (guide / "result").iterdir()}
+    assert left == {
+        "summary.json",
+        "packets.parquet",
+        "hops.parquet",
+        "host.pcapng",
+        "network.pcapng",
+        "experiment.json",
+    }
+    assert main(["run", "result/experiment.json", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["digest"] == json.loads((guide / "result" / "summary.json").read_text())["digest"]
+
+
+def test_the_python_of_the_guide_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    exec(compile(code, "docs/guides/offload-chains.md", "exec"), {})
+
+
+def test_what_leaves_is_what_the_chain_made_of_it() -> None:
+    """In counter mode twice is not at all; crates/panic has the vectors of RFC 3686."""
+    traffic = "udp:size=400,count=60,rate=10G"
+    plain = spinet.run_chains(chains=["all: => host"], traffic=traffic)
+    sealed = spinet.run_chains(chains=["ipsec: sha -> aes => host:1"], traffic=traffic)
+    opened = spinet.run_chains(chains=["both repeat: aes -> aes"], traffic=traffic)
+    given = sorted(packet.data for packet in plain.to_host)
+    assert sealed.complete and len(given) == len(sealed.to_host) == 60
+    assert sorted(packet.data for packet in opened.to_host) == given
+    for packet, sent in zip(sorted(packet.data for packet in sealed.to_host), given, strict=True):
+        assert packet[: HEADERS + IV] == sent[: HEADERS + IV]
+        assert packet[HEADERS + IV :] != sent[HEADERS + IV :]
+    assert sealed.packets["hops"].to_pylist() == [2] * 60
+    assert sealed.services["aes"].packets == sealed.services["sha"].packets == 60
+
+
+def test_parts_of_a_latency_add_up() -> None:
+    result = spinet.run_chains(chains=["ipsec: sha -> aes"], traffic="udp:size=1024,count=300,rate=50G")
+    rows = result.packets.to_pylist()
+    parts = ("ingress", "interconnect", "queueing", "detours", "unit_wait", "service")
+    for row in rows:
+        assert row["latency_ps"] == sum(row[f"{part}_ps"] for part in parts)
+        assert row["fate"] == "host" and row["leaving_ps"] - row["arrival_ps"] == row["latency_ps"]
+    assert result.latency is not None
+    mean = sum(row["latency_ps"] for row in rows) / len(rows) / 1000
+    assert abs(result.latency.mean - mean) < 1e-6
+    hops = result.hops.to_pylist()
+    assert len(hops) == 600 and {hop["service"] for hop in hops} == {0, 1}
+
+
+def test_everything_is_accounted_for_and_credits_are_told_over_time() -> None:
+    result = spinet.run_chains(
+        services=[DELAY], chains=["all: work"], traffic="udp:size=256,count=4000,rate=60G", set=["n_classes=3"]
+    )
+    packets = result.summary["packets"]
+    assert packets["in"] == 4000 == packets["left"] + packets["dropped"] and packets["dropped"] > 0
+    assert packets["dropped"] == sum(packets["dropped_by_reason"].values())
+    (unit,) = (unit for unit in result.services["work"].units if unit["path"] == "work[0]")
+    assert unit["busy_percent"] > 95 and unit["credits_held"] < 1
+    series = result.summary["credits"]["units"]["work[0]"]
+    assert 1 < len(series) <= 256 and max(series) <= 4
+
+
+def test_packets_of_the_host_take_the_chains_of_their_queues() -> None:
+    result = spinet.run_chains(
+        services=[DELAY],
+        chains=["seal queues=1: work => network:0"],
+        send=["1=udp:size=200,count=40,rate=5G", "0=udp:size=100,count=20,rate=5G"],
+    )
+    assert result.complete
+    assert len(result.to_network) == 60 and result.services["work"].packets == 40
+    assert sorted(set(result.packets["queue"].to_pylist())) == [0, 1]
+
+
+def test_a_core_runs_a_program(tmp_path: Path) -> None:
+    (tmp_path / "mark.c").write_text(
+        "#include <handler.h>\n"
+        "__handler__ void mark_ph(handler_args_t *args) { *(uint8_t *)args->task->pkt_mem = 0xAA; }\n"
+    )
+    result = spinet.run_chains(
+        services=[{"name": "mark", "engine": "riscv", "program": [str(tmp_path / "mark.c")]}],
+        chains=["all: mark"],
+        traffic="udp:size=128,count=10,rate=1G",
+    )
+    assert result.complete and result.summary["troubles"] == []
+
+
+@pytest.mark.parametrize("nic", ["pipeline", "manycore"])
+def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
+    result = spinet.run_chains(
+        nic=nic, services=["a: delay, cycles=10"], chains=["all: a"], traffic="udp:size=512,count=200,rate=10G"
+    )
+    assert result.complete and result.tenants["all"].packets_out == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--chain", "all: ase"], "did you mean `aes`?"),
+        (["--chain", "all: aes -> sha -> aes"], "visited again"),
+        (["--chain", "all aes"], "found `aes`"),
+        (["--chain", "all [udp.dstport == 3]: aes"], "did you mean"),
+        (["--chain", "all: aes", "--service", "x: delai"], "did you mean `delay`?"),
+        (["--chain", "all: aes", "--service", "aes: credits=0"], "credits is 0"),
+        (["--chain", "all: aes", "--tenant", "gold: wieght=2"], "did you mean `weight`?"),
+        (["--chain", "all: aes", "--policy", "weighted"], "there is no policy `weighted`"),
+        (["--chain", "all@gold: aes"], "there is no tenant `gold`"),
+        (["--chain", "all: aes", "--match", "udp"], "--match is not for cards that run chains"),
+        (["--nic", "panic"], "there is no chain"),
+        (["--service", "x: delay"], "--service goes with --chain"),
+        (["--chain", "all: aes", "--set", "service.aes.unit=2"], "did you mean"),
+    ],
+)
+def test_mistakes_are_told_and_end_with_2(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *arguments, "--traffic", "udp:count=10"]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_run_that_does_not_finish_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--service", DELAY, "--chain", "all: work", "--traffic", "udp:count=1000,rate=50G", "--limit", "1 us"]
+    assert main(["run", *arguments]) == 2
+    assert "the limit of 1 us is reached" in capsys.readouterr().err
+
+
+def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nic", "show", "panic", "--set", "service.aes.credits=5", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {service["name"]: service["credits"] for service in shown["service"]} == {"sha": 4, "aes": 5}
+    assert main(["nic", "check", "panic-asic"]) == 0
+    assert main(["nic", "services"]) == 0
+    assert "aes-256-ctr" in capsys.readouterr().out
+    assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
