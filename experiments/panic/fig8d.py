@@ -64,7 +64,7 @@ def plot(results: Results) -> Figure:
         x, y = results.series("load", quantity)
         drawn.append(plots.Curve(label=label, x=x, y=y, look=look))
     panel = plots.Panel(
-        x_label="load", y_label="scheduling latency (ns)", curves=drawn, y_max=1000,
+        x_label="load", y_label="scheduling latency (ns)", curves=drawn, y_max=1300,
         levels=[(400, "paper: tail at low load"), (800, "paper: tail near 1")], legend={"loc": "upper left"},
     )  # fmt: skip
     caption = f"Paper: {SOURCE}; its curve is known by what the text says of it. {MEASURED}"

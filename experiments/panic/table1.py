@@ -92,6 +92,10 @@ def plot(results: Results) -> Figure:
             for name in ENGINES
         ]
         label = quantity if quantity == "throughput" else f"{quantity} of a packet"
-        panels.append(plots.BarPanel(y_label=f"{label} ({unit})", groups=groups, published=("paper",), log=True))
+        panels.append(
+            plots.BarPanel(
+                y_label=f"{label} ({unit})", groups=groups, published=("paper",), log=quantity != "delay, least"
+            )
+        )
     caption = f"Paper: {SOURCE}. spinet: one unit on a card of 1 GHz."
     return plots.bars(panels, title=TITLE, caption=caption)
