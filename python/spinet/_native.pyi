@@ -175,6 +175,15 @@ def exec_elf(
     linux_user: bool = False,
     trace: str | None = None,
 ) -> str: ...
+def run_unit(
+    path: str,
+    packets: list[tuple[bytes, int, int, int, list[int]]],
+    *,
+    params: str | None = None,
+    clock_mhz: int = 250,
+    credits: int = 4,
+    most_cycles: int = 1_000_000_000,
+) -> tuple[str, list[bytes]]: ...
 def diff_trace(
     a: str, b: str, *, program: str | None = None, lookahead: int | None = None, listed: int | None = None
 ) -> tuple[bool, str, str]: ...

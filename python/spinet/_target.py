@@ -75,7 +75,7 @@ RISCV = Target(
     hint="pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC",
 )
 
-# What a core-based unit of a PANIC NIC executes: RV32I alone, no misaligned accesses. Whatever touches address 0 traps there.
+# What a core-based unit of a PANIC NIC executes: RV32I alone, no misaligned accesses.
 RV32I = Target(
     name="RV32I",
     machine="riscv",

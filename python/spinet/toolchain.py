@@ -167,7 +167,8 @@ def build(
     place
         Link without start code for this room, to run beside other programs under the runtime that is in the card.
     target
-        ``"pspin"``, or ``"panic"`` for a core-based unit of a PANIC NIC: the same handlers, or a program with `panic_main`.
+        ``"pspin"``, or ``"panic"`` for a core-based unit of a PANIC NIC: the same handlers, or a program with
+        `panic_main`.
     handler
         For ``"panic"``, where the sources have several sets of handlers: which of them.
 

@@ -7,6 +7,7 @@ mod chains;
 mod machine;
 mod run;
 mod tools;
+mod unit;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -68,5 +69,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::span_ps, m)?)?;
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
     m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(unit::run_unit, m)?)?;
     Ok(())
 }

@@ -32,4 +32,5 @@ pub mod summary;
 pub mod table;
 mod timeline;
 pub mod toml_text;
+pub mod unit;
 pub mod worker;

@@ -23,6 +23,8 @@ pub(super) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub due: Cycle,
+    /// The instruction that asks.
+    pub pc: u32,
     pub what: What,
 }
 
@@ -126,8 +128,8 @@ impl Bus {
         self.requests.len() < self.store_buffer
     }
 
-    /// An instruction that executes in cycle `at` asks.
-    pub fn ask(&mut self, at: Cycle, what: What) {
-        self.requests.push_back(Request { due: at + self.request_cycles, what });
+    /// The instruction at `pc`, which executes in cycle `at`, asks.
+    pub fn ask(&mut self, at: Cycle, pc: u32, what: What) {
+        self.requests.push_back(Request { due: at + self.request_cycles, pc, what });
     }
 }

@@ -197,7 +197,7 @@ impl Core {
                 return self.refuse(cause::INSTRUCTION_FAULT, self.pc);
             }
             let Some(&slot) = self.instructions_cache.slot(self.pc) else {
-                bus.ask(self.time, What::Instructions(self.pc));
+                bus.ask(self.time, self.pc, What::Instructions(self.pc));
                 self.wait = Wait::Line;
                 break;
             };
@@ -264,14 +264,14 @@ impl Core {
                     self.retire(self.phase);
                 }
                 None => {
-                    bus.ask(self.time, What::Data(addr));
+                    bus.ask(self.time, self.pc, What::Data(addr));
                     self.wait = Wait::Line;
                 }
             },
             Target::Register(register) if register.is_readable() && load == Load::Word => {
                 // Whatever was done since reset or since the last packet: it is doorbells from here on.
                 self.spend(self.time, self.phase);
-                bus.ask(self.time, What::Read(register));
+                bus.ask(self.time, self.pc, What::Read(register));
                 self.wait = Wait::Register { rd };
             }
             _ => self.refuse(cause::LOAD_FAULT, addr),
@@ -293,7 +293,7 @@ impl Core {
             self.wait = Wait::Room;
             return;
         }
-        bus.ask(self.time, what);
+        bus.ask(self.time, self.pc, what);
         match what {
             What::Write(register, _) if register.answers() => self.phase = Spent::NetworkIo,
             _ => self.data_cache.write(addr, value, bytes),

@@ -161,9 +161,10 @@ impl RiscvUnit {
                     Written::Answered => self.core.let_packet_go(now),
                     Written::Wrong(cause) => {
                         self.counts.bad_doorbells.add(1);
-                        let packet = self.doorbells.drop_packet("bad-doorbell");
+                        let is_at_hand = self.doorbells.is_at_hand;
+                        let packet = if is_at_hand { self.doorbells.drop_packet("bad-doorbell") } else { None };
                         self.core.let_packet_go(now);
-                        self.tell(now, cause, packet, self.core.pc);
+                        self.tell(now, cause, packet, request.pc);
                     }
                 }
             }
