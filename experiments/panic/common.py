@@ -62,16 +62,20 @@ def packets(*, size: int, count: int, gbps: float | None = None, more: str = "")
 
 def run(
     *,
-    services: Sequence[Mapping[str, Any]],
     traffic: Any,
+    services: Sequence[Mapping[str, Any]] = (),
     chains: Sequence[Any] = (),
     nic: str = NIC,
     set: Sequence[str] = (),
     **more: Any,
 ) -> ChainResult:
-    """A run to its end. Without chains all packets visit all services in order."""
+    """A run to its end, with the services given, or with those of the card if none are.
+
+    Without chains all packets visit all services given, in order.
+    """
     chains = chains or ["all: " + " -> ".join(entry["name"] for entry in services)]
-    result = spinet.run_chains(nic=nic, services=services, chains=chains, traffic=traffic, set=set, **more)
+    own = {"preset_services": not services}
+    result = spinet.run_chains(own, nic=nic, services=services, chains=chains, traffic=traffic, set=set, **more)
     assert result.complete, result.summary["ended"]["text"]
     return result
 

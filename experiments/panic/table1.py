@@ -34,6 +34,7 @@ AES = {
     "fifo_flits": 25,
     "pipeline_cycles": 29,
     "region": {"kind": "payload"},
+    "headers": "keep",
     "trailer_bytes": 0,
     "keys": [
         {
