@@ -21,6 +21,7 @@ from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
+import chains  # noqa: E402
 import modules  # noqa: E402  beside this file, which tests run from elsewhere
 import nic_parameters  # noqa: E402
 
@@ -34,12 +35,13 @@ def pages() -> dict[Path, str]:
         Path("docs/reference/packets.md"): _packet_table(),
         Path("docs/reference/modules.md"): modules.page(_NOTE),
         Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
+        Path("docs/reference/chains.md"): chains.page(_NOTE),
         **{
             Path(f"docs/reference/{kind}.schema.json"): json.dumps(
                 json.loads(_core.schema(kind)), indent=2, ensure_ascii=False
             )
             + "\n"
-            for kind in ("nic", "experiment")
+            for kind in ("nic", "experiment", "panic", "chains")
         },
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),

@@ -76,7 +76,7 @@ def measure(*, card: str, requirement: str) -> dict[str, float]:
 
 
 def other_order(nic: str) -> float:
-    """Throughput of a chain b -> a in percent of that of a -> b, where offloads are wired in this order; both at line rate."""
+    """Throughput of a chain b -> a in percent of that of a -> b, the order of offloads in a line."""
     fast = {"a": 110.0, "b": 110.0}
     found = [
         served(on(nic, fast, {"it": (["a", "b"], 98.0)}), "it"),
@@ -93,7 +93,10 @@ def urgent_flow(nic: str) -> float:
 
 
 def beside_a_slow_offload(nic: str) -> float:
-    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to an offload of 8; 0 if that one is not served."""
+    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to an offload of 8.
+
+    0 if that one is not served.
+    """
     tenants = {"fast": (["a"], 40.0), "slow": (["b"], 5.0)}
     result = on(nic, {"a": 110.0, "b": 8.0}, tenants)
     return 100 * served(result, "fast") / 40 if served(result, "slow") > 4.9 else 0.0
@@ -107,9 +110,9 @@ def within_1_us(nic: str) -> float:
 
 
 def beside_a_core(nic: str) -> float:
-    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to a core of 20; 0 if that one is not served.
+    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to a core of 20.
 
-    The core is the Swap of Figure 10 with 10 us of software around it (2.2.2), as a delay unit: not all cards have cores.
+    0 if that one is not served. The core is a delay unit of the rate of Figure 10's Swap: not all cards have cores.
     """
     tenants = {"hardware": (["a"], 40.0), "software": (["b"], 5.0)}
     result = on(nic, {"a": 110.0, "b": 20.0}, tenants)
@@ -126,7 +129,7 @@ MEASURES = {
 
 
 def on(nic: str, offloads: Mapping[str, float], tenants: Mapping[str, tuple[list[str], float]]) -> ChainResult:
-    """A run of offloads by their Gbit/s and of tenants by their chains and Gbit/s, each of 16 flows; the first is most urgent."""
+    """A run of offloads by their Gbit/s, and of tenants by chain and Gbit/s, 16 flows each; the first is urgent."""
     services = [{"name": name, "engine": delay(gbps=rate, size=SIZE)} for name, rate in offloads.items()]
     total = sum(rate for _, rate in tenants.values())
     chains: list[dict[str, Any]] = []
@@ -195,5 +198,5 @@ def plot(results: Results) -> Figure:
                 levels=[(requirement.least, "✓")],
             )
         )
-    caption = f"Paper: {SOURCE}: ticks and crosses. spinet: presets pipeline, manycore, rmt, panic; ✓ from the dashed line on."
+    caption = f"Paper: {SOURCE}: ticks and crosses. spinet: presets pipeline, manycore, rmt, panic; ✓ from the line on."
     return plots.bars(panels, title=TITLE, caption=caption, columns=3, panel_inches=(4.2, 2.8))

@@ -152,9 +152,7 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
         (["--chain", "all: aes", "--set", "service.aes.unit=2"], "did you mean"),
     ],
 )
-def test_mistakes_are_told_and_end_with_2(
-    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_told_and_end_with_2(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *arguments, "--traffic", "udp:count=10"]) == 2
     assert text in capsys.readouterr().err
 

@@ -76,7 +76,7 @@ from spinet.cli import errors, parameters
 @click.option(
     "--policy",
     metavar="NAME",
-    help="Which packet services take next: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
+    help="Who goes next at services: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
 )
 @click.option("--send", metavar="CAPTURE|SPEC", help="For a card with a host: what that sends, as --traffic says it.")
 @click.option(
@@ -167,7 +167,7 @@ def command(
       spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
 
     A card that runs chains of offloads, such as panic, has services with units, and chains that take packets through
-    them; tenants share them by a policy. An experiment file says all this, and more: [[service]], [[chain]], [[tenant]].
+    them; tenants share them by a policy. An experiment file says all this and more: [[service]], [[chain]], [[tenant]].
 
     \b
       spinet run --nic panic --chain 'ipsec: sha -> aes' --traffic 'udp:size=1472,count=10000,rate=30G'

@@ -79,9 +79,10 @@ impl Chains {
         let (to_host, from_host) = super::nic::host_queues(nic);
         let card = Card {
             services: nic.services().into_iter().map(str::to_owned).collect(),
-            classes: nic.n_classes() as u16,
+            n_classes: nic.n_classes() as u16,
             network_ports: nic.network_ports() as u8,
-            host_queues: to_host.max(from_host).min(65535) as u16,
+            // One number for both directions; NICs to compare with send nothing.
+            host_queues: (if from_host == 0 { to_host } else { to_host.min(from_host) }) as u16,
         };
         let mut rmt = Rmt::new(&params.cloned().unwrap_or_else(prototype), &card).map_err(Wrong::Rmt)?;
         let mut handles = Vec::new();

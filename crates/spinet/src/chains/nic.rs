@@ -24,6 +24,9 @@ pub const PRESETS: &[Preset] = &[
 /// Services that come with spinet, each named after its engine.
 const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
 
+/// The engine of services that are cores.
+const RISCV: &str = include_str!("../../../../presets/units/riscv.toml");
+
 /// Keys that files of such NICs have, and others do not.
 const KEYS: [&str; 3] = ["model", "ingress", "interconnect"];
 
@@ -106,7 +109,10 @@ pub fn services() -> Vec<ServiceSpec> {
     struct File {
         service: Vec<ServiceSpec>,
     }
-    let file: File = toml::from_str(SERVICES).unwrap_or_else(|error| panic!("presets/panic-services.toml: {error}"));
+    let mut file: File =
+        toml::from_str(SERVICES).unwrap_or_else(|error| panic!("presets/panic-services.toml: {error}"));
+    let core = toml::from_str(RISCV).unwrap_or_else(|error| panic!("presets/units/riscv.toml: {error}"));
+    file.service.push(blank("riscv", 1, 2, core)); // source: 6 (one core), 4.3.1 (two credits)
     file.service
 }
 

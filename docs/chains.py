@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made from the schemas of experiments with chains and of their cards. `docs/generate.py` calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from spinet import _core
+
+Schema = dict[str, Any]
+
+
+def page(note: str) -> str:
+    """`docs/reference/chains.md`."""
+    packets, hops = _core.chain_columns()
+    parts = [
+        note,
+        "# Experiments with chains of offloads\n",
+        "What a file for `spinet run` says with a card such as `panic`; `spinet schema chains` prints the same as a",
+        "JSON schema. [The guide](../guides/offload-chains.md) has a whole one. Where a table stands, a text often does as",
+        "well: `--chain`, `--service`, `--tenant` and `--traffic` are such texts, and each may stand in a file.\n",
+        *_tables(json.loads(_core.schema("chains")), "The file"),
+        "# The card\n",
+        "`spinet nic show panic` prints one with its sources, `spinet schema panic` the JSON schema; `--set PATH=VALUE`",
+        "changes a value, of services by their names: `service.aes.units=4`.\n",
+        *_tables(json.loads(_core.schema("panic")), "The card's file"),
+        "# packets.parquet\n",
+        "One row a packet, in the order in which they left or were dropped; those inside at the end come last. Null is",
+        "what never was.\n",
+        *_columns(packets),
+        "# hops.parquet\n",
+        "One row a visit of a service.\n",
+        *_columns(hops),
+    ]
+    return "\n".join(parts)
+
+
+def _tables(schema: Schema, title: str) -> Iterator[str]:
+    """A table of keys for the schema, then for each that it names."""
+    yield from _keys(title, schema)
+    for name, inner in schema.get("$defs", {}).items():
+        if "properties" in inner and not name.startswith("TextOr"):
+            yield from _keys(name, inner)
+        elif "oneOf" in inner:
+            yield from _choices(name, inner)
+
+
+def _keys(title: str, schema: Schema) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield "| key | type | default | meaning |"
+    yield "|---|---|---|---|"
+    required = schema.get("required", [])
+    for key, value in schema["properties"].items():
+        default = "" if key in required else json.dumps(value.get("default")) if "default" in value else "none"
+        yield f"| `{key}` | {_cell(_kind(value))} | {_cell(default)} | {_cell(value.get('description', ''))} |"
+    yield ""
+
+
+def _choices(title: str, schema: Schema) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield "| one of | its keys | meaning |"
+    yield "|---|---|---|"
+    for choice in schema["oneOf"]:
+        properties = choice.get("properties", {})
+        tag = next((value["const"] for value in properties.values() if "const" in value), None)
+        name = choice.get("const") or tag or next(iter(properties), choice.get("type", ""))
+        keys = ", ".join(f"`{key}`" for key, value in properties.items() if "const" not in value)
+        yield f"| `{name}` | {keys} | {_cell(choice.get('description', ''))} |"
+    yield ""
+
+
+def _kind(value: Schema) -> str:
+    if "$ref" in value:
+        return str(value["$ref"].rpartition("/")[2])
+    kinds = value.get("type", value.get("anyOf", ""))
+    if isinstance(kinds, list):
+        told = [kind if isinstance(kind, str) else _kind(kind) for kind in kinds]
+        return " or ".join(kind for kind in told if kind != "null")
+    if kinds == "array":
+        return f"list of {_kind(value.get('items', {}))}"
+    return str(kinds)
+
+
+def _columns(columns: list[tuple[str, str, str, list[str]]]) -> Iterator[str]:
+    yield "| column | type | meaning |"
+    yield "|---|---|---|"
+    for name, dtype, meaning, categories in columns:
+        kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
+        choices = f": {', '.join(f'`{choice}`' for choice in categories if choice)}" if categories else ""
+        yield f"| `{name}` | {kind} | {meaning}{choices} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
