@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import spinet
 if TYPE_CHECKING:
     from spinet import ChainResult
 
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 PAPER = "Lin et al., OSDI 2020"
 NIC = "panic"
 MEASURED = f"spinet: preset {NIC}."

@@ -13,9 +13,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from experiments.panic.common import MEASURED, PAPER, gbps, packets, run
+from experiments.panic.common import MEASURED, PAPER, ROOT, gbps, packets, run
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 TITLE = "A RISC-V core on packets"
 SOURCE = f"{PAPER}, Fig. 10, 7.4"
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "sdk" / "examples" / "panic"
 CORE = ROOT / "presets" / "units" / "riscv.toml"
 SIZE = 1500
@@ -46,17 +45,17 @@ def points() -> list[Point]:
     return [Point(name=name, settings={"program": name}, quick=name != "Memcpy") for name in PROGRAMS]
 
 
+def core(program: Path, **parameters: int) -> dict[str, Any]:
+    """A service of one core that runs a program, with parameters of the engine that differ."""
+    engine = tomllib.loads(CORE.read_text()) | parameters
+    return {"name": "core", "engine": engine, "program": str(program), "credits": CREDITS}
+
+
 def measure(*, program: str) -> dict[str, float]:
     """Gbit/s, nanoseconds a packet, and percent of the core's time."""
     file, defines, rate, count = PROGRAMS[program]
-    core = {
-        "name": "core",
-        "engine": tomllib.loads(CORE.read_text()),
-        "program": str(EXAMPLES / f"{file}.c"),
-        "credits": CREDITS,
-    }
     traffic = packets(size=SIZE, count=count, gbps=1.5 * rate, more=",flows=32")
-    result = run(services=[core], traffic=traffic, defines=defines)
+    result = run(services=[core(EXAMPLES / f"{file}.c")], traffic=traffic, defines=defines)
     spent = {part: result.counter(f"core[0].engine.cycles.{name}") for part, name in PARTS.items()}
     found = {part: 100 * cycles / sum(spent.values()) for part, cycles in spent.items()}
     return {"throughput": gbps(result), "time": SIZE * 8 / gbps(result), **found}

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from spinet import ChainResult
 
 SIZE = 1500
-SHARES = {"flow 1": 0.3, "flow 2": 0.7}
+SHARES = {"flow1": 0.3, "flow2": 0.7}
 CARDS = ("pipeline", "PANIC")
-PORTS = {"flow 1": 1, "flow 2": 2}
+PORTS = {"flow1": 1, "flow2": 2}
 COUNT = 4000
 PIPELINE_LINE = f"card.{WIDE_LINE}"
 

@@ -38,8 +38,8 @@ def measure(*, card: str) -> dict[str, float]:
 
 def claims(results: Results) -> Iterator[Claim]:
     """Who pays."""
-    sent = OFFERED_GBPS * flows.SHARES["flow 1"]
-    one, other = (results.value(card, "flow 1") for card in ("PANIC", "pipeline"))
+    sent = OFFERED_GBPS * flows.SHARES["flow1"]
+    one, other = (results.value(card, "flow1") for card in ("PANIC", "pipeline"))
     yield Claim(
         text="The urgent flow always has full throughput in PANIC (7.3), not in the pipeline",
         holds=one > 0.98 * sent > other,
@@ -53,7 +53,7 @@ def plot(results: Results) -> Figure:
     for card in flows.CARDS:
         published = {
             row.quantity: row.value
-            for quantity in ("flow 1", "flow 2", "total")
+            for quantity in ("flow1", "flow2", "total")
             for point, row in results.published(quantity)
             if point.name == card
         }
