@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
-    from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
+    from spinet.api import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of, run
     from spinet.card_run import CardResult, Rate, run_card
     from spinet.chains import ChainResult, run_chains
     from spinet.machine import Machine
@@ -29,6 +29,7 @@ __all__ = [
     "BuildError",
     "CardResult",
     "ChainResult",
+    "FpgaPart",
     "InputError",
     "InternalError",
     "Machine",
@@ -42,6 +43,7 @@ __all__ = [
     "SpinetError",
     "__version__",
     "build",
+    "fpga_cost",
     "nic",
     "nic_cost",
     "nics",
@@ -55,7 +57,7 @@ __all__ = [
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
-    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "api": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of", "run"),
     "chains": ("ChainResult", "run_chains"),
     "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),

@@ -56,6 +56,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::fpga_cost, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_is_wired, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_text, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_design, m)?)?;

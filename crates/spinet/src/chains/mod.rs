@@ -21,6 +21,8 @@ mod tenants;
 mod trail;
 mod weights;
 
+pub use panic::cost;
+
 pub use check::{ChainError, CheckedChains};
 pub use experiment::ChainExperiment;
 pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show};
