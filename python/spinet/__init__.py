@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
-    from spinet.api import Nic, Part, nic, nic_cost, nics, parameters_of, run
+    from spinet.api import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of, run
     from spinet.card_run import CardResult, Rate, run_card
     from spinet.chains import ChainResult, run_chains
     from spinet.comparison import Comparison, compare
@@ -32,6 +32,7 @@ __all__ = [
     "CardResult",
     "ChainResult",
     "Comparison",
+    "FpgaPart",
     "InputError",
     "InternalError",
     "Machine",
@@ -46,6 +47,7 @@ __all__ = [
     "__version__",
     "build",
     "compare",
+    "fpga_cost",
     "nic",
     "nic_cost",
     "nics",
@@ -59,7 +61,7 @@ __all__ = [
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
-    "api": ("Nic", "Part", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "api": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of", "run"),
     "chains": ("ChainResult", "run_chains"),
     "comparison": ("Comparison", "compare"),
     "card_run": ("CardResult", "Rate", "run_card"),

@@ -65,7 +65,7 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()]
-    ['pspin', 'pspin-paper', 'pspin-rtl', 'panic', 'panic-asic', 'tengig', 'tigon2']
+    ['pspin', 'pspin-paper', 'pspin-rtl', 'panic', 'panic-asic', 'pipeline', 'manycore', 'rmt', 'tengig', 'tigon2']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 
@@ -172,6 +172,52 @@ def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
     18.47
     """
     return [Part(**part) for part in json.loads(_core.nic_cost(name, list(set), "."))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FpgaPart:
+    """A part of a PANIC NIC, with what it takes of the prototype's FPGA; a part with parts is the sum of them.
+
+    Attributes
+    ----------
+    depth
+        How deep it lies: 0 is the NIC.
+    luts_percent, bram_percent
+        Of 394 thousand look-up tables, and of 3 MB of block memory.
+    rule
+        By what both scale from the published numbers.
+    """
+
+    depth: int
+    name: str
+    luts_percent: float
+    bram_percent: float
+    rule: str
+
+
+def fpga_cost(
+    *, ports: int = 8, flit_bytes: int = 64, pifo_entries: int = 256, buffer_bytes: int = 256 * 1024
+) -> list[FpgaPart]:
+    """What a PANIC NIC takes of the prototype's FPGA, each part before its own parts; the first is the NIC.
+
+    Scaled from the published numbers (Lin et al., OSDI 2020, Table 4) by the rule that each part names.
+
+    Parameters
+    ----------
+    ports, flit_bytes
+        Ports of the crossbar, and its width.
+    pifo_entries
+        Entries of all logical PIFOs.
+    buffer_bytes
+        Size of the packet buffer.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> round(spinet.fpga_cost(ports=16)[1].luts_percent, 2)
+    13.64
+    """
+    return [FpgaPart(**part) for part in json.loads(_core.fpga_cost(ports, flit_bytes, pifo_entries, buffer_bytes))]
 
 
 def run(

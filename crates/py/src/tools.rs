@@ -57,6 +57,13 @@ pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
     json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
 }
 
+/// What a NIC of chains costs on the prototype's FPGA, as JSON: percent of LUTs and block memory, by part.
+#[pyfunction]
+pub fn fpga_cost(ports: u32, flit_bytes: u32, pifo_entries: u32, buffer_bytes: u64) -> PyResult<String> {
+    let shape = spinet::chains::cost::Shape { ports, flit_bytes, pifo_entries, buffer_bytes };
+    json(&spinet::chains::cost::parts(&shape))
+}
+
 /// Whether a card is wired from modules.
 #[pyfunction]
 #[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]

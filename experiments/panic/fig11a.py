@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 11a: tenants that share hash and AES units, strict priority.
+
+Two hash units of 24 Gbit/s and two AES units of 32 Gbit/s; strict priority: IPSec before video. 100 Gbit/s of
+1472-byte packets in all, which change their mix twice; the patterns are those of the published test bench, whose
+phase 2 sends 60 Gbit/s of video where the text says 50. Intervals of 16.4 us are drawn; the second half of each phase
+is judged: what waits from the phase before takes a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from experiments.panic import mix
+from experiments.panic.common import MEASURED, PAPER
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Strict priority among tenants"
+SOURCE = f"{PAPER}, Fig. 11a, 7.6"
+
+# IPSec, video, background in Gbit/s.
+PHASES = ((30, 50, 20), (10, 60, 30), (30, 30, 40))
+PHASE_NAMES = tuple(f"phase {i + 1}" for i in range(len(PHASES)))
+
+
+def points() -> list[Point]:
+    """Phases, and intervals."""
+    return mix.points(len(PHASES))
+
+
+def measure(*, first: int, n: int) -> dict[str, float]:
+    """Gbit/s of each kind over intervals."""
+    return mix.measure(mix.run_phases(PHASES, policy="strict-priority", gbps=100), first=first, n=n)
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """Who gets what."""
+    sent = results.value("phase 3", "IPSec, sent")
+    yield Claim(
+        text="IPSec receives what it sends in every phase; video what decryption leaves (7.6)",
+        holds=all(
+            abs(results.value(p, "IPSec") - results.value(p, "IPSec, sent")) < 1
+            and abs(min(results.value(p, "video, sent"), 64 - results.value(p, "IPSec")) - results.value(p, "video"))
+            < 1
+            for p in PHASE_NAMES
+        ),
+        found="IPSec and video: "
+        + ", ".join(f"{results.value(p, 'IPSec'):.1f} and {results.value(p, 'video'):.1f}" for p in PHASE_NAMES),
+    )
+    yield Claim(
+        text="Background is unaffected whatever is computed (7.6)",
+        holds=all(abs(results.value(p, "background") - results.value(p, "background, sent")) < 1 for p in PHASE_NAMES),
+        found=", ".join(
+            f"{results.value(p, 'background'):.1f} of {results.value(p, 'background, sent'):.1f}" for p in PHASE_NAMES
+        )
+        + " Gbit/s",
+    )
+    total = sum(results.value("phase 3", kind) for kind in mix.KINDS)
+    yield Claim(
+        text="In phase 3 nothing is dropped and all 100 Gbit/s are received (7.6)",
+        holds=abs(total - 100) < 1 and sent > 29,
+        found=f"{total:.1f} Gbit/s",
+    )
+
+
+def plot(results: Results) -> Figure:
+    """Received over time."""
+    caption = f"Paper: {SOURCE}; phases are sent as IPSec / video / background in Gbit/s. {MEASURED}"
+    return mix.draw(results, title=TITLE, caption=caption, phases=PHASES)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The prototype's own cycles.
+
+The authors' Verilog in simulation, with three delay units in parallel: service times of 0.06 cycles a byte without
+the cycles of forwarding and two more, uniform within a quarter; packets at a rate, on the line of the published
+generator. Cycles of 4 ns from the first bytes in to the first bytes out. `cargo test -p panic --test paper` holds the
+same rows with service times drawn elsewhere. The last rows are the published bench of hash and AES units: per
+pattern, what left by kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from experiments.panic import mix
+from experiments.panic.common import CYCLE_NS, MEASURED, column, gbps, packets, run, service
+from spinet import plots
+from spinet.reproduce import Claim, Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Cycles of the prototype"
+SOURCE = "The PANIC prototype's Verilog, simulated (three delay units; the SHA and AES bench)"
+
+# Bytes, Gbit/s offered, credits; 0 credits stand for an empty chain.
+ROWS = (
+    *((size, 5, 0) for size in (64, 1536)),
+    *((size, 5, 6) for size in (64, 256, 1536)),
+    *((1536, rate, 6) for rate in (26, 75, 100)),
+    *((size, 100, 6) for size in (64, 256, 1024)),
+    *((size, 100, 2) for size in (64, 256, 1024)),
+)
+PATTERNS = ((30, 50, 20), (10, 60, 30))  # percent of the packets, by kind
+
+
+def points() -> list[Point]:
+    """Rows of the table, then patterns of the bench."""
+    found = []
+    for size, rate, credits in ROWS:
+        chain = f"{credits} credits" if credits else "empty chain"
+        settings = {"size": size, "rate": rate, "credits": credits, "pattern": ""}
+        found.append(Point(name=f"{size} B at {rate} Gbit/s, {chain}", settings=settings, quick=rate == 5))
+    for pattern in PATTERNS:
+        text = " ".join(map(str, pattern))
+        settings = {"size": mix.SIZE, "rate": 100, "credits": 0, "pattern": text}
+        found.append(Point(name=f"pattern {text}", settings=settings))
+    return found
+
+
+def engine(size: int) -> Mapping[str, Any]:
+    """The bench's delay unit."""
+    mean = max(0, size * 6 // 100 - (-(-size // 64) + 2))
+    times = {"kind": "uniform", "least_cycles": mean - mean // 4, "most_cycles": mean + mean // 4}
+    return {"kind": "delay", "service": times, "gap_cycles": 2}
+
+
+def measure(*, size: int, rate: int, credits: int, pattern: str) -> dict[str, float]:
+    """Gbit/s and cycles; or Gbit/s of each kind that left in the second half."""
+    if pattern:
+        shares = tuple(int(share) for share in pattern.split())
+        result = mix.run_phases((shares,), policy="strict-priority")
+        return {kind: mix.rate_gbps(result, kind, mix.PHASE_NS / 2, mix.PHASE_NS) for kind in mix.KINDS}
+    services = [service("a", engine(size), units=3, credits=credits)] if credits else []
+    chains = [{"name": "all", "services": [entry["name"] for entry in services]}]
+    result = run(services=services, chains=chains, traffic=packets(size=size, count=3000, gbps=rate))
+    cycles = column(result, "latency_ps") / CYCLE_NS
+    low, p99 = np.percentile(cycles, (0, 99), method="lower")
+    lost = 100 * result.summary["packets"]["dropped"] / 3000
+    return {"throughput": gbps(result), "least": low, "mean": float(cycles.mean()), "99 %": p99, "lost": lost}
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """What the bench of hash and AES units is limited by."""
+    sums = [sum(results.value(f"pattern {' '.join(map(str, p))}", kind) for kind in mix.KINDS[:2]) for p in PATTERNS]
+    yield Claim(
+        text="Decryption limits both patterns: 64 Gbit/s in all (7.6); the Verilog delivers 61 to 64",
+        holds=all(60 < total < 64.6 for total in sums),
+        found=" and ".join(f"{total:.1f} Gbit/s" for total in sums),
+    )
+
+
+def plot(results: Results) -> Figure:
+    """Latencies beside the Verilog's."""
+    rows = [row for row in results.rows if row.point.settings["credits"]]
+    published = {(point.name, row.quantity): row.value for point, row in _published(results)}
+    panels = []
+    for quantity in ("least", "mean", "99 %"):
+        groups = [
+            plots.Group(
+                label="{size} B\n{rate} G\n{credits} cr.".format(**row.point.settings),
+                values={"Verilog": published[(row.point.name, quantity)], "spinet": row.measured[quantity]},
+            )
+            for row in rows
+        ]
+        panels.append(plots.BarPanel(title=quantity, y_label="latency (cycles)", groups=groups, published=("Verilog",)))
+    caption = f"{SOURCE}. {MEASURED} Below the bars: packet size, offered Gbit/s, credits a unit."
+    return plots.bars(panels, title=TITLE, caption=caption, columns=1, panel_inches=(8.6, 2.5))
+
+
+def _published(results: Results) -> list[Any]:
+    return [pair for quantity in ("least", "mean", "99 %") for pair in results.published(quantity, reference="RTL")]
