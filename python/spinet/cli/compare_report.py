@@ -65,27 +65,41 @@ def _table(comparison: Comparison) -> Blocks:
                 *times,
                 *shares,
                 f"{row.lost:,}",
-                _output(row),
+                _output(row, _reference(comparison), alone=comparison.outputs_equal is None),
             )
         )
     headings = ("NIC", "out", "packets/s", "Gbit/s", "mean", "median", "99 %", "wait", "memory", "compute", "lost")
     yield run_report.table(*headings, "output", rows=rows)
 
 
-def _output(row: Row) -> str:
+def _reference(comparison: Comparison) -> str | None:
+    return None if comparison.outputs_equal is None else comparison.reference
+
+
+def _output(row: Row, reference: str | None, *, alone: bool) -> str:
     output = row.output
+    if output is None or alone:
+        return "-"
+    if row.nic == reference:
+        return "reference"
     if output.is_equal:
         return "equal"
-    told = [f"{output.missing:,} missing"] if output.missing else []
-    return ", ".join([*told, *([f"{output.unexpected:,} other"] if output.unexpected else [])])
+    told = ((output.missing, "missing"), (output.unexpected, "other"))
+    return ", ".join(f"{n:,} {what}" for n, what in told if n)
 
 
 def _notes(comparison: Comparison) -> Blocks:
-    whom = "packets offered" if comparison.reference is None else f"packets of {comparison.reference}"
-    yield (
-        "Latency: from when the first bit is due on the line until the last byte has left. wait, memory, compute: of\n"
-        f"its mean, in queues; on links and in memories; in handlers. output: compared with the {whom}, byte by byte."
-    )
+    said = [
+        "Latency: from when the first bit is due on the line until the last byte has left. wait, memory, compute: of",
+        "its mean, in queues; on links and in memories; in handlers.",
+    ]
+    if _reference(comparison) is not None:
+        said[1] += " output: packets sent, compared byte by byte"
+        said.append(f"with those of {_reference(comparison)}, in any order.")
+    elif not comparison.handler:
+        said[1] += " output: packets, compared byte by byte with"
+        said.append("those offered, in any order.")
+    yield "\n".join(said)
     lines = []
     for row in comparison.rows:
         said = [row.how, *row.notes]

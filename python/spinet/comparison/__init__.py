@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinet import _core, toolchain
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 from spinet.comparison import rows as _rows
 from spinet.comparison import runners
 from spinet.comparison.observed import CannotRun, Exit, Job, Observed
@@ -90,10 +90,11 @@ class Comparison:
 
     @property
     def outputs_equal(self) -> bool | None:
-        """All sent the same packets, but for those that were lost; None if only one NIC ran a handler."""
-        if len(self.rows) < 2 and self.reference is not None:
+        """All sent the same packets, but for those that were lost; None if there are no two to compare."""
+        seen = [(row.output, row.lost) for row in self.rows if row.output is not None]
+        if not seen or (len(seen) < 2 and self.handler):
             return None
-        return all(not row.output.unexpected and row.output.missing <= row.lost for row in self.rows)
+        return all(not output.unexpected and output.missing <= lost for output, lost in seen)
 
     @cached_property
     def offered_rate(self) -> Rate:
@@ -145,9 +146,7 @@ class Comparison:
                     **{f"{kind}_ns": mean for kind, mean in (row.time_ns or {}).items()},
                     "consumed": row.consumed,
                     "lost": row.lost,
-                    "output_sha256": row.output.sha256,
-                    "output_missing": row.output.missing,
-                    "output_unexpected": row.output.unexpected,
+                    **{f"output_{key}": getattr(row.output, key, None) for key in ("sha256", "missing", "unexpected")},
                 }
             )
         for nic, reason in self.not_run.items():
@@ -198,7 +197,8 @@ def _row_as_json(row: Row) -> dict[str, Any]:
     values = dataclasses.asdict(row)
     values["ended"] = {"reason": values.pop("ended"), "text": values.pop("ended_text")}
     values["parts_ns"] = [{"part": part, "kind": kind, "mean": mean} for part, kind, mean in row.parts_ns]
-    values["output"]["is_equal"] = row.output.is_equal
+    if row.output is not None:
+        values["output"]["is_equal"] = row.output.is_equal
     return values
 
 
@@ -315,6 +315,8 @@ def compare(
                 not_run[nic] = str(why)
             except toolchain.BuildError as error:
                 not_run[nic] = _first_error(error)
+            except InputError as error:
+                raise UsageError(f"{nic}: {error}", hint=getattr(error, "hint", "")) from error
     if not observed:
         told = "; ".join(f"{nic}: {why}" for nic, why in not_run.items())
         raise UsageError(f"no NIC can run it: {told}")

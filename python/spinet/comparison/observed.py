@@ -89,13 +89,13 @@ class Observed:
     lost
         Packets by why they were lost.
     output
-        What came out, in any order.
+        What came out, in any order; None if that cannot be looked at.
     sizes
         Bytes that came out for each of `frames`.
     line_gbps
         The NIC's line; None if it has none.
     capacity
-        Packets and bytes a second, if packets do not come at their times but wait in memory.
+        Packets and bytes handled a second, if packets do not come at their times but wait in memory.
     """
 
     how: str
@@ -104,7 +104,7 @@ class Observed:
     parts: Sequence[Part]
     consumed: int | None
     lost: Mapping[str, int]
-    output: Sequence[bytes]
+    output: Sequence[bytes] | None
     sizes: Times
     ended: str = "complete"
     ended_text: str = ""

@@ -104,7 +104,7 @@ class Row:
     consumed: int | None
     lost: int
     lost_by_reason: Mapping[str, int]
-    output: Output
+    output: Output | None
     digest: str | None
     notes: Sequence[str]
 
@@ -126,19 +126,21 @@ def rate(times_ps: Times, sizes: Times, *, least_ps: int = 0) -> Rate:
 def rows(offered: Offered, observed: Mapping[str, Observed], *, is_forwarding: bool) -> list[Row]:
     """A row for each NIC; outputs are compared with what was offered, or with those of `reference`."""
     whole = reference(observed, is_forwarding=is_forwarding)
-    expected = Counter(packet.data for packet in offered.matched) if whole is None else Counter(observed[whole].output)
-    return [_row(offered, nic, one, expected, whole) for nic, one in observed.items()]
+    sent = [packet.data for packet in offered.packets] if whole is None else observed[whole].output
+    expected = Counter(sent or [])
+    return [_row(offered, nic, one, expected) for nic, one in observed.items()]
 
 
 def reference(observed: Mapping[str, Observed], *, is_forwarding: bool) -> str | None:
     """The NIC whose output the others' are compared with: the first that lost nothing; None for what was offered."""
-    if is_forwarding or not observed:
+    seen = {nic: one.output for nic, one in observed.items() if one.output is not None}
+    if is_forwarding or not seen:
         return None
-    whole = [nic for nic, one in observed.items() if not one.lost and one.is_finished]
-    return whole[0] if whole else max(observed, key=lambda nic: len(observed[nic].output))
+    whole = [nic for nic in seen if not observed[nic].lost and observed[nic].is_finished]
+    return whole[0] if whole else max(seen, key=lambda nic: len(seen[nic]))
 
 
-def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes], whole: str | None) -> Row:
+def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes]) -> Row:
     latency = np.sum([part.ps for part in one.parts], axis=0) / 1000 if one.parts else np.zeros(0)
     told: dict[str, float] | None = None
     parts: list[tuple[str, str, float]] = []
@@ -160,7 +162,7 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes], wh
         consumed=one.consumed,
         lost=sum(one.lost.values()),
         lost_by_reason=dict(one.lost),
-        output=_output(one.output, expected, offered, is_forwarding=whole is None),
+        output=None if one.output is None else _output(one.output, expected),
         digest=one.digest,
         notes=list(one.notes),
     )
@@ -170,7 +172,7 @@ def _delivered(one: Observed, offered: Offered) -> Rate:
     if one.out_ps is None:
         assert one.capacity is not None
         per_s, bytes_per_s = one.capacity
-        n, size = len(one.output), int(one.sizes.sum())
+        n, size = len(one.sizes), int(one.sizes.sum())
         return Rate(packets=n, bytes=size, packets_per_s=per_s, gbps=bytes_per_s * 8 / 1e9)
     order = np.argsort(one.out_ps, kind="stable")
     due = offered.time_ps[one.frames]
@@ -191,12 +193,14 @@ def _latency(ns: np.ndarray[Any, Any]) -> Latency | None:
     )
 
 
-def _output(output: Sequence[bytes], expected: Counter[bytes], offered: Offered, *, is_forwarding: bool) -> Output:
+def _output(output: Sequence[bytes], expected: Counter[bytes]) -> Output:
     own = Counter(output)
     hashed = hashlib.sha256()
     for data in sorted(output):
         hashed.update(len(data).to_bytes(4, "little") + data)
-    missing = (expected - own).total()
-    if is_forwarding and len(output) < len(offered.packets):
-        missing = len(offered.packets) - len(output)
-    return Output(compared=len(output), sha256=hashed.hexdigest(), missing=missing, unexpected=(own - expected).total())
+    return Output(
+        compared=len(output),
+        sha256=hashed.hexdigest(),
+        missing=(expected - own).total(),
+        unexpected=(own - expected).total(),
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from spinet import _core, _pcapng, api, card_run, chains, native, toolchain
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, Times, spans
 from spinet.packet_table import to_numpy
 
@@ -96,10 +96,11 @@ def on_pspin(job: Job, nic: str) -> Observed:
     notes = []
     if job.exit == "network" and not sent.any() and written.any():
         notes.append("handlers sent nothing but wrote to host memory: --exit host compares that")
-    if job.exit == "host":
-        memory = result.host_memory(_HOST, _RING_BYTES) if job.is_forwarding else b""
+    output: list[bytes] | None = None  # where handlers put packets in host memory, they alone know
+    if job.is_forwarding:
+        memory = result.host_memory(_HOST, _RING_BYTES)
         output = _in_ring(memory, [job.offered.packets[frame].data for frame in sorted(frames)])
-    else:
+    elif job.exit == "network":
         output = [packet.data for packet in result.sent]
     ended = result.summary["ended"]
     return Observed(
@@ -150,16 +151,21 @@ def on_chains(job: Job, nic: str) -> Observed:
         core = {"name": _CORE, "engine": "riscv", "program": program, "units": job.units}
         services.append(core | ({"handler": job.handler} if job.handler else {}))
     matched = f" [{job.match}]" if job.match else ""
-    result = chains.run_chains(
-        nic=nic,
-        services=services,
-        chains=[f"{_CHAIN}{matched}: {_CORE if services else ''} => {exit}"],
-        traffic={"source": job.file, "pacing": "times"},
-        set=job.sets.get(nic, ()),
-        seed=job.seed,
-        limit=job.limit,
-        defines=job.defines,
-    )
+    try:
+        result = chains.run_chains(
+            nic=nic,
+            services=services,
+            chains=[f"{_CHAIN}{matched}: {_CORE if services else ''} => {exit}"],
+            traffic={"source": job.file, "pacing": "times"},
+            set=job.sets.get(nic, ()),
+            seed=job.seed,
+            limit=job.limit,
+            defines=job.defines,
+        )
+    except InputError as error:
+        if "service[" not in str(error):
+            raise
+        raise CannotRun(str(error)) from error  # what is wrong with our service is that the card has no such units
     summary = result.summary
     names = {name: values for name, _kind, _about, values in _core.chain_columns()[0]}
     columns = to_numpy(result._packets, _core.chain_columns()[0])
@@ -178,7 +184,7 @@ def on_chains(job: Job, nic: str) -> Observed:
     if row["inside"]:
         lost["unfinished"] = row["inside"]
     left = result.to_host if exit == "host" else result.to_network
-    output = [packet.data for packet in left]
+    output: list[bytes] = [packet.data for packet in left]
     if exit == "host":  # what no chain took went there, too
         output = _without(output, [packet.data for packet in job.offered.packets if packet.context is None])
     ended = summary["ended"]
@@ -215,7 +221,8 @@ def _cores(units: int) -> str:
 
 
 def _line_of_chains(nic: str, sets: Sequence[str]) -> float:
-    return float(tomllib.loads(_core.nic_show(nic, list(sets), "."))["ingress"]["line_bps"]) / 1e9
+    card = tomllib.loads(_core.nic_show(nic, list(sets), "."))
+    return float(card.get("card", card)["ingress"]["line_bps"]) / 1e9
 
 
 def on_a_wired_card(job: Job, nic: str) -> Observed:
@@ -285,23 +292,28 @@ def _frames(path: Path) -> dict[str, Times]:
 
 def on_this_machine(job: Job, _nic: str) -> Observed:
     """Handlers on this machine's processor, on packets that lie in its memory."""
-    result = native.run(
-        program=list(job.program) or _copy_to_host(),
-        traffic=job.file,
-        match=job.match,
-        message=job.message,
-        handler=job.handler,
-        seed=job.seed,
-        threads=job.threads,
-        defines=job.defines,
-    )
+    if job.exit == "host" and not job.is_forwarding:
+        raise CannotRun("it does not tell which packets handlers gave to the host")
+    try:
+        result = native.run(
+            program=list(job.program) or _copy_to_host(),
+            traffic=job.file,
+            match=job.match,
+            message=job.message,
+            handler=job.handler,
+            seed=job.seed,
+            threads=job.threads,
+            defines=job.defines,
+        )
+    except UsageError as error:  # the traffic is known to be good
+        raise CannotRun(str(error)) from error
     matched = np.array([i for i, p in enumerate(job.offered.packets) if p.context is not None], dtype=np.int64)
     # A look at the clock costs something itself.
     ns = sum(np.where(taken >= 0, np.maximum(taken - result.clock_ns, 0), 0) for taken in result.ns.values())
     assert isinstance(ns, np.ndarray)
     output: list[bytes] = list(result.sent)
-    if job.exit == "host":
-        memory = result.host_memory(_HOST, _RING_BYTES) if job.is_forwarding else b""
+    if job.is_forwarding:
+        memory = result.host_memory(_HOST, _RING_BYTES)
         output = _in_ring(memory, [packet.data for packet in job.offered.matched])
     seconds = max(max((worker.ns for worker in result.threads), default=0), 1) / 1e9
     n, size = len(matched), sum(len(packet.data) for packet in job.offered.matched)
@@ -311,12 +323,15 @@ def on_this_machine(job: Job, _nic: str) -> Observed:
         frames=matched[: len(ns)],
         out_ps=None,
         parts=[Part(name="handlers", kind="computation", ps=ns * 1000)],
-        consumed=None if job.exit == "host" else max(n - len(output), 0),
+        consumed=0 if job.is_forwarding else None,
         lost={"command faults": result.command_faults} if result.command_faults else {},
         output=output,
         sizes=np.array([len(data) for data in output], dtype=np.int64),
         capacity=(n / seconds, size / seconds),
-        notes=[f"measured on this machine ({result.compiler}): differs from run to run; no line, no host interface"],
+        notes=[
+            f"measured on this machine ({result.compiler}), differs from run to run",
+            "no line, no host interface; rates are of packets handled at full speed",
+        ],
     )
 
 
