@@ -18,6 +18,7 @@ from spinet.output import OutputFolder
 from spinet.result import SentPacket
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from spinet._core import Progress
@@ -133,6 +134,11 @@ class ChainResult:
     def packets(self) -> pa.Table:
         """One row a packet, in the order in which they left; null for what never happened."""
         return packet_table.to_arrow(self._packets, _core.chain_columns()[0])
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The same as NumPy arrays of shape ``(n_packets,)``; times in ps since reset, -1 for what never happened."""
+        return packet_table.to_numpy(self._packets, _core.chain_columns()[0])
 
     @cached_property
     def hops(self) -> pa.Table:

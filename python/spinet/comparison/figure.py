@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from spinet.comparison import Comparison
+    from spinet.comparison.result import Comparison
     from spinet.comparison.rows import Row
 
 _WORDS = {
