@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from spinet.comparison.observed import PART_KINDS
@@ -53,7 +54,9 @@ def _caption(comparison: Comparison) -> str:
     if offered.cut_gaps:
         said.append(f"{offered.cut_gaps} gaps between packets cut to {offered.longest_gap_ps / 1e6:g} us.")
     if any(not row.is_simulated for row in comparison.rows):
-        said.append("* Measured on the computer that ran this: handlers alone, on packets in memory, at full speed.")
+        said.append(
+            "* Measured on the computer that ran this: packets that its handlers take from memory, at full speed."
+        )
     absent = "; ".join(f"{nic}: {why}" for nic, why in comparison.not_run.items())
     return " ".join([*said, f"Not run: {absent}." if absent else ""]).strip()
 
@@ -74,7 +77,7 @@ def _throughput(comparison: Comparison, axes: Axes) -> None:
             textcoords="offset points", fontsize=7.3, color=style.INK, ha="center",
         )  # fmt: skip
     values = [row.delivered.gbps for row in comparison.rows if row.delivered.gbps] + ([offered] if offered else [])
-    _logarithmic(axes, values)
+    _logarithmic(axes, values, lambda gbps: f"{gbps:,.10g}")
     axes.set_xlabel("came out, Gbit/s of packets")
 
 
@@ -93,8 +96,8 @@ def _latency(rows: list[Row], axes: Axes) -> None:
         )  # fmt: skip
         axes.plot([middle, middle], [at - 0.26, at + 0.26], color=style.COLORS[1], linewidth=2.4, zorder=3)
         _say(axes, at, high, _ns(row.latency_ns.median))
-    _logarithmic(axes, values)
-    axes.set_xlabel("latency, ns: least to 99 %, median marked and written")
+    _logarithmic(axes, values, _ns)
+    axes.set_xlabel("latency: least to 99 %, median marked and written")
 
 
 def _time(rows: list[Row], axes: Axes) -> None:
@@ -149,13 +152,13 @@ def _say(axes: Axes, at: float, x: float, text: str) -> None:
     )  # fmt: skip
 
 
-def _logarithmic(axes: Axes, values: list[float]) -> None:
+def _logarithmic(axes: Axes, values: list[float], tick: Callable[[float], str]) -> None:
     if not values:
         return
     from matplotlib.ticker import FuncFormatter
 
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:,.10g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _position: tick(value)))
     axes.set_xlim(min(values) / 3, max(values) * 8)
     axes.minorticks_off()
 
@@ -163,4 +166,6 @@ def _logarithmic(axes: Axes, values: list[float]) -> None:
 def _ns(value: float) -> str:
     if value < 1000:
         return f"{value:.3g} ns"
-    return f"{value / 1000:.3g} us" if value < 1e6 else f"{value / 1e6:.3g} ms"
+    if value < 1e6:
+        return f"{value / 1000:.3g} us"
+    return f"{value / 1e6:.3g} ms" if value < 1e9 else f"{value / 1e9:.3g} s"
