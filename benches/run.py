@@ -163,7 +163,7 @@ def panic_cycles_per_s() -> float:
         return int(told[1]), usage.ru_utime + usage.ru_stime
 
     cycles, seconds = zip(*(once(20) for _ in range(_BEST_OF)), strict=True)
-    return cycles[0] / min(seconds)
+    return float(cycles[0] / min(seconds))
 
 
 def peak_mib(scratch: Path, packets: int) -> float:

@@ -65,7 +65,7 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()]
-    ['pspin', 'pspin-paper', 'pspin-rtl', 'panic', 'panic-asic', 'tengig', 'tigon2']
+    ['pspin', 'pspin-paper', 'pspin-rtl', 'panic', 'panic-asic', 'pipeline', 'manycore', 'rmt', 'tengig', 'tigon2']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 

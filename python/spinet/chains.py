@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spinet import _core, _pcapng, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
@@ -22,13 +22,26 @@ if TYPE_CHECKING:
 
     from spinet._core import Progress
 
-__all__ = ["ChainResult", "Latency", "Service", "Tenant", "run_chains"]
+__all__ = ["ChainResult", "Latency", "Policy", "Service", "Tenant", "run_chains"]
 
 SLICE_MS = 100
 _NO_FILE = "keywords"
 
 OnProgress = Callable[["Progress"], None]
 Said = str | Mapping[str, Any]  # as a table of an experiment file, or as the text that stands for one
+
+
+class Policy(Protocol):
+    """Says which packet a service takes next: a policy of one's own (docs/guides/write-a-policy.md).
+
+    It may also have ``served(rank)``, called when a packet goes to a unit; ``dropped(packet, rank)``, when the packet
+    with the greatest rank is dropped; and ``eligible(rank)``, the first cycle in which a packet of that rank may go.
+    What a method raises ends the run and is raised by `run_chains`.
+    """
+
+    def rank(self, packet: _core.PacketArrival) -> int:
+        """Of a packet that comes now; 0 to 2^64 - 1. The least goes first, the greatest is dropped first."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +172,7 @@ def run_chains(
     services: Sequence[Said] = (),
     tenants: Sequence[Said] = (),
     policy: str | Mapping[str, Any] | None = None,
+    policies: Mapping[str, Policy] | None = None,
     traffic: Said | Sequence[Said] | None = None,
     send: Said | Sequence[Said] | None = None,
     set: Sequence[str] = (),
@@ -186,6 +200,8 @@ def run_chains(
         ``"gold: weight=2"``, or a mapping.
     policy
         Of all services that say nothing of their own: ``"weighted-fair"``, ``"strict-priority"``, ...
+    policies
+        Policies of one's own, by services.
     traffic
         A capture, a generator such as ``"udp:size=64,count=1000"``, or several.
     send
@@ -243,7 +259,13 @@ def run_chains(
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made is None else made.path
         summary = drive(
-            prepared, captures=scratch, tables=(packets, hops), cc=cc, defines=defines, on_progress=on_progress
+            prepared,
+            captures=scratch,
+            tables=(packets, hops),
+            policies=policies,
+            cc=cc,
+            defines=defines,
+            on_progress=on_progress,
         )
         captures = {name: (scratch / name).read_bytes() for name in (output.TO_HOST, output.TO_NETWORK)}
         if made is not None:
@@ -336,6 +358,7 @@ def drive(
     *,
     captures: Path | None,
     tables: tuple[Any, Any] | None = None,
+    policies: Mapping[str, Policy] | None = None,
     cc: str | None = None,
     defines: Mapping[str, str | int] | None = None,
     on_progress: OnProgress | None = None,
@@ -350,6 +373,7 @@ def drive(
         captures=None if captures is None else str(captures),
         tables=tables is not None,
         programs={name: str(built.elf) for name, built in compiled(prepared, cc=cc, defines=defines).items()},
+        policies=dict(policies or {}),
     )
     try:
         while True:

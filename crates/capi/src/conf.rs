@@ -119,7 +119,7 @@ impl PspinConf {
 fn cycles(field: &'static str, ns_per_byte: f64) -> Result<u32, Error> {
     if ns_per_byte.is_nan() || ns_per_byte < 0.0 || ns_per_byte * WORD > 1e6 {
         let allowed = "0 to 15625 ns a byte".to_owned();
-        return Err(Error::Conf { field, found: ns_per_byte.to_string(), allowed });
+        return Err(Error::Conf { field: field.to_owned(), found: ns_per_byte.to_string(), allowed });
     }
     Ok((ns_per_byte * WORD) as u32)
 }

@@ -68,7 +68,7 @@ enum Error {
     #[error("SPINET_NIC: {0}")]
     Preset(#[from] NicError),
     #[error("conf: {field} is {found}, must be {allowed}")]
-    Conf { field: &'static str, found: String, allowed: String },
+    Conf { field: String, found: String, allowed: String },
     #[error(transparent)]
     Nic(#[from] PspinError),
     #[error("{what} is {found}, must be {allowed}")]

@@ -200,7 +200,7 @@ impl Sink for Ranks {
                     let greatest = *queue.values().max()?;
                     queue.remove(&id).map(|rank| (rank, greatest))
                 });
-                if !found.is_some_and(|(rank, greatest)| rank == greatest) {
+                if found.is_none_or(|(rank, greatest)| rank != greatest) {
                     log.faults.push(format!("packet {id} is dropped, of rank and greatest {found:?}"));
                 }
             }
@@ -322,8 +322,7 @@ proptest! {
     fn results_are_the_same_in_all_modes(scene in scenes()) {
         let told = |mode| {
             let (nic, log) = scene.run(mode);
-            let told = (lines(&log.borrow()), nic.system.counters());
-            told
+            (lines(&log.borrow()), nic.system.counters())
         };
         let normal = told(Mode::Normal);
         prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));

@@ -1,11 +1,12 @@
 //! A run of a NIC of offload chains.
 
+use crate::policy::{Failure, OwnPolicy};
 use crate::run::start_error;
 use crate::tools::format;
 use crate::{input, internal, json};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, REASONS, Wanted};
+use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, Policy, REASONS, Wanted};
 use spinet::columns::Column;
 use spinet::worker::Worker;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use std::time::Duration;
 #[pyclass(frozen, module = "spinet._native")]
 pub struct ChainRun {
     worker: Worker<chains::ChainRun>,
+    /// What went wrong in a policy.
+    failure: Failure,
 }
 
 #[pymethods]
@@ -23,7 +26,7 @@ impl ChainRun {
     /// Builds the system.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "json", captures = None, tables = false, programs = BTreeMap::new()))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "json", captures = None, tables = false, programs = BTreeMap::new(), policies = BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         experiment: &str,
@@ -33,20 +36,32 @@ impl ChainRun {
         captures: Option<PathBuf>,
         tables: bool,
         programs: BTreeMap<String, PathBuf>,
+        policies: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
+        let failure = Failure::default();
+        let own = |(service, object)| Ok((service, OwnPolicy::new(py, object, failure.clone())?));
+        let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
         let worker = py.detach(|| {
             let checked = CheckedChains::read(experiment, file, &base_dir, format).map_err(input)?;
             let wanted = Wanted { tables, captures, programs };
-            Worker::start(move || chains::ChainRun::new(checked, &wanted)).map_err(start_error)
+            let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
+            let build = move || {
+                let own = policies.into_iter().map(boxed).collect();
+                chains::ChainRun::with_policies(checked, &wanted, own)
+            };
+            Worker::start(build).map_err(start_error)
         })?;
-        Ok(ChainRun { worker })
+        Ok(ChainRun { worker, failure })
     }
 
-    /// Runs for about that long.
+    /// Runs for about that long. Raises what a policy raised.
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
         let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         let progress = progress.map_err(internal)?.map_err(input)?;
         let dict = PyDict::new(py);
         dict.set_item("done", progress.is_done)?;

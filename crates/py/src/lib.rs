@@ -5,6 +5,7 @@
 mod card;
 mod chains;
 mod machine;
+mod policy;
 mod run;
 mod tools;
 mod unit;
@@ -42,6 +43,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<card::CardRun>()?;
     m.add_function(wrap_pyfunction!(card::frame_columns, m)?)?;
     m.add_class::<chains::ChainRun>()?;
+    m.add_class::<policy::PacketArrival>()?;
     m.add_function(wrap_pyfunction!(chains::is_chain_experiment, m)?)?;
     m.add_function(wrap_pyfunction!(chains::nic_has_chains, m)?)?;
     m.add_function(wrap_pyfunction!(chains::check_chains, m)?)?;

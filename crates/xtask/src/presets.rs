@@ -16,6 +16,9 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
 /// What a wiring says of a part that is no property of it.
 const WIRING: [&str; 5] = ["name", "about", "module", "clock", "count"];
 
+/// What says which thing a table is about, in any preset.
+const NAMES: [&str; 4] = ["name", "about", "model", "kind"];
+
 /// Lines that set a value and do not say why; a table's header or a comment alone sets none. Of a card that is wired from
 /// modules, only numbers count: which part is where is the card itself, and what follows from a parameter has its reason there.
 fn without_reason(file: &File) -> Vec<String> {
@@ -26,7 +29,8 @@ fn without_reason(file: &File) -> Vec<String> {
         let comment = line.split_once('#').map(|(_, comment)| comment.trim()).unwrap_or_default();
         let sets_a_value = code.split_once('=').is_some_and(|(key, value)| {
             let is_number = value.contains(|c: char| c.is_ascii_digit()) && !value.trim().starts_with("\"$");
-            !is_wired || (is_number && !WIRING.contains(&key.trim()))
+            let key = key.trim();
+            if is_wired { is_number && !WIRING.contains(&key) } else { !NAMES.contains(&key) }
         });
         let has_reason = REASONS.iter().any(|reason| comment.starts_with(reason) && comment.len() > reason.len());
         if sets_a_value && !has_reason {

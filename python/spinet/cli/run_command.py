@@ -68,7 +68,7 @@ from spinet.cli import errors, parameters
 )
 @click.option(
     "--tenant",
-    "tenants",
+    "shares",
     metavar="SPEC",
     multiple=True,
     help="A tenant there: 'NAME: weight=2, priority=0'. Default: every chain is one.",
@@ -124,7 +124,7 @@ def command(
     entry: int | None,
     chains: tuple[str, ...],
     services: tuple[str, ...],
-    tenants: tuple[str, ...],
+    shares: tuple[str, ...],
     policy: str | None,
     send: str | None,
     sets: tuple[str, ...],
@@ -219,7 +219,7 @@ def command(
                 nic=nic,
                 chains=chains,
                 services=services,
-                tenants=tenants,
+                tenants=shares,
                 policy=policy,
                 traffic=traffics,
                 send=send,
@@ -237,8 +237,8 @@ def command(
             ),
             refused=[option for option, value in of_others.items() if value],
         )
-    for option, value in {"--service": services, "--tenant": tenants, "--policy": policy}.items():
-        if value:
+    for option, of_chains in {"--service": services, "--tenant": shares, "--policy": policy}.items():
+        if of_chains:
             raise click.UsageError(f"{option} goes with --chain, for cards that run chains of offloads such as panic")
     if len(traffics) > 1:
         raise click.UsageError("--traffic may be repeated only for cards that run chains of offloads such as panic")

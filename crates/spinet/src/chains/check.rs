@@ -1,7 +1,8 @@
 //! What an experiment with chains says, understood: every name looked up, every text parsed, every file there.
 
+use super::changes::{Change, changes};
 use super::classify::{Chain, Chains, Wrong};
-use super::experiment::{ChainExperiment, ChangeEntry};
+use super::experiment::ChainExperiment;
 use super::nic::{self, ServiceError};
 use super::tenants::{Tenant, TenantError, Tenants};
 use crate::experiment::{Problem as SourceProblem, Traffic};
@@ -13,7 +14,6 @@ use panic::params::ServiceSpec;
 use panic::rmt::RmtError;
 use panic::world::Side;
 use std::path::Path;
-use wire::near::nearest;
 use wire::pacing::{NotAPacing, Pacing};
 
 /// An experiment that cannot be run.
@@ -93,9 +93,9 @@ fn queues(n: u32) -> String {
 }
 
 /// A position in the experiment, and what is wrong there.
-type Fault = (Vec<String>, Box<Problem>);
+pub(super) type Fault = (Vec<String>, Box<Problem>);
 
-fn fault(path: &[&str], problem: impl Into<Problem>) -> Fault {
+pub(super) fn fault(path: &[&str], problem: impl Into<Problem>) -> Fault {
     (path.iter().map(|&part| part.to_owned()).collect(), Box::new(problem.into()))
 }
 
@@ -135,19 +135,6 @@ pub struct CheckedSource {
     pub count: u64,
     /// When their time begins.
     pub start: Time,
-}
-
-/// A change, with names looked up.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// When.
-    pub time: Time,
-    /// Chains that are there from then on, and chains that are gone.
-    pub install: Vec<usize>,
-    /// See `install`.
-    pub remove: Vec<usize>,
-    /// Tenants and their weights.
-    pub weights: Vec<(usize, u32)>,
 }
 
 impl CheckedChains {
@@ -364,57 +351,4 @@ fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) ->
         sources.push(CheckedSource { traffic, pacing, side, name: entry.source.clone(), count, start });
     }
     Ok(sources)
-}
-
-/// Everything that changes can change when its time comes.
-fn changes(
-    experiment: &ChainExperiment,
-    chains: &[Chain],
-    tenants: &Tenants,
-    has_weights: bool,
-) -> Result<Vec<Change>, Fault> {
-    let mut installed: Vec<bool> = chains.iter().map(|chain| chain.is_installed).collect();
-    let mut order: Vec<(usize, &ChangeEntry)> = experiment.at.iter().enumerate().collect();
-    order.sort_by_key(|(_, entry)| entry.time.time());
-    let mut changes = Vec::new();
-    for (i, entry) in order {
-        let number = i.to_string();
-        let fail = |key: &str, problem: Problem| fault(&["at", &number, key], problem);
-        if entry.install.is_empty() && entry.remove.is_empty() && entry.weights.is_empty() {
-            return Err(fault(&["at", &number], Problem::Nothing));
-        }
-        let find = |key: &str, found: &String| {
-            let near = || nearest(found, chains.iter().map(|chain| chain.params.name.as_str())).map(Into::into);
-            let at = chains.iter().position(|chain| chain.params.name == *found);
-            at.ok_or_else(|| fail(key, Problem::NoChain { found: found.clone(), near: near() }))
-        };
-        let (mut install, mut remove, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        for name in entry.install.iter() {
-            let chain = find("install", name)?;
-            if std::mem::replace(&mut installed[chain], true) {
-                return Err(fail("install", Problem::Installed { found: name.clone() }));
-            }
-            install.push(chain);
-        }
-        for name in entry.remove.iter() {
-            let chain = find("remove", name)?;
-            if !std::mem::replace(&mut installed[chain], false) {
-                return Err(fail("remove", Problem::NotInstalled { found: name.clone() }));
-            }
-            remove.push(chain);
-        }
-        for (name, &weight) in &entry.weights {
-            let near = || nearest(name, tenants.all.iter().map(|tenant| tenant.name.as_str())).map(Into::into);
-            let tenant = tenants.all.iter().position(|tenant| tenant.name == *name);
-            let tenant =
-                tenant.ok_or_else(|| fail("weights", Problem::NoTenant { found: name.clone(), near: near() }))?;
-            super::tenants::check_weight(weight).map_err(|error| fail("weights", error.into()))?;
-            weights.push((tenant, weight));
-        }
-        if !weights.is_empty() && !has_weights {
-            return Err(fail("weights", Problem::NoWeights));
-        }
-        changes.push(Change { time: entry.time.time(), install, remove, weights });
-    }
-    Ok(changes)
 }

@@ -3,6 +3,7 @@
 //! [`CheckedChains::read`] understands an experiment, [`ChainRun`] runs it, [`ChainSummary`] says what it was.
 
 mod captures;
+mod changes;
 mod check;
 mod classify;
 mod credits;
@@ -25,8 +26,9 @@ pub use panic::cost;
 pub use check::{ChainError, CheckedChains};
 pub use experiment::ChainExperiment;
 pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show};
+pub use panic::policy::{Arrival, Policy};
 pub use record::Fate;
-pub use run::{ChainProgress, ChainRun, ChainRunError, Ended, Wanted};
+pub use run::{ChainProgress, ChainRun, ChainRunError, Ended, OwnPolicies, Wanted};
 pub use summary::ChainSummary;
 pub use table::{HOP_COLUMNS, PACKET_COLUMNS, REASONS};
 

@@ -11,9 +11,9 @@ use super::table::Tables;
 use super::weights;
 use crate::feed::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
-use panic::model::Nic;
+use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
-use panic::policy::FairShare;
+use panic::policy::{FairShare, Policy};
 use panic::world::{PacketSource, Side};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -42,7 +42,14 @@ pub enum ChainRunError {
     Capture(#[from] CaptureFailed),
     #[error(transparent)]
     Program(#[from] ProgramFault),
+    #[error("policies: there is no service `{found}`, must be one of {known}")]
+    NoService { found: String, known: String },
+    #[error("policies: this NIC has none: packets wait in order of arrival")]
+    NoPolicies,
 }
+
+/// Policies of the user's own, by the names of services.
+pub type OwnPolicies = Vec<(String, Box<dyn Policy>)>;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +116,11 @@ pub struct ChainRun {
 impl ChainRun {
     /// Builds the system.
     pub fn new(checked: CheckedChains, wanted: &Wanted) -> Result<ChainRun, ChainRunError> {
+        ChainRun::with_policies(checked, wanted, Vec::new())
+    }
+
+    /// Builds the system with policies of the user's own, by the names of services.
+    pub fn with_policies(checked: CheckedChains, wanted: &Wanted, own: OwnPolicies) -> Result<ChainRun, ChainRunError> {
         let clock = checked.nic.edges();
         let experiment = &checked.experiment;
         let limit = experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
@@ -127,7 +139,19 @@ impl ChainRun {
         let transmits: Vec<SharedPort> =
             (0..n_queues).map(|queue| open(Side::Host(queue))).collect::<Result<_, FeedError>>()?;
         let chains = Rc::new(RefCell::new(checked.chains.clone()));
-        let (shares, policies) = weights::shares(&checked);
+        let (shares, mut policies) = weights::shares(&checked);
+        if !own.is_empty() && !matches!(checked.nic, NicModel::Panic(_)) {
+            return Err(ChainRunError::NoPolicies);
+        }
+        for (name, policy) in own {
+            let service = checked.services.iter().position(|service| service.name == name);
+            let service = service.ok_or_else(|| ChainRunError::NoService {
+                known: checked.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
+                found: name,
+            })?;
+            policies.retain(|&(of, _)| of != service);
+            policies.push((service, policy));
+        }
         let boxed = |ports: &[SharedPort]| -> Vec<Box<dyn PacketSource>> {
             ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
         };
@@ -245,7 +269,8 @@ impl ChainRun {
         let is_quiet = outcome == Outcome::Quiet && !has_changes;
         let is_still = is_quiet || self.now >= since.saturating_add(self.stall_limit);
         match () {
-            _ if is_over && record.n_open() == 0 && (is_quiet || is_still) => {
+            // What is still going on, such as a core that waits for packets, changes nothing about any packet.
+            _ if is_over && record.n_open() == 0 => {
                 Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
             }
             _ if is_still && !has_changes && record.n_open() > 0 => Some(Ended::Stalled),

@@ -34,7 +34,7 @@ fn assemble(text: &str) -> Vec<u8> {
     let word = |line: &str| {
         let mut words = line.split_whitespace();
         let name = words.next().expect("a line names an instruction");
-        let [rd, rs1, rs2, imm] = std::array::from_fn(|_| words.next().map_or(0, |word| number(word)));
+        let [rd, rs1, rs2, imm] = std::array::from_fn(|_| words.next().map_or(0, number));
         match name {
             "flush" => 0x500f | (rs1 as u32) << 15,
             "word" => rd as u32,

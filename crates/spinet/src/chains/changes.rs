@@ -1,0 +1,74 @@
+//! What changes while packets flow, understood.
+
+use super::check::{Fault, Problem, fault};
+use super::classify::Chain;
+use super::experiment::{ChainExperiment, ChangeEntry};
+use super::tenants::{Tenants, check_weight};
+use kernel::Time;
+use wire::near::nearest;
+
+/// A change, with names looked up.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When.
+    pub time: Time,
+    /// Chains that are there from then on, and chains that are gone.
+    pub install: Vec<usize>,
+    /// See `install`.
+    pub remove: Vec<usize>,
+    /// Tenants and their weights.
+    pub weights: Vec<(usize, u32)>,
+}
+
+/// Everything that changes can change when its time comes.
+pub fn changes(
+    experiment: &ChainExperiment,
+    chains: &[Chain],
+    tenants: &Tenants,
+    has_weights: bool,
+) -> Result<Vec<Change>, Fault> {
+    let mut installed: Vec<bool> = chains.iter().map(|chain| chain.is_installed).collect();
+    let mut order: Vec<(usize, &ChangeEntry)> = experiment.at.iter().enumerate().collect();
+    order.sort_by_key(|(_, entry)| entry.time.time());
+    let mut changes = Vec::new();
+    for (i, entry) in order {
+        let number = i.to_string();
+        let fail = |key: &str, problem: Problem| fault(&["at", &number, key], problem);
+        if entry.install.is_empty() && entry.remove.is_empty() && entry.weights.is_empty() {
+            return Err(fault(&["at", &number], Problem::Nothing));
+        }
+        let find = |key: &str, found: &String| {
+            let near = || nearest(found, chains.iter().map(|chain| chain.params.name.as_str())).map(Into::into);
+            let at = chains.iter().position(|chain| chain.params.name == *found);
+            at.ok_or_else(|| fail(key, Problem::NoChain { found: found.clone(), near: near() }))
+        };
+        let (mut install, mut remove, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for name in entry.install.iter() {
+            let chain = find("install", name)?;
+            if std::mem::replace(&mut installed[chain], true) {
+                return Err(fail("install", Problem::Installed { found: name.clone() }));
+            }
+            install.push(chain);
+        }
+        for name in entry.remove.iter() {
+            let chain = find("remove", name)?;
+            if !std::mem::replace(&mut installed[chain], false) {
+                return Err(fail("remove", Problem::NotInstalled { found: name.clone() }));
+            }
+            remove.push(chain);
+        }
+        for (name, &weight) in &entry.weights {
+            let near = || nearest(name, tenants.all.iter().map(|tenant| tenant.name.as_str())).map(Into::into);
+            let tenant = tenants.all.iter().position(|tenant| tenant.name == *name);
+            let tenant =
+                tenant.ok_or_else(|| fail("weights", Problem::NoTenant { found: name.clone(), near: near() }))?;
+            check_weight(weight).map_err(|error| fail("weights", error.into()))?;
+            weights.push((tenant, weight));
+        }
+        if !weights.is_empty() && !has_weights {
+            return Err(fail("weights", Problem::NoWeights));
+        }
+        changes.push(Change { time: entry.time.time(), install, remove, weights });
+    }
+    Ok(changes)
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies of one's own: the guide's, and what goes wrong."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spinet
+
+GUIDE = Path(__file__).parents[2] / "docs/guides/write-a-policy.md"
+
+
+def run(policy: Any, **more: Any) -> spinet.ChainResult:
+    """Two packets at a time for a slow unit."""
+    return spinet.run_chains(
+        services=["work: delay, cycles=100"],
+        chains=["all: work"],
+        traffic="udp:size=64,count=50,rate=10G",
+        policies={"work": policy},
+        **more,
+    )
+
+
+def test_the_guides_policy_lets_short_flows_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.search(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
+    assert code is not None
+    names: dict[str, Any] = {}
+    exec(compile(code.group(1), str(GUIDE), "exec"), names)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 2
+    fifo, own = names["fifo"].tenants["mouse"], names["own"].tenants["mouse"]
+    assert own.packets_out == own.packets_in == 40, "the packets that are dropped are the elephant's"
+    assert own.latency.mean < fifo.latency.mean / 5, told
+
+
+def test_a_policy_hears_what_is_served_and_dropped() -> None:
+    heard: list[str] = []
+
+    class Loud:
+        def rank(self, packet: Any) -> int:
+            assert (packet.bytes, packet.traffic_class, packet.priority) == (64, 0, 0)
+            heard.append("rank")
+            return int(packet.now)
+
+        def served(self, rank: int) -> None:
+            heard.append("served")
+
+        def eligible(self, rank: int) -> int:
+            return rank + 500
+
+    result = run(Loud())
+    assert heard.count("rank") == heard.count("served") == 50
+    assert result.latency is not None and result.latency.min > 500 * 4, "nobody goes before 500 cycles of 4 ns"
+
+
+def test_equal_runs_give_equal_digests() -> None:
+    class Youngest:
+        def rank(self, packet: Any) -> int:
+            return (1 << 64) - 1 - int(packet.now)
+
+    assert run(Youngest()).digest == run(Youngest()).digest
+
+
+def test_what_a_policy_raises_comes_out() -> None:
+    class Broken:
+        def rank(self, packet: Any) -> int:
+            raise ZeroDivisionError("no rank")
+
+    class Negative:
+        def rank(self, packet: Any) -> int:
+            return -1
+
+    with pytest.raises(ZeroDivisionError, match="no rank"):
+        run(Broken())
+    with pytest.raises(OverflowError):
+        run(Negative())
+
+
+def test_services_and_cards_that_have_none_are_told() -> None:
+    class Any0:
+        def rank(self, packet: Any) -> int:
+            return 0
+
+    with pytest.raises(spinet.InputError, match="there is no service `walk`, must be one of"):
+        spinet.run_chains(chains=["all: aes"], traffic="udp:count=1", policies={"walk": Any0()})
+    with pytest.raises(spinet.InputError, match="this NIC has none"):
+        run(Any0(), nic="pipeline")
