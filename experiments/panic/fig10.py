@@ -88,9 +88,10 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """Time of a packet in parts, and throughput."""
+    published = {point.name: f" (paper {row.value:g})" for point, row in results.published("throughput")}
     bars = [
         plots.Stack(
-            label=f"{row.point.name}\n{row.measured['throughput']:.3g} Gbit/s",
+            label=f"{row.point.name}\n{row.measured['throughput']:.3g} Gbit/s{published.get(row.point.name, '')}",
             parts={part: row.measured[part] for part in PARTS},
         )
         for row in results.rows

@@ -106,7 +106,7 @@ def plot(results: Results) -> Figure:
         published = {point.name: row.value for point, row in results.published(quantity)}
         groups = [
             plots.Group(
-                label=row.point.name.replace(" (", "\n(").replace(", ", "\n"),
+                label=row.point.name.removesuffix(" (LZRW1)").replace(", ", "\n"),
                 values={"paper": published.get(row.point.name), "spinet": row.measured[quantity]},
             )
             for row in results.rows
