@@ -98,7 +98,8 @@ def _times(result: ChainResult, kind: str, *, sent: bool) -> np.ndarray:
     table = result.packets
     times = table.column("arrival_ps" if sent else "left_ps")
     mine = table.column("tenant").to_numpy() == list(result.tenants).index(kind)
-    return times.fill_null(0).to_numpy()[mine & times.is_valid().to_numpy()] / 1000
+    found: np.ndarray = times.fill_null(0).to_numpy()[mine & times.is_valid().to_numpy()]
+    return found / 1000
 
 
 def points(n_phases: int) -> list[Point]:
@@ -114,7 +115,7 @@ def points(n_phases: int) -> list[Point]:
 def measure(result: ChainResult, *, first: int, n: int) -> dict[str, float]:
     """Gbit/s sent and received of each kind over intervals, and percent lost."""
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
-    found = {}
+    found: dict[str, float] = {}
     for kind in KINDS:
         sent, received = rate_gbps(result, kind, *span, sent=True), rate_gbps(result, kind, *span)
         found |= {kind: received, f"{kind}, sent": sent}
