@@ -3,7 +3,8 @@
 
 `run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
 `nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware; `run_chains` runs chains of
-offloads. The command `spinet` does the same from a terminal.
+offloads; `compare` runs the same packets and handlers on several NICs. The command `spinet` does the same from a
+terminal.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from spinet.api import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of, run
     from spinet.card_run import CardResult, Rate, run_card
     from spinet.chains import ChainResult, run_chains
+    from spinet.comparison import Comparison, compare
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.result import Result, SentPacket
@@ -29,6 +31,7 @@ __all__ = [
     "BuildError",
     "CardResult",
     "ChainResult",
+    "Comparison",
     "FpgaPart",
     "InputError",
     "InternalError",
@@ -43,6 +46,7 @@ __all__ = [
     "SpinetError",
     "__version__",
     "build",
+    "compare",
     "fpga_cost",
     "nic",
     "nic_cost",
@@ -59,6 +63,7 @@ _HOMES = {
     "_offered": ("OfferedPacket", "offered"),
     "api": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of", "run"),
     "chains": ("ChainResult", "run_chains"),
+    "comparison": ("Comparison", "compare"),
     "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),
     "output": ("OutputError",),

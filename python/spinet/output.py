@@ -39,6 +39,8 @@ class OutputFolder:
         Where the folder will stand.
     force
         Replace a folder at `target`, provided that an earlier run made it.
+    holds
+        A file by which such a folder is known.
 
     Raises
     ------
@@ -46,10 +48,11 @@ class OutputFolder:
         If `target` exists or its parent cannot be written.
     """
 
-    def __init__(self, target: Path, *, force: bool = False) -> None:
+    def __init__(self, target: Path, *, force: bool = False, holds: str = SUMMARY) -> None:
         self.target = target.absolute()
         self._name = str(target)
         self._force = force
+        self._holds = holds
         self._check_target()
         for parent in self.target.parents:
             if parent.exists() and not parent.is_dir():
@@ -68,10 +71,10 @@ class OutputFolder:
             return
         if not self._force:
             raise OutputError(f"{self._name} exists", hint="name another folder, or replace it with --force")
-        if not (self.target / SUMMARY).is_file():
+        if not (self.target / self._holds).is_file():
             raise OutputError(
                 f"{self._name} exists and is not the output of an earlier run",
-                hint=f"--force replaces only folders with a {SUMMARY}",
+                hint=f"--force replaces only folders with a {self._holds}",
             )
 
     def commit(self) -> None:

@@ -20,6 +20,7 @@ _COMMANDS = {
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",
+    "compare": "Run the same packets and handlers on several NICs.",
     "nic": "List the cards, or show all parameters of one.",
     "schema": "Print what a card's or an experiment's file may say, for editors.",
     "match": "Try a match expression on a capture.",

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet compare`: the same packets and handlers on several NICs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from spinet.cli import errors, parameters
+
+
+@click.command(short_help="Run the same packets and handlers on several NICs.")
+@click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...]")
+@click.option(
+    "-t",
+    "--traffic",
+    metavar="CAPTURE|SPEC",
+    help="Packets: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=10G'.",
+    shell_complete=parameters.complete_files,
+)
+@click.option("--forward", is_flag=True, help="Plain forwarding from network to host. Default without a handler.")
+@click.option(
+    "--nic",
+    "nics",
+    metavar="NAME|FILE",
+    multiple=True,
+    help="A card, or native, this machine; may be repeated. Default: pspin, panic, native, tigon2, tengig.",
+)
+@click.option("--rate", metavar="RATE", help="Packets come as a line carries them, such as 10G. Default: their times.")
+@click.option("--longest-gap", metavar="TIME", help="Cut longer gaps between packets to this. Default: 200 us.")
+@click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
+@click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
+@click.option("--message", metavar="SPEC", help="Which packets are one message, and what ends it. Default: each.")
+@click.option("--handler", metavar="NAME", help="Which handlers, if the program has several.")
+@click.option(
+    "--exit",
+    "leaving",
+    type=click.Choice(["network", "host"]),
+    default="network",
+    show_default=True,
+    help="Packets that count: those that handlers send, or those that they give to the host.",
+)
+@click.option(
+    "-s",
+    "--set",
+    "sets",
+    metavar="NIC:PATH=VALUE",
+    multiple=True,
+    help="Change a card's parameter; may be repeated.",
+)
+@click.option("--units", metavar="N", type=int, default=1, show_default=True, help="Cores of a card with units.")
+@click.option("--threads", metavar="N", type=int, default=1, show_default=True, help="Threads of this machine.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
+@click.option("--limit", metavar="TIME", help="End each NIC's run at this simulated time, such as '10 ms'.")
+@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write table and plot there.")
+@click.option("--no-plot", is_flag=True, help="Write no plot, so that matplotlib need not be there.")
+@click.option("--force", is_flag=True, help="Replace the output folder of an earlier comparison.")
+@parameters.json_option
+def command(
+    program: tuple[str, ...],
+    traffic: str | None,
+    forward: bool,
+    nics: tuple[str, ...],
+    rate: str | None,
+    longest_gap: str | None,
+    count: int | None,
+    match: str | None,
+    message: str | None,
+    handler: str | None,
+    leaving: str,
+    sets: tuple[str, ...],
+    units: int,
+    threads: int,
+    seed: int | None,
+    limit: str | None,
+    defines: tuple[str, ...],
+    output: Path | None,
+    no_plot: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Run the same packets, and the same handler source, on several NICs, and tell what came of it in the same words.
+
+    Packets come at the same times everywhere. A NIC that cannot run the handlers is listed with the reason. Times of
+    native are this machine's, and differ from run to run.
+
+    \b
+    Examples:
+      spinet compare ping_pong.c --traffic capture.pcap --match udp -o result
+      spinet compare ping_pong.c --traffic 'udp:size=512,count=1000,rate=1G' --nic pspin --nic panic --units 4
+      spinet compare --forward --traffic 'udp:size=1472,count=1000,rate=1G' --nic tigon2 --nic tengig
+    """
+    from spinet import plots
+    from spinet._core import UsageError
+    from spinet.comparison import DEFAULT_NICS, JSON, compare
+    from spinet.output import OutputFolder
+
+    if traffic is None:
+        raise UsageError(
+            "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000,rate=10G'"
+        )
+    if forward and program:
+        raise UsageError(f"--forward goes without a handler; there is {program[0]}")
+    with contextlib.ExitStack() as stack:
+        # First of all: an output folder that cannot be is told before minutes are spent.
+        folder = None
+        if output is not None:
+            if not no_plot:
+                plots.require()
+            folder = stack.enter_context(OutputFolder(output, force=force, holds=JSON))
+        comparison = compare(
+            program=program,
+            traffic=traffic,
+            nics=nics or DEFAULT_NICS,
+            match=match,
+            message=message,
+            handler=handler,
+            exit="host" if leaving == "host" else "network",
+            rate=rate,
+            count=count,
+            **({} if longest_gap is None else {"longest_gap": longest_gap}),
+            set=sets,
+            units=units,
+            threads=threads,
+            seed=seed,
+            limit=limit,
+            defines=parameters.macros(defines),
+            on_nic=stack.enter_context(_spinner()),
+        )
+        if folder is not None:
+            comparison.write(folder.path, plot=not no_plot)
+            folder.commit()
+    if as_json:
+        click.echo(json.dumps(comparison.as_json(), indent=2))
+    else:
+        from spinet.cli import compare_report
+
+        compare_report.print_comparison(comparison)
+        if output is not None:
+            click.echo(f"\nResults are in {output}")
+    if comparison.is_complete:
+        return 0
+    names = ", ".join(row.nic for row in comparison.rows if row.ended != "complete")
+    errors.complain(f"not every run finished: {names}", hint="give them more simulated time with --limit")
+    return errors.UNFINISHED
+
+
+@contextlib.contextmanager
+def _spinner() -> Iterator[Callable[[str], None] | None]:
+    """Says on stderr which NIC runs; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading the traffic") as status:
+        yield lambda nic: status.update(f"running on {nic}")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison of NICs, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from spinet.cli import run_report
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spinet.comparison import Comparison, Row
+
+Blocks = Iterator["str | Table"]
+
+_KINDS = ("waiting", "transfers", "computation")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """One table, with what is needed to read it."""
+    console = Console(width=run_report.columns(), highlight=False, markup=False)
+    with console.capture() as printed:
+        for number, block in enumerate((*_offered(comparison), *_table(comparison), *_notes(comparison))):
+            if number:
+                console.print()
+            console.print(block, soft_wrap=isinstance(block, str))
+    for line in printed.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _offered(comparison: Comparison) -> Blocks:
+    offered, rate = comparison.offered, comparison.offered_rate
+    matched = f", {len(offered.matched):,} for the handlers" if len(offered.matched) < len(offered.packets) else ""
+    fast = f", {_rate(rate.packets_per_s)} packets/s, {_gbps(rate.gbps)} Gbit/s" if rate.gbps is not None else ""
+    line = f" ({_gbps(offered.line_gbps)} Gbit/s on a line)" if offered.line_gbps is not None else ""
+    said = [f"{comparison.title}", f"offered to each: {rate.packets:,} packets{matched}{fast}{line}"]
+    if offered.cut_gaps:
+        said.append(f"{offered.cut_gaps:,} gaps cut to {run_report.duration(offered.longest_gap_ps / 1000)}")
+    if offered.padded:
+        said.append(f"{offered.padded:,} short packets padded")
+    yield "; ".join(said)
+
+
+def _table(comparison: Comparison) -> Blocks:
+    rows = []
+    for row in comparison.rows:
+        latency, told = row.latency_ns, row.time_ns
+        times, shares = ["-"] * 3, ["-"] * 3
+        if latency is not None:
+            times = [run_report.duration(ns) for ns in (latency.mean, latency.median, latency.p99)]
+        if latency is not None and told is not None and latency.mean:
+            known = [(told[kind], 100 * told[kind] / latency.mean) for kind in _KINDS]
+            shares = [f"{share:.0f}%" if ns or not told["not_told"] else "-" for ns, share in known]
+        rows.append(
+            (
+                row.nic if row.is_simulated else f"{row.nic} *",
+                f"{row.delivered.packets:,}",
+                _rate(row.delivered.packets_per_s),
+                _gbps(row.delivered.gbps),
+                *times,
+                *shares,
+                f"{row.lost:,}",
+                _output(row, _reference(comparison), alone=comparison.outputs_equal is None),
+            )
+        )
+    headings = ("NIC", "out", "packets/s", "Gbit/s", "mean", "median", "99 %", "wait", "memory", "compute", "lost")
+    yield run_report.table(*headings, "output", rows=rows)
+
+
+def _reference(comparison: Comparison) -> str | None:
+    return None if comparison.outputs_equal is None else comparison.reference
+
+
+def _output(row: Row, reference: str | None, *, alone: bool) -> str:
+    output = row.output
+    if output is None or alone:
+        return "-"
+    if row.nic == reference:
+        return "reference"
+    if output.is_equal:
+        return "equal"
+    told = ((output.missing, "missing"), (output.unexpected, "other"))
+    return ", ".join(f"{n:,} {what}" for n, what in told if n)
+
+
+def _notes(comparison: Comparison) -> Blocks:
+    said = [
+        "Latency: from when the first bit is due on the line until the last byte has left. wait, memory, compute: of",
+        "its mean, in queues; on links and in memories; in handlers.",
+    ]
+    if _reference(comparison) is not None:
+        said[1] += " output: packets sent, compared byte by byte"
+        said.append(f"with those of {_reference(comparison)}, in any order.")
+    elif not comparison.handler:
+        said[1] += " output: packets, compared byte by byte with"
+        said.append("those offered, in any order.")
+    yield "\n".join(said)
+    lines = []
+    for row in comparison.rows:
+        said = [row.how, *row.notes]
+        if row.is_line_the_limit:
+            said.insert(1, f"its line carries {row.line_gbps:g} Gbit/s, less than the traffic asks for")
+        if row.lost:
+            said.append("lost: " + ", ".join(f"{why.replace('_', ' ')} {n:,}" for why, n in row.lost_by_reason.items()))
+        if row.consumed:
+            said.append(f"{row.consumed:,} consumed by handlers")
+        if row.ended != "complete":
+            said.append(f"not finished: {row.ended_text}")
+        lines.append(f"{row.nic}{'' if row.is_simulated else ' *'}: {'; '.join(said)}")
+    lines += [f"{nic} did not run: {why}" for nic, why in comparison.not_run.items()]
+    yield "\n".join(lines)
+
+
+def _rate(per_s: float | None) -> str:
+    if per_s is None:
+        return "-"
+    for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if per_s >= factor:
+            return f"{per_s / factor:.3g}{unit}"
+    return f"{per_s:.3g}"
+
+
+def _gbps(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.4g}"

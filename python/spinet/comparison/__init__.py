@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same packets and the same handlers on several NICs, told in the same words: `compare`."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinet import _core, toolchain
+from spinet._core import InputError, UsageError
+from spinet.comparison import rows as _rows
+from spinet.comparison import runners
+from spinet.comparison.observed import CannotRun, Exit, Job, Observed
+from spinet.comparison.offered import Offered, read
+from spinet.comparison.rows import DEFINITIONS, Latency, Output, Rate, Row
+from spinet.output import OutputFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["DEFAULT_NICS", "JSON", "Comparison", "Latency", "Output", "Rate", "Row", "compare"]
+
+DEFAULT_NICS = ("pspin", "panic", "native", "tigon2", "tengig")
+JSON, CSV, PLOT = "compare.json", "compare.csv", "compare"
+
+# assumed: longer than any of these NICs holds a packet; the longest is Tigon-2's coalescing, 120 us.
+_LONGEST_GAP = "200 us"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison:
+    """What came of a comparison.
+
+    Attributes
+    ----------
+    rows
+        One for each NIC that ran, in the order in which they were named.
+    not_run
+        Those that could not run it, and why.
+    reference
+        The NIC whose output the others' are compared with; None for the packets offered.
+    """
+
+    handler: Sequence[str]
+    match: str | None
+    message: str | None
+    exit: Exit
+    seed: int
+    offered: Offered
+    rows: list[Row]
+    not_run: Mapping[str, str]
+    reference: str | None
+
+    def __repr__(self) -> str:
+        """One line: what ran, and whether all sent the same."""
+        names = ", ".join(row.nic for row in self.rows)
+        return f"<Comparison on {names}: outputs {'equal' if self.outputs_equal else 'differ'}>"
+
+    def __getitem__(self, nic: str) -> Row:
+        """The row of a NIC.
+
+        Raises
+        ------
+        KeyError
+            If it did not run.
+        """
+        for row in self.rows:
+            if row.nic == nic:
+                return row
+        raise KeyError(nic)
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        what = ", ".join(Path(name).name for name in self.handler) or "Plain forwarding"
+        return f"{what}, {self.offered.traffic}"
+
+    @property
+    def is_complete(self) -> bool:
+        """Every NIC that ran came to the end."""
+        return all(row.ended == "complete" for row in self.rows)
+
+    @property
+    def outputs_equal(self) -> bool | None:
+        """All sent the same packets, but for those that were lost; None if there are no two to compare."""
+        seen = [(row.output, row.lost) for row in self.rows if row.output is not None]
+        if not seen or (len(seen) < 2 and self.handler):
+            return None
+        return all(not output.unexpected and output.missing <= lost for output, lost in seen)
+
+    @cached_property
+    def offered_rate(self) -> Rate:
+        """What every NIC was offered."""
+        return _rows.rate(self.offered.time_ps, self.offered.sizes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as ``compare.json`` has it; docs/reference/compare.md."""
+        offered = self.offered
+        return {
+            "spinet": _core.version(),
+            "handler": list(self.handler) or None,
+            "match": self.match,
+            "message": self.message,
+            "exit": self.exit,
+            "seed": self.seed,
+            "offered": {
+                "traffic": offered.traffic,
+                **dataclasses.asdict(self.offered_rate),
+                "line_gbps": offered.line_gbps,
+                "matched": len(offered.matched),
+                "padded": offered.padded,
+                "cut_gaps": offered.cut_gaps,
+                "longest_gap_ns": offered.longest_gap_ps / 1000,
+            },
+            "rows": [_row_as_json(row) for row in self.rows],
+            "not_run": [{"nic": nic, "reason": reason} for nic, reason in self.not_run.items()],
+            "reference": self.reference,
+            "outputs_equal": self.outputs_equal,
+            "definitions": DEFINITIONS,
+        }
+
+    def as_csv(self) -> str:
+        """The table: a line for each NIC, those that did not run included."""
+        out = io.StringIO()
+        table = csv.DictWriter(out, _COLUMNS, restval="", lineterminator="\n")
+        table.writeheader()
+        for row in self.rows:
+            latency = dataclasses.asdict(row.latency_ns) if row.latency_ns else {}
+            table.writerow(
+                {
+                    "nic": row.nic,
+                    "simulated": int(row.is_simulated),
+                    "line_gbps": row.line_gbps,
+                    "out_packets": row.delivered.packets,
+                    "out_packets_per_s": row.delivered.packets_per_s,
+                    "out_gbps": row.delivered.gbps,
+                    **{f"latency_{name}_ns": latency.get(name) for name in ("min", "mean", "median", "p99", "max")},
+                    **{f"{kind}_ns": mean for kind, mean in (row.time_ns or {}).items()},
+                    "consumed": row.consumed,
+                    "lost": row.lost,
+                    **{f"output_{key}": getattr(row.output, key, None) for key in ("sha256", "missing", "unexpected")},
+                }
+            )
+        for nic, reason in self.not_run.items():
+            table.writerow({"nic": nic, "not_run_because": reason})
+        return out.getvalue()
+
+    def plot(self) -> Figure:
+        """Throughput, latency, where the time goes, packets lost; needs matplotlib."""
+        from spinet import plots
+        from spinet.comparison import figure
+
+        plots.require()
+        return figure.draw(self)
+
+    def save(self, directory: str | Path, *, plot: bool = True, force: bool = False) -> None:
+        """Write a new folder with ``compare.json``, ``compare.csv``, ``compare.svg`` and ``.png``.
+
+        Raises
+        ------
+        OutputError
+            If the folder exists or cannot be written.
+        UsageError
+            If matplotlib is missing.
+        """
+        with OutputFolder(Path(directory), force=force, holds=JSON) as folder:
+            self.write(folder.path, plot=plot)
+            folder.commit()
+
+    def write(self, folder: Path, *, plot: bool = True) -> None:
+        """Write the same files into a folder that is there."""
+        (folder / JSON).write_text(json.dumps(self.as_json(), indent=2) + "\n")
+        (folder / CSV).write_text(self.as_csv())
+        if plot:
+            from spinet import plots
+
+            plots.save(self.plot(), folder / PLOT)
+
+
+_COLUMNS = (
+    "nic", "simulated", "line_gbps", "out_packets", "out_packets_per_s", "out_gbps", "latency_min_ns",
+    "latency_mean_ns", "latency_median_ns", "latency_p99_ns", "latency_max_ns", "waiting_ns", "transfers_ns",
+    "computation_ns", "not_told_ns", "consumed", "lost", "output_sha256", "output_missing", "output_unexpected",
+    "not_run_because",
+)  # fmt: skip
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    values = dataclasses.asdict(row)
+    values["ended"] = {"reason": values.pop("ended"), "text": values.pop("ended_text")}
+    values["parts_ns"] = [{"part": part, "kind": kind, "mean": mean} for part, kind, mean in row.parts_ns]
+    if row.output is not None:
+        values["output"]["is_equal"] = row.output.is_equal
+    return values
+
+
+def compare(
+    *,
+    program: str | Path | Sequence[str | Path] = (),
+    traffic: str | Path,
+    nics: Sequence[str] = DEFAULT_NICS,
+    match: str | None = None,
+    message: str | None = None,
+    handler: str | None = None,
+    exit: Exit = "network",
+    rate: str | None = None,
+    count: int | None = None,
+    longest_gap: str = _LONGEST_GAP,
+    set: Sequence[str] = (),
+    units: int = 1,
+    threads: int = 1,
+    seed: int | None = None,
+    limit: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
+    on_nic: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Run the same packets, and the same handlers, on several NICs.
+
+    Parameters
+    ----------
+    program
+        C sources with handlers; none for plain forwarding from the network to the host.
+    traffic
+        A capture, or a generator such as ``"udp:size=64,count=1000,rate=10G"``.
+    nics
+        Cards that run handlers (``pspin``), have units with cores (``panic``), or forward with firmware (``tigon2``,
+        ``tengig``), by name or file; ``native`` is this machine's processor.
+    match, message, handler
+        As in `spinet.run`.
+    exit
+        Which packets count as having come out: those sent to the ``network``, or given to the ``host``.
+    rate
+        Packets come as fast as a line of that rate carries them, such as ``"10G"``; if not given, as the traffic says.
+    count
+        Take only so many packets.
+    longest_gap
+        Longer gaps between packets are cut to that, for every NIC.
+    set
+        Changes of a NIC's parameters: ``"pspin:cluster.n_cores=4"``.
+    units
+        Cores of a card with chains, as units of one service.
+    threads
+        Of this machine.
+    seed, limit, defines
+        As in `spinet.run`; the limit holds for each NIC.
+    on_nic
+        Called with each NIC's name before it runs.
+
+    Raises
+    ------
+    InputError
+        If something that was given cannot be used, or no NIC can run it.
+    BuildError
+        If the handlers do not compile for PsPIN, which decides what handlers there are.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> result = spinet.compare(
+    ...     program="sdk/examples/udp_ping_pong.c", traffic="udp:size=128,count=50,rate=1G", nics=["pspin", "panic"]
+    ... )
+    >>> result.outputs_equal, result["panic"].lost, result["pspin"].latency_ns.mean < result["panic"].latency_ns.mean
+    (True, 0, True)
+    """
+    sources = [str(name) for name in ([program] if isinstance(program, str | Path) else program)]
+    sets = _sets(set, nics)
+    _check(sources, nics, units=units, match=match, message=message, handler=handler, exit=exit)
+    build = toolchain.build(sources, defines=defines) if sources else None
+    if build is not None:
+        build.entry(name=handler)
+    packets = read(
+        traffic,
+        match=match,
+        message=message,
+        rate=rate,
+        count=count,
+        seed=seed,
+        longest_gap_ps=_core.span_ps(longest_gap),
+    )
+    observed: dict[str, Observed] = {}
+    not_run: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="spinet-compare-") as scratch:
+        file = Path(scratch) / "offered.pcapng"
+        packets.write(file)
+        job = Job(
+            program=sources,
+            build=build,
+            offered=packets,
+            file=str(file),
+            match=match,
+            message=message,
+            handler=handler,
+            exit=exit if sources else "host",
+            sets=sets,
+            units=units,
+            threads=threads,
+            seed=seed,
+            limit=limit,
+            defines=defines or {},
+        )
+        for nic in nics:
+            if on_nic is not None:
+                on_nic(nic)
+            try:
+                observed[nic] = runners.runner(nic)(job, nic)
+            except CannotRun as why:
+                not_run[nic] = str(why)
+            except toolchain.BuildError as error:
+                not_run[nic] = _first_error(error)
+            except InputError as error:
+                raise UsageError(f"{nic}: {error}", hint=getattr(error, "hint", "")) from error
+    if not observed:
+        told = "; ".join(f"{nic}: {why}" for nic, why in not_run.items())
+        raise UsageError(f"no NIC can run it: {told}")
+    return Comparison(
+        handler=sources,
+        match=match,
+        message=message,
+        exit=job.exit,
+        seed=1 if seed is None else seed,
+        offered=packets,
+        rows=_rows.rows(packets, observed, is_forwarding=not sources),
+        not_run=not_run,
+        reference=_rows.reference(observed, is_forwarding=not sources),
+    )
+
+
+def _sets(given: Sequence[str], nics: Sequence[str]) -> dict[str, list[str]]:
+    """Changes by NIC."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        nic, colon, change = text.partition(":")
+        if not colon or "=" in nic:
+            raise UsageError(f"{text}: whose is it?", hint=f"name the NIC: {nics[0] if nics else 'pspin'}:{text}")
+        if nic not in nics:
+            raise UsageError(f"{text}: {nic} is not compared", hint=f"compared are {', '.join(nics)}")
+        if nic == runners.NATIVE:
+            raise UsageError(f"{text}: this machine has no parameters", hint="--threads, perhaps")
+        found.setdefault(nic, []).append(change)
+    return found
+
+
+def _check(
+    sources: Sequence[str],
+    nics: Sequence[str],
+    *,
+    units: int,
+    match: str | None,
+    message: str | None,
+    handler: str | None,
+    exit: str,
+) -> None:
+    if not nics:
+        raise UsageError("there is no NIC to compare")
+    for nic in nics:
+        runners.check(nic)
+        if list(nics).count(nic) > 1:
+            raise UsageError(f"{nic} is named more than once")
+    if units < 1:
+        raise UsageError(f"units is {units}, must be at least 1")
+    if exit not in ("network", "host"):
+        raise UsageError(f"exit is {exit!r}, must be network or host")
+    for name, value in (("match", match), ("message", message), ("handler", handler)):
+        if value is not None and not sources:
+            raise UsageError(f"{name} goes with handlers; plain forwarding forwards everything")
+    for source in sources:
+        if not source.endswith((".c", ".S", ".s")):
+            raise UsageError(
+                f"{source} is no source; every NIC's compiler makes its own program of the same sources",
+                hint="name C files",
+            )
+
+
+def _first_error(error: toolchain.BuildError) -> str:
+    """The message, and of a compiler's the first line that says what is wrong."""
+    lines = getattr(error, "stderr", "").splitlines()
+    told = next((line for line in lines if "error" in line or "undefined" in line), "")
+    return f"{error}: {told.strip()}" if told else str(error)

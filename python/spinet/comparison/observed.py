@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one NIC of a comparison did, in the words that all have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from spinet import toolchain
+from spinet.comparison.offered import Offered
+
+Times = np.ndarray[Any, np.dtype[np.int64]]
+Exit = Literal["network", "host"]
+PartKind = Literal["waiting", "transfers", "computation", "not_told"]
+PART_KINDS: tuple[PartKind, ...] = ("waiting", "transfers", "computation", "not_told")
+
+
+class CannotRun(Exception):
+    """A NIC cannot do what is compared; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every NIC is asked to do.
+
+    Attributes
+    ----------
+    program
+        Sources of the handlers; none for plain forwarding.
+    build
+        The program as PsPIN runs it, which tells what handlers there are; None for plain forwarding.
+    file
+        The offered packets as a capture.
+    exit
+        Where packets leave that count: sent to the network, or given to the host.
+    sets
+        Changes of parameters, by NIC.
+    """
+
+    program: Sequence[str]
+    build: toolchain.Build | None
+    offered: Offered
+    file: str
+    match: str | None
+    message: str | None
+    handler: str | None
+    exit: Exit
+    sets: Mapping[str, Sequence[str]]
+    units: int
+    threads: int
+    seed: int | None
+    limit: str | None
+    defines: Mapping[str, str | int]
+
+    @property
+    def is_forwarding(self) -> bool:
+        """No handler: packets go from the network to the host as they are."""
+        return not self.program
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Where packets spent time, as the model names it; ps for each packet that came out."""
+
+    name: str
+    kind: PartKind
+    ps: Times
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What came of the packets on one NIC.
+
+    Attributes
+    ----------
+    how
+        What ran there, in a few words.
+    frames
+        Numbers of the offered packets that came out; shape ``(n_out,)``.
+    out_ps
+        When their last bytes had left, from the start of the traffic; None if there is no such time.
+    parts
+        They add up to each packet's latency.
+    consumed
+        Packets that the handlers took and neither sent nor gave to the host; None if nobody knows.
+    lost
+        Packets by why they were lost.
+    output
+        What came out, in any order; None if that cannot be looked at.
+    sizes
+        Bytes that came out for each of `frames`.
+    line_gbps
+        The NIC's line; None if it has none.
+    capacity
+        Packets and bytes handled a second, if packets do not come at their times but wait in memory.
+    """
+
+    how: str
+    frames: Times
+    out_ps: Times | None
+    parts: Sequence[Part]
+    consumed: int | None
+    lost: Mapping[str, int]
+    output: Sequence[bytes] | None
+    sizes: Times
+    ended: str = "complete"
+    ended_text: str = ""
+    line_gbps: float | None = None
+    digest: str | None = None
+    capacity: tuple[float, float] | None = None
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def is_finished(self) -> bool:
+        """Every packet came to an end."""
+        return self.ended == "complete"
+
+
+def spans(names: Sequence[tuple[str, PartKind]], edges: Sequence[Times]) -> list[Part]:
+    """Parts between one moment and the next; of a moment that never was (-1) or is past the end, nothing."""
+    table = np.maximum.accumulate(np.stack(edges), axis=0)
+    table = np.minimum(table, edges[-1])
+    return [Part(name=name, kind=kind, ps=table[i + 1] - table[i]) for i, (name, kind) in enumerate(names)]
