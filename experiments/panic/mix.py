@@ -105,7 +105,11 @@ def _times(result: ChainResult, kind: str, *, sent: bool) -> np.ndarray:
 def points(n_phases: int) -> list[Point]:
     """Phases, whose second halves are judged; then intervals, which are drawn."""
     phases = [
-        Point(name=f"phase {i + 1}", settings={"first": PHASE_INTERVALS * (2 * i + 1) // 2, "n": PHASE_INTERVALS // 2})
+        Point(
+            name=f"phase {i + 1}",
+            settings={"first": PHASE_INTERVALS * (2 * i + 1) // 2, "n": PHASE_INTERVALS // 2},
+            quick=not i,
+        )
         for i in range(n_phases)
     ]
     steps = [Point(name=f"interval {i}", settings={"first": i, "n": 1}) for i in range(n_phases * PHASE_INTERVALS)]
