@@ -39,22 +39,23 @@ def page(note: str) -> str:
 
 def _tables(schema: Schema, title: str) -> Iterator[str]:
     """A table of keys for the schema, then for each that it names."""
-    yield from _keys(title, schema)
-    for name, inner in schema.get("$defs", {}).items():
+    named = schema.get("$defs", {})
+    yield from _keys(title, schema, named)
+    for name, inner in named.items():
         if "properties" in inner and not name.startswith("TextOr"):
-            yield from _keys(name, inner)
+            yield from _keys(name, inner, named)
         elif "oneOf" in inner:
             yield from _choices(name, inner)
 
 
-def _keys(title: str, schema: Schema) -> Iterator[str]:
+def _keys(title: str, schema: Schema, named: Schema) -> Iterator[str]:
     yield f"## {title}\n"
     yield "| key | type | default | meaning |"
     yield "|---|---|---|---|"
     required = schema.get("required", [])
     for key, value in schema["properties"].items():
         default = "" if key in required else json.dumps(value.get("default")) if "default" in value else "none"
-        yield f"| `{key}` | {_cell(_kind(value))} | {_cell(default)} | {_cell(value.get('description', ''))} |"
+        yield f"| `{key}` | {_cell(_kind(value, named))} | {_cell(default)} | {_cell(value.get('description', ''))} |"
     yield ""
 
 
@@ -71,15 +72,18 @@ def _choices(title: str, schema: Schema) -> Iterator[str]:
     yield ""
 
 
-def _kind(value: Schema) -> str:
+def _kind(value: Schema, named: Schema) -> str:
     if "$ref" in value:
-        return str(value["$ref"].rpartition("/")[2])
+        name = str(value["$ref"].rpartition("/")[2])
+        # What only says that a text may stand for something is no name for readers.
+        is_either = name.rstrip("0123456789") in ("Said", "OneOrMany", "TextOr")
+        return _kind({"anyOf": named[name]["anyOf"]}, named) if is_either else name
     kinds = value.get("type", value.get("anyOf", ""))
     if isinstance(kinds, list):
-        told = [kind if isinstance(kind, str) else _kind(kind) for kind in kinds]
-        return " or ".join(kind for kind in told if kind != "null")
+        told = [kind if isinstance(kind, str) else _kind(kind, named) for kind in kinds]
+        return " or ".join(dict.fromkeys(kind for kind in told if kind != "null"))
     if kinds == "array":
-        return f"list of {_kind(value.get('items', {}))}"
+        return f"list of ({_kind(value.get('items', {}), named)})"
     return str(kinds)
 
 

@@ -87,7 +87,7 @@ def column(result: ChainResult, name: str) -> np.ndarray:
     """A column of the table of packets, for those that left; times in ns."""
     table = result.packets
     left = table.column("left_ps").is_valid().to_numpy()
-    values = table.column(name).to_numpy()[left]
+    values: np.ndarray = table.column(name).to_numpy()[left]
     return values / 1000 if name.endswith("_ps") else values
 
 

@@ -27,7 +27,7 @@ PARTS = ("ingress", "interconnect", "queueing", "unit_wait", "service")
 
 def points() -> list[Point]:
     """Sizes."""
-    return [Point(name=f"{size} B", settings={"size": size}, quick=True) for size in SIZES]
+    return [Point(name=f"{size} B", settings={"size": size}, quick=size in (64, 1500)) for size in SIZES]
 
 
 def measure(*, size: int) -> dict[str, float]:

@@ -108,16 +108,17 @@ def plot(results: Results) -> Figure:
     for look, (quantity, label) in enumerate((("detoured", "back to the scheduler"), ("refused", "refused by a unit"))):
         x, y = results.series("size", quantity, push=True)
         right.append(plots.Curve(label=label, x=x, y=y, look=look))
-    common = {"x_label": "packet size (B)", "x_base": 2, "x_ticks": SIZES}
     return plots.curves(
         [
             plots.Panel(
-                y_label="throughput (Gbit/s)", curves=left, levels=[(100, "100 Gbit/s")], y_max=118,
-                legend={"loc": "lower right"}, **common,
+                x_label="packet size (B)", x_base=2, x_ticks=SIZES, y_label="throughput (Gbit/s)",
+                curves=left, levels=[(100, "100 Gbit/s")], y_max=118,
+                legend={"loc": "lower right"},
             ),
             plots.Panel(
-                y_label="detours (% of the packets)", curves=right, marks=[(256, "paper: high from here")], y_max=105,
-                legend={"loc": "center left"}, **common,
+                x_label="packet size (B)", x_base=2, x_ticks=SIZES, y_label="detours (% of the packets)",
+                curves=right, marks=[(256, "paper: high from here")], y_max=105,
+                legend={"loc": "center left"},
             ),
         ],
         title=TITLE,

@@ -71,7 +71,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """Both flows of both cards."""
-    drawn = []
+    drawn: list[plots.Curve] = []
     for card in flows.CARDS:
         for flow in flows.SHARES:
             x, y = results.series("load", flow, card=card)

@@ -98,13 +98,18 @@ def _times(result: ChainResult, kind: str, *, sent: bool) -> np.ndarray:
     table = result.packets
     times = table.column("arrival_ps" if sent else "left_ps")
     mine = table.column("tenant").to_numpy() == list(result.tenants).index(kind)
-    return times.fill_null(0).to_numpy()[mine & times.is_valid().to_numpy()] / 1000
+    found: np.ndarray = times.fill_null(0).to_numpy()[mine & times.is_valid().to_numpy()]
+    return found / 1000
 
 
 def points(n_phases: int) -> list[Point]:
     """Phases, whose second halves are judged; then intervals, which are drawn."""
     phases = [
-        Point(name=f"phase {i + 1}", settings={"first": PHASE_INTERVALS * (2 * i + 1) // 2, "n": PHASE_INTERVALS // 2})
+        Point(
+            name=f"phase {i + 1}",
+            settings={"first": PHASE_INTERVALS * (2 * i + 1) // 2, "n": PHASE_INTERVALS // 2},
+            quick=not i,
+        )
         for i in range(n_phases)
     ]
     steps = [Point(name=f"interval {i}", settings={"first": i, "n": 1}) for i in range(n_phases * PHASE_INTERVALS)]
@@ -114,7 +119,7 @@ def points(n_phases: int) -> list[Point]:
 def measure(result: ChainResult, *, first: int, n: int) -> dict[str, float]:
     """Gbit/s sent and received of each kind over intervals, and percent lost."""
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
-    found = {}
+    found: dict[str, float] = {}
     for kind in KINDS:
         sent, received = rate_gbps(result, kind, *span, sent=True), rate_gbps(result, kind, *span)
         found |= {kind: received, f"{kind}, sent": sent}

@@ -41,7 +41,7 @@ def points() -> list[Point]:
     found = []
     for size, rate, credits in ROWS:
         chain = f"{credits} credits" if credits else "empty chain"
-        settings = {"size": size, "rate": rate, "credits": credits, "pattern": ""}
+        settings: dict[str, int | str] = {"size": size, "rate": rate, "credits": credits, "pattern": ""}
         found.append(Point(name=f"{size} B at {rate} Gbit/s, {chain}", settings=settings, quick=rate == 5))
     for pattern in PATTERNS:
         text = " ".join(map(str, pattern))

@@ -69,7 +69,8 @@ def claims(results: Results) -> Iterator[Claim]:
 def plot(results: Results) -> Figure:
     """LUTs by ports and entries."""
     rows = sorted((row for row in results.select(kib=256)), key=lambda row: int(row.point.settings["ports"]))
-    left, right = [], []
+    left: list[plots.Curve] = []
+    right: list[plots.Curve] = []
     for panel, part, setting in (
         (left, "crossbar", "ports"),
         (right, "scheduler", "entries"),

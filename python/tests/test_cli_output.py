@@ -106,13 +106,9 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     ]
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
-    assert [nic["name"] for nic in json.loads(capfd.readouterr().out)] == [
-        "pspin",
-        "pspin-paper",
-        "pspin-rtl",
-        "tengig",
-        "tigon2",
-    ]
+    known = [nic["name"] for nic in json.loads(capfd.readouterr().out)]
+    assert known[:3] == ["pspin", "pspin-paper", "pspin-rtl"]
+    assert {"panic", "panic-asic", "pipeline", "manycore", "rmt", "tengig", "tigon2"} == set(known[3:])
 
 
 def test_a_schema_knows_every_key_of_every_card(capfd: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +164,7 @@ def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[st
     [
         ("spinet ma", ["match"]),
         ("spinet run --lim", ["--limit"]),
-        ("spinet nic show p", ["pspin", "pspin-paper", "pspin-rtl"]),
+        ("spinet nic show ps", ["pspin", "pspin-paper", "pspin-rtl"]),
         ("spinet completion z", ["zsh"]),
     ],
 )

@@ -3,7 +3,7 @@
 //! `docs/reference/chains.md` describes the keys for people.
 
 use super::spelling::{OneOrMany, Said};
-use crate::experiment::{FaultSpec, NicSpec, Settings, Span};
+use crate::experiment::{FaultSpec, Settings, Span};
 use panic::policy::Level;
 use panic::rmt::RmtParams;
 use panic::rmt::action_params::HopParams;
@@ -13,13 +13,25 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wire::source::Snapped;
 
+/// Which NIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainNic {
+    /// Name of a preset, or path of a file like it.
+    #[serde(default = "panic")]
+    pub preset: String,
+    /// Parameters that differ from the preset.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub set: Settings,
+}
+
 /// An experiment as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainExperiment {
     /// The NIC.
     #[serde(default = "prototype")]
-    pub nic: Said<NicSpec>,
+    pub nic: Said<ChainNic>,
     /// Whether the services of the NIC's file are there beside those below.
     #[serde(default = "yes")]
     pub preset_services: bool,
@@ -157,7 +169,7 @@ pub struct ChainEntry {
     /// The services that they visit, in order: names, or tables with what is said of the visit.
     #[serde(default)]
     pub services: Vec<HopParams>,
-    /// Whose packets they are: a name of a [[tenant]]. If not given, that of the tenant with the chain's name.
+    /// Whose packets they are: a name of a `[[tenant]]`. If not given, that of the tenant with the chain's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Traffic class of the packets; the tenant's if not given.
@@ -247,8 +259,12 @@ pub struct ChangeEntry {
     pub weights: BTreeMap<String, u32>,
 }
 
-fn prototype() -> Said<NicSpec> {
-    Said(NicSpec { preset: "panic".into(), set: Settings::default() })
+fn panic() -> String {
+    "panic".into()
+}
+
+fn prototype() -> Said<ChainNic> {
+    Said(ChainNic { preset: panic(), set: Settings::default() })
 }
 
 fn host() -> String {

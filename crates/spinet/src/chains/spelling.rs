@@ -1,7 +1,9 @@
 //! What may be written as a text instead of a table: services, tenants, chains, engines, policies, sources.
 
-use super::experiment::{ChainEntry, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry};
-use crate::experiment::{NicSpec, Span};
+use super::experiment::{
+    ChainEntry, ChainNic, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry,
+};
+use crate::experiment::Span;
 use panic::policy::Level;
 use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
@@ -108,11 +110,11 @@ impl FromText for String {
     }
 }
 
-impl FromText for NicSpec {
+impl FromText for ChainNic {
     const LIKE: &'static str = "panic";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        Ok(NicSpec::from(text.to_owned()))
+        Ok(ChainNic { preset: text.to_owned(), set: Default::default() })
     }
 }
 

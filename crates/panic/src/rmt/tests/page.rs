@@ -3,7 +3,7 @@
 use super::*;
 use crate::rmt::{ChainParams, EntryParams};
 
-const PAGE: &str = include_str!("../../../../../docs/reference/chains.md");
+const PAGE: &str = include_str!("../../../../../docs/reference/rmt.md");
 
 /// The blocks of code in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
