@@ -107,6 +107,10 @@ def compare(
         seed=seed,
         longest_gap_ps=_core.span_ps(longest_gap),
     )
+    if not packets.matched:
+        raise UsageError(
+            f"{traffic}: none of {len(packets.packets):,} packets is for them", hint="--match says which are"
+        )
     observed: dict[str, Observed] = {}
     not_run: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="spinet-compare-") as scratch:

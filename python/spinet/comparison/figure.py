@@ -54,9 +54,7 @@ def _caption(comparison: Comparison) -> str:
     if offered.cut_gaps:
         said.append(f"{offered.cut_gaps} gaps between packets cut to {offered.longest_gap_ps / 1e6:g} us.")
     if any(not row.is_simulated for row in comparison.rows):
-        said.append(
-            "* Measured on the computer that ran this: packets that handlers take from memory, at full speed."
-        )
+        said.append("* Measured on the computer that ran this: packets that handlers take from memory, at full speed.")
     absent = "; ".join(f"{nic}: {why}" for nic, why in comparison.not_run.items())
     return " ".join([*said, f"Not run: {absent}." if absent else ""]).strip()
 

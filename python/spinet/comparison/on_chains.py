@@ -17,7 +17,7 @@ from spinet._core import InputError
 from spinet.comparison.observed import CannotRun, Job, Observed, Part
 
 _CHAIN = "compared"
-_CORE = "core"
+_CORE = "handlers"
 _CHAIN_PARTS = (
     ("ingress", "transfers"),
     ("interconnect", "transfers"),
