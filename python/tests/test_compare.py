@@ -82,6 +82,15 @@ def test_udp_ping_pong_sends_the_same_bytes_everywhere(message: str | None) -> N
     assert [row.delivered.packets for row in result.rows] == [120] * 3
 
 
+def test_cards_by_any_name_or_file_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "half.toml").write_text(spinet.nic("pspin", set=["n_clusters=2"]))
+    nics = ["pspin-rtl", str(tmp_path / "half.toml"), "panic-asic", "pipeline", "manycore"]
+    result = spinet.compare(program="sdk/examples/ping_pong.c", traffic="captures/dns.pcap", nics=nics)
+    assert [row.nic for row in result.rows] == nics and result.outputs_equal
+    forwarded = spinet.compare(traffic="captures/dns.pcap", nics=["rmt", "pipeline", "pspin-rtl"])
+    assert not forwarded.not_run and forwarded.outputs_equal
+
+
 def test_a_handler_that_answers_otherwise_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "mark.c").write_text(
         "#include <handler.h>\n"
