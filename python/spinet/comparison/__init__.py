@@ -109,7 +109,7 @@ def compare(
     )
     if not packets.matched:
         raise UsageError(
-            f"{traffic}: none of {len(packets.packets):,} packets is for them", hint="--match says which are"
+            f"{traffic}: none of {len(packets.packets):,} packets is for the handlers", hint="--match says which are"
         )
     observed: dict[str, Observed] = {}
     not_run: dict[str, str] = {}
