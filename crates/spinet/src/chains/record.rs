@@ -211,6 +211,13 @@ impl Record {
         self.error.get_or_insert(error);
     }
 
+    /// The way of a packet. Cores that only pass it on are no service: their time is in the whole, and no visit.
+    fn way(&self, message: &Message) -> Way {
+        let mut way = Way::of(&message.descriptor.trail);
+        way.visits.retain(|visit| visit.unit.is_none_or(|node| self.services.contains_key(&node.0)));
+        way
+    }
+
     fn count_visits(&mut self, chain: Option<usize>, descriptor: &Descriptor, way: &Way) {
         for (i, visit) in way.visits.iter().enumerate().filter(|(_, visit)| visit.done.is_some()) {
             let planned = descriptor.chain.get(i).map(|hop| usize::from(hop.service));
@@ -238,7 +245,7 @@ impl Record {
 impl Outlet for Record {
     fn leave(&mut self, now: Cycle, side: Side, message: Message) {
         let id = message.descriptor.id;
-        let (open, way) = (self.close(id), Way::of(&message.descriptor.trail));
+        let (open, way) = (self.close(id), self.way(&message));
         self.progress_at = now;
         let bytes = message.data.len() as u64;
         let (chain, tenant) = self.groups(open.chain, open.tenant);
@@ -265,7 +272,7 @@ impl Outlet for Record {
 
     fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
         let id = message.descriptor.id;
-        let (open, way) = (self.close(id), Way::of(&message.descriptor.trail));
+        let (open, way) = (self.close(id), self.way(&message));
         self.progress_at = now;
         let (chain, tenant) = self.groups(open.chain, open.tenant);
         let stats = &mut self.stats;
