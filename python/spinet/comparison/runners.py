@@ -12,8 +12,8 @@ from spinet._core import UsageError
 from spinet.comparison.observed import Job, Observed
 from spinet.comparison.on_cards import on_a_wired_card
 from spinet.comparison.on_chains import on_chains
-from spinet.comparison.on_native import on_this_machine
 from spinet.comparison.on_pspin import on_pspin
+from spinet.comparison.on_this_machine import on_this_machine
 
 NATIVE = "native"
 
