@@ -171,3 +171,12 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
     assert main(["nic", "services"]) == 0
     assert "aes-256-ctr" in capsys.readouterr().out
     assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
+
+
+def test_a_seed_over_a_file_holds_for_its_traffic(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    text = 'chain = ["all: aes"]\ntraffic = "udp:size=200,count=20,rate=10G,payload=random"\n'
+    file.write_text(text)
+    over = spinet.run_chains(file, seed=2)
+    file.write_text(text + "seed = 2\n")
+    assert over.digest == spinet.run_chains(file).digest != spinet.run_chains(file, seed=1).digest

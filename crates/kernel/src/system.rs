@@ -171,15 +171,18 @@ impl System {
         let mut edges: Vec<Edge> = self.domains.iter().map(|(domain, _)| Edge::new(domain.clock)).collect();
         loop {
             let mut first: Option<(Time, usize, Cycle)> = None;
+            let mut is_quiet = true;
             for (position, ((domain, _), edge)) in self.domains.iter().zip(&mut edges).enumerate() {
                 let Some(cycle) = domain.next() else { continue };
-                let at = edge.at(cycle);
+                is_quiet = false;
+                let Some(at) = edge.at(cycle) else { continue };
                 if first.is_none_or(|(earliest, ..)| at < earliest) {
                     first = Some((at, position, cycle));
                 }
             }
             match first {
-                None => return Outcome::Quiet,
+                None if is_quiet => return Outcome::Quiet,
+                None => return Outcome::Limit,
                 Some((at, ..)) if at > limit => return Outcome::Limit,
                 Some((_, position, cycle)) => self.live(position, cycle),
             }

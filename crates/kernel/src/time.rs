@@ -155,12 +155,13 @@ impl Clock {
 
     /// When edge `cycle` is. Panics beyond [`Time::MAX`].
     pub fn edge(&self, cycle: Cycle) -> Time {
+        self.edge_within(cycle).expect("an edge beyond 2^64 fs")
+    }
+
+    /// When edge `cycle` is, if that is not beyond [`Time::MAX`].
+    fn edge_within(&self, cycle: Cycle) -> Option<Time> {
         let wide = || u64::try_from(u128::from(cycle) * self.fs / self.cycles).ok();
-        Time(
-            scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles)
-                .or_else(wide)
-                .expect("an edge beyond 2^64 fs"),
-        )
+        scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles).or_else(wide).map(Time)
     }
 
     /// The first edge at `time` or later.
@@ -207,24 +208,24 @@ impl Edge {
         Edge { clock, cycle: 0, at: Time::ZERO, rest: 0, step }
     }
 
-    /// When edge `cycle` is.
+    /// When edge `cycle` is; none beyond [`Time::MAX`], which no run reaches.
     #[inline]
-    pub fn at(&mut self, cycle: Cycle) -> Time {
+    pub fn at(&mut self, cycle: Cycle) -> Option<Time> {
         if cycle == self.cycle {
-            return self.at;
+            return Some(self.at);
         }
         if cycle == self.cycle + 1 && self.step.fs > 0 {
             let rest = self.rest + self.step.parts;
             let carry = u64::from(rest >= self.step.of);
+            self.at = Time(self.at.0.checked_add(self.step.fs + carry)?);
             self.rest = rest - carry * self.step.of;
-            self.at = Time(self.at.0.checked_add(self.step.fs + carry).expect("an edge beyond 2^64 fs"));
         } else {
-            self.at = self.clock.edge(cycle);
+            self.at = self.clock.edge_within(cycle)?;
             let past = u128::from(cycle) * self.clock.fs - u128::from(self.at.0) * self.clock.cycles;
             self.rest = u64::try_from(past).unwrap_or(0);
         }
         self.cycle = cycle;
-        self.at
+        Some(self.at)
     }
 }
 
@@ -252,8 +253,9 @@ mod tests {
             let mut edge = Edge::new(clock);
             let cycles = (0..5000).chain([77_777, 77_778, 77_779, 1_000_000_000, 1_000_000_001, 5, 6]);
             for cycle in cycles {
-                assert_eq!(edge.at(cycle), clock.edge(cycle), "edge {cycle} of {freq:?}");
+                assert_eq!(edge.at(cycle), Some(clock.edge(cycle)), "edge {cycle} of {freq:?}");
             }
+            assert_eq!((edge.at(u64::MAX), edge.at(7)), (None, Some(clock.edge(7))), "{freq:?}");
         }
     }
 

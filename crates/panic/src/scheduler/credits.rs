@@ -82,10 +82,12 @@ impl Credits {
 
     /// The unit to which another shall push a packet of `flow`; nothing is spent yet.
     ///
-    /// assumed: equals take turns, as in the prototype the RMT alternates between them packet by packet. Otherwise all that is
-    /// pushed before the first cancel would go to one unit.
+    /// Those with a credit take turns, as in the prototype the RMT alternates between units packet by packet. Who has most
+    /// credits says little about that: what is planned has not come yet, and what is there may be gone by then.
     pub fn push_destination(&mut self, service: usize, flow: u32) -> Option<NodeId> {
-        let unit = self.most(self.candidates(service, flow), self.services[service].turn)?;
+        let (candidates, turn) = (self.candidates(service, flow), self.services[service].turn);
+        let in_turn = (turn.max(candidates.start)..candidates.end).chain(candidates.start..turn.min(candidates.end));
+        let unit = { in_turn }.find(|&unit| self.units[unit].held > 0)?;
         let Service { units, turn, .. } = &mut self.services[service];
         *turn = if unit + 1 == units.end { units.start } else { unit + 1 };
         Some(self.units[unit].node)
@@ -149,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn pushes_alternate_between_equals_and_spend_nothing() {
-        check(false, "p p p s p p s p p", expect!["6 7 6 6 7 7 7 6 7"]);
+    fn pushes_alternate_between_those_with_credit_and_spend_nothing() {
+        check(false, "p p p s p p s p p", expect!["6 7 6 6 7 6 7 7 6"]);
     }
 
     #[test]

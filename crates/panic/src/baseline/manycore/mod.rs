@@ -136,7 +136,7 @@ impl Manycore {
             }
         }
         for (number, &node) in nodes.cores.iter().enumerate() {
-            let path = format!("core[{number}]");
+            let path = format!("manycore.core[{number}]");
             let (to_core, input) = card.lane(&format!("to {path}"));
             let (output, from_core) = card.lane(&format!("from {path}"));
             let (done, hears) = card.system.channel(&format!("{path}.done"), 2, 1);
