@@ -34,6 +34,17 @@ def test_the_guides_policy_lets_short_flows_pass(capsys: pytest.CaptureFixture[s
     assert own.latency.mean < fifo.latency.mean / 5, told
 
 
+def test_the_guides_hierarchy_is_strict_above_and_fair_below(tmp_path: Path) -> None:
+    text = re.search(r"```toml\n(.*?)```", GUIDE.read_text(), re.S)
+    assert text is not None
+    file = tmp_path / "hierarchy.toml"
+    file.write_text(text.group(1))
+    vip, gold, rest = spinet.run_chains(file).tenants.values()
+    assert vip.dropped == 0
+    assert gold.out_gbps is not None and rest.out_gbps is not None
+    assert 2.9 < gold.out_gbps / rest.out_gbps < 3.1
+
+
 def test_a_policy_hears_what_is_served_and_dropped() -> None:
     heard: list[str] = []
 
