@@ -175,9 +175,9 @@ def run_chains(
     experiment: str | Path | Mapping[str, Any] | None = None,
     *,
     nic: str | None = None,
-    chains: Sequence[Said] = (),
-    services: Sequence[Said] = (),
-    tenants: Sequence[Said] = (),
+    chains: Said | Sequence[Said] = (),
+    services: Said | Sequence[Said] = (),
+    tenants: Said | Sequence[Said] = (),
     policy: str | Mapping[str, Any] | None = None,
     policies: Mapping[str, Policy] | None = None,
     traffic: Said | Sequence[Said] | None = None,
@@ -248,9 +248,9 @@ def run_chains(
         {
             "nic": nic,
             "set": list(set),
-            "chain": list(chains),
-            "service": list(services),
-            "tenant": list(tenants),
+            "chain": _as_said(chains),
+            "service": _as_said(services),
+            "tenant": _as_said(tenants),
             "policy": policy,
             "traffic": traffic,
             "send": send,
@@ -406,6 +406,11 @@ def write_rest(folder: Path, summary: Mapping[str, Any]) -> None:
     """Write what is known only when a run is over."""
     (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
     (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def _as_said(said: Said | Sequence[Said]) -> list[Said]:
+    """One thing, or several."""
+    return [said] if isinstance(said, str | Mapping) else list(said)
 
 
 def _as_list(settings: Any) -> list[str]:

@@ -180,3 +180,22 @@ def test_a_seed_over_a_file_holds_for_its_traffic(tmp_path: Path) -> None:
     over = spinet.run_chains(file, seed=2)
     file.write_text(text + "seed = 2\n")
     assert over.digest == spinet.run_chains(file).digest != spinet.run_chains(file, seed=1).digest
+
+
+def test_a_report_tells_what_went_wrong_in_a_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "wild.c"
+    program.write_text(
+        "#include <panic.h>\n"
+        "void panic_main(void)\n"
+        "{ for (;;) { panic_packet_t packet = panic_take(); *(volatile int *)((long)packet.data | 1) = 3; } }\n"
+    )
+    file = tmp_path / "run.toml"
+    service = f'[[service]]\nname = "core"\nengine = "riscv"\nprogram = "{program}"\n'
+    file.write_text(f'chain = ["all: core"]\ntraffic = "udp:count=5"\n{service}')
+    main(["run", str(file)])
+    assert "packet 0: misaligned store" in (told := capsys.readouterr().out)
+    assert told.count("misaligned store") == 3, "the first ones are enough"
+
+
+def test_one_chain_may_be_said_without_a_list() -> None:
+    assert spinet.run_chains(chains="all: aes", traffic="udp:count=3").complete

@@ -27,6 +27,16 @@ _PARTS = {
 }
 
 
+# Packets of a capture that a card cannot be given.
+_LEFT_OUT = {
+    "other_link_types": "of another link type",
+    "too_long": "too long",
+    "too_short": "too short",
+    "corrupt": "corrupt",
+}
+_MOST_TROUBLES = 3
+
+
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
     console = Console(width=run_report.columns(), highlight=False, markup=False)
@@ -75,6 +85,16 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
         capture = source["capture"]
         if capture is not None and capture["stop"] is not None:
             yield f"{source['source']} ends early: {capture['stop']}"
+        left_out = [f"{capture[key]:,} {words}" for key, words in _LEFT_OUT.items() if capture[key]] if capture else []
+        if left_out:
+            yield f"Not taken of {source['source']}: {', '.join(left_out)}"
+        if cut := source["pacing"]["cut_gaps"]:
+            yield f"Of {source['source']} {cut:,} gaps were cut: a run ends after about 5 hours"
+    if not packets["in"]:
+        yield "No packet came in."
+    for trouble in summary["troubles"][:_MOST_TROUBLES]:
+        what = f"{trouble['text']} in {trouble['place']} (pc {trouble['pc']})"
+        yield f"{trouble['unit']} at {_time(trouble['time_ns'])}, packet {trouble['packet']}: {what}"
 
 
 def _tenants(summary: Mapping[str, Any]) -> Blocks:
