@@ -97,3 +97,14 @@ def test_services_and_cards_that_have_none_are_told() -> None:
         spinet.run_chains(chains=["all: aes"], traffic="udp:count=1", policies={"walk": Any0()})
     with pytest.raises(spinet.InputError, match="this NIC has none"):
         run(Any0(), nic="pipeline")
+
+
+def test_a_packet_that_may_never_go_ends_the_run() -> None:
+    class Never:
+        def rank(self, packet: Any) -> int:
+            return 0
+
+        def eligible(self, rank: int) -> int:
+            return 1 << 62
+
+    assert run(Never()).summary["ended"]["reason"] == "stalled"
