@@ -3,8 +3,9 @@
 
 Two hash units of 24 Gbit/s and two AES units of 32 Gbit/s; strict priority: IPSec before video. 100 Gbit/s of
 1472-byte packets in all, which change their mix twice; the patterns are those of the published test bench, whose
-phase 2 sends 60 Gbit/s of video where the text says 50. Intervals of 16.4 us are drawn; the second half of each phase
-is judged: what waits from the phase before takes a while.
+phase 2 sends 60 Gbit/s of video where the text says 50. The sender does not wait for the card, as the paper's server.
+Intervals of 16.4 us are drawn; the second half of each phase is judged: what waits from the phase before takes a
+while.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ def claims(results: Results) -> Iterator[Claim]:
         + " Gbit/s",
     )
     total = sum(results.value("phase 3", kind) for kind in mix.KINDS)
+    lost = sum(int(results.value("phase 3", f"{kind}, dropped")) for kind in mix.KINDS)
     yield Claim(
         text="In phase 3 nothing is dropped and all 100 Gbit/s are received (7.6)",
-        holds=abs(total - 100) < 1 and sent > 29,
-        found=f"{total:.1f} Gbit/s",
+        holds=abs(total - 100) < 1 and sent > 29 and not lost,
+        found=f"{total:.1f} Gbit/s, {lost} dropped of those that came in its second half",
     )
 
 

@@ -3,8 +3,8 @@
 
 Two hash units of 24 Gbit/s and two AES units of 32 Gbit/s; weighted fair queueing: IPSec 2, video 1. 100 Gbit/s of
 1472-byte packets in all, which change their mix twice; what the text does not say of phases 2 and 3 is chosen:
-video's other half, and the mix of Figure 11a's phase 3. Intervals of 16.4 us are drawn; the second half of each phase
-is judged: what waits from the phase before takes a while.
+video's other half, and the mix of Figure 11a's phase 3. The sender does not wait for the card. Intervals of 16.4 us
+are drawn; the second half of each phase is judged: what waits from the phase before takes a while.
 """
 
 from __future__ import annotations

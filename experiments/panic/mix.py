@@ -118,13 +118,23 @@ def points(n_phases: int) -> list[Point]:
 
 
 def measure(result: ChainResult, *, first: int, n: int) -> dict[str, float]:
-    """Gbit/s sent and received of each kind over intervals, and percent lost."""
+    """Gbit/s sent and received of each kind over intervals, and packets dropped of those that came in them."""
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
     found: dict[str, float] = {}
     for kind in KINDS:
         sent, received = rate_gbps(result, kind, *span, sent=True), rate_gbps(result, kind, *span)
-        found |= {kind: received, f"{kind}, sent": sent}
+        found |= {kind: received, f"{kind}, sent": sent, f"{kind}, dropped": _dropped(result, kind, *span)}
     return found
+
+
+def _dropped(result: ChainResult, kind: str, start_ns: float, end_ns: float) -> int:
+    """Packets of a kind that came between two times and never left; the run has ended, so none is inside."""
+    assert result.complete
+    table = result.packets
+    came = table.column("arrival_ps").to_numpy() / 1000
+    mine = table.column("tenant").to_numpy() == list(result.tenants).index(kind)
+    is_lost = ~table.column("left_ps").is_valid().to_numpy()
+    return int(np.count_nonzero(mine & is_lost & (came >= start_ns) & (came < end_ns)))
 
 
 def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequence[int]]) -> Figure:

@@ -80,7 +80,7 @@ mod tests {
     fn departures(in_flight: u32, bits_per_cycle: u32) -> String {
         let toml = RATE
             .replace("{ kind = \"own\", khz = 220_000, crossing_cycles = 2 }", "{ kind = \"nic\" }")
-            .replace("in_flight = 64", &format!("in_flight = {in_flight}"))
+            .replace("in_flight = 128", &format!("in_flight = {in_flight}"))
             .replace("bits_per_cycle = 512", &format!("bits_per_cycle = {bits_per_cycle}"));
         let outs = outputs(&toml, &[64, 64, 128, 64].map(|len| Packet::of(&vec![0; len])));
         outs.iter().map(|out| out.head.to_string()).collect::<Vec<_>>().join(" ")
@@ -101,7 +101,7 @@ mod tests {
             Err(error) => error.message().to_owned(),
         };
         expect!["block_bytes is 0, must be 1 to 65536"].assert_eq(&check("block_bytes = 64", "block_bytes = 0"));
-        expect!["in_flight is 0, must be 1 to 4096"].assert_eq(&check("in_flight = 64", "in_flight = 0"));
+        expect!["in_flight is 0, must be 1 to 4096"].assert_eq(&check("in_flight = 128", "in_flight = 0"));
         expect!["invalid value: integer `-1`, expected u32"]
             .assert_eq(&check("bits_per_cycle = 512", "bits_per_cycle = -1"));
         expect!["missing field `base_cycles`"].assert_eq(&check("base_cycles = 4", ""));

@@ -66,7 +66,7 @@ pub(super) const RATE: &str = r#"
     base_cycles = 4
     block_bytes = 64
     block_cycles = 98
-    in_flight = 64
+    in_flight = 128
 "#;
 
 pub(super) fn params(toml: &str) -> EngineParams {
