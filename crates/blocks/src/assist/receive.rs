@@ -3,28 +3,23 @@
 mod drops;
 mod params;
 
-use super::asked::Asked;
+use super::asked::Answer;
+use super::card_side::{CardPorts, CardSide, next_activity};
 use super::filter::Filter;
 use super::line::Line;
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
-use crate::bus::{Access, Data, Requester};
+use crate::bus::{Access, Data};
 use crate::ethernet::Frame;
 use drops::Drops;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 pub use params::MacReceiveParams;
 use std::collections::VecDeque;
 
 /// The ports of a [`MacReceive`].
 pub struct MacReceivePorts {
-    /// What it is told.
-    pub orders: Rx<ReceiveOrder>,
-    /// What it tells.
-    pub progress: Tx<ReceiveProgress>,
-    /// Where frames stand.
-    pub memory: Requester,
-    /// Where descriptors stand, if not in `memory`.
-    pub descriptors: Option<Requester>,
+    /// What every assist has.
+    pub card: CardPorts<ReceiveOrder, ReceiveProgress>,
     /// The line.
     pub wire: Rx<Frame>,
 }
@@ -94,10 +89,7 @@ pub struct MacReceive {
     params: MacReceiveParams,
     line: Line,
     clock: Clock,
-    memory: Asked<(u32, Use)>,
-    descriptors: Option<Asked<(u32, Use)>>,
-    orders: Rx<ReceiveOrder>,
-    progress: Tx<ReceiveProgress>,
+    card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
     wire: Rx<Frame>,
     /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
     ring: Ring,
@@ -111,23 +103,17 @@ pub struct MacReceive {
     drops: Drops,
     /// End of the last frame on a paced line.
     busy_until: Time,
-    /// Counts resets: what was asked before one is of no use.
-    life: u32,
     counts: Counts,
 }
 
 impl MacReceive {
     /// An assist that is not enabled; `clock` drives it.
     pub fn new(params: MacReceiveParams, clock: Clock, ports: MacReceivePorts) -> MacReceive {
-        let MacReceivePorts { orders, progress, memory, descriptors, wire } = ports;
         MacReceive {
             line: Line::new(params.link_bps),
             clock,
-            memory: Asked::new(memory, params.memory_references),
-            descriptors: descriptors.map(|port| Asked::new(port, params.memory_references)),
-            orders,
-            progress,
-            wire,
+            card: CardSide::new(ports.card, params.memory_references),
+            wire: ports.wire,
             ring: Ring::new(params.ring_entries),
             buffers: Buffers::default(),
             producer: 0,
@@ -138,7 +124,6 @@ impl MacReceive {
             filter: None,
             drops: Drops::new(),
             busy_until: Time::ZERO,
-            life: 0,
             counts: Counts::default(),
             params,
         }
@@ -147,7 +132,7 @@ impl MacReceive {
     fn obey(&mut self, order: ReceiveOrder) {
         match order {
             ReceiveOrder::Reset => {
-                self.life = self.life.wrapping_add(1);
+                self.card.forget();
                 self.frames.clear();
                 self.attentions.clear();
                 self.busy_until = Time::ZERO;
@@ -242,50 +227,35 @@ impl MacReceive {
 
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        loop {
-            let descriptor = self.descriptors.as_mut().and_then(Asked::answer);
-            let Some(((life, what), result)) = descriptor.or_else(|| self.memory.answer()) else { return any };
+        while let Some(Answer { what, result, is_wanted }) = self.card.answer() {
             any = true;
             if let Err(error) = &result {
                 self.counts.failures += 1;
                 self.attentions.push_back(Attention::Memory(*error));
             }
-            if let Use::Count(kind) = what {
-                self.drops.hear(kind, &result.unwrap_or_default());
-            }
-            if life != self.life {
-                continue;
-            }
             match what {
-                Use::Bytes(bytes) => {
+                // Counts in memory outlive a reset.
+                Use::Count(kind) => self.drops.hear(kind, &result.unwrap_or_default()),
+                Use::Bytes(bytes) if is_wanted => {
                     let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
                     self.frames.iter_mut().find(unsettled).expect("a frame gave them").settled += bytes;
                 }
-                Use::Count(_) | Use::Counted => {}
-                Use::Descriptor => {
+                Use::Descriptor if is_wanted => {
                     self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
                 }
+                Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
             }
         }
+        any
     }
 
+    /// Tells of frames that are in memory, and of what needs attention.
     fn report(&mut self) -> bool {
-        let mut any = false;
-        while let Some(&attention) = self.attentions.front() {
-            if !self.progress.has_room() {
-                return any;
-            }
-            self.attentions.pop_front();
-            self.progress.send(ReceiveProgress::Attention(attention));
-            any = true;
-        }
-        while let Some(frame) = self.frames.front().filter(|frame| frame.is_done) {
-            if !self.progress.has_room() {
-                return any;
-            }
+        let mut any = self.card.tell(&mut self.attentions, ReceiveProgress::Attention);
+        while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
+            let frame = self.frames.pop_front().expect("there is one");
             let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
-            self.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
-            self.frames.pop_front();
+            self.card.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
             any = true;
         }
         any
@@ -293,7 +263,7 @@ impl MacReceive {
 
     /// Writes the next bytes of the first frame that has some; if they are not due yet, says when they will be.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
-        let MacReceive { params, line, clock, memory, buffers, frames, life, .. } = self;
+        let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
         let frame = frames.iter_mut().find(|frame| (frame.given as usize) < frame.bytes.len())?;
         let len = frame.bytes.len() as u32;
         let (addr, bytes) = buffers.piece(frame.addr, frame.given, len, params.memory_burst_bytes);
@@ -303,10 +273,10 @@ impl MacReceive {
                 return Some(due);
             }
         }
-        if memory.is_free(now) {
+        if card.memory.is_free(now) {
             let (from, to) = (frame.given as usize, (frame.given + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
-            memory.ask(now, addr, Access::Write(data), (*life, Use::Bytes(bytes)));
+            card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
             frame.given += bytes;
         }
         None
@@ -314,17 +284,17 @@ impl MacReceive {
 
     /// Writes the descriptor of the first frame that has none, behind its bytes.
     fn describe(&mut self, now: Cycle) {
-        let MacReceive { memory, descriptors, ring, frames, life, .. } = self;
+        let MacReceive { card, ring, frames, .. } = self;
         let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
         // In one memory the descriptor comes behind the bytes; in another it must wait for them.
-        let behind = if descriptors.is_some() { frame.settled } else { frame.given };
-        let port = descriptors.as_mut().unwrap_or(memory);
+        let behind = if card.is_split() { frame.settled } else { frame.given };
+        let port = card.descriptors();
         if behind as usize == frame.bytes.len() && port.is_free(now) {
             let words = (frame.addr as u32, frame.bytes.len() as u32 | frame.flags);
             let mut data = Data::from_slice(&words.0.to_be_bytes());
             data.extend_from_slice(&words.1.to_be_bytes());
             let addr = ring.addr(frame.index, DESCRIPTOR_BYTES);
-            port.ask(now, addr, Access::Write(data), (*life, Use::Descriptor));
+            port.ask(now, addr, Access::Write(data), Use::Descriptor);
             frame.is_described = true;
         }
     }
@@ -333,7 +303,7 @@ impl MacReceive {
 impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
-        while let Some(order) = self.orders.take() {
+        while let Some(order) = self.card.orders.take() {
             self.obey(order);
             acted = true;
         }
@@ -342,22 +312,12 @@ impl Component for MacReceive {
         acted |= self.report();
         self.describe(now);
         let due = self.give_bytes(now);
-        self.drops.work(now, &mut self.memory);
-        let has_asked = self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now));
-        match due {
-            _ if acted || has_asked => Activity::Busy,
-            Some(time) => Activity::Until(self.clock.cycle_at_or_after(time).max(now + 1)),
-            None => Activity::Idle,
-        }
+        self.drops.work(now, &mut self.card.memory);
+        next_activity(self.clock, now, acted || self.card.has_asked(now), due)
     }
 
     fn ports(&self, ports: &mut Ports) {
-        ports.input("orders", &self.orders);
-        ports.output("progress", &self.progress);
-        self.memory.port("memory", ports);
-        if let Some(descriptors) = &self.descriptors {
-            descriptors.port("descriptors", ports);
-        }
+        self.card.ports(ports);
         ports.input("wire", &self.wire);
     }
 
