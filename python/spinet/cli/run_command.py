@@ -87,7 +87,7 @@ from spinet.cli import errors, parameters
     metavar="HOW",
     help="When packets arrive: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
-@click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
+@click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
 @click.option(
     "--limit",
     metavar="TIME",
@@ -100,7 +100,7 @@ from spinet.cli import errors, parameters
     multiple=True,
     help="What the network does to packets: loss=0.01, duplicate=0.001, reorder=0.02:8 (late, by up to 8).",
 )
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
 @click.option(
     "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
 )
