@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command where the system around it is not as it should be: closed streams, full disks, no home, requests to end."""
+"""The command where what is around it is not as it should be: closed streams, full disks, no home, requests to end."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_a_compiler_needs_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BuildError, match="cannot keep builds in .*file/cache: Not a directory") as caught:
+    with pytest.raises(BuildError, match=r"cannot keep builds in .*file/cache: Not a directory") as caught:
         find_compiler(cc="zig", cache=tmp_path / "file" / "cache")
     assert "SPINET_CACHE" in caught.value.hint

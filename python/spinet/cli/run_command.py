@@ -194,7 +194,7 @@ def command(
     when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
 
     \b
-    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped by Ctrl-C.
+    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped.
     """
     from spinet import _core, api, experiment
     from spinet.cli import card_run, chain_run
