@@ -21,7 +21,7 @@ mod transmit;
 
 pub use card_side::CardPorts;
 pub use checksum::OnesComplement;
-pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaPorts};
+pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaAssistPorts};
 pub use filter::{Filter, group};
 pub use protocol::{
     Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,

@@ -1,12 +1,35 @@
-//! A memory and its controller: bursts of words on one bus, shared by several requesters.
+//! `memory-controller`: a memory and its controller, bursts of words on one bus that several requesters share.
+//!
+//! Ports:   `requesters[i]` (memory, answer, optional): references of up to `max_bytes`.
+//! Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
+//!          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
+//!          The reply is seen at the earliest when the last word has moved.
+//!          A DRAM's word in a row that is not open takes the cycles of opening it besides.
+//! Order:   one word at a time, of whom the policy says; each requester is answered in its own order.
+//! Source:  thesis, 3.2 and table 3.2: burst length and a fixed gap between bursts; row length and row activation latency.
 
 mod params;
 
 use super::Rows;
 use crate::bus::{Access, BusError, Data, Reference, Reply, Responder};
 use crate::policy::{Arbitration, Arbitrator, Contest, Waits};
+use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 pub use params::MemoryControllerParams;
+
+/// Serves one word at a time, in bursts where addresses follow each other.
+pub struct MemoryController {
+    params: MemoryControllerParams,
+    lanes: Vec<Lane>,
+    arbitrator: Arbitrator,
+    waits: Waits,
+    burst: Option<Burst>,
+    rows: Option<Rows>,
+    free_at: Cycle,
+    bytes: Vec<u8>,
+    busy_cycles: Counter,
+    bursts: Counter,
+}
 
 /// A reference that is being served.
 struct Active {
@@ -21,8 +44,8 @@ struct Active {
 struct Lane {
     port: Option<Responder>,
     active: Option<Active>,
-    served_words: u64,
-    wait_cycles: u64,
+    served_words: Counter,
+    wait_cycles: Counter,
 }
 
 /// The word with which the burst under way would go on.
@@ -36,33 +59,12 @@ struct Burst {
     at: Cycle,
 }
 
-/// Serves one word at a time, in bursts where addresses follow each other.
-///
-/// Ports:   `requesters[i]`, references of up to `max_bytes`, answered in order.
-/// Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
-///          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
-///          The reply is seen at the earliest when the last word has moved.
-///          A DRAM's word in a row that is not open takes the cycles of opening it besides.
-/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts; row length
-///          and row activation latency).
-pub struct MemoryController {
-    params: MemoryControllerParams,
-    lanes: Vec<Lane>,
-    arbitrator: Arbitrator,
-    waits: Waits,
-    burst: Option<Burst>,
-    rows: Option<Rows>,
-    free_at: Cycle,
-    bytes: Vec<u8>,
-    busy_cycles: u64,
-    bursts: u64,
-}
-
 impl MemoryController {
     /// A memory of zeros. A port that is `None` is not connected.
     pub fn new(params: MemoryControllerParams, ports: Vec<Option<Responder>>) -> MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
-        let lane = |port| Lane { port, active: None, served_words: 0, wait_cycles: 0 };
+        let lane =
+            |port| Lane { port, active: None, served_words: Counter::default(), wait_cycles: Counter::default() };
         MemoryController {
             lanes: ports.into_iter().map(lane).collect(),
             arbitrator: params.policy.start(),
@@ -71,8 +73,8 @@ impl MemoryController {
             rows: params.rows.clone().map(Rows::new),
             free_at: 0,
             bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
-            busy_cycles: 0,
-            bursts: 0,
+            busy_cycles: Counter::default(),
+            bursts: Counter::default(),
             params,
         }
     }
@@ -127,7 +129,7 @@ impl MemoryController {
         let word = u64::from(self.params.word_bytes);
         let MemoryController { lanes, bytes, params, .. } = self;
         let lane = &mut lanes[winner];
-        lane.wait_cycles += self.waits.went(now, winner as u32);
+        lane.wait_cycles.add(self.waits.went(now, winner as u32));
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
         let (addr, is_write) = (active.addr(), active.is_write());
@@ -148,13 +150,13 @@ impl MemoryController {
         let words_left = match self.burst {
             Some(burst) if goes_on => burst.words_left - 1,
             _ => {
-                self.bursts += 1;
+                self.bursts.add(1);
                 params.burst_words - 1
             }
         };
         let next_addr = (addr & !(word - 1)).wrapping_add(word);
         self.burst = Some(Burst { lane: winner, next_addr, is_write, words_left, at: now + cycles });
-        lane.served_words += 1;
+        lane.served_words.add(1);
         if is_wrong || active.done == active.reference.access.len() {
             let Active { reference, read, .. } = lane.active.take().expect("it was served");
             let error = BusError::Length(reference.addr, reference.access.len());
@@ -190,7 +192,7 @@ impl Component for MemoryController {
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues, since });
         let cycles = self.serve(now, winner as usize, continues >> winner & 1 == 1);
         self.free_at = now + cycles;
-        self.busy_cycles += cycles;
+        self.busy_cycles.add(cycles);
         Activity::Until(self.free_at)
     }
 
@@ -203,15 +205,15 @@ impl Component for MemoryController {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("busy_cycles", self.busy_cycles);
-        counters.add("bursts", self.bursts);
+        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.add("bursts", self.bursts.total());
         if let Some(rows) = &self.rows {
             counters.add("rows_opened", rows.n_opened);
             counters.add("row_cycles", rows.cycles);
         }
         for (i, lane) in self.lanes.iter().enumerate() {
-            counters.add(&format!("requesters[{i}].words"), lane.served_words);
-            counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles);
+            counters.add(&format!("requesters[{i}].words"), lane.served_words.total());
+            counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles.total());
         }
     }
 }
