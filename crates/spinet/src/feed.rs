@@ -95,6 +95,11 @@ impl Feed {
         FeedStatus { open_messages: self.ids.n_open(), ..self.status }
     }
 
+    /// Whether all packets that were added have been taken.
+    pub fn is_over(&self) -> bool {
+        self.streams.iter().all(Stream::is_over)
+    }
+
     /// Bytes read of a capture, and its length.
     pub fn file_progress(&self) -> Option<(u64, u64)> {
         self.streams.first().and_then(Stream::file_progress)
@@ -102,6 +107,7 @@ impl Feed {
 
     /// The stream whose next packet is next, and when it arrives.
     fn next_stream(&mut self) -> Result<Option<(usize, Cycle)>, SourceError> {
+        self.forget_what_is_over();
         let record = &self.record;
         let ready = *self.start.get_or_insert_with(|| record.borrow_mut().traffic_starts());
         let mut next = None;
@@ -118,6 +124,12 @@ impl Feed {
         self.status.waiting = next.map(|(_, arrival)| arrival);
         self.status.is_over = next.is_none();
         Ok(next)
+    }
+
+    /// Streams that are over go, but for the first, whose report somebody may want.
+    fn forget_what_is_over(&mut self) {
+        let mut is_first = true;
+        self.streams.retain(|stream| std::mem::take(&mut is_first) || !stream.is_over());
     }
 
     /// The next packet for a context that has arrived, having sent those before it that are for none the ordinary way.

@@ -12,7 +12,6 @@ use spinet::driver::{ContextSpec, Driver, DriverError, Kind, Remaining, RuleSpec
 use spinet::elf::Elf;
 use spinet::nics;
 use spinet::packets::Fate;
-use spinet::streams::Stream;
 use std::collections::VecDeque;
 use std::fmt::{Display, Write};
 use std::path::Path;
@@ -204,8 +203,9 @@ fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
     driver.set_mode(mode);
     driver.keep_packets();
     driver.run_until(2000);
-    let packet = |i: u64| (Time::from_ns(i * 50), support::udp(1000 + i as u16 % 4, 7, 60 + i as usize).into());
-    driver.add_traffic(Stream::made((0..40).map(packet).collect(), 3000));
+    // The first arrives in cycle 3000.
+    let packet = |i: u64| (Time::from_ns(999 + i * 50), support::udp(1000 + i as u16 % 4, 7, 60 + i as usize).into());
+    driver.add_packets((0..40).map(packet).collect()).unwrap();
     let tenants = ["a", "b"].map(|name| driver.open(name, None).unwrap());
     let contexts = [0x1d00_1000, 0x1d00_2000].map(handlers).into_iter().zip(tenants).map(|(elf, tenant)| {
         let program = driver.load(tenant, elf).unwrap();

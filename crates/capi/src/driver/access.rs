@@ -68,6 +68,17 @@ pub unsafe extern "C" fn spinet_wait(machine: *mut Machine, tenant: u64, ticket:
     unsafe { with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?)) }
 }
 
+/// Whether an access is over.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_is_over(machine: *mut Machine, tenant: u64, ticket: u64, over: *mut u8) -> c_int {
+    let look = |machine: &mut Machine| Ok(machine.driver.is_done(TenantId(tenant), TicketId(ticket))?.into());
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "over", over, look) }
+}
+
 /// Takes the bytes of a read that is over.
 ///
 /// # Safety
