@@ -4,7 +4,6 @@ use super::experiment::{
     ChainEntry, ChainNic, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry,
 };
 use crate::experiment::Span;
-use panic::policy::Level;
 use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
@@ -270,7 +269,7 @@ impl<'de> Deserialize<'de> for EngineSpec {
 impl<'de> Deserialize<'de> for PolicySpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let like = "the name of a policy, or a table such as { policy = { kind = \"fifo\" } }";
-        text_or_table(deserializer, like, PolicySpec::Named, |map| Level::deserialize(map).map(PolicySpec::Given))
+        text_or_table(deserializer, like, PolicySpec::Named, |map| map.try_into().map(PolicySpec::Given))
     }
 }
 
