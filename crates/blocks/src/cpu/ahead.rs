@@ -15,54 +15,46 @@ impl Core {
     #[inline(never)]
     pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
-        if self.ahead != NO_LINE {
+        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
+        if self.time >= end || self.ahead != NO_LINE {
             return None;
         }
         let stretch = self.stretch;
         let slots = program.slots();
         let there = lines.all().get(..stretch.end_line)?;
-        let skew = program.skew();
-        let line = |at: usize| (at + skew) / (timing::LINE_BYTES as usize / 2);
+        let line = |at: usize| at / (timing::LINE_BYTES as usize / 2);
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
 
         let mut at = program.position(self.pc);
         if !stretch.holds(at) || !is_there(line(at)) {
             return None;
         }
-        let (mut n, mut beyond) = (0, 0);
-        // The last instruction, if it is one whose register may not have come.
-        let mut last = usize::MAX;
+        let (mut time, mut n) = (self.time, 0);
+        // Where the instructions before this one began to follow one another.
+        let mut landed = at;
         let mut stop = None;
-        while n < left
+        while time < end
             && let Some(slot) = slots.get(at)
         {
-            let behind = || at + usize::from(slot.halves);
             match slot.pace {
                 Pace::Straight | Pace::LineEnd => {
-                    let mut run = slot.run;
-                    if run >= Slot::CROSSES {
-                        if !is_there(line(at) + 1) {
-                            break;
-                        }
-                        run -= Slot::CROSSES;
-                    }
-                    let to_run = u64::from(run).min(left - n);
-                    if to_run == 0 {
+                    if slot.crosses() && !is_there(line(at) + 1) {
                         break;
                     }
-                    n += to_run;
-                    for _ in 0..to_run {
-                        let slot = &slots[at];
-                        execute(self, &slot.inst);
-                        last = at;
-                        at += usize::from(slot.halves);
+                    let (mut run, mut span) = slot.run();
+                    if time + run > end {
+                        run = end - time;
+                        span = halves(&slots[at..], run);
                     }
+                    self.run_straight(&slots[at..at + span]);
+                    (landed, at) = (at, at + span);
+                    (time, n) = (time + run * timing::PLAIN, n + run);
                 }
                 Pace::Memory | Pace::MemoryLineEnd => {
                     if slot.pace == Pace::Memory || is_there(line(at) + 1) {
                         execute(self, &slot.inst);
-                        self.next = program.address(behind());
+                        self.access.feeds_next = slot.feeds_next();
+                        self.next = program.address(at + slot.halves());
                         stop = Some(Stop::Access);
                     }
                     break;
@@ -75,28 +67,38 @@ impl Core {
                     {
                         break;
                     }
-                    let next = behind();
-                    (self.pc, self.next) = (program.address(at), program.address(next));
+                    self.pc = program.address(at);
                     execute(self, &slot.inst);
-                    (last, at) = (at, next);
                     if self.jumped {
                         self.jumped = false;
-                        (last, at) = (usize::MAX, target);
-                        self.last_rd = SINK;
-                        let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        beyond += taken - timing::PLAIN;
-                        left = left.saturating_sub(taken - timing::PLAIN);
+                        at = target;
+                        time += if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    } else {
+                        at += slot.halves();
+                        time += timing::PLAIN;
                     }
-                    n += 1;
+                    (landed, n) = (at, n + 1);
                 }
                 Pace::Careful => break,
             }
         }
         // An access decides itself what comes behind it.
-        let last = if stop.is_none() { slots.get(last) } else { None };
-        let last_rd = last.map_or(self.last_rd, |slot| slot.inst.rd);
-        self.ran(program.address(at), last_rd, n, beyond);
+        if stop.is_none() && n > 0 {
+            // A jump leaves its link register time enough.
+            self.last_rd = last(&slots[landed..at]).map_or(SINK, |slot| slot.inst.rd);
+        }
+        self.ran(program.address(at), n, time);
         stop
+    }
+
+    /// Executes instructions that follow one another.
+    #[inline(always)]
+    fn run_straight(&mut self, run: &[Slot]) {
+        let mut at = 0;
+        while let Some(slot) = run.get(at) {
+            execute(self, &slot.inst);
+            at += slot.halves();
+        }
     }
 
     /// The same while hardware loops are active: every instruction is compared with their ends.
@@ -108,13 +110,13 @@ impl Core {
         horizon: Cycle,
     ) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
         let ends = self.csrs.loops.ends(program.address(0), self.time)?;
         let (slots, stretch) = (program.slots(), self.stretch);
         let mut at = program.position(self.pc);
-        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let (mut time, mut n, mut last_rd) = (self.time, 0, self.last_rd);
         let mut stop = None;
-        while n < left {
+        while time < end {
             let Some(slot) = slots.get(at).filter(|_| stretch.holds(at)) else { break };
             if at == ends[0] || at == ends[1] {
                 break;
@@ -124,12 +126,14 @@ impl Core {
             }
             execute(self, &slot.inst);
             if slot.pace == Pace::Straight {
-                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
+                (at, last_rd) = (at + slot.halves(), slot.inst.rd);
+                (time, n) = (time + timing::PLAIN, n + 1);
                 continue;
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = program.address(at + usize::from(slot.halves));
+                    self.access.feeds_next = slot.feeds_next();
+                    self.next = program.address(at + slot.halves());
                     stop = Some(Stop::Access);
                     break;
                 }
@@ -137,23 +141,24 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    beyond += taken - timing::PLAIN;
-                    left = left.saturating_sub(taken - timing::PLAIN);
+                    time += if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                 }
-                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
+                _ => {
+                    (at, last_rd) = (at + slot.halves(), slot.inst.rd);
+                    time += timing::PLAIN;
+                }
             }
             n += 1;
         }
-        self.ran(program.address(at), last_rd, n, beyond);
+        self.last_rd = last_rd;
+        self.ran(program.address(at), n, time);
         stop
     }
 
-    /// Ran ahead to `pc`: `n` instructions, which took `beyond` cycles more than one each, the last of them writing `last_rd`.
+    /// Ran ahead to `pc` and `time`: `n` instructions.
     #[inline(always)]
-    fn ran(&mut self, pc: u32, last_rd: u8, n: u64, beyond: Cycle) {
-        (self.pc, self.line, self.last_rd) = (pc, pc >> 4, last_rd);
-        self.time += n * timing::PLAIN + beyond;
+    fn ran(&mut self, pc: u32, n: u64, time: Cycle) {
+        (self.pc, self.line, self.time) = (pc, pc >> 4, time);
         self.instructions += n;
     }
 
@@ -170,10 +175,22 @@ impl Core {
             }
             Pace::Jump | Pace::JumpLineEnd => {
                 let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
-                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
+                (self.pc, self.next) = (pc, pc.wrapping_add(slot.inst.bytes().into()));
                 target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
             }
             Pace::Straight | Pace::Memory | Pace::Careful => false,
         }
     }
+}
+
+/// Half words that `n` instructions take, which follow one another from the beginning of `slots` on.
+#[cold]
+fn halves(slots: &[Slot], n: u64) -> usize {
+    (0..n).fold(0, |at, _| at + slots[at].halves())
+}
+
+/// The last of instructions that follow one another and fill `slots`.
+fn last(slots: &[Slot]) -> Option<&Slot> {
+    let mut at = 0;
+    std::iter::from_fn(|| slots.get(at).inspect(|slot| at += slot.halves())).last()
 }

@@ -285,14 +285,14 @@ impl Cluster {
         // Almost every access is within a word, and almost every core runs on to its next access.
         match kind {
             AccessKind::Load(load) if shift + 8 * bytes <= 32 => {
-                core.loaded(&self.program, now, load.extend(self.l1.load(addr) >> shift));
+                core.loaded(now, load.extend(self.l1.load(addr) >> shift));
             }
             AccessKind::Store(_) if shift + 8 * bytes <= 32 => {
                 self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
                 core.stored(now);
             }
             AccessKind::Amo(_) if addr & 3 != 0 && self.misaligned_amo_traps => return self.refuse_misaligned(i, now),
-            AccessKind::Amo(amo) => core.loaded(&self.program, now, self.l1.amo(now, addr & !3, amo, value)),
+            AccessKind::Amo(amo) => core.loaded(now, self.l1.amo(now, addr & !3, amo, value)),
             _ => return self.grant_part(i, now),
         }
         debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
@@ -319,7 +319,7 @@ impl Cluster {
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.cores[i].core.complete(&self.program, granted, raw);
+        self.cores[i].core.complete(granted, raw);
         self.advance(i, now);
     }
 
