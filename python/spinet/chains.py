@@ -73,7 +73,7 @@ class Tenant:
     dropped_by_reason: Mapping[str, int]
     in_gbps: float | None
     out_gbps: float | None
-    share: float  # of all bytes that left
+    share: float  # of the bytes that left while all tenants sent; of all, if they never did
     latency: Latency | None
 
 
