@@ -84,7 +84,10 @@ impl OwnPolicy {
         said.extract().map_err(|_| {
             let found = said.repr().map_or_else(|_| "something unspeakable".to_owned(), |repr| repr.to_string());
             let most = u64::MAX;
-            crate::input(format!("policies: `{method}` of {} says {found}, must be a whole number from 0 to {most}", self.name))
+            crate::input(format!(
+                "policies: `{method}` of {} says {found}, must be a whole number from 0 to {most}",
+                self.name
+            ))
         })
     }
 }
