@@ -5,7 +5,7 @@ use pspin::{ParamError, PspinParams};
 use std::io;
 use std::path::Path;
 use toml::{Table, Value};
-use wire::near::nearest;
+use wire::near::{nearest, teach};
 
 mod choices;
 
@@ -110,8 +110,10 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
 
 /// The error of a value that its type does not take.
 pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
-    // serde says `invalid value: integer `-1`, expected u32`.
-    let allowed = error.message().rsplit("expected ").next().unwrap_or_default().to_owned();
+    // serde says `invalid value: integer `-1`, expected u32`, and of a word that is none of its own all that there are.
+    let told = teach(error.message());
+    let allowed = told.rsplit("must be ").next().and_then(|told| told.rsplit("expected ").next());
+    let allowed = allowed.unwrap_or_default().to_owned();
     NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }
 }
 

@@ -218,7 +218,7 @@ engine = "delay"
                 format!("{:?}", found.expect("it is there").policy)
             }
         };
-        want.assert_eq(&told.replace("LeakyBucket", "leaky"));
+        want.assert_eq(&told);
     }
 
     #[test]
@@ -311,7 +311,7 @@ engine = "delay"
         check(
             &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fair', weights = [1, 3, 1] } }"),
             expect![
-                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 8 entries, must have 7: one for each of the branch's `classes` [1, 2, 3, 4, 5, 6, 7], in that order"
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries, must have 2: one for each of the branch's `classes` [1, 2], in that order"
             ],
         );
         check(
@@ -347,13 +347,13 @@ engine = "delay"
         check(
             &two("classes = [1, 2, 300]\nlevel = { policy = { kind = 'fifo' } }"),
             expect![
-                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is `300`, must be a whole number up to 255"
+                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is `300`, must be a whole number up to 7"
             ],
         );
         check(
             &two("classes = [1, 2, 30]\nlevel = { policy = { kind = 'fifo' } }"),
             expect![
-                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is 30, must be one of the classes that come here: [0, 1, 2, 3, 4, 5, 6, 7]"
+                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is `30`, must be a whole number up to 7"
             ],
         );
         check(

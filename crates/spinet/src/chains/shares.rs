@@ -85,14 +85,14 @@ mod tests {
 
     #[test]
     fn only_the_time_counts_in_which_all_send() {
-        check([10, 20], [(0, 500), (100, 300)], expect![""]);
-        check([10, 20], [(0, 500_000), (100_000, 300_000)], expect![""]);
+        check([10, 20], [(0, 500), (100, 300)], expect!["Some(((100, 300), [2000, 1000]))"]);
+        check([10, 20], [(0, 500_000), (100_000, 300_000)], expect!["Some(((100352, 299520), [1991600, 995800]))"]);
     }
 
     #[test]
     fn who_never_sent_together_shared_nothing() {
-        check([10, 10], [(0, 100), (100, 300)], expect![""]);
-        check([10, 10], [(0, 100), (200, 300)], expect![""]);
+        check([10, 10], [(0, 100), (100, 300)], expect!["None"]);
+        check([10, 10], [(0, 100), (200, 300)], expect!["None"]);
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         let mut shares = Shares::new(3);
         shares.add(7, 1, 60);
         shares.add(7, 5, 60);
-        expect![""].assert_eq(&format!("{:?}", shares.together(&[None, Some((0, 9)), None])));
-        expect![""].assert_eq(&format!("{:?}", shares.together(&[None, None, None])));
+        expect!["Some(((0, 9), [0, 60, 0]))"].assert_eq(&format!("{:?}", shares.together(&[None, Some((0, 9)), None])));
+        expect!["None"].assert_eq(&format!("{:?}", shares.together(&[None, None, None])));
     }
 }

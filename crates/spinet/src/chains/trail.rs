@@ -217,7 +217,10 @@ mod tests {
     fn in_a_unit_waiting_is_no_service() {
         check(
             "arrived@10 entered@12 queued@20:0 scheduled@55:0 taken@66:4 begun@80:4 finished@90:4 done@97:4 leaving@108:1",
-            expect![[r#""#]],
+            expect![[r#"
+                Some(98) [2, 30, 35, 0, 21, 10]
+                unit 4, pushed false, detours 0: [0, 19, 35, 0, 21, 10]
+            "#]],
         );
     }
 

@@ -153,17 +153,27 @@ mod tests {
 
     #[test]
     fn a_choice_takes_its_keys_with_it_in_any_order() {
-        check(&BUTTERFLY, expect![""]);
+        check(
+            &BUTTERFLY,
+            expect![[
+                r#"{ columns = 2, concentration = 4, kind = "flattened-butterfly", link_cycles = 2, link_flits = 8, rows = 2 } / { kind = "nic" }"#
+            ]],
+        );
         let mut turned = BUTTERFLY;
         turned.reverse();
-        check(&turned, expect![""]);
+        check(
+            &turned,
+            expect![[
+                r#"{ columns = 2, concentration = 4, kind = "flattened-butterfly", link_cycles = 2, link_flits = 8, rows = 2 } / { kind = "nic" }"#
+            ]],
+        );
         check(
             &[
                 "service.aes.engine.clock.kind=own",
                 "service.aes.engine.clock.khz=300_000",
                 "service.aes.engine.clock.crossing_cycles=2",
             ],
-            expect![""],
+            expect![[r#"{ kind = "crossbar" } / { crossing_cycles = 2, khz = 300000, kind = "own" }"#]],
         );
         check(
             &[
@@ -172,26 +182,61 @@ mod tests {
                 "service.aes.engine.gap_cycles=1",
                 "service.aes.engine.service.kind=fixed",
             ],
-            expect![""],
+            expect![[
+                r#"{ kind = "crossbar" } / { gap_cycles = 1, kind = "delay", service = { cycles = 9, kind = "fixed" } }"#
+            ]],
         );
     }
 
     #[test]
     fn what_a_choice_lacks_or_does_not_have_is_told() {
-        check(&BUTTERFLY[..5], expect![""]);
-        check(&["interconnect.topology.kind=butterfly"], expect![""]);
-        check(&["interconnect.topology.kind=crossbar", "interconnect.topology.rows=2"], expect![""]);
-        check(&[&BUTTERFLY[..], &["interconnect.topology.link_flit=2"]].concat(), expect![""]);
+        check(
+            &BUTTERFLY[..5],
+            expect![[
+                r#"set: interconnect.topology.kind is "flattened-butterfly", which needs `interconnect.topology.concentration` too: set that in the same run"#
+            ]],
+        );
+        check(
+            &["interconnect.topology.kind=butterfly"],
+            expect![[r#"set: interconnect.topology.kind is "butterfly", must be `crossbar` or `flattened-butterfly`"#]],
+        );
+        check(
+            &["interconnect.topology.kind=crossbar", "interconnect.topology.rows=2"],
+            expect![
+                "set: there is no `interconnect.topology.rows` in the preset; did you mean `interconnect.topology.kind`?"
+            ],
+        );
+        check(
+            &[&BUTTERFLY[..], &["interconnect.topology.link_flit=2"]].concat(),
+            expect![
+                "set: there is no `interconnect.topology.link_flit` in the preset; did you mean `interconnect.topology.link_flits`?"
+            ],
+        );
         check(
             &[
                 "service.aes.engine.clock.kind=own",
                 "service.aes.engine.clock.khz=fast",
                 "service.aes.engine.clock.crossing_cycles=2",
             ],
-            expect![""],
+            expect![[r#"set: service.aes.engine.clock.khz is "fast", must be a whole number from 0 to 4294967295"#]],
         );
-        check(&["service.aes.engine.kind=delay"], expect![""]);
-        check(&["interconnect.topology.rows=2"], expect![""]);
-        check(&["interconnect.topologie.kind=crossbar"], expect![""]);
+        check(
+            &["service.aes.engine.kind=delay"],
+            expect![[
+                r#"set: service.aes.engine.kind is "delay", which needs `service.aes.engine.service` too: set that in the same run"#
+            ]],
+        );
+        check(
+            &["interconnect.topology.rows=2"],
+            expect![
+                "set: there is no `interconnect.topology.rows` in the preset; did you mean `interconnect.topology.kind`?"
+            ],
+        );
+        check(
+            &["interconnect.topologie.kind=crossbar"],
+            expect![
+                "set: there is no `interconnect.topologie.kind` in the preset; did you mean `interconnect.topology.kind`?"
+            ],
+        );
     }
 }
