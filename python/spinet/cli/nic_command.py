@@ -69,12 +69,13 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
     parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
     """
     from spinet import _core, api
+    from spinet.drawing import sketch
 
     if not _core.card_is_wired(nic):
         if tree:
             raise click.UsageError("--tree is for cards that are wired from modules; --svg draws any")
         if svg is not None:
-            _write(svg, _sketched(nic, sets))
+            _write(svg, sketch.design(nic, set=sets).svg())
         if area:
             if _core.nic_has_chains(nic):
                 raise click.UsageError("--area is known of PsPIN only")
@@ -97,15 +98,6 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
         click.echo(json.dumps(design.json, indent=2))
     if svg is None and not tree and not as_json:
         click.echo(wiring.variation(nic, sets).to_toml() if sets else _core.card_text(nic), nl=False)
-
-
-def _sketched(nic: str, sets: tuple[str, ...]) -> str:
-    """The drawing of a card that is wired by code."""
-    from spinet import _core
-    from spinet.drawing.sketch import sketch
-
-    params = tomllib.loads(_core.nic_show(nic, list(sets), "."))
-    return sketch(Path(nic).stem, dict(_core.nic_list()).get(nic, ""), params).svg()
 
 
 def _write(svg: Path, text: str) -> None:

@@ -1,21 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards that are wired by code, as designs that can be drawn: their parts and ways, as their parameters say them.
 
-A card of data is drawn as it is built. Of the others, `sketch` knows the parts and what leads from one to the other,
+A card of data is drawn as it is built. Of the others, this file knows the parts and what leads from one to the other,
 and takes every number from the parameters: how many there are, how wide, how deep. Nothing here is simulated.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from spinet import _core
 from spinet.wiring import Connection, Design, Group, Part, PortOf
 
 Params = Mapping[str, Any]
 
 
-def sketch(name: str, about: str, params: Params) -> Design:
+def design(nic: str, *, set: Sequence[str] = ()) -> Design:
+    """A card that is wired by code, by name or by the path of its file, with changes such as ``service.aes.units=4``.
+
+    Raises
+    ------
+    InputError
+        If there is no such card, or the changes do not fit it.
+    """
+    params = tomllib.loads(_core.nic_show(nic, list(set), "."))
+    return _of(Path(nic).stem, dict(_core.nic_list()).get(nic, ""), params)
+
+
+def _of(name: str, about: str, params: Params) -> Design:
     """A PANIC, one of the NICs that it is compared with, or a PsPIN, from the values of its file."""
     if "n_clusters" in params:
         return _pspin(name, about, params)
@@ -281,6 +296,7 @@ def _rmt_only(name: str, about: str, params: Params) -> Design:
 
 
 def _pspin(name: str, about: str, params: Params) -> Design:
+    """Without what the host is told of handlers' ends and errors, which every part tells."""
     cluster, l2, scheduler = params["cluster"], params["l2"], params["scheduler"]
     commands, outbound = params["commands"], params["outbound"]
     card = _Sketch(name, about, {"card": f"{params['clock_mhz']} MHz"})
@@ -296,25 +312,30 @@ def _pspin(name: str, about: str, params: Params) -> Design:
     card.part("host_dma", f"FIFO of {commands['host_dma_fifo']}")
     card.part("pcie", _pcie(params["pcie"]) + (", IOMMU" if params["iommu"]["enabled"] else ""))
     card.part("host", "memory, driver")
-    card.way("inbound.packets", "l2.inbound", "bursts")
+    card.part("host_port", "reads and writes of the host")
+    card.part("interconnect", "NIC-host interconnect, 512 bits")
+    card.way("inbound.packets", "interconnect.inbound", "bursts")
     card.way("inbound.hers", "scheduler.hers", "HERs")
-    card.way("scheduler.feedback", "inbound.feedback", "feedback")
+    card.way("scheduler.released", "inbound.released", "feedback")
     for i in range(params["n_clusters"]):
         here = f"cluster[{i}]"
         card.way(f"scheduler.tasks[{i}]", f"{here}.tasks.tasks", "tasks")
-        card.way(f"{here}.tasks.feedback", f"scheduler.done[{i}]", "feedback")
+        card.way(f"{here}.tasks.feedback", f"scheduler.feedback[{i}]", "feedback")
         card.way(f"{here}.dma.packets", f"l2.dma[{i}]", "bursts")
         card.way(f"{here}.cores.l2", f"l2.cores[{i}]", "memory")
-        card.way(f"{here}.icache.refill", f"program.lines[{i}]", "lines")
+        card.way(f"{here}.icache.lines", f"program.lines[{i}]", "lines")
         card.way(f"{here}.cores.commands", f"commands.cluster[{i}]", "commands")
+        card.way(f"interconnect.l1[{i}]", f"{here}.l1.bursts", "bursts")
+    card.way("interconnect.l2", "l2.bursts", "bursts")
     card.way("commands.nic", "outbound.commands", "commands")
     card.way("commands.host_direct", "host_direct.commands", "commands")
     card.way("commands.dma", "host_dma.commands", "commands")
-    card.way("outbound.reads", "l2.outbound", "bursts")
-    card.way("host_dma.nic", "l2.host_dma", "bursts")
+    card.way("outbound.reads", "interconnect.outbound", "bursts")
+    card.way("host_dma.nic", "interconnect.host_dma", "bursts")
+    card.way("host_port.nic", "interconnect.host", "bursts")
+    card.way("host.accesses", "host_port.accesses", "bursts")
     card.way("host_dma.host", "pcie.dma", "bursts")
     card.way("host_direct.host", "pcie.direct", "bursts")
-    card.way("outbound.host", "pcie.outbound", "bursts")
     card.way("pcie.host", "host.pcie", "bursts")
     return card.design(params)
 
