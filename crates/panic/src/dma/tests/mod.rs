@@ -25,16 +25,23 @@ use testkit::{Bench, Log, bench};
 /// The prototype's DMA engine with rings of four buffers; its clock is the bench's 1 GHz.
 fn small() -> DmaParams {
     let preset: PanicParams =
-        toml::from_str(include_str!("../../../../presets/panic.toml")).expect("the preset is right");
+        toml::from_str(include_str!("../../../../../presets/panic.toml")).expect("the preset is right");
     DmaParams { ring_slots: 4, prefetched: 4, rx_queues: 2, tx_queues: 3, ..preset.dma }
 }
 
 /// The same over 16 lanes of PCIe 5.0, with latencies that are easy to see.
 fn packets() -> DmaParams {
     let chip: PanicParams =
-        toml::from_str(include_str!("../../../../presets/panic-asic.toml")).expect("the preset is right");
+        toml::from_str(include_str!("../../../../../presets/panic-asic.toml")).expect("the preset is right");
     let mut params = DmaParams { pcie: chip.dma.pcie, ..small() };
     (params.pcie.link.latency_cycles, params.pcie.link.host_read_cycles) = (100, 50);
+    params
+}
+
+/// A link of four lanes of 8 GT/s: 3.94 bytes a cycle in each direction.
+fn slow() -> DmaParams {
+    let mut params = DmaParams { ring_slots: 1024, prefetched: 64, ..packets() };
+    (params.pcie.link.lanes, params.pcie.link.lane_mtps) = (4, 8000);
     params
 }
 

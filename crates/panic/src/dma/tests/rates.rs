@@ -2,13 +2,6 @@
 
 use super::*;
 
-/// A link of four lanes of 8 GT/s: 3.94 bytes a cycle in each direction.
-fn slow() -> DmaParams {
-    let mut params = DmaParams { ring_slots: 1024, prefetched: 64, ..packets() };
-    (params.pcie.link.lanes, params.pcie.link.lane_mtps) = (4, 8000);
-    params
-}
-
 /// Cycles of a step of each packet, in order.
 fn cycles(log: &str, word: &str) -> Vec<Cycle> {
     let after = |line: &str| line.split_once(word)?.1.split_whitespace().next()?.parse().ok();

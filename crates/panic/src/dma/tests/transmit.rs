@@ -57,7 +57,7 @@ fn what_fits_into_no_buffer_is_not_sent() {
 /// The prototype with a delay unit of 20 cycles as its only service, to which transmit queue 1 is bound.
 #[test]
 fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
-    let preset = include_str!("../../../../presets/panic.toml");
+    let preset = include_str!("../../../../../presets/panic.toml");
     let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
     let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2 };
     let of_no_name = || ServiceSpec {
