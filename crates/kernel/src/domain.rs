@@ -1,9 +1,11 @@
 //! A clock domain, and when its components tick.
 
-use crate::component::Activity;
 use crate::time::{Clock, Cycle};
 use crate::wheel::Wheel;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+
+/// A set of components: bit i of word w is component 64 w + i.
+pub(crate) type Set = Vec<u64>;
 
 /// A clock domain: one clock, and which of its components wants which edge.
 pub(crate) struct Domain {
@@ -13,17 +15,16 @@ pub(crate) struct Domain {
     next: Cell<Cycle>,
     wheel: RefCell<Wheel>,
     /// Components that want the edge after `now`, by their own word; most edges know no others.
-    busy: RefCell<Vec<u32>>,
+    busy: RefCell<Set>,
+    is_busy: Cell<bool>,
     sleepers: RefCell<Vec<Sleeper>>,
-    /// Components at whose ports something changed since they last asked.
-    mail: RefCell<Vec<bool>>,
+    /// For each component, whether something changed at its ports since it last asked.
+    mail: OnceCell<Box<[Cell<bool>]>>,
 }
 
 /// What the kernel remembers of a component between its ticks.
 #[derive(Clone)]
 struct Sleeper {
-    /// The edge of its last tick.
-    ticked: Cycle,
     /// The edge for which a port woke it last; saves a second entry for the same edge.
     woken: Cycle,
     /// The edge for which it asked itself.
@@ -34,7 +35,7 @@ struct Sleeper {
 }
 
 /// No edge.
-const NEVER: Cycle = Cycle::MAX;
+pub(crate) const NEVER: Cycle = Cycle::MAX;
 
 impl Sleeper {
     /// A timer entry for edge `at` is out of the wheel. If it was the one that stood for a later edge, that one gets an
@@ -59,15 +60,17 @@ impl Domain {
             next: Cell::new(NEVER),
             wheel: RefCell::new(Wheel::new()),
             busy: RefCell::default(),
+            is_busy: Cell::new(false),
             sleepers: RefCell::default(),
-            mail: RefCell::default(),
+            mail: OnceCell::new(),
         }
     }
 
-    /// Makes place for this many components.
+    /// Makes place for this many components. Asked once, before anything else.
     pub fn expect(&self, n: usize) {
-        *self.mail.borrow_mut() = vec![false; n];
-        *self.sleepers.borrow_mut() = vec![Sleeper { ticked: NEVER, woken: NEVER, timer: NEVER, far: NEVER }; n];
+        *self.busy.borrow_mut() = vec![0; n.div_ceil(64)];
+        *self.sleepers.borrow_mut() = vec![Sleeper { woken: NEVER, timer: NEVER, far: NEVER }; n];
+        assert!(self.mail.set(vec![Cell::new(false); n].into()).is_ok(), "a domain is wired once");
     }
 
     /// The first edge that some component wants.
@@ -82,7 +85,7 @@ impl Domain {
     }
 
     fn first(&self) -> Option<Cycle> {
-        if !self.busy.borrow().is_empty() {
+        if self.is_busy.get() {
             return Some(self.now.get() + 1);
         }
         let mut wheel = self.wheel.borrow_mut();
@@ -99,7 +102,11 @@ impl Domain {
     /// Whether a port of the component has changed, an item having come or room, since this was asked last.
     #[inline]
     pub fn take_mail(&self, index: u32) -> bool {
-        std::mem::take(&mut self.mail.borrow_mut()[index as usize])
+        self.mailbox(index).take()
+    }
+
+    fn mailbox(&self, index: u32) -> &Cell<bool> {
+        &self.mail.get().expect("a channel is used only once its system is built")[index as usize]
     }
 
     /// A port of the component changes at `cycle`.
@@ -112,19 +119,18 @@ impl Domain {
         }
     }
 
-    /// The component that just ticked says when it wants to tick next, if no port wakes it before.
+    /// The components of this word of their set want the next edge. One that asked for another edge before may still be
+    /// ticked then; it would be anyway, or its next answer forgets that.
     #[inline]
-    pub fn ask(&self, index: u32, activity: Activity) {
-        match activity {
-            // An edge it asked for before may still come; it would tick then anyway, or the next answer forgets it.
-            Activity::Busy => self.busy.borrow_mut().push(index),
-            Activity::Until(later) => self.set_timer(index, later),
-            Activity::Idle => self.set_timer(index, NEVER),
+    pub fn stay_busy(&self, word: usize, components: u64) {
+        if components != 0 {
+            self.is_busy.set(true);
+            self.busy.borrow_mut()[word] |= components;
         }
     }
 
-    /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
-    fn set_timer(&self, index: u32, cycle: Cycle) {
+    /// The component that just ticked asks for `cycle`, or for [`NEVER`]; what it asked for before is forgotten.
+    pub fn set_timer(&self, index: u32, cycle: Cycle) {
         let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
         if sleeper.timer != cycle {
             sleeper.timer = cycle;
@@ -139,11 +145,14 @@ impl Domain {
         }
     }
 
-    /// Finds the components to tick at `cycle`, each once: those that were busy, then those in the wheel.
-    pub fn collect(&self, cycle: Cycle, due: &mut Vec<u32>) {
+    /// Finds the components to tick at `cycle`: those that were busy, and those in the wheel.
+    #[inline]
+    pub fn collect(&self, cycle: Cycle, due: &mut Set) {
+        let mut busy = self.busy.borrow_mut();
         due.clear();
-        if self.now.get() + 1 == cycle {
-            std::mem::swap(due, &mut self.busy.borrow_mut());
+        due.extend_from_slice(&busy);
+        if self.is_busy.replace(false) {
+            busy.fill(0);
         }
         self.now.set(cycle);
         let mut wheel = self.wheel.borrow_mut();
@@ -152,23 +161,20 @@ impl Domain {
         }
     }
 
-    fn collect_from(&self, wheel: &mut Wheel, cycle: Cycle, due: &mut Vec<u32>) {
+    fn collect_from(&self, wheel: &mut Wheel, cycle: Cycle, due: &mut Set) {
         let mut sleepers = self.sleepers.borrow_mut();
-        due.iter().for_each(|&index| sleepers[index as usize].ticked = cycle);
         while let Some(entry) = wheel.take(cycle) {
             let (index, from_timer) = (entry >> 1, entry & 1 == 1);
             let sleeper = &mut sleepers[index as usize];
             if from_timer {
                 sleeper.put_off(wheel, cycle, entry);
             } else {
-                self.mail.borrow_mut()[index as usize] = true;
+                self.mailbox(index).set(true);
             }
             // A timer's entry is stale if the component has asked for another edge since.
-            if (from_timer && sleeper.timer != cycle) || sleeper.ticked == cycle {
-                continue;
+            if !from_timer || sleeper.timer == cycle {
+                due[index as usize / 64] |= 1 << (index % 64);
             }
-            sleeper.ticked = cycle;
-            due.push(index);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Activity, Component, CounterList, Port, Ports};
-use crate::domain::Domain;
+use crate::domain::{Domain, NEVER, Set};
 use crate::random::Stream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
@@ -129,7 +129,7 @@ pub struct System {
     hub: Rc<Hub>,
     ports: Vec<Port>,
     /// Components of the edge that is being lived through; kept to save an allocation an edge.
-    due: Vec<u32>,
+    due: Set,
     mode: Mode,
 }
 
@@ -209,22 +209,51 @@ impl System {
         let (domain, slots) = &mut self.domains[position];
         domain.collect(cycle, &mut self.due);
         match self.mode {
-            Mode::Normal => {}
-            Mode::Shuffled(seed) => shuffle(&mut self.due, seed, cycle),
-            Mode::Sleepless => self.due = (0..slots.len() as u32).collect(),
-        }
-        for &index in &self.due {
-            let activity = slots[index as usize].component.tick(cycle);
-            if let Activity::Until(later) = activity {
-                assert!(later > cycle, "{} waits for the past", slots[index as usize].path);
+            Mode::Normal => {
+                for (word, due) in self.due.iter().enumerate() {
+                    let (mut left, mut busy) = (*due, 0);
+                    while left != 0 {
+                        let bit = left.trailing_zeros();
+                        left &= left - 1;
+                        let index = word * 64 + bit as usize;
+                        busy |= u64::from(tick(&mut slots[index], domain, index, cycle)) << bit;
+                    }
+                    domain.stay_busy(word, busy);
+                }
             }
-            domain.ask(index, activity);
+            Mode::Shuffled(_) | Mode::Sleepless => {
+                let is_due = |&index: &usize| self.due[index / 64] >> (index % 64) & 1 != 0;
+                let mut order: Vec<usize> = match self.mode {
+                    Mode::Sleepless => (0..slots.len()).collect(),
+                    _ => (0..slots.len()).filter(is_due).collect(),
+                };
+                if let Mode::Shuffled(seed) = self.mode {
+                    shuffle(&mut order, seed, cycle);
+                }
+                for index in order {
+                    let busy = tick(&mut slots[index], domain, index, cycle);
+                    domain.stay_busy(index / 64, u64::from(busy) << (index % 64));
+                }
+            }
         }
         domain.look_ahead();
     }
 }
 
-fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
+/// One component lives through an edge. Whether it wants the next one too; what else it wants it is given.
+#[inline(always)]
+fn tick(slot: &mut Slot, domain: &Domain, index: usize, cycle: Cycle) -> bool {
+    let later = match slot.component.tick(cycle) {
+        Activity::Busy => return true,
+        Activity::Until(later) => later,
+        Activity::Idle => NEVER,
+    };
+    assert!(later > cycle, "{} waits for the past", slot.path);
+    domain.set_timer(index as u32, later);
+    false
+}
+
+fn shuffle(items: &mut [usize], seed: u64, cycle: Cycle) {
     let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
     for last in (1..items.len()).rev() {
         items.swap(last, stream.below(last as u64 + 1) as usize);
