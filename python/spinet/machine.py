@@ -257,7 +257,7 @@ class Tenant:
         return Program(name=name, _tenant=self, _number=number)
 
     def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
-        """So many bytes of a memory of the card, which are zero; a scratchpad, which no host can clear, is as left."""
+        """So many bytes of a memory of the card, which are zero; on ``pspin-rtl`` a scratchpad is as it was left."""
         number = self._native.allocate(self._number, kind, size)
         addr, _ = self._native.part(self._number, number)
         return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)

@@ -15,6 +15,9 @@ use wire::faults::Faults;
 use wire::pacing::Pacing;
 use wire::source::Snapped;
 
+/// Packets of a call: more than there is memory for.
+const MAX_PACKETS: usize = 1 << 32;
+
 fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
     if ps > MAX_PS {
         return Err(Refusal::argument(what, ps, format_args!("at most {MAX_PS}, which is 5 hours")));
@@ -32,6 +35,7 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *con
         let packets = match (n, packets.is_null()) {
             (0, _) => return Ok(()),
             (_, true) => return Err(Refusal::null("packets", "the packets")),
+            (n, _) if n > MAX_PACKETS => return Err(Refusal::argument("n", n, format_args!("at most {MAX_PACKETS}"))),
             // SAFETY: the caller's promise.
             (_, false) => unsafe { std::slice::from_raw_parts(packets, n) },
         };

@@ -83,7 +83,7 @@ impl Event {
                     ("core", error.core.into()),
                 ],
             ),
-            HostEvent::MessageTimeout { msgid, dropped } => {
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
                 ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
             HostEvent::MessageKilled { msgid, dropped } => {
@@ -187,7 +187,7 @@ impl Driver {
         seed: u64,
     ) -> Result<Self, PspinError> {
         let (told, page_tables) = (Told::default(), SharedPageTables::default());
-        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
+        let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
             source: Box::new(crate::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
@@ -197,6 +197,9 @@ impl Driver {
             page_tables: page_tables.clone(),
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
+                if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
+                    heard.borrow_mut().gave_up(at, msgid, received);
+                }
                 tell.borrow_mut().push((at, context, *event));
             }),
         };
