@@ -135,11 +135,11 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
         drop: 40 dropped 160 sent; 40 full; 160 done; 0 marked
         mark: 40 dropped 160 sent; 40 full; 160 done; 0 marked
         kill: 120 dropped 80 sent; 120 killed; 20 killed; 0 marked
-        mark what can be: 200 sent;; 200 done; 0 marked
+        mark what can be: 200 sent;; 200 done; 197 marked
         reliable 1, in order 0
-        buffer: 160 to host;; 8 done 168 fault; 0 marked
+        buffer: 160 to host;; 8 done; 0 marked
         reliable 1, in order 0
-        drop: 3 dropped 157 to host; 3 before header; 8 done 165 fault; 0 marked
+        drop: 3 dropped 157 to host; 3 before header; 8 done; 0 marked
         spinet_digest(scene.card, digest[again], 8)
           -1: room is 8, must be 65 or more
         lost: 46 consumed;; 1 timeout; 0 marked
@@ -190,13 +190,13 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
           udp:sice=64
               ^^^^
         spinet_add_traffic(scene.card, &traffic)
-          -1: pacing is soon, must be pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`
+          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`
         spinet_add_traffic(scene.card, &traffic)
           -1: snapped is 9, must be SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)
         spinet_network(scene.card, "loss=2", 1)
           -1: faults: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
         spinet_take_done(scene.card, &done, 1, &n)
-          -1: done is not kept, must be kept: spinet_keep_done comes first
+          -1: done: packets are not kept; spinet_keep_done comes first
         over 0, over 1
         spinet_is_over(scene.card, scene.tenant, 99, &over)
           -2: there is no ticket 99; handles are what the driver handed out
