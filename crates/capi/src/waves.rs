@@ -166,7 +166,8 @@ mod tests {
     fn changes_are_told_once_and_with_their_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("waves.vcd");
-        let settings = ["n_clusters=2", "cluster.n_cores=1"].map(|text| spinet::nics::parse_setting(text).expect("a setting"));
+        let settings =
+            ["n_clusters=2", "cluster.n_cores=1"].map(|text| spinet::nics::parse_setting(text).expect("a setting"));
         let params = spinet::nics::load("pspin-rtl", &settings, Path::new("")).expect("a preset");
         let mut waves = Waves::create(&file, &params).expect("a file");
         waves.packets(1000, 1).expect("written");
@@ -223,7 +224,8 @@ mod tests {
             #5000
             b0 *
             b0 )
-        "#]].assert_eq(&text);
+        "#]]
+        .assert_eq(&text);
         let words: std::collections::BTreeSet<String> = (0..10_000).map(identifier).collect();
         assert_eq!(words.len(), 10_000);
     }

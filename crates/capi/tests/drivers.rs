@@ -260,7 +260,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         error: pspinsim_run_tick: the simulation is running, must not come from a callback
         error: pspinsim_fini: the simulation is running, must not come from a callback
         exit code 0
-    "#]].assert_eq(&ran.told());
+    "#]]
+    .assert_eq(&ran.told());
     let waves = std::fs::read_to_string(bench.path("waves.vcd")).expect("waveforms");
     let changes = waves.split_once("$enddefinitions $end\n").expect("two parts").1;
     // Without what holds at the start.
@@ -334,7 +335,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         b0 0
         #492000
         b0 !
-    "#]].assert_eq(&later.join("\n#"));
+    "#]]
+    .assert_eq(&later.join("\n#"));
     // Watching changes nothing.
     let unwatched = bench.run("loop", &["handlers"], &[]);
     let statistics = |ran: &support::Ran| ran.stdout.split_once("###### Statistics").map(|(_, text)| text.to_owned());
