@@ -322,6 +322,12 @@ impl Pspin {
         self.system.set_mode(mode);
     }
 
+    /// Lets no core be simulated ahead of the others by more than so many cycles; no bound changes a result. With 1, nothing
+    /// is done in another order than that of the machine's cycles.
+    pub fn bound_run_ahead(&mut self, cycles: u64) {
+        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().bound_run_ahead(cycles));
+    }
+
     /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);

@@ -347,6 +347,11 @@ impl Driver {
         Ok(mine.into_iter().map(|(_, event)| event).collect())
     }
 
+    /// Forgets what nobody will ask for: kept, it would grow with the traffic.
+    pub(crate) fn forget_events(&mut self) {
+        self.events.clear();
+    }
+
     /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
     pub fn keep_packets(&mut self) {
         self.record.borrow_mut().kept.get_or_insert_default();
