@@ -142,8 +142,8 @@ struct Tenant {
     scope: Option<Matcher>,
 }
 
-/// Events on their way from the card to the tenants.
-type Told = Rc<RefCell<Vec<(Cycle, u32, HostEvent)>>>;
+/// Events on their way from the card to the tenants; `None` where nobody will ask for them, since they would pile up.
+type Told = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
 
 /// A card and its driver. It lives on one thread.
 pub struct Driver {
@@ -177,7 +177,8 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`.
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`. It
+    /// keeps no events: [`Driver::boot`] makes one that does.
     pub fn new(
         params: &PspinParams,
         image: &Image,
@@ -199,7 +200,9 @@ impl Driver {
                 if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
                     heard.borrow_mut().gave_up(at, msgid, received);
                 }
-                tell.borrow_mut().push((at, context, *event));
+                if let Some(told) = tell.borrow_mut().as_mut() {
+                    told.push((at, context, *event));
+                }
             }),
         };
         let mut nic = Pspin::new(params, image, boundary, seed)?;
@@ -241,6 +244,7 @@ impl Driver {
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
         let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
+        driver.told.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
         Ok(driver)
     }
@@ -329,7 +333,7 @@ impl Driver {
         let outcome = self.nic.run_until(cycle.max(self.at));
         self.at = self.at.max(cycle);
         self.end_accesses();
-        for (at, context, what) in self.told.borrow_mut().drain(..) {
+        for (at, context, what) in self.told.borrow_mut().iter_mut().flat_map(|told| told.drain(..)) {
             let context = ContextId(context.into());
             if let Some(owner) = self.contexts.owner(context) {
                 self.events.push_back((owner, Event { at, context, what }));
@@ -344,11 +348,6 @@ impl Driver {
         let (mine, others) = self.events.drain(..).partition::<Vec<_>, _>(|(owner, _)| *owner == tenant);
         self.events = others.into();
         Ok(mine.into_iter().map(|(_, event)| event).collect())
-    }
-
-    /// Forgets what nobody will ask for: kept, it would grow with the traffic.
-    pub(crate) fn forget_events(&mut self) {
-        self.events.clear();
     }
 
     /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
