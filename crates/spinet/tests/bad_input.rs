@@ -145,7 +145,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(
@@ -178,7 +178,10 @@ fn nics() {
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
         ],
     );
-    check(&set("{ n_clusters = -1 }"), expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be u32"]);
+    check(
+        &set("{ n_clusters = -1 }"),
+        expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be a whole number from 0 to 4294967295"],
+    );
 }
 
 #[test]

@@ -41,14 +41,12 @@ class Wanted:
     as_json: bool
 
 
-def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
+def command(nic: str, wanted: Wanted) -> int:
     """Run the card; the exit code."""
     from spinet import card_run
     from spinet._core import UsageError
     from spinet.output import OutputFolder
 
-    if refused:
-        raise UsageError(f"{refused[0]} is for handlers, which {nic} does not run")
     if wanted.program and wanted.firmware:
         raise UsageError(f"firmware is named twice: {wanted.program[0]} and {wanted.firmware[0]}")
     with contextlib.ExitStack() as stack:
@@ -122,6 +120,8 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     yield run_report.table("Frames", "sent", "received", rows=rows)
     if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
         yield f"No rates: {summary['unmeasured']}"
+    if summary["short_window"]:
+        yield f"Short: {summary['short_window']}"
     cores = summary["cores"]
     for at in range(0, len(cores), _CORES_ABREAST):
         yield _cores(cores[at : at + _CORES_ABREAST])

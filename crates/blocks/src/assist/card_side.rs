@@ -24,10 +24,10 @@ impl<O: Wire, P: Wire> CardPorts<O, P> {
     /// What a wiring says of them.
     pub(super) fn specs() -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<O>>("orders"),
-            PortSpec::from::<OneWay<P>>("progress"),
-            PortSpec::from::<Memory>("memory"),
-            PortSpec::from::<Memory>("descriptors").optional(),
+            PortSpec::to::<OneWay<O>>("orders").about("what it is told"),
+            PortSpec::from::<OneWay<P>>("progress").about("what it tells"),
+            PortSpec::from::<Memory>("memory").about("where the bytes are"),
+            PortSpec::from::<Memory>("descriptors").about("where descriptors are, if elsewhere").optional(),
         ]
     }
 

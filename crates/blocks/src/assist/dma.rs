@@ -1,4 +1,16 @@
-//! DMA assist: moves what a ring of descriptors says, one way between host memory and the card's.
+//! `dma-assist`: moves what a ring of descriptors says, one way between host memory and the card's.
+//!
+//! Ports:   `orders` (dma-orders, receives), `progress` (dma-progress, sends); `memory`, `host`, and `descriptors` if they
+//!          stand elsewhere than the data (memory, ask): a reference a cycle on each.
+//! Timing:  a descriptor is read in references of `memory_burst_bytes`; bytes are asked of the source as the buffer has
+//!          room and given to the sink when a whole reference of them is there; an entry is done when the sink has settled
+//!          its last byte, and its checksum is stored.
+//! Order:   one ring goes before the other. Transfers end in the order in which they began; the source may be one ahead of
+//!          the sink.
+//! Errors:  a reference that a memory refuses is told, and the assist stands still until it is reset.
+//! Source:  thesis, table 3.3 (DMA assist); what descriptors hold is in docs/machines/tigon2.md, Descriptors.
+//! Differs: the thresholds for asking for the bus are not looked at: a reference is as long as the buffer and
+//!          `host_burst_bytes` let it be.
 
 mod job;
 mod params;
@@ -11,42 +23,20 @@ use super::ring::Ring;
 use crate::activity::after;
 use crate::bus::{Access, BusError, Data, Requester};
 use job::{Entry, Job, transfer};
+use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 pub use params::{Direction, DmaAssistParams};
 use std::collections::VecDeque;
 
 /// The ports of a [`DmaAssist`].
-pub struct DmaPorts {
+pub struct DmaAssistPorts {
     /// What every assist has.
     pub card: CardPorts<DmaOrder, DmaProgress>,
     /// The host's memory.
     pub host: Requester,
 }
 
-/// What a reply is for.
-#[derive(Clone, Copy)]
-enum Use {
-    Descriptor,
-    /// Bytes that come from the source, in the order of the transfer.
-    Source {
-        is_mirrored: bool,
-    },
-    /// So many bytes are where they belong.
-    Sink(u32),
-    Checksum,
-}
-
 /// Serves descriptors in order, one ring before the other.
-///
-/// Ports:   `orders` in, `progress` out; `memory`, `host`, and `descriptors` if they stand elsewhere than the data: one
-///          reference a cycle on each.
-/// Timing:  a descriptor is read in references of `memory_burst_bytes`; bytes are asked of the source as the buffer has
-///          room and given to the sink when a whole reference of them is there; an entry is done when the sink has settled
-///          its last byte, and its checksum is stored.
-/// Order:   transfers of one assist end in the order in which they began; the source may be one ahead of the sink.
-/// Source:  Willmann 2004, table 3.3 (DMA assist); docs/machines/tigon2.md.
-/// Differs: the thresholds for asking for the bus (descriptor bits 4 to 8) are not looked at: a reference is as long as the
-///          buffer and `host_burst_bytes` let it be.
 pub struct DmaAssist {
     params: DmaAssistParams,
     card: CardSide<DmaOrder, DmaProgress, Use>,
@@ -62,16 +52,29 @@ pub struct DmaAssist {
     buffer: VecDeque<u8>,
     failed: Option<BusError>,
     is_failure_told: bool,
-    transfers: u64,
-    bytes: u64,
-    failures: u64,
-    busy_cycles: u64,
+    transfers: Counter,
+    bytes: Counter,
+    failures: Counter,
+    busy_cycles: Counter,
     busy_since: Option<Cycle>,
+}
+
+/// What a reply is for.
+#[derive(Clone, Copy)]
+enum Use {
+    Descriptor,
+    /// Bytes that come from the source, in the order of the transfer.
+    Source {
+        is_mirrored: bool,
+    },
+    /// So many bytes are where they belong.
+    Sink(u32),
+    Checksum,
 }
 
 impl DmaAssist {
     /// An assist that is not enabled.
-    pub fn new(params: DmaAssistParams, ports: DmaPorts) -> DmaAssist {
+    pub fn new(params: DmaAssistParams, ports: DmaAssistPorts) -> DmaAssist {
         let rings = [Ring::new(params.ring_entries), Ring::new(params.high_ring_entries)];
         DmaAssist {
             card: CardSide::new(ports.card, params.memory_references),
@@ -85,10 +88,10 @@ impl DmaAssist {
             buffer: VecDeque::new(),
             failed: None,
             is_failure_told: false,
-            transfers: 0,
-            bytes: 0,
-            failures: 0,
-            busy_cycles: 0,
+            transfers: Counter::default(),
+            bytes: Counter::default(),
+            failures: Counter::default(),
+            busy_cycles: Counter::default(),
             busy_since: None,
             params,
         }
@@ -127,7 +130,7 @@ impl DmaAssist {
                 _ if !is_wanted => {}
                 Ok(data) => self.take_answer(what, data),
                 Err(error) => {
-                    self.failures += 1;
+                    self.failures.add(1);
                     self.failed.get_or_insert(error);
                 }
             }
@@ -186,8 +189,8 @@ impl DmaAssist {
                 }
                 None => DmaProgress::SingleDone(sum.sum(), end),
             });
-            self.transfers += 1;
-            self.bytes += u64::from(bytes);
+            self.transfers.add(1);
+            self.bytes.add(u64::from(bytes));
             any = true;
         }
         any
@@ -268,7 +271,7 @@ impl DmaAssist {
         match (self.busy_since, is_busy) {
             (None, true) => self.busy_since = Some(now),
             (Some(since), false) => {
-                self.busy_cycles += now - since;
+                self.busy_cycles.add(now - since);
                 self.busy_since = None;
             }
             _ => {}
@@ -302,10 +305,10 @@ impl Component for DmaAssist {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("transfers", self.transfers);
-        counters.add("bytes", self.bytes);
-        counters.add("failures", self.failures);
-        counters.add("busy_cycles", self.busy_cycles);
+        counters.add("transfers", self.transfers.total());
+        counters.add("bytes", self.bytes.total());
+        counters.add("failures", self.failures.total());
+        counters.add("busy_cycles", self.busy_cycles.total());
     }
 }
 

@@ -1,4 +1,16 @@
-//! MAC assist that receives: from the line to buffers and descriptors in memory.
+//! `mac-receive`: puts arriving frames into a ring of buffers and fills a ring of descriptors.
+//!
+//! Ports:   `orders` (receive-orders, receives), `progress` (receive-progress, sends); `memory`, and `descriptors` if they
+//!          stand elsewhere than the frames (memory, ask): a reference a cycle on each; `wire` (frames, receives).
+//! Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then. Its descriptor is written behind its
+//!          last byte, and reported when memory has both.
+//! Order:   frames get buffers and descriptors as they come, and are reported in that order.
+//! Errors:  a frame for others is dropped, and one for which there is no entry, no buffer, or no room between line and memory
+//!          (where `is_paced`, for its first 64 bytes; where not, for all). Drops are told, and counted in memory as well.
+//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; what descriptors hold is in docs/machines/tigon2.md, Descriptors.
+//! Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame arrives
+//!          (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not
+//!          counted in memory.
 
 mod drops;
 mod params;
@@ -12,6 +24,7 @@ use super::ring::Ring;
 use crate::bus::{Access, Data};
 use crate::ethernet::Frame;
 use drops::Drops;
+use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 pub use params::MacReceiveParams;
 use std::collections::VecDeque;
@@ -22,6 +35,29 @@ pub struct MacReceivePorts {
     pub card: CardPorts<ReceiveOrder, ReceiveProgress>,
     /// The line.
     pub wire: Rx<Frame>,
+}
+
+/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
+/// which there is no room, and counts them in memory as well.
+pub struct MacReceive {
+    params: MacReceiveParams,
+    line: Line,
+    clock: Clock,
+    card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
+    wire: Rx<Frame>,
+    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
+    ring: Ring,
+    buffers: Buffers,
+    producer: u64,
+    consumer: u64,
+    is_enabled: bool,
+    frames: VecDeque<Incoming>,
+    attentions: VecDeque<Attention>,
+    filter: Option<Filter>,
+    drops: Drops,
+    /// End of the last frame on a paced line.
+    busy_until: Time,
+    counts: Counts,
 }
 
 /// What a reply is for.
@@ -54,61 +90,29 @@ struct Incoming {
 /// What happened to frames.
 #[derive(Default)]
 struct Counts {
-    frames: u64,
-    bytes: u64,
-    disabled: u64,
-    filtered: u64,
-    overruns: u64,
-    buffer_full: u64,
-    ring_full: u64,
-    failures: u64,
+    frames: Counter,
+    bytes: Counter,
+    disabled: Counter,
+    filtered: Counter,
+    overruns: Counter,
+    buffer_full: Counter,
+    ring_full: Counter,
+    failures: Counter,
 }
 
-/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md.
+/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md, Descriptors.
 const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
-/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md.
+/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md, Descriptors.
 const DESCRIPTOR_BYTES: u32 = 8;
 /// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
 const LEAST_ON_LINE: u64 = 64;
-/// Frames start at multiples of this. Source: docs/machines/tigon2.md.
+/// Frames start at multiples of this. Source: docs/machines/tigon2.md, Descriptors.
 const ALIGNMENT: u64 = 8;
-
-/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
-/// which there is no room, and counts them in memory as well.
-///
-/// Ports:   `wire` in; `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
-///          reference a cycle on each.
-/// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or no room between
-///          line and memory (where `is_paced`, for its first 64 bytes; where not, for all), it is dropped. Its descriptor is written behind its last byte, and reported when memory
-///          has both.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md.
-/// Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame
-///          arrives (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not counted in memory.
-pub struct MacReceive {
-    params: MacReceiveParams,
-    line: Line,
-    clock: Clock,
-    card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
-    wire: Rx<Frame>,
-    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
-    ring: Ring,
-    buffers: Buffers,
-    producer: u64,
-    consumer: u64,
-    is_enabled: bool,
-    frames: VecDeque<Incoming>,
-    attentions: VecDeque<Attention>,
-    filter: Option<Filter>,
-    drops: Drops,
-    /// End of the last frame on a paced line.
-    busy_until: Time,
-    counts: Counts,
-}
 
 impl MacReceive {
     /// An assist that is not enabled; `clock` drives it.
-    pub fn new(params: MacReceiveParams, clock: Clock, ports: MacReceivePorts) -> MacReceive {
+    pub fn new(params: MacReceiveParams, ports: MacReceivePorts, clock: Clock) -> MacReceive {
         MacReceive {
             line: Line::new(params.link_bps),
             clock,
@@ -200,8 +204,8 @@ impl MacReceive {
         self.frames.push_back(Incoming { bytes, flags, addr, index, begins, given, settled, is_described, is_done });
         self.producer = self.buffers.after(addr, room);
         self.ring.next = self.ring.after(index);
-        self.counts.frames += 1;
-        self.counts.bytes += len;
+        self.counts.frames.add(1);
+        self.counts.bytes.add(len);
         Ok(())
     }
 
@@ -209,15 +213,15 @@ impl MacReceive {
         let Some(frame) = self.wire.take() else { return false };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
         if !self.is_enabled {
-            self.counts.disabled += 1;
+            self.counts.disabled.add(1);
         } else if let Err(stranger) = is_taken {
-            self.counts.filtered += 1;
+            self.counts.filtered.add(1);
             self.drops.note_stranger(stranger);
         } else if let Err(attention) = self.accept(now, &frame) {
             match attention {
-                Attention::BufferFull => self.counts.buffer_full += 1,
-                Attention::RingFull => self.counts.ring_full += 1,
-                _ => self.counts.overruns += 1,
+                Attention::BufferFull => self.counts.buffer_full.add(1),
+                Attention::RingFull => self.counts.ring_full.add(1),
+                _ => self.counts.overruns.add(1),
             }
             self.drops.note_loss(attention);
             self.attentions.push_back(attention);
@@ -230,7 +234,7 @@ impl MacReceive {
         while let Some(Answer { what, result, is_wanted }) = self.card.answer() {
             any = true;
             if let Err(error) = &result {
-                self.counts.failures += 1;
+                self.counts.failures.add(1);
                 self.attentions.push_back(Attention::Memory(*error));
             }
             match what {
@@ -322,15 +326,15 @@ impl Component for MacReceive {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let Counts { frames, bytes, disabled, filtered, overruns, buffer_full, ring_full, failures } = self.counts;
-        counters.add("frames", frames);
-        counters.add("bytes_with_fcs", bytes);
-        counters.add("dropped.disabled", disabled);
-        counters.add("dropped.filtered", filtered);
-        counters.add("dropped.overrun", overruns);
-        counters.add("dropped.buffer_full", buffer_full);
-        counters.add("dropped.ring_full", ring_full);
-        counters.add("failures", failures);
+        let Counts { frames, bytes, disabled, filtered, overruns, buffer_full, ring_full, failures } = &self.counts;
+        counters.add("frames", frames.total());
+        counters.add("bytes_with_fcs", bytes.total());
+        counters.add("dropped.disabled", disabled.total());
+        counters.add("dropped.filtered", filtered.total());
+        counters.add("dropped.overrun", overruns.total());
+        counters.add("dropped.buffer_full", buffer_full.total());
+        counters.add("dropped.ring_full", ring_full.total());
+        counters.add("failures", failures.total());
     }
 }
 

@@ -1,4 +1,16 @@
-//! MAC assist that transmits: from descriptors and buffers in memory to the line.
+//! `mac-transmit`: sends frames that a ring of descriptors points to, at the rate of the line.
+//!
+//! Ports:   `orders` (transmit-orders, receives), `progress` (transmit-progress, sends); `memory`, and `descriptors` if they
+//!          stand elsewhere than the frames (memory, ask): a reference a cycle on each; `wire` (frames, sends): a frame at
+//!          the end of its last bit.
+//! Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind
+//!          the last one is over; bytes leave at the exact rate of the line. Frames in sequence take their bytes, check
+//!          sequence, preamble and gap. An entry is done when its frame's last byte has been read from memory.
+//! Order:   frames leave in the order of their descriptors.
+//! Errors:  what no frame can be made of is passed over, and a frame whose bytes come too late or not at all goes out broken;
+//!          both are told.
+//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; what descriptors hold is in docs/machines/tigon2.md, Descriptors.
+//! Differs: no flow control frames.
 
 mod outgoing;
 mod params;
@@ -10,6 +22,7 @@ use super::protocol::{Attention, Buffers, TransmitOrder, TransmitProgress};
 use super::ring::Ring;
 use crate::bus::{Access, BusError, Data};
 use crate::ethernet::Frame;
+use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Time, Tx};
 use outgoing::{DESCRIPTOR_BYTES, GAP_BYTES, Outgoing, PREAMBLE_BYTES, Piece};
 pub use params::MacTransmitParams;
@@ -23,23 +36,7 @@ pub struct MacTransmitPorts {
     pub wire: Tx<Frame>,
 }
 
-/// What a reply is for.
-#[derive(Clone, Copy)]
-enum Use {
-    Descriptor,
-    /// So many bytes of the first piece that waits for some.
-    Bytes(u32),
-}
-
 /// Sends frames in the order of their descriptors.
-///
-/// Ports:   `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
-///          reference a cycle on each; `wire` out, a frame at the end of its last bit.
-/// Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind the last one is over; bytes leave at the
-///          exact rate of the line. Frames in sequence take their bytes, check sequence, preamble and gap.
-/// Done:    an entry is done when its frame's last byte has been read from memory.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md; IEEE 802.3.
-/// Differs: no flow control frames.
 pub struct MacTransmit {
     params: MacTransmitParams,
     line: Line,
@@ -62,15 +59,23 @@ pub struct MacTransmit {
     /// When the next preamble may start.
     line_free: Time,
     n_frames: u64,
-    bytes: u64,
-    underruns: u64,
-    bad_descriptors: u64,
-    failures: u64,
+    bytes: Counter,
+    underruns: Counter,
+    bad_descriptors: Counter,
+    failures: Counter,
+}
+
+/// What a reply is for.
+#[derive(Clone, Copy)]
+enum Use {
+    Descriptor,
+    /// So many bytes of the first piece that waits for some.
+    Bytes(u32),
 }
 
 impl MacTransmit {
     /// An assist that is not enabled; `clock` drives it.
-    pub fn new(params: MacTransmitParams, clock: Clock, ports: MacTransmitPorts) -> MacTransmit {
+    pub fn new(params: MacTransmitParams, ports: MacTransmitPorts, clock: Clock) -> MacTransmit {
         MacTransmit {
             line: Line::new(params.link_bps),
             clock,
@@ -88,10 +93,10 @@ impl MacTransmit {
             attentions: VecDeque::new(),
             line_free: Time::ZERO,
             n_frames: 0,
-            bytes: 0,
-            underruns: 0,
-            bad_descriptors: 0,
-            failures: 0,
+            bytes: Counter::default(),
+            underruns: Counter::default(),
+            bad_descriptors: Counter::default(),
+            failures: Counter::default(),
             params,
         }
     }
@@ -132,7 +137,7 @@ impl MacTransmit {
     fn take_answer(&mut self, now: Cycle, what: Use, result: Result<Data, BusError>) {
         let error = result.as_ref().err().copied();
         if let Some(error) = error {
-            self.failures += 1;
+            self.failures.add(1);
             self.attentions.push_back(Attention::Memory(error));
         }
         match what {
@@ -154,7 +159,7 @@ impl MacTransmit {
         let Some(Reading { entry, data, .. }) = self.reading.take_if(|_| is_whole) else { return };
         let piece = Piece::of(&data, self.ring.after(entry));
         if piece.bytes == 0 {
-            self.bad_descriptors += 1;
+            self.bad_descriptors.add(1);
             self.attentions.push_back(Attention::Descriptor);
             return;
         }
@@ -172,7 +177,7 @@ impl MacTransmit {
         let due = frame.start.map(|start| start + self.line.time(PREAMBLE_BYTES + frame.bytes.len() as u64));
         if due.is_some_and(|due| at > due) && !frame.is_broken {
             frame.is_broken = true;
-            self.underruns += 1;
+            self.underruns.add(1);
             self.attentions.push_back(Attention::Underrun);
         }
         frame.bytes.extend_from_slice(data);
@@ -280,7 +285,7 @@ impl MacTransmit {
             let Outgoing { bytes, is_broken, .. } = self.frames.pop_front().expect("there is one");
             self.wire.send(Frame { id: self.n_frames, bytes: bytes.into(), is_intact: !is_broken });
             self.n_frames += 1;
-            self.bytes += len;
+            self.bytes.add(len);
         }
     }
 }
@@ -309,10 +314,10 @@ impl Component for MacTransmit {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("frames", self.n_frames);
-        counters.add("bytes_with_fcs", self.bytes);
-        counters.add("underruns", self.underruns);
-        counters.add("bad_descriptors", self.bad_descriptors);
-        counters.add("failures", self.failures);
+        counters.add("bytes_with_fcs", self.bytes.total());
+        counters.add("underruns", self.underruns.total());
+        counters.add("bad_descriptors", self.bad_descriptors.total());
+        counters.add("failures", self.failures.total());
     }
 }
 

@@ -1,4 +1,15 @@
-//! A cache controller: tags and timing of a write-through cache whose bytes are in a memory of their own.
+//! `cache-controller`: tags and timing of a write-through cache whose bytes are in a memory of their own.
+//!
+//! Ports:   `requester` (memory, answers); `cache` (memory, asks): the bytes of the lines, from 0 on, such as a
+//!          `multiported-memory`; `memory` (memory, asks): what is cached; `snooped` (seen-references, receives, optional):
+//!          what others write to memory, which makes a line that has it invalid from the edge on at which it is seen.
+//! Timing:  one reference at a time. A read that hits is passed to `cache` at the edge that sees it, a read that misses to
+//!          `memory`; the answer goes back at the edge that sees it. A line that is brought in is read whole, and the
+//!          next reference waits until it is in `cache`. A write is answered when `memory`, and `cache` where it has the
+//!          line, have answered.
+//! Order:   references are answered in their order. One across the end of a line is not cached: it goes to memory, and if it
+//!          writes, its lines become invalid.
+//! Source:  thesis, table 3.2 and 3.2.2: write-through, tags of all cached blocks, a variable latency behind both ports.
 
 mod lines;
 mod params;
@@ -13,7 +24,7 @@ use lines::Lines;
 pub use params::CacheControllerParams;
 
 /// The ports of a [`CacheController`].
-pub struct CachePorts {
+pub struct CacheControllerPorts {
     /// Who is served.
     pub requester: Responder,
     /// Where the bytes of the lines are.
@@ -25,16 +36,6 @@ pub struct CachePorts {
 }
 
 /// Serves references from a cache, or from the memory behind it; what is written goes through to memory.
-///
-/// Ports:   `requester` (memory, answers); `cache` (memory, asks): the bytes of the lines, from 0 on, such as a
-///          `multiported-memory`; `memory` (memory, asks): what is cached; `snooped` (references in, optional): what others
-///          write to memory, which makes a line that has it invalid from the edge on at which it is seen.
-/// Timing:  one reference at a time. A read that hits is passed to `cache` at the edge that sees it, a read that misses to
-///          `memory`; the answer goes back at the edge that sees it. A line that is brought in is read whole, and the
-///          next reference waits until it is in `cache`. A write is answered when `memory`, and `cache` where it has the
-///          line, have answered.
-/// A reference across the end of a line is not cached: it goes to memory, and if it writes, its lines become invalid.
-/// Source:  thesis, table 3.2 and 3.2.2: write-through, tags of all cached blocks, a variable latency behind both ports.
 pub struct CacheController {
     params: CacheControllerParams,
     requester: Responder,
@@ -82,8 +83,8 @@ enum State {
 
 impl CacheController {
     /// A controller of an empty cache; `draws` is for random replacement.
-    pub fn new(params: CacheControllerParams, ports: CachePorts, draws: Stream) -> Self {
-        let CachePorts { requester, cache, memory, snooped } = ports;
+    pub fn new(params: CacheControllerParams, ports: CacheControllerPorts, draws: Stream) -> CacheController {
+        let CacheControllerPorts { requester, cache, memory, snooped } = ports;
         CacheController {
             lines: Lines::new(&params, draws),
             params,
@@ -129,7 +130,9 @@ impl CacheController {
         }
         let reference = self.requester.references.take().expect("a reference is there");
         let lines = self.lines.touched(head);
-        let is_whole = head.bytes > 0 && lines.start() == lines.end();
+        // What is linked is memory's to keep.
+        let is_linked = matches!(reference.access, Access::Linked(_));
+        let is_whole = head.bytes > 0 && lines.start() == lines.end() && !is_linked;
         let slot = self.lines.slot(*lines.start()).filter(|_| is_whole);
         if !is_whole {
             if head.is_write {

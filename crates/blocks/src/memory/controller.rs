@@ -1,12 +1,36 @@
-//! A memory and its controller: bursts of words on one bus, shared by several requesters.
+//! `memory-controller`: a memory and its controller, bursts of words on one bus that several requesters share.
+//!
+//! Ports:   `requesters[i]` (memory, answer, optional): references of up to `max_bytes`.
+//! Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
+//!          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
+//!          The reply is seen at the earliest when the last word has moved.
+//!          A DRAM's word in a row that is not open takes the cycles of opening it besides.
+//! Order:   one word at a time, of whom the policy says; each requester is answered in its own order.
+//! Source:  thesis, 3.2 and table 3.2: burst length and a fixed gap between bursts; row length and row activation latency.
 
 mod params;
 
-use super::Rows;
-use crate::bus::{Access, BusError, Data, Reference, Reply, Responder};
+use super::{Links, Rows};
+use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
 use crate::policy::{Arbitration, Arbitrator, Contest, Waits};
+use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 pub use params::MemoryControllerParams;
+
+/// Serves one word at a time, in bursts where addresses follow each other.
+pub struct MemoryController {
+    params: MemoryControllerParams,
+    lanes: Vec<Lane>,
+    arbitrator: Arbitrator,
+    waits: Waits,
+    burst: Option<Burst>,
+    rows: Option<Rows>,
+    free_at: Cycle,
+    bytes: Vec<u8>,
+    links: Links,
+    busy_cycles: Counter,
+    bursts: Counter,
+}
 
 /// A reference that is being served.
 struct Active {
@@ -21,8 +45,8 @@ struct Active {
 struct Lane {
     port: Option<Responder>,
     active: Option<Active>,
-    served_words: u64,
-    wait_cycles: u64,
+    served_words: Counter,
+    wait_cycles: Counter,
 }
 
 /// The word with which the burst under way would go on.
@@ -36,33 +60,12 @@ struct Burst {
     at: Cycle,
 }
 
-/// Serves one word at a time, in bursts where addresses follow each other.
-///
-/// Ports:   `requesters[i]`, references of up to `max_bytes`, answered in order.
-/// Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
-///          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
-///          The reply is seen at the earliest when the last word has moved.
-///          A DRAM's word in a row that is not open takes the cycles of opening it besides.
-/// Source:  Willmann 2004, 3.2 and table 3.2 (memory controller: burst length and a fixed gap between bursts; row length
-///          and row activation latency).
-pub struct MemoryController {
-    params: MemoryControllerParams,
-    lanes: Vec<Lane>,
-    arbitrator: Arbitrator,
-    waits: Waits,
-    burst: Option<Burst>,
-    rows: Option<Rows>,
-    free_at: Cycle,
-    bytes: Vec<u8>,
-    busy_cycles: u64,
-    bursts: u64,
-}
-
 impl MemoryController {
     /// A memory of zeros. A port that is `None` is not connected.
     pub fn new(params: MemoryControllerParams, ports: Vec<Option<Responder>>) -> MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
-        let lane = |port| Lane { port, active: None, served_words: 0, wait_cycles: 0 };
+        let lane =
+            |port| Lane { port, active: None, served_words: Counter::default(), wait_cycles: Counter::default() };
         MemoryController {
             lanes: ports.into_iter().map(lane).collect(),
             arbitrator: params.policy.start(),
@@ -71,8 +74,9 @@ impl MemoryController {
             rows: params.rows.clone().map(Rows::new),
             free_at: 0,
             bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
-            busy_cycles: 0,
-            bursts: 0,
+            links: Links::default(),
+            busy_cycles: Counter::default(),
+            bursts: Counter::default(),
             params,
         }
     }
@@ -90,6 +94,7 @@ impl MemoryController {
 
     /// Puts `bytes` at `addr`, between two slices of time.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        self.links.written(addr & (self.params.bytes - 1), bytes.len() as u32);
         for (i, &byte) in (0..).zip(bytes) {
             let place = self.place(addr + i);
             self.bytes[place] = byte;
@@ -113,7 +118,7 @@ impl MemoryController {
             // Room for the reply is made sure of before the first word moves.
             let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
             waiting |= 1 << i;
-            let here = (i, active.addr(), active.is_write());
+            let here = (i, active.addr(), active.reference.access.is_write());
             if burst.is_some_and(|burst| (burst.lane, burst.next_addr, burst.is_write) == here) {
                 continues |= 1 << i;
             }
@@ -125,20 +130,27 @@ impl MemoryController {
     /// Moves one word of requester `winner`; returns the cycles it takes.
     fn serve(&mut self, now: Cycle, winner: usize, goes_on: bool) -> u64 {
         let word = u64::from(self.params.word_bytes);
-        let MemoryController { lanes, bytes, params, .. } = self;
+        let MemoryController { lanes, bytes, links, params, .. } = self;
         let lane = &mut lanes[winner];
-        lane.wait_cycles += self.waits.went(now, winner as u32);
+        lane.wait_cycles.add(self.waits.went(now, winner as u32));
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
-        let (addr, is_write) = (active.addr(), active.is_write());
+        let (addr, is_write) = (active.addr(), active.reference.access.is_write());
         // A word ends where the bus's words end.
         let here = ((word - addr % word) as u32).min(active.reference.access.len() - active.done);
-        if !is_wrong {
+        let mut linked = Ok(());
+        if let Access::Linked(link) = active.reference.access {
+            linked = active.link(link, here, bytes, links);
+        } else if !is_wrong {
+            if is_write {
+                links.written(addr & (params.bytes - 1), here);
+            }
             for i in 0..u64::from(here) {
                 let place = (addr.wrapping_add(i) & (params.bytes - 1)) as usize;
                 match &active.reference.access {
                     Access::Read(_) => active.read.push(bytes[place]),
                     Access::Write(data) => bytes[place] = data[(u64::from(active.done) + i) as usize],
+                    Access::Linked(_) => unreachable!("it has been dealt with"),
                 }
             }
         }
@@ -148,17 +160,17 @@ impl MemoryController {
         let words_left = match self.burst {
             Some(burst) if goes_on => burst.words_left - 1,
             _ => {
-                self.bursts += 1;
+                self.bursts.add(1);
                 params.burst_words - 1
             }
         };
         let next_addr = (addr & !(word - 1)).wrapping_add(word);
         self.burst = Some(Burst { lane: winner, next_addr, is_write, words_left, at: now + cycles });
-        lane.served_words += 1;
+        lane.served_words.add(1);
         if is_wrong || active.done == active.reference.access.len() {
             let Active { reference, read, .. } = lane.active.take().expect("it was served");
             let error = BusError::Length(reference.addr, reference.access.len());
-            let result = if is_wrong { Err(error) } else { Ok(read) };
+            let result = if is_wrong { Err(error) } else { linked.map(|()| read) };
             let port = lane.port.as_ref().expect("who asks is connected");
             port.replies.send_late(Reply { id: reference.id, result }, cycles - 1);
         }
@@ -172,8 +184,18 @@ impl Active {
         self.reference.addr.wrapping_add(u64::from(self.done))
     }
 
-    fn is_write(&self) -> bool {
-        matches!(self.reference.access, Access::Write(_))
+    /// Carries out half of a linked access, of which `here` bytes stand in one word of the bus.
+    fn link(&mut self, link: Link, here: u32, bytes: &mut [u8], links: &mut Links) -> Result<(), BusError> {
+        if here < Link::BYTES {
+            return Err(BusError::NoLink(self.reference.addr));
+        }
+        // The size is a power of two.
+        let place = self.reference.addr as usize & (bytes.len() - 1);
+        let word = &mut bytes[place..place + Link::BYTES as usize];
+        let (reply, written) = links.serve(link, place as u64, word)?;
+        written.iter().for_each(|written| word.copy_from_slice(written));
+        self.read = reply;
+        Ok(())
     }
 }
 
@@ -190,7 +212,7 @@ impl Component for MemoryController {
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues, since });
         let cycles = self.serve(now, winner as usize, continues >> winner & 1 == 1);
         self.free_at = now + cycles;
-        self.busy_cycles += cycles;
+        self.busy_cycles.add(cycles);
         Activity::Until(self.free_at)
     }
 
@@ -203,15 +225,15 @@ impl Component for MemoryController {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("busy_cycles", self.busy_cycles);
-        counters.add("bursts", self.bursts);
+        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.add("bursts", self.bursts.total());
         if let Some(rows) = &self.rows {
             counters.add("rows_opened", rows.n_opened);
             counters.add("row_cycles", rows.cycles);
         }
         for (i, lane) in self.lanes.iter().enumerate() {
-            counters.add(&format!("requesters[{i}].words"), lane.served_words);
-            counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles);
+            counters.add(&format!("requesters[{i}].words"), lane.served_words.total());
+            counters.add(&format!("requesters[{i}].wait_cycles"), lane.wait_cycles.total());
         }
     }
 }

@@ -16,6 +16,7 @@ mod heap;
 mod host;
 mod memory;
 mod rule;
+mod traffic;
 
 pub use context::ContextSpec;
 pub use error::DriverError;
@@ -31,7 +32,6 @@ use crate::program;
 use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
 use crate::run::RunError;
 use crate::stats::Stats;
-use crate::streams::Stream;
 use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
@@ -45,6 +45,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::expr::Matcher;
+use wire::faults::Faults;
 
 /// Who owns the tenants.
 const OPERATOR: TenantId = TenantId(0);
@@ -81,7 +82,7 @@ impl Event {
                     ("core", error.core.into()),
                 ],
             ),
-            HostEvent::MessageTimeout { msgid, dropped } => {
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
                 ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
             HostEvent::MessageKilled { msgid, dropped } => {
@@ -171,6 +172,8 @@ pub struct Driver {
     tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
+    /// What the network does to packets, and the seed that decides it for those that are added next.
+    faults: (Faults, u64),
 }
 
 impl Driver {
@@ -184,7 +187,7 @@ impl Driver {
         seed: u64,
     ) -> Result<Self, PspinError> {
         let (told, page_tables) = (Told::default(), SharedPageTables::default());
-        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
+        let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
             source: Box::new(crate::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
@@ -194,6 +197,9 @@ impl Driver {
             page_tables: page_tables.clone(),
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
+                if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
+                    heard.borrow_mut().gave_up(at, msgid, received);
+                }
                 if let Some(told) = tell.borrow_mut().as_mut() {
                     told.push((at, context, *event));
                 }
@@ -225,6 +231,7 @@ impl Driver {
             tickets: Registry::default(),
             told,
             events: VecDeque::new(),
+            faults: (Faults::NONE, 0),
             params: params.clone(),
         })
     }
@@ -294,9 +301,9 @@ impl Driver {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
-            max_copy_bytes: self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings,
-            reliable: self.nic.network().reliable,
-            in_order: self.nic.network().in_order,
+            max_copy_bytes: self.max_copy_bytes(),
+            reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
+            in_order: self.nic.network().in_order && self.faults.0.is_in_order(),
             isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
             reports_errors: isolation.report_errors,
             watchdog_cycles: isolation.watchdog_cycles,
@@ -384,11 +391,5 @@ impl Driver {
     /// Stands for all that the card did so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
-    }
-
-    /// More packets for the card; those whose time is over arrive at once.
-    pub fn add_traffic(&mut self, stream: Stream) {
-        self.feed.borrow_mut().add(stream);
-        self.nic.expect_packets(self.at + 1);
     }
 }

@@ -2,8 +2,10 @@
 //! change what a program computes.
 
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
+use blocks::memory::Links;
 use blocks::mips::{
-    Cause, CpuControl, Cycles, Ends, InstructionCacheParams, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window,
+    Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
+    StoreKind, Window,
 };
 use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, Stream, SystemBuilder, Time};
 use std::cell::RefCell;
@@ -34,14 +36,20 @@ pub fn run_core(
     };
     let ((memory, data), (fetch, code)) = (port("data"), port("code"));
     let (orders, control) = builder.inlet("orders", clock);
-    let ends = Ends { memory, fetch: Some(fetch), registers: None, control: Some(control), status: None };
-    let core = MipsCore::new(params(programs, pipeline, stores), ends, builder.tracer("cpu", clock));
+    let ports = MipsCorePorts { memory, fetch: Some(fetch), registers: None, control: Some(control), status: None };
+    let core = MipsCore::new(params(programs, pipeline, stores), ports, builder.tracer("cpu", clock));
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
     let mut bytes = programs.image.clone();
     bytes.resize(bytes.len().next_multiple_of(64), 0); // Whole lines.
-    let memory =
-        Memory { ports: [data, code], base: programs.base, bytes, free: [0; 2], draws: Stream::new(1, "memory") };
+    let memory = Memory {
+        ports: [data, code],
+        base: programs.base,
+        bytes,
+        links: Links::default(),
+        free: [0; 2],
+        draws: Stream::new(1, "memory"),
+    };
     let memory = Rc::new(RefCell::new(memory));
     builder.add("memory", clock, memory.clone());
     let mut system = builder.build().map_err(|error| error.to_string())?;
@@ -97,6 +105,7 @@ struct Memory {
     ports: [Responder; 2],
     base: u32,
     bytes: Vec<u8>,
+    links: Links,
     free: [Cycle; 2],
     draws: Stream,
 }
@@ -118,7 +127,14 @@ impl Component for Memory {
                 Access::Read(n) => Data::from_slice(&self.bytes[place..place + n as usize]),
                 Access::Write(data) => {
                     self.bytes[place..place + data.len()].copy_from_slice(&data);
+                    self.links.written(addr, data.len() as u32);
                     Data::new()
+                }
+                Access::Linked(link) => {
+                    let word = &mut self.bytes[place..place + 4];
+                    let (reply, written) = self.links.serve(link, addr, word).expect("words are aligned");
+                    written.iter().for_each(|bytes| word.copy_from_slice(bytes));
+                    reply
                 }
             };
             let late = self.draws.below(6);

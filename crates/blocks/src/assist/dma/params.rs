@@ -1,6 +1,6 @@
 //! What a wiring says about a DMA assist.
 
-use super::{DmaAssist, DmaPorts};
+use super::{DmaAssist, DmaAssistPorts};
 use crate::assist::card_side::CardPorts;
 use crate::assist::protocol::{DmaOrder, DmaProgress};
 use crate::checks;
@@ -45,7 +45,7 @@ pub struct DmaAssistParams {
 
 impl Module for DmaAssistParams {
     const NAME: &'static str = "dma-assist";
-    const ABOUT: &'static str = "Moves what a ring of descriptors says, one way between host memory and the card's";
+    const ABOUT: &'static str = "Moves what a ring of descriptors says, one way between host memory and the card's.";
     const EXAMPLE: &'static str = r#"direction = "read"
 ring_entries = 64
 high_ring_entries = 0
@@ -59,7 +59,7 @@ host_references = 2"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = CardPorts::<DmaOrder, DmaProgress>::specs();
-        ports.push(PortSpec::from::<Memory>("host"));
+        ports.push(PortSpec::from::<Memory>("host").about("host memory"));
         ports
     }
 
@@ -82,7 +82,7 @@ host_references = 2"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let ports = DmaPorts { card: CardPorts::of(site), host: site.from::<Memory>("host") };
+        let ports = DmaAssistPorts { card: CardPorts::of(site), host: site.from::<Memory>("host") };
         Built::new(DmaAssist::new(self, ports))
     }
 }

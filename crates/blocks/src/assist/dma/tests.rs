@@ -57,7 +57,7 @@ fn scene(
             memory: memory(bench, "card", &card, logged.contains("card")),
             descriptors: None,
         };
-        let ports = DmaPorts { card: card_ports, host: memory(bench, "host", &host, logged.contains("host")) };
+        let ports = DmaAssistPorts { card: card_ports, host: memory(bench, "host", &host, logged.contains("host")) };
         bench.add("dma", DmaAssist::new(params.clone(), ports));
     });
     (log, card.take(), host.take())

@@ -7,7 +7,7 @@ use crate::bus::{Access, Data, word};
 use kernel::Cycle;
 
 /// Where the words are from the base of the block: frames for other cards, for other groups, without room.
-/// Source: the Tigon-2's statistics block, as the released firmware copies it into what it tells the host.
+/// Source: docs/machines/tigon2.md, Descriptors.
 const OFFSETS: [u64; 3] = [0x60, 0x64, 0x6c];
 
 /// What there is to do for the words.

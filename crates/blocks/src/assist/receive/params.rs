@@ -29,7 +29,7 @@ pub struct MacReceiveParams {
 
 impl Module for MacReceiveParams {
     const NAME: &'static str = "mac-receive";
-    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
+    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors.";
     const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
 ring_entries = 512
 buffer_bytes = 2048
@@ -39,7 +39,7 @@ memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = CardPorts::<ReceiveOrder, ReceiveProgress>::specs();
-        ports.push(PortSpec::to::<OneWay<Frame>>("wire"));
+        ports.push(PortSpec::to::<OneWay<Frame>>("wire").about("the line in"));
         ports
     }
 
@@ -54,6 +54,6 @@ memory_references = 4"#;
     fn build(self, site: &mut Site) -> Built {
         let clock = site.system.edges(site.clock);
         let ports = MacReceivePorts { card: CardPorts::of(site), wire: site.to::<OneWay<Frame>>("wire") };
-        Built::new(MacReceive::new(self, clock, ports))
+        Built::new(MacReceive::new(self, ports, clock))
     }
 }

@@ -49,7 +49,7 @@ fn scene(
         let ports =
             MacReceivePorts { card: card_ports, wire: bench.input("wire", 2, (0..).zip(frames).map(frame).collect()) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacReceive::new(params.clone(), clock, ports));
+        bench.add("mac", MacReceive::new(params.clone(), ports, clock));
         bench.log_counters();
     });
     (log, card.take())

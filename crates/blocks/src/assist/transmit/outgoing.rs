@@ -9,12 +9,11 @@ use kernel::Time;
 pub const PREAMBLE_BYTES: u64 = 8;
 /// Bytes of a gap between frames. Source: IEEE 802.3, 4.4.2.
 pub const GAP_BYTES: u64 = 12;
-/// Bytes of a descriptor: word 0 is the address and flags, word 1 tag and length. Source: docs/machines/tigon2.md.
+/// Bytes of a descriptor: word 0 is the address and flags, word 1 tag and length. Source: docs/machines/tigon2.md, Descriptors.
 pub const DESCRIPTOR_BYTES: u32 = 8;
-/// Bit of word 0: a VLAN tag is inserted. Source: docs/machines/tigon2.md.
+/// Bit of word 0: a VLAN tag is inserted. Source: docs/machines/tigon2.md, Descriptors.
 pub const INSERT_TAG: u32 = 1 << 30;
-/// Bit of word 0: the frame goes on in the next descriptor.
-/// assumed: the Tigon-2's firmware never sets it; the 10 Gigabit NIC's frames are of two pieces (Willmann 2004, 4.2).
+/// Bit of word 0: the frame goes on in the next descriptor. assumed: docs/machines/tigon2.md, Descriptors.
 pub const GOES_ON: u32 = 1 << 31;
 
 /// Bytes in memory that are part of a frame.

@@ -30,7 +30,7 @@ pub struct MacTransmitParams {
 
 impl Module for MacTransmitParams {
     const NAME: &'static str = "mac-transmit";
-    const ABOUT: &'static str = "Sends frames that a ring of descriptors points to, at the rate of the line";
+    const ABOUT: &'static str = "Sends frames that a ring of descriptors points to, at the rate of the line.";
     const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
 ring_entries = 256
 descriptors_ahead = 1
@@ -41,7 +41,7 @@ memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = CardPorts::<TransmitOrder, TransmitProgress>::specs();
-        ports.push(PortSpec::from::<OneWay<Frame>>("wire"));
+        ports.push(PortSpec::from::<OneWay<Frame>>("wire").about("the line out"));
         ports
     }
 
@@ -60,6 +60,6 @@ memory_references = 4"#;
     fn build(self, site: &mut Site) -> Built {
         let clock = site.system.edges(site.clock);
         let ports = MacTransmitPorts { card: CardPorts::of(site), wire: site.from::<OneWay<Frame>>("wire") };
-        Built::new(MacTransmit::new(self, clock, ports))
+        Built::new(MacTransmit::new(self, ports, clock))
     }
 }

@@ -44,7 +44,7 @@ fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, Transm
         };
         let ports = MacTransmitPorts { card: card_ports, wire: bench.output("wire", 2, |_| true, show) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacTransmit::new(params.clone(), clock, ports));
+        bench.add("mac", MacTransmit::new(params.clone(), ports, clock));
         bench.log_counters();
     })
 }

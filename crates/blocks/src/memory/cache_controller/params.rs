@@ -1,6 +1,6 @@
 //! What a wiring says about a cache controller.
 
-use super::{CacheController, CachePorts};
+use super::{CacheController, CacheControllerPorts};
 use crate::checks;
 use crate::interconnect::Seen;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
@@ -37,10 +37,10 @@ allocates_on_write = false"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<Memory>("requester"),
-            PortSpec::from::<Memory>("cache"),
-            PortSpec::from::<Memory>("memory"),
-            PortSpec::to::<OneWay<Seen>>("snooped").optional(),
+            PortSpec::to::<Memory>("requester").about("who asks"),
+            PortSpec::from::<Memory>("cache").about("bytes of the lines"),
+            PortSpec::from::<Memory>("memory").about("what is cached"),
+            PortSpec::to::<OneWay<Seen>>("snooped").about("what others wrote").optional(),
         ]
     }
 
@@ -51,7 +51,7 @@ allocates_on_write = false"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let ports = CachePorts {
+        let ports = CacheControllerPorts {
             requester: site.to::<Memory>("requester"),
             cache: site.from::<Memory>("cache"),
             memory: site.from::<Memory>("memory"),

@@ -17,7 +17,7 @@ fn check(allocates: (bool, bool), script: &str, snooped: &[(Cycle, u64)], want: 
     want.assert_eq(&testkit::bench(200, |bench| {
         let seen = |addr| Seen(Head { addr, bytes: 1, is_write: true });
         let snooped = snooped.iter().map(|&(at, addr)| (at, seen(addr))).collect();
-        let ports = CachePorts {
+        let ports = CacheControllerPorts {
             requester: asks(bench, "core", script, 0),
             cache: answers(bench, "#", 0),
             memory: answers(bench, ">", 1),

@@ -31,7 +31,7 @@ pub struct MemoryControllerParams {
 impl Module for MemoryControllerParams {
     const NAME: &'static str = "memory-controller";
     const ABOUT: &'static str =
-        "A synchronous memory and its controller: bursts of words on one bus, shared by several requesters";
+        "A synchronous memory and its controller: bursts of words on one bus, shared by several requesters.";
     const EXAMPLE: &'static str = r#"bytes = 1048576
 word_bytes = 8
 first_word_cycles = 2
@@ -41,7 +41,9 @@ max_bytes = 128
 policy = { kind = "fixed-priority", groups = [[0], [1, 2]], keeps_bursts = true, timeout_cycles = 64 }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).optional()).collect()
+        (0..self.requesters)
+            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks").optional())
+            .collect()
     }
 
     fn check(&self) -> Result<(), String> {
