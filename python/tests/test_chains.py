@@ -304,7 +304,7 @@ def test_cards_that_are_wired_by_code_are_drawn(nic: str, tmp_path: Path) -> Non
     assert main(["nic", "show", nic, "--svg", str(tmp_path / "card.svg")]) == 0
     words = [element.text for element in ET.parse(tmp_path / "card.svg").iter() if element.text]
     assert {nic, "host"} <= set(words)
-    assert all(len(word.strip()) < 120 for word in words)
+    assert not [word for word in words if "{" in word or "None" in word]
 
 
 def test_a_drawing_follows_the_parameters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,58 +10,66 @@ use isa::riscv::execute;
 use kernel::Cycle;
 
 impl Core {
-    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory. Comes back with
-    /// [`Stop::Access`], or with nothing and an instruction left for the caller.
-    #[inline(never)]
-    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
+    /// not, an instruction is left for the caller.
+    #[inline(always)]
+    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> bool {
         // Whatever comes next, its time must be within the horizon when it starts.
         let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
         if self.time >= end || self.ahead != NO_LINE {
-            return None;
+            return false;
         }
         let stretch = self.stretch;
         let slots = program.slots();
-        let there = lines.all().get(..stretch.end_line)?;
+        let Some(there) = lines.all().get(..stretch.end_line) else { return false };
         let line = |at: usize| at / (timing::LINE_BYTES as usize / 2);
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
 
         let mut at = program.position(self.pc);
         if !stretch.holds(at) || !is_there(line(at)) {
-            return None;
+            return false;
         }
-        let (mut time, mut n) = (self.time, 0);
+        // Cycles beyond one for each instruction.
+        let (mut time, mut beyond) = (self.time, 0);
         // Where the instructions before this one began to follow one another.
         let mut landed = at;
-        let mut stop = None;
-        while time < end
-            && let Some(slot) = slots.get(at)
-        {
-            match slot.pace {
-                Pace::Straight | Pace::LineEnd => {
-                    if slot.crosses() && !is_there(line(at) + 1) {
-                        break;
-                    }
-                    let (mut run, mut span) = slot.run();
-                    if time + run > end {
-                        run = end - time;
-                        span = halves(&slots[at..], run);
-                    }
-                    self.run_straight(&slots[at..at + span]);
-                    (landed, at) = (at, at + span);
-                    (time, n) = (time + run * timing::PLAIN, n + run);
+        let mut asks = false;
+        while let Some(mut slot) = slots.get(at) {
+            let (run, span) = slot.run();
+            if run != 0 {
+                if slot.crosses() && !is_there(line(at) + 1) {
+                    break;
                 }
+                landed = at;
+                let left = end - time;
+                if run >= left {
+                    at += halves(&slots[at..], left);
+                    self.run_straight(&slots[landed..at]);
+                    time = end;
+                    break;
+                }
+                at += span;
+                self.run_straight(&slots[landed..at]);
+                time += run * timing::PLAIN;
+                match slots.get(at) {
+                    Some(next) => slot = next,
+                    None => break,
+                }
+            }
+            match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
                     if slot.pace == Pace::Memory || is_there(line(at) + 1) {
                         execute(self, &slot.inst);
                         self.access.feeds_next = slot.feeds_next();
                         self.next = program.address(at + slot.halves());
-                        stop = Some(Stop::Access);
+                        asks = true;
                     }
                     break;
                 }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
-                    if !stretch.holds(target)
+                    // What is behind the stretch is not there.
+                    if target < stretch.first
                         || !is_there(line(target))
                         || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
                     {
@@ -69,26 +77,33 @@ impl Core {
                     }
                     self.pc = program.address(at);
                     execute(self, &slot.inst);
+                    at += slot.halves();
+                    time += timing::PLAIN;
                     if self.jumped {
                         self.jumped = false;
                         at = target;
-                        time += if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    } else {
-                        at += slot.halves();
-                        time += timing::PLAIN;
+                        let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        time += taken - timing::PLAIN;
+                        beyond += taken - timing::PLAIN;
                     }
-                    (landed, n) = (at, n + 1);
+                    landed = at;
+                    if time >= end {
+                        break;
+                    }
                 }
+                // Behind a run that ends with its line.
+                Pace::Straight | Pace::LineEnd => {}
                 Pace::Careful => break,
             }
         }
+        let n = time - self.time - beyond;
         // An access decides itself what comes behind it.
-        if stop.is_none() && n > 0 {
+        if !asks && n > 0 {
             // A jump leaves its link register time enough.
-            self.last_rd = last(&slots[landed..at]).map_or(SINK, |slot| slot.inst.rd);
+            self.last_rd = slots.get(landed..at).and_then(last).map_or(SINK, |slot| slot.inst.rd);
         }
         self.ran(program.address(at), n, time);
-        stop
+        asks
     }
 
     /// Executes instructions that follow one another.
@@ -185,11 +200,13 @@ impl Core {
 
 /// Half words that `n` instructions take, which follow one another from the beginning of `slots` on.
 #[cold]
+#[inline(never)]
 fn halves(slots: &[Slot], n: u64) -> usize {
     (0..n).fold(0, |at, _| at + slots[at].halves())
 }
 
 /// The last of instructions that follow one another and fill `slots`.
+#[inline(never)]
 fn last(slots: &[Slot]) -> Option<&Slot> {
     let mut at = 0;
     std::iter::from_fn(|| slots.get(at).inspect(|slot| at += slot.halves())).last()

@@ -238,22 +238,20 @@ impl Core {
     }
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
-    #[inline]
+    #[inline(always)]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::None {
-            let stop = self.run_ahead(program, lines, horizon);
-            stop.unwrap_or_else(|| self.run_loop::<L, PLAIN>(program, lines, horizon))
-        } else {
-            self.run_attentively(program, lines, horizon)
+        if self.attention == Attention::None && self.run_ahead(program, lines, horizon) {
+            return Stop::Access;
         }
+        self.run_carefully(program, lines, horizon)
     }
 
     #[inline(never)]
-    fn run_attentively<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::Loops {
-            self.run_loop::<L, LOOPS>(program, lines, horizon)
-        } else {
-            self.run_loop::<L, WATCH>(program, lines, horizon)
+    fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        match self.attention {
+            Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
+            Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),
+            Attention::All => self.run_loop::<L, WATCH>(program, lines, horizon),
         }
     }
 
@@ -321,7 +319,7 @@ impl Core {
     /// The access was refused in cycle `at`: a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
         let cause = match self.access.kind {
-            AccessKind::Load(_) => cause::LOAD_FAULT,
+            AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved) => cause::LOAD_FAULT,
             AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
         };
         self.refuse(at, cause)

@@ -129,10 +129,8 @@ impl Core {
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
             self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
-            if MODE == PLAIN
-                && let Some(stop) = self.run_ahead(program, lines, horizon)
-            {
-                return stop;
+            if MODE == PLAIN && self.run_ahead(program, lines, horizon) {
+                return Stop::Access;
             }
         }
         Stop::Yield

@@ -249,8 +249,12 @@ fn named<'a>(text: &'a str, like: &str) -> Result<(String, Vec<&'a str>), String
 }
 
 fn number<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
-    let kind = if std::any::type_name::<T>() == "bool" { "true or false" } else { "a number" };
-    value.parse().map_err(|_| format!("{key} is `{value}`, must be {kind} in its range"))
+    let allowed = match std::any::type_name::<T>() {
+        "bool" => "true or false",
+        "u8" => "a whole number from 0 to 255",
+        _ => "a whole number from 0 to 4294967295",
+    };
+    value.parse().map_err(|_| format!("{key} is `{value}`, must be {allowed}"))
 }
 
 fn near<const N: usize>(word: &str, known: [&'static str; N]) -> String {

@@ -78,6 +78,6 @@ fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     expect![[r#"
         #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 14
         #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 116
-        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Done 183 Leaving 194 Left 196
+        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Finished 182 Done 183 Leaving 194 Left 196
     "#]].assert_eq(&kept.borrow().0);
 }
