@@ -12,6 +12,8 @@ from spinet.card_run import CardResult, run_card
 HERE = Path(__file__).resolve().parent
 THESIS = "Willmann, master's thesis, Rice University, 2004"
 DESCRIPTORS = HERE / "descriptors.toml"
+POLLED = HERE / "polled.toml"
+POLLED_DESCRIPTORS = HERE / "polled_descriptors.toml"
 TIGON2 = "spinet: preset tigon2, firmware/tigon2 compiled with zig."
 TENGIG = "spinet: preset tengig, firmware/tengig compiled with zig."
 
