@@ -17,7 +17,7 @@ pub struct ClockId(usize);
 /// In which way a system is run; all ways give the same results, which is what tests use them for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Tick what is awake, in the order in which it was woken.
+    /// Tick what is awake, in the order in which it was added.
     #[default]
     Normal,
     /// Tick what is awake, each edge in another order, drawn from this seed.
@@ -118,7 +118,7 @@ impl SystemBuilder {
         errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => Ok(System { domains: self.domains, hub: self.hub, ports, due: Vec::new(), mode: Mode::Normal }),
+            None => Ok(System { domains: self.domains, hub: self.hub, ports, mode: Mode::Normal }),
         }
     }
 }
@@ -128,8 +128,6 @@ pub struct System {
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     hub: Rc<Hub>,
     ports: Vec<Port>,
-    /// Components of the edge that is being lived through; kept to save an allocation an edge.
-    due: Vec<u32>,
     mode: Mode,
 }
 
@@ -207,26 +205,13 @@ impl System {
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
-        domain.collect(cycle, &mut self.due);
-        match self.mode {
-            Mode::Normal => {}
-            Mode::Shuffled(seed) => shuffle(&mut self.due, seed, cycle),
-            Mode::Sleepless => self.due = (0..slots.len() as u32).collect(),
-        }
-        for &index in &self.due {
-            let activity = slots[index as usize].component.tick(cycle);
+        domain.live(cycle, self.mode, |index| {
+            let slot = &mut slots[index as usize];
+            let activity = slot.component.tick(cycle);
             if let Activity::Until(later) = activity {
-                assert!(later > cycle, "{} waits for the past", slots[index as usize].path);
+                assert!(later > cycle, "{} waits for the past", slot.path);
             }
-            domain.ask(index, activity);
-        }
-        domain.look_ahead();
-    }
-}
-
-fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
-    let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
-    for last in (1..items.len()).rev() {
-        items.swap(last, stream.below(last as u64 + 1) as usize);
+            activity
+        });
     }
 }

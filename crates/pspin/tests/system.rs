@@ -6,7 +6,7 @@ use expect_test::expect;
 use kernel::{Mode, Outcome};
 use proptest::prelude::*;
 use pspin::host_events::HostEvent;
-use rig::{Load, Seen, packet, run};
+use rig::{Load, Seen, packet, run, run_after};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -21,6 +21,26 @@ fn no_way_of_running_changes_a_result() {
         for mode in [Mode::Shuffled(1), Mode::Shuffled(2), Mode::Sleepless] {
             assert!(run(Load { mode, ..load }).digest() == normal, "{program} differs in {mode:?}");
         }
+    }
+}
+
+/// Cores run ahead of one another, in loops made for that; a core that is watched runs in one that looks at everything.
+#[test]
+fn running_ahead_changes_no_result() {
+    for program in PROGRAMS {
+        let load = Load { messages: 3, ..Load::new(program, 24, 192, 3) };
+        let normal = run(load);
+        for bound in [1, 2, 5] {
+            let slow = run_after(load, |nic| nic.bound_run_ahead(bound));
+            assert!(slow.digest() == normal.digest(), "{program} differs where cores are ahead by {bound} at most");
+            assert_eq!(slow.log, normal.log, "{program}: the instructions of core 0");
+        }
+        let watched = run_after(load, |nic| {
+            for (cluster, core) in (0..4).flat_map(|cluster| (0..8).map(move |core| (cluster, core))) {
+                nic.log_instructions(cluster, core, Box::new(|_| {}));
+            }
+        });
+        assert!(watched.digest() == normal.digest(), "{program} differs where cores are watched");
     }
 }
 

@@ -10,93 +10,110 @@ use isa::riscv::execute;
 use kernel::Cycle;
 
 impl Core {
-    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory. Comes back with
-    /// [`Stop::Access`], or with nothing and an instruction left for the caller.
-    #[inline(never)]
-    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Option<Stop> {
+    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
+    /// not, an instruction is left for the caller.
+    #[inline(always)]
+    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> bool {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
-        if self.ahead != NO_LINE {
-            return None;
+        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
+        if self.time >= end || self.ahead != NO_LINE {
+            return false;
         }
         let stretch = self.stretch;
         let slots = program.slots();
-        let there = lines.all().get(..stretch.end_line)?;
-        let skew = program.skew();
-        let line = |at: usize| (at + skew) / (timing::LINE_BYTES as usize / 2);
+        let Some(there) = lines.all().get(..stretch.end_line) else { return false };
+        let line = |at: usize| at / (timing::LINE_BYTES as usize / 2);
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
 
         let mut at = program.position(self.pc);
         if !stretch.holds(at) || !is_there(line(at)) {
-            return None;
+            return false;
         }
-        let (mut n, mut beyond) = (0, 0);
-        // The last instruction, if it is one whose register may not have come.
-        let mut last = usize::MAX;
-        let mut stop = None;
-        while n < left
-            && let Some(slot) = slots.get(at)
-        {
-            let behind = || at + usize::from(slot.halves);
-            match slot.pace {
-                Pace::Straight | Pace::LineEnd => {
-                    let mut run = slot.run;
-                    if run >= Slot::CROSSES {
-                        if !is_there(line(at) + 1) {
-                            break;
-                        }
-                        run -= Slot::CROSSES;
-                    }
-                    let to_run = u64::from(run).min(left - n);
-                    if to_run == 0 {
-                        break;
-                    }
-                    n += to_run;
-                    for _ in 0..to_run {
-                        let slot = &slots[at];
-                        execute(self, &slot.inst);
-                        last = at;
-                        at += usize::from(slot.halves);
-                    }
+        // Cycles beyond one for each instruction.
+        let (mut time, mut beyond) = (self.time, 0);
+        // Where the instructions before this one began to follow one another.
+        let mut landed = at;
+        let mut asks = false;
+        while let Some(mut slot) = slots.get(at) {
+            let (run, span) = slot.run();
+            if run != 0 {
+                if slot.crosses() && !is_there(line(at) + 1) {
+                    break;
                 }
+                landed = at;
+                let left = end - time;
+                if run >= left {
+                    at += halves(&slots[at..], left);
+                    self.run_straight(&slots[landed..at]);
+                    time = end;
+                    break;
+                }
+                at += span;
+                self.run_straight(&slots[landed..at]);
+                time += run * timing::PLAIN;
+                match slots.get(at) {
+                    Some(next) => slot = next,
+                    None => break,
+                }
+            }
+            match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
                     if slot.pace == Pace::Memory || is_there(line(at) + 1) {
                         execute(self, &slot.inst);
-                        self.next = program.address(behind());
-                        stop = Some(Stop::Access);
+                        self.access.feeds_next = slot.feeds_next();
+                        self.next = program.address(at + slot.halves());
+                        asks = true;
                     }
                     break;
                 }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
-                    if !stretch.holds(target)
+                    // What is behind the stretch is not there.
+                    if target < stretch.first
                         || !is_there(line(target))
                         || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
                     {
                         break;
                     }
-                    let next = behind();
-                    (self.pc, self.next) = (program.address(at), program.address(next));
+                    self.pc = program.address(at);
                     execute(self, &slot.inst);
-                    (last, at) = (at, next);
+                    at += slot.halves();
+                    time += timing::PLAIN;
                     if self.jumped {
                         self.jumped = false;
-                        (last, at) = (usize::MAX, target);
-                        self.last_rd = SINK;
+                        at = target;
                         let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                        time += taken - timing::PLAIN;
                         beyond += taken - timing::PLAIN;
-                        left = left.saturating_sub(taken - timing::PLAIN);
                     }
-                    n += 1;
+                    landed = at;
+                    if time >= end {
+                        break;
+                    }
                 }
+                // Behind a run that ends with its line.
+                Pace::Straight | Pace::LineEnd => {}
                 Pace::Careful => break,
             }
         }
+        let n = time - self.time - beyond;
         // An access decides itself what comes behind it.
-        let last = if stop.is_none() { slots.get(last) } else { None };
-        let last_rd = last.map_or(self.last_rd, |slot| slot.inst.rd);
-        self.ran(program.address(at), last_rd, n, beyond);
-        stop
+        if !asks && n > 0 {
+            // A jump leaves its link register time enough.
+            self.last_rd = slots.get(landed..at).and_then(last).map_or(SINK, |slot| slot.inst.rd);
+        }
+        self.ran(program.address(at), n, time);
+        asks
+    }
+
+    /// Executes instructions that follow one another.
+    #[inline(always)]
+    fn run_straight(&mut self, run: &[Slot]) {
+        let mut at = 0;
+        while let Some(slot) = run.get(at) {
+            execute(self, &slot.inst);
+            at += slot.halves();
+        }
     }
 
     /// The same while hardware loops are active: every instruction is compared with their ends.
@@ -108,13 +125,13 @@ impl Core {
         horizon: Cycle,
     ) -> Option<Stop> {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let mut left = horizon.checked_sub(self.time + timing::BRANCH_TAKEN)?;
+        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
         let ends = self.csrs.loops.ends(program.address(0), self.time)?;
         let (slots, stretch) = (program.slots(), self.stretch);
         let mut at = program.position(self.pc);
-        let (mut n, mut beyond, mut last_rd) = (0, 0, self.last_rd);
+        let (mut time, mut n, mut last_rd) = (self.time, 0, self.last_rd);
         let mut stop = None;
-        while n < left {
+        while time < end {
             let Some(slot) = slots.get(at).filter(|_| stretch.holds(at)) else { break };
             if at == ends[0] || at == ends[1] {
                 break;
@@ -124,12 +141,14 @@ impl Core {
             }
             execute(self, &slot.inst);
             if slot.pace == Pace::Straight {
-                (at, n, last_rd) = (at + usize::from(slot.halves), n + 1, slot.inst.rd);
+                (at, last_rd) = (at + slot.halves(), slot.inst.rd);
+                (time, n) = (time + timing::PLAIN, n + 1);
                 continue;
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    self.next = program.address(at + usize::from(slot.halves));
+                    self.access.feeds_next = slot.feeds_next();
+                    self.next = program.address(at + slot.halves());
                     stop = Some(Stop::Access);
                     break;
                 }
@@ -137,23 +156,24 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                    beyond += taken - timing::PLAIN;
-                    left = left.saturating_sub(taken - timing::PLAIN);
+                    time += if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
                 }
-                _ => (at, last_rd) = (at + usize::from(slot.halves), slot.inst.rd),
+                _ => {
+                    (at, last_rd) = (at + slot.halves(), slot.inst.rd);
+                    time += timing::PLAIN;
+                }
             }
             n += 1;
         }
-        self.ran(program.address(at), last_rd, n, beyond);
+        self.last_rd = last_rd;
+        self.ran(program.address(at), n, time);
         stop
     }
 
-    /// Ran ahead to `pc`: `n` instructions, which took `beyond` cycles more than one each, the last of them writing `last_rd`.
+    /// Ran ahead to `pc` and `time`: `n` instructions.
     #[inline(always)]
-    fn ran(&mut self, pc: u32, last_rd: u8, n: u64, beyond: Cycle) {
-        (self.pc, self.line, self.last_rd) = (pc, pc >> 4, last_rd);
-        self.time += n * timing::PLAIN + beyond;
+    fn ran(&mut self, pc: u32, n: u64, time: Cycle) {
+        (self.pc, self.line, self.time) = (pc, pc >> 4, time);
         self.instructions += n;
     }
 
@@ -170,10 +190,24 @@ impl Core {
             }
             Pace::Jump | Pace::JumpLineEnd => {
                 let target_there = self.ahead == NO_LINE && lines.present(pc.wrapping_add(slot.inst.imm as u32));
-                (self.pc, self.next) = (pc, pc.wrapping_add(2 * u32::from(slot.halves)));
+                (self.pc, self.next) = (pc, pc.wrapping_add(slot.inst.bytes().into()));
                 target_there && (slot.pace == Pace::Jump || lines.present((pc & !15).wrapping_add(16)))
             }
             Pace::Straight | Pace::Memory | Pace::Careful => false,
         }
     }
+}
+
+/// Half words that `n` instructions take, which follow one another from the beginning of `slots` on.
+#[cold]
+#[inline(never)]
+fn halves(slots: &[Slot], n: u64) -> usize {
+    (0..n).fold(0, |at, _| at + slots[at].halves())
+}
+
+/// The last of instructions that follow one another and fill `slots`.
+#[inline(never)]
+fn last(slots: &[Slot]) -> Option<&Slot> {
+    let mut at = 0;
+    std::iter::from_fn(|| slots.get(at).inspect(|slot| at += slot.halves())).last()
 }

@@ -44,12 +44,14 @@ pub struct Access {
     pub(super) rd: u8,
     /// Address register that the access writes besides, by post-increment; [`SINK`] if none.
     pub(super) stepped: u8,
+    /// The instruction behind it reads `rd`.
+    pub(super) feeds_next: bool,
 }
 
 impl Access {
     #[inline(always)]
     pub(super) fn new(addr: u32, value: u32, kind: AccessKind, rd: u8) -> Self {
-        Access { addr, value, kind, bytes: kind.bytes() as u8, rd, stepped: SINK }
+        Access { addr, value, kind, bytes: kind.bytes() as u8, rd, stepped: SINK, feeds_next: false }
     }
 
     /// Bytes that are accessed.
@@ -236,22 +238,20 @@ impl Core {
     }
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
-    #[inline]
+    #[inline(always)]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::None {
-            let stop = self.run_ahead(program, lines, horizon);
-            stop.unwrap_or_else(|| self.run_loop::<L, PLAIN>(program, lines, horizon))
-        } else {
-            self.run_attentively(program, lines, horizon)
+        if self.attention == Attention::None && self.run_ahead(program, lines, horizon) {
+            return Stop::Access;
         }
+        self.run_carefully(program, lines, horizon)
     }
 
     #[inline(never)]
-    fn run_attentively<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::Loops {
-            self.run_loop::<L, LOOPS>(program, lines, horizon)
-        } else {
-            self.run_loop::<L, WATCH>(program, lines, horizon)
+    fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+        match self.attention {
+            Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
+            Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),
+            Attention::All => self.run_loop::<L, WATCH>(program, lines, horizon),
         }
     }
 
@@ -271,11 +271,11 @@ impl Core {
 
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
     #[inline]
-    pub fn complete(&mut self, program: &Program, granted: Cycle, raw: u32) {
+    pub fn complete(&mut self, granted: Cycle, raw: u32) {
         match self.access.kind {
             AccessKind::Store(_) => self.stored(granted),
-            AccessKind::Load(load) => self.loaded(program, granted, load.extend(raw)),
-            AccessKind::Amo(_) => self.loaded(program, granted, raw),
+            AccessKind::Load(load) => self.loaded(granted, load.extend(raw)),
+            AccessKind::Amo(_) => self.loaded(granted, raw),
         }
     }
 
@@ -290,7 +290,7 @@ impl Core {
 
     /// The load or AMO was granted in cycle `granted`, and its register receives `value`.
     #[inline(always)]
-    pub fn loaded(&mut self, program: &Program, granted: Cycle, value: u32) {
+    pub fn loaded(&mut self, granted: Cycle, value: u32) {
         let waited = self.pass_access(granted);
         let rd = self.access.rd;
         self.regs[usize::from(rd)] = value;
@@ -299,8 +299,7 @@ impl Core {
         if self.watched != 0 {
             self.watch_access(waited);
         }
-        // What follows a load is known: the next instruction in memory, or the first of a loop.
-        if program.reads(self.pc, rd) {
+        if self.access.feeds_next {
             self.time += timing::LOAD_USE;
             self.count(EVENT_LOAD_USE, 1);
         }
@@ -320,7 +319,7 @@ impl Core {
     /// The access was refused in cycle `at`: a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
         let cause = match self.access.kind {
-            AccessKind::Load(_) => cause::LOAD_FAULT,
+            AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved) => cause::LOAD_FAULT,
             AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
         };
         self.refuse(at, cause)

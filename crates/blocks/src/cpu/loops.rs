@@ -203,7 +203,7 @@ impl Core {
             return;
         }
         let traps = slot.kind() == Kind::Special && matches!(self.pending, Pending::Trap { .. });
-        if traps || self.next != pc.wrapping_add(2 * u32::from(slot.halves)) {
+        if traps || self.next != pc.wrapping_add(slot.inst.bytes().into()) {
             return;
         }
         let start = loops.go_back(id, pc);

@@ -30,22 +30,24 @@ pub enum Kind {
 pub struct Slot {
     /// What it does.
     pub inst: Inst,
-    /// Its [`Kind`] and, from bit 4 on, its [`Place`]: a slot has 16 bytes.
+    /// Its [`Kind`], from bit 4 on its [`Place`], and [`Slot::FEEDS`]: a slot has 16 bytes.
     what: u8,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
-    /// Half words to the next instruction in memory.
-    pub halves: u8,
-    /// Instructions that follow one another from this one on, a cycle each, none of which asks for memory or jumps: to the
-    /// end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
-    pub run: u8,
+    /// Instructions of the run that begins here: they follow one another, a cycle each, and none of them asks for memory or
+    /// jumps; to the end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
+    run: u8,
+    /// Half words that they take.
+    span: u8,
 }
 
 const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
 
 impl Slot {
     /// Added to a run that needs the next line.
-    pub const CROSSES: u8 = 0x80;
+    const CROSSES: u8 = 0x80;
+    /// Added to what it is if the next instruction in memory reads the register that it writes.
+    const FEEDS: u8 = 0x80;
 
     /// What the core must do around it.
     #[inline]
@@ -57,6 +59,30 @@ impl Slot {
     #[inline]
     pub fn place(&self) -> Place {
         PLACES[usize::from(self.what >> 4 & 3)]
+    }
+
+    /// Whether the next instruction in memory reads the register that it writes.
+    #[inline]
+    pub fn feeds_next(&self) -> bool {
+        self.what & Slot::FEEDS != 0
+    }
+
+    /// How many instructions the run that begins here has, and in how many half words.
+    #[inline]
+    pub fn run(&self) -> (u64, usize) {
+        (u64::from(self.run & !Slot::CROSSES), usize::from(self.span))
+    }
+
+    /// Whether that run needs the next line.
+    #[inline]
+    pub fn crosses(&self) -> bool {
+        self.run & Slot::CROSSES != 0
+    }
+
+    /// Half words to the next instruction in memory.
+    #[inline]
+    pub fn halves(&self) -> usize {
+        usize::from(self.inst.halves)
     }
 }
 
@@ -151,11 +177,14 @@ pub struct Program {
 
 impl Program {
     /// Decodes `bytes`, which lie at `base`, for cores with this instruction set. An odd last byte is no instruction.
+    ///
+    /// Panics unless `base` is where a fetch line begins.
     pub fn new(isa: Isa, base: u32, bytes: &[u8]) -> Self {
+        assert!(base.is_multiple_of(timing::LINE_BYTES), "a program begins where a fetch line does");
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
         let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
         let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads };
-        program.count_runs(0, program.slots.len());
+        program.link(0, program.slots.len());
         program
     }
 
@@ -177,12 +206,6 @@ impl Program {
         &self.slots
     }
 
-    /// Half words from the beginning of its fetch line to the first slot.
-    #[inline]
-    pub fn skew(&self) -> usize {
-        (self.base % timing::LINE_BYTES / 2) as usize
-    }
-
     /// Positions of the slots in a window, by whole fetch lines: fetch asks for lines, so protection cannot be finer.
     pub fn stretch(&self, window: Window) -> Stretch {
         let line = u64::from(timing::LINE_BYTES);
@@ -192,31 +215,42 @@ impl Program {
         if window.bytes == 0 {
             return Stretch::default();
         }
-        let end_line = (to.next_multiple_of(line) - start / line * line) / line;
+        let end_line = (to - start).div_ceil(line);
         Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize, end_line: end_line as usize }
     }
 
-    /// Counts runs anew, for slots `first..end`.
-    fn count_runs(&mut self, first: usize, end: usize) {
+    /// Tells slots `first..end` anew what follows them.
+    fn link(&mut self, first: usize, end: usize) {
         for index in (first..end.min(self.slots.len())).rev() {
-            let Slot { pace, halves, .. } = self.slots[index];
-            let behind = index + usize::from(halves);
-            self.slots[index].run = match (pace, self.slots.get(behind)) {
-                (Pace::Straight, Some(next)) => next.run + 1,
-                (Pace::LineEnd, Some(_)) => self.straight_from(behind) + 1 + Slot::CROSSES,
-                // The last half word may begin an instruction whose end is not there.
-                _ => 0,
+            let Slot { inst, pace, .. } = self.slots[index];
+            let behind = index + usize::from(inst.halves);
+            let (run, span) = match (pace, self.slots.get(behind)) {
+                (Pace::Straight, Some(next)) => (next.run + 1, next.span + inst.halves),
+                (Pace::LineEnd, Some(_)) => {
+                    let (run, span) = self.straight_from(behind);
+                    (run + 1 + Slot::CROSSES, span + inst.halves)
+                }
+                _ => (0, 0),
             };
+            let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> inst.rd & 1 != 0);
+            let is_last = behind >= self.slots.len();
+            let slot = &mut self.slots[index];
+            if is_last {
+                // Its end, or what follows it, is not there.
+                slot.pace = Pace::Careful;
+            }
+            (slot.run, slot.span) = (run, span);
+            slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
         }
     }
 
-    /// How many instructions of [`Pace::Straight`] follow one another from a position on.
-    fn straight_from(&self, mut at: usize) -> u8 {
-        let mut n = 0;
-        while let Some(Slot { pace: Pace::Straight, halves, .. }) = self.slots.get(at) {
-            (at, n) = (at + usize::from(*halves), n + 1);
+    /// How many instructions of [`Pace::Straight`] follow one another from a position on, and in how many half words.
+    fn straight_from(&self, mut at: usize) -> (u8, u8) {
+        let (mut run, mut span) = (0, 0);
+        while let Some(Slot { pace: Pace::Straight, inst, .. }) = self.slots.get(at) {
+            (at, run, span) = (at + usize::from(inst.halves), run + 1, span + inst.halves);
         }
-        n
+        (run, span)
     }
 
     /// Position among the slots of the one at `pc`.
@@ -248,7 +282,7 @@ impl Program {
             self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
             self.reads[index] = self.slots[index].inst.reads();
         }
-        self.count_runs(first.saturating_sub(timing::LINE_BYTES as usize), end);
+        self.link(first.saturating_sub(timing::LINE_BYTES as usize), end);
     }
 
     /// Bytes up to the last that is not 0.
@@ -307,7 +341,7 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
         inst.rd = SINK;
     }
     let what = kind as u8 | (place as u8) << 4;
-    Slot { inst, what, pace, halves: inst.bytes() / 2, run: 0 }
+    Slot { inst, what, pace, run: 0, span: 0 }
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl Core {
             if MODE == WATCH && self.log.is_some() {
                 self.log_start(inst);
             }
-            self.next = pc.wrapping_add(2 * u32::from(slot.halves));
+            self.next = pc.wrapping_add(slot.inst.bytes().into());
             execute(self, inst);
             if MODE != PLAIN {
                 self.end_loop(program, slot, pc, ending);
@@ -77,7 +77,12 @@ impl Core {
                 Kind::Alu | Kind::Div => {}
                 Kind::MulHigh => cycles = timing::MUL_HIGH,
                 Kind::Memory => {
-                    if MODE == WATCH && slot.halves == 1 {
+                    // What follows is known: the next instruction in memory, or the first of a loop.
+                    self.access.feeds_next = match MODE {
+                        PLAIN => slot.feeds_next(),
+                        _ => program.reads(self.next, self.access.rd),
+                    };
+                    if MODE == WATCH && slot.inst.halves == 1 {
                         self.count(EVENT_COMPRESSED, 1);
                     }
                     return Stop::Access;
@@ -119,15 +124,13 @@ impl Core {
             if MODE == WATCH {
                 self.count(EVENT_CYCLE, cycles);
                 self.count(EVENT_INSTRUCTION, 1);
-                self.count(EVENT_COMPRESSED, u64::from(slot.halves == 1));
+                self.count(EVENT_COMPRESSED, u64::from(slot.inst.halves == 1));
             }
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
             self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
-            if MODE == PLAIN
-                && let Some(stop) = self.run_ahead(program, lines, horizon)
-            {
-                return stop;
+            if MODE == PLAIN && self.run_ahead(program, lines, horizon) {
+                return Stop::Access;
             }
         }
         Stop::Yield

@@ -61,7 +61,7 @@ impl Machine {
                         let n = bytes.len();
                         bytes.copy_from_slice(&access.value.to_le_bytes()[..n]);
                     }
-                    self.core.complete(&self.program, self.core.time() + 1, old);
+                    self.core.complete(self.core.time() + 1, old);
                 }
                 Stop::Trap => return,
                 _ => {}

@@ -3,14 +3,13 @@
 use super::format::Operands;
 use super::row::Row;
 use super::rv32c::COMPRESSED;
-use super::table::{BASE, Branch, Class, Op};
+use super::table::{BASE, Class, Op};
 
 /// A decoded instruction, small enough that a program is kept decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
     /// What it does.
     pub op: Op,
-    pub(super) branch: Branch,
     /// Register it writes, 0 if none.
     pub rd: u8,
     /// First register it reads, 0 if none.
@@ -21,6 +20,8 @@ pub struct Inst {
     pub rs3: u8,
     /// Of a compressed instruction its place among the compressed rows and 1, or [`NO_PLACE`] if it is illegal; else 0.
     compressed: u8,
+    /// Half words that it takes.
+    pub halves: u8,
     /// Immediate, extended to 32 bits; of an illegal instruction the word itself.
     pub imm: i32,
 }
@@ -51,7 +52,7 @@ impl Inst {
     /// Bytes from this instruction to the next in memory: 2 or 4.
     #[inline]
     pub const fn bytes(&self) -> u8 {
-        if self.compressed == 0 { 4 } else { 2 }
+        2 * self.halves
     }
 
     /// Number of the control register that an instruction of [`Class::Csr`] accesses.
@@ -91,7 +92,7 @@ pub fn decode(word: u32) -> Inst {
         if row.matches(word) {
             let Operands { rd, rs1, rs2, rs3, imm } = row.format.decode(word);
             let compressed = (candidate as usize + 1).saturating_sub(BASE.len()) as u8;
-            return Inst { op: row.op, branch: row.op.branch(), rd, rs1, rs2, rs3, compressed, imm };
+            return Inst { op: row.op, rd, rs1, rs2, rs3, compressed, halves: row.pattern.len / 2, imm };
         }
         candidate = INDEX.next[candidate as usize];
     }
@@ -100,8 +101,8 @@ pub fn decode(word: u32) -> Inst {
 
 /// A word that is no instruction; of a compressed one the upper half is 0.
 pub(super) const fn illegal(word: u32) -> Inst {
-    let (op, compressed) = (Op::Illegal, if word & 3 == 3 { 0 } else { NO_PLACE });
-    Inst { op, branch: op.branch(), rd: 0, rs1: 0, rs2: 0, rs3: 0, compressed, imm: word as i32 }
+    let (compressed, halves) = if word & 3 == 3 { (0, 2) } else { (NO_PLACE, 1) };
+    Inst { op: Op::Illegal, rd: 0, rs1: 0, rs2: 0, rs3: 0, compressed, halves, imm: word as i32 }
 }
 
 fn row_at(place: u16) -> &'static Row {

@@ -1,4 +1,4 @@
-//! What is made of the rows: the operations, the table, and their meaning as one dense `match`.
+//! What is made of the rows: the operations, the table of encodings, and that of meanings.
 
 use super::bits;
 use super::csr::CsrWrite;
@@ -9,6 +9,7 @@ use super::hart::{Amo, Hart, Load, LoopPart, System, Width};
 use super::lanes;
 use super::row::Row;
 use crate::Pattern;
+use std::marker::PhantomData;
 
 /// What kind of work an instruction is; cores derive its timing from this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,14 +65,6 @@ macro_rules! instructions {
             Illegal,
         }
 
-        /// What [`execute`] branches on: few enough, and all with code of their own.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Branch {
-            $($op,)*
-            Pulp,
-            Illegal,
-        }
-
         impl Op {
             /// What kind of work this is.
             #[inline]
@@ -85,15 +78,7 @@ macro_rules! instructions {
 
             /// Whether it is of PULP's extensions.
             pub const fn is_pulp(self) -> bool {
-                matches!(self.branch(), Branch::Pulp)
-            }
-
-            pub(super) const fn branch(self) -> Branch {
-                match self {
-                    $(Op::$op => Branch::$op,)*
-                    $(Op::$pulp_op => Branch::Pulp,)*
-                    Op::Illegal => Branch::Illegal,
-                }
+                matches!(self, $(Op::$pulp_op)|*)
             }
         }
 
@@ -115,31 +100,37 @@ macro_rules! instructions {
             },)*
         ];
 
-        /// Does to `hart` what `inst` says. See [`Hart`] for who moves the program counter.
-        #[inline(always)]
-        pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
-            match inst.branch {
-                $(Branch::$op => {
-                    let ($h, $i) = (hart, inst);
-                    $meaning
-                })*
-                Branch::Pulp => execute_pulp(hart, inst),
-                Branch::Illegal => hart.illegal(inst.imm as u32),
-            }
-        }
-
-        /// The same for PULP's instructions, which are so many that loops around [`execute`] are better off without.
-        #[inline(never)]
-        fn execute_pulp<H: Hart>(hart: &mut H, inst: &Inst) {
-            match inst.op {
-                $(Op::$pulp_op => {
-                    let ($pulp_h, $pulp_i) = (hart, inst);
-                    $pulp_meaning
-                })*
-                _ => unreachable!("it is not PULP's"),
-            }
+        impl<H: Hart> Meanings<H> {
+            /// That of operation `op` stands at `op as usize`.
+            const ALL: [fn(&mut H, &Inst); Op::Illegal as usize + 1] = [
+                $({
+                    fn meaning<H: Hart>($h: &mut H, $i: &Inst) {
+                        $meaning
+                    }
+                    meaning
+                },)*
+                $({
+                    fn meaning<H: Hart>($pulp_h: &mut H, $pulp_i: &Inst) {
+                        $pulp_meaning
+                    }
+                    meaning
+                },)*
+                |hart, inst| hart.illegal(inst.imm as u32),
+            ];
         }
     };
+}
+
+/// What the operations do to one kind of hart.
+struct Meanings<H>(PhantomData<H>);
+
+/// Does to `hart` what `inst` says. See [`Hart`] for who moves the program counter.
+///
+/// Each row is a function of its own, called through a table: a loop around this stays small, and what it keeps in registers
+/// stays there.
+#[inline(always)]
+pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
+    Meanings::<H>::ALL[inst.op as usize](hart, inst);
 }
 
 macro_rules! pulp { (() $($rows:tt)*) => {

@@ -1,15 +1,11 @@
 //! What cores ask that is not their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
 
 use super::Cluster;
-use super::cores::{HpuCore, Wait};
 use super::dma::Owner;
 use super::events::Reply;
-use super::hpu::{Answer, ERROR, ISSUE, Trapped};
-use super::l1::WidePort;
-use crate::events::{COMMAND_ISSUED, HANDLER_END, HANDLER_START};
+use super::hpu_core::{HpuCore, Wait};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
-use crate::protocol::{CONTEXT_CAUSE, CommandTarget};
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
@@ -20,15 +16,6 @@ const SLOW_PERIPHERAL: u64 = 3;
 
 /// Longest line of text that is kept before it is printed without its end.
 const MAX_TEXT: usize = 4096;
-
-/// The registers by which a core, or the public port, describes a transfer.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct DmaRegisters {
-    src: u32,
-    dst: u32,
-    bytes: u32,
-    config: u32,
-}
 
 impl Cluster {
     /// What core `i` asks of the word at [`HpuCore::next_address`].
@@ -119,15 +106,6 @@ impl Cluster {
             }
     }
 
-    /// The access of core `i` is refused: an exception.
-    #[cold]
-    pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
-        self.cores[i].core.fault(now);
-        self.cores[i].first_part = None;
-        self.tell_trap(i, now);
-        self.advance(i, now);
-    }
-
     /// An access over core `i`'s own link: event unit, DMA, inter-core FIFOs, driver. Granted at once or not yet.
     fn access_link(&mut self, i: usize, addr: u32, now: Cycle) {
         let write = match self.word_op(i) {
@@ -160,167 +138,6 @@ impl Cluster {
                 self.ready.add(i, now, now + 1);
             }
         }
-    }
-
-    fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let instructions = self.cores[i].core.instructions();
-        if !self.cores[i].hpu.is_active() {
-            self.cores[i].hpu.first_request(now);
-            self.watch_driver(i);
-        }
-        if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
-            return self.refuse(i, now);
-        }
-        let HpuCore { core, hpu, .. } = &mut self.cores[i];
-        let before = hpu.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
-        let was_running = hpu.running().is_some();
-        let mut issued = None;
-        let answer = match (offset, write) {
-            (ERROR, Some(cause)) => {
-                let trap = core.last_trap();
-                let is_handlers = core.privilege() == Privilege::User;
-                let trapped = if is_handlers { Trapped::default() } else { Trapped { value: trap.value, pc: trap.pc } };
-                hpu.report(now, cause, trapped, &mut issued)
-            }
-            _ => hpu.access(now, offset, write, &mut issued),
-        };
-        let (granted, word) = match answer {
-            Answer::Granted(granted, word) => (granted, word),
-            Answer::Blocked => {
-                self.cores[i].wait = Wait::Driver;
-                return;
-            }
-            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
-                // A runtime that never leaves machine mode isolates nothing.
-                self.cores[i].hpu.need_not_clear();
-                return self.access_driver(i, offset, write, now);
-            }
-            Answer::OtherContext => return self.clear_core(i, now),
-        };
-        let is_running = hpu.running().is_some();
-        self.watch_driver(i);
-        if let Some((packet, stage, handler)) = before
-            && was_running != is_running
-        {
-            self.guard_changes(i, granted);
-            if is_running {
-                self.cores[i].started = instructions;
-                self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
-            } else {
-                let n = instructions - self.cores[i].started;
-                self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
-            }
-        }
-        if let Some(command) = issued {
-            let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
-            self.trace.emit(&COMMAND_ISSUED, granted, &values);
-            self.commands[i].push_back(command);
-            self.commanding |= 1 << i;
-        }
-        self.word_done(i, now, granted, word);
-    }
-
-    /// Clears the stack of core `i`, and has the runtime clear its registers, by an exception, before it runs a handler of
-    /// another context. The stack takes a beat of the cluster DMA's port for each 64 bytes, long before the runtime uses it.
-    fn clear_core(&mut self, i: usize, now: Cycle) {
-        if !self.cores[i].text.is_empty() {
-            self.end_line(i, now);
-        }
-        let (stack, bytes) = self.cores[i].guard.stack();
-        self.l1.reserve(WidePort::Dma, now, stack, bytes);
-        self.l1.write(stack, &[0; map::STACK_BYTES as usize][..bytes as usize]);
-        self.cores[i].first_part = None;
-        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
-        self.advance(i, now);
-    }
-
-    /// Whether the command that core `i` has prepared moves only what its handler may touch.
-    fn may_issue(&self, i: usize) -> bool {
-        let HpuCore { core, hpu, guard, .. } = &self.cores[i];
-        if core.privilege() == Privilege::Machine {
-            return true;
-        }
-        let Some(held) = hpu.running() else { return false };
-        let command = hpu.prepared();
-        let [low, high, addr, size, word, ..] = command.words;
-        let host = u64::from(high) << 32 | u64::from(low);
-        match command.target {
-            CommandTarget::NicSend => guard.allows_transfer(addr, word),
-            CommandTarget::HostDma => guard.allows_transfer(addr, size) && guard.allows_host(&held.task, host, size),
-            CommandTarget::HostDirect => guard.allows_host(&held.task, host, addr >> 1 & 0x1ff),
-        }
-    }
-
-    /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
-    fn guard_changes(&mut self, i: usize, at: Cycle) {
-        let HpuCore { core, hpu, guard, deadline, dma, .. } = &mut self.cores[i];
-        if guard.is_exact() {
-            core.forget_loops();
-            hpu.forget_command();
-            *dma = DmaRegisters::default();
-        }
-        let running = hpu.running();
-        guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
-        core.set_user_code(guard.code());
-        let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
-        let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
-        self.alarm = self.alarm.min(self.cores[i].deadline);
-        if before == self.alarm {
-            self.set_alarm();
-        }
-    }
-
-    /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
-    fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let HpuCore { core, dma, guard, .. } = &self.cores[i];
-        let mut registers = *dma;
-        let launches = offset == 0x18 && write.is_none() && registers.bytes > 0;
-        let DmaRegisters { src, dst, bytes, .. } = registers;
-        let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
-        if launches && core.privilege() == Privilege::User && !is_allowed {
-            return self.refuse(i, now);
-        }
-        let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
-        self.cores[i].dma = registers;
-        match answer {
-            Some(word) => {
-                if launches {
-                    self.cores[i].hpu.transfers += 1;
-                }
-                self.word_done(i, now, now, word);
-            }
-            // The launch is held until the engine takes the transfer.
-            None => self.ready.add(i, now, now + 1),
-        }
-    }
-
-    /// Reads or writes a DMA register; `None` while the engine does not take the transfer.
-    fn dma_register(
-        &mut self,
-        registers: &mut DmaRegisters,
-        offset: u32,
-        write: Option<u32>,
-        owner: Owner,
-        now: Cycle,
-    ) -> Option<u32> {
-        let DmaRegisters { src, dst, bytes, .. } = *registers;
-        match (offset, write) {
-            (0x00, Some(value)) => registers.src = value,
-            (0x08, Some(value)) => registers.dst = value,
-            (0x10, Some(value)) => registers.bytes = value,
-            (0x28, Some(value)) => registers.config = value & 7,
-            (_, Some(_)) => {}
-            (0x00, None) => return Some(src),
-            (0x08, None) => return Some(dst),
-            (0x10, None) => return Some(bytes),
-            // No bytes: the next id is shown and not used up.
-            (0x18, None) if bytes == 0 => return Some(self.dma.next_id()),
-            (0x18, None) => return self.dma.launch(now, owner, src, dst, bytes),
-            (0x20, None) => return Some(self.dma.done_id(now)),
-            (0x28, None) => return Some(registers.config | u32::from(self.dma.is_busy()) << 16),
-            (_, None) => {}
-        }
-        Some(0)
     }
 
     /// Core `i` reads its own inter-core FIFO or writes its neighbour's; all else shows how full the FIFO is.
@@ -417,7 +234,7 @@ impl Cluster {
     }
 
     /// Prints the line of text that core `i` has written.
-    fn end_line(&mut self, i: usize, now: Cycle) {
+    pub(super) fn end_line(&mut self, i: usize, now: Cycle) {
         let text = std::mem::take(&mut self.cores[i].text);
         self.console.borrow_mut().line(now, self.id, i as u32, &String::from_utf8_lossy(&text));
     }

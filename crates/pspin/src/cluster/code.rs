@@ -8,7 +8,7 @@ use kernel::Cycle;
 use std::rc::Rc;
 
 /// Cycles that a core may run ahead where nothing else bounds it.
-const MOST_RUN_AHEAD: u64 = 24;
+pub(super) const MOST_RUN_AHEAD: u64 = 24;
 
 impl Cluster {
     /// What the host wrote to program memory replaces the decoded program, and the lines that held it are forgotten.
@@ -22,17 +22,22 @@ impl Cluster {
             // The first write makes the cluster's own copy of what all of them began with.
             Rc::make_mut(&mut self.program).write(addr, &data);
             self.icache.forget(addr, data.len() as u32);
-            (self.lines_fit, self.most_run_ahead) = run_ahead(&self.program, self.icache.params());
-            self.run_ahead = self.run_ahead.min(self.most_run_ahead);
+            self.plan_run_ahead();
         }
+    }
+
+    /// The program or the bound has changed.
+    pub(super) fn plan_run_ahead(&mut self) {
+        (self.lines_fit, self.most_run_ahead) = run_ahead(&self.program, self.icache.params(), self.run_ahead_bound);
+        self.run_ahead = self.run_ahead.min(self.most_run_ahead);
     }
 }
 
-/// Whether the cache holds all of a program, and the cycles that a core may then run ahead of the others.
+/// Whether the cache holds all of a program, and the cycles that a core may then run ahead of the others, `bound` at most.
 ///
 /// A line that is there stays as long as no other can take its place: for ever where all of them fit, else until a miss of
 /// this cycle could bring one.
-pub(super) fn run_ahead(program: &Program, params: &IcacheParams) -> (bool, u64) {
+pub(super) fn run_ahead(program: &Program, params: &IcacheParams, bound: u64) -> (bool, u64) {
     let fits = program.used_bytes() <= params.bytes as usize;
-    (fits, if fits { MOST_RUN_AHEAD } else { MOST_RUN_AHEAD.min(params.miss_cycles.into()) })
+    (fits, if fits { bound } else { bound.min(params.miss_cycles.into()) })
 }

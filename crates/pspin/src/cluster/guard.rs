@@ -23,12 +23,11 @@ impl Window {
     /// Whether `bytes` from `addr` on lie within.
     #[inline(always)]
     fn holds(self, addr: u32, bytes: u32) -> bool {
-        let at = addr.wrapping_sub(self.base);
-        at < self.size && self.size - at >= bytes
+        u64::from(addr.wrapping_sub(self.base)) + u64::from(bytes) <= u64::from(self.size)
     }
 }
 
-/// Windows of the own L1: scratchpad, packet, stack.
+/// Windows of the own L1, by the addresses that tasks are told: scratchpad, packet, stack.
 const OWN: usize = 3;
 const SCRATCHPAD: usize = 0;
 const PACKET: usize = 1;
@@ -110,7 +109,7 @@ impl Guard {
     }
 
     fn set_coarse(&mut self, task: Option<&Task>) {
-        self.own[0] = Window { base: 0, size: self.l1_bytes };
+        self.own[0] = self.own_window(0, self.l1_bytes);
         self.open(self.all_l1s.base, self.all_l1s.size);
         self.open(map::ALIAS_BASE, 0x100_0000);
         self.open(map::L2_HANDLER_BASE, 0x1_0000);
@@ -121,15 +120,15 @@ impl Guard {
     }
 
     fn set_exact(&mut self, task: Option<(&Task, u32)>) {
-        self.own[STACK] = self.stack;
+        self.own[STACK] = self.own_window(self.stack.base, self.stack.size);
         self.code[1] = CodeWindow::default();
         let Some((task, pkt_ptr)) = task else { return };
         let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
-        self.own[PACKET] = Window::new(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
+        self.own[PACKET] = self.own_window(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
         for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
             let offset = self.scratchpad_offset + scratchpad.addr;
             if id == own_id {
-                self.own[SCRATCHPAD] = Window::new(offset, scratchpad.size);
+                self.own[SCRATCHPAD] = self.own_window(offset, scratchpad.size);
             } else {
                 self.open(map::L1_BASE + id * map::L1_STRIDE + offset, scratchpad.size);
             }
@@ -142,6 +141,12 @@ impl Guard {
         for data in task.context.protection.data.iter().take(DATA_REGIONS) {
             self.open(data.addr, data.size);
         }
+    }
+
+    /// A range of the own L1, as far as that goes: behind its end it begins anew.
+    fn own_window(&self, offset: u32, size: u32) -> Window {
+        let Window { size, .. } = Window::new(offset, size);
+        Window { base: self.l1_base.wrapping_add(offset), size: size.min(self.l1_bytes.saturating_sub(offset)) }
     }
 
     fn open(&mut self, base: u32, size: u32) {
@@ -162,8 +167,15 @@ impl Guard {
     /// Whether the core may touch `bytes` of its own L1 from this address on, under any of its names.
     #[inline(always)]
     pub fn allows_l1(&self, addr: u32, bytes: u32) -> bool {
-        let offset = addr & (self.l1_bytes - 1);
-        self.own.iter().any(|window| window.holds(offset, bytes))
+        self.own.iter().any(|window| window.holds(addr, bytes)) || self.allows_alias(addr, bytes)
+    }
+
+    /// The same for the names that are not told: the test-and-set alias, and repetitions behind the end.
+    #[cold]
+    #[inline(never)]
+    fn allows_alias(&self, addr: u32, bytes: u32) -> bool {
+        let told = self.l1_base + (addr & (self.l1_bytes - 1));
+        self.is_own_l1(addr) && self.own.iter().any(|window| window.holds(told, bytes))
     }
 
     /// The core's stack: byte offset in its L1 and bytes.
@@ -201,8 +213,8 @@ impl Guard {
 
     /// Whether transfers and commands for it may move `bytes` from this address of the NIC on.
     pub fn allows_transfer(&self, addr: u32, bytes: u32) -> bool {
-        let is_own = addr.wrapping_sub(self.l1_base) < self.l1_bytes;
-        !self.checks_transfers || bytes == 0 || self.holds_outside(addr, bytes) || is_own && self.allows_l1(addr, bytes)
+        let is_own = self.own.iter().any(|window| window.holds(addr, bytes));
+        !self.checks_transfers || bytes == 0 || self.holds_outside(addr, bytes) || is_own
     }
 
     /// Whether commands for it may move `bytes` from this address of the host on; the task is the one that runs.

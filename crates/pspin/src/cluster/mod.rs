@@ -1,77 +1,53 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
 //! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle; `cores.rs` runs the cores, `access.rs` answers what they ask, `scheduler.rs` feeds them tasks.
+//! cycle; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs` answers what it asks, `scheduler.rs` feeds them tasks.
 
 mod access;
+mod bursts;
 mod code;
 mod cores;
 mod dma;
+mod dma_registers;
+mod driver;
 mod events;
+mod grant;
 mod guard;
 mod hpu;
+mod hpu_core;
 mod icache;
 mod l1;
+mod ports;
+mod ready;
 mod rings;
 mod scheduler;
 mod timer;
+mod traps;
 
-use crate::events::{CLUSTER_ACTIVE, COMMAND_DONE, TASK_DONE};
-use crate::host_events::Notice;
+pub use ports::{ClusterPorts, Links};
+
+use crate::events::CLUSTER_ACTIVE;
 use crate::map;
-use crate::memories::BurstPort;
 use crate::params::PspinParams;
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{
-    Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, PacketId, Region, Stage, Task,
-};
+use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::RoundRobinTree;
-use cores::{HpuCore, NO_BANK, Ready};
 use dma::{Dma, Owner};
+use dma_registers::DmaRegisters;
 use events::EventUnit;
+use hpu_core::HpuCore;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use l1::{L1, OUTSIDE_PORT, WidePort};
+use l1::L1;
+use ready::Ready;
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use timer::Timer;
-
-/// Channels between a cluster and the rest of the NIC, memories apart.
-pub struct ClusterPorts {
-    /// Tasks from the dispatcher.
-    pub tasks: Rx<Task>,
-    /// Ends of tasks, to the dispatcher.
-    pub feedbacks: Tx<Feedback>,
-    /// Commands to the command unit.
-    pub commands: Tx<Command>,
-    /// Their ends.
-    pub responses: Rx<CommandResponse>,
-    /// Bursts of the NIC-host interconnect to L1, one channel for each initiator, with their answers.
-    pub bursts: Vec<BurstPort>,
-    /// Sent once, when all cores have reached their drivers.
-    pub active: Tx<ClusterActive>,
-    /// What the host is told.
-    pub notices: Tx<Notice>,
-}
-
-/// Channels between a cluster and the memories: requests and their answers.
-pub struct Links {
-    /// Single accesses to what lies outside.
-    pub pe: (Tx<PeRequest>, Rx<PeReply>),
-    /// Bursts of the DMA engine to L2.
-    pub dma: (Tx<Burst>, Rx<BurstReply>),
-    /// Lines that the instruction cache misses.
-    pub lines: (Tx<LineRequest>, Rx<LineReply>),
-    /// What the host writes to program memory.
-    pub code: Rx<CodeWrite>,
-    /// Single accesses from other clusters.
-    pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),
-}
 
 /// What a core does or waits for, between runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,6 +91,8 @@ pub struct Cluster {
     run_ahead: u64,
     most_run_ahead: u64,
     lines_fit: bool,
+    /// What [`Cluster::bound_run_ahead`] said.
+    run_ahead_bound: u64,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
@@ -122,8 +100,8 @@ pub struct Cluster {
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     cores: Vec<HpuCore>,
     ready: Ready,
-    /// For each core and the outside port, the bank of the own L1 that it asks for.
-    banks: [u8; OUTSIDE_PORT as usize + 1],
+    /// For each core and the outside port, the bank of the own L1 that it asks for, or asked for last.
+    banks: [u8; 32],
     l1: L1,
     icache: Icache,
     event_unit: EventUnit,
@@ -146,7 +124,7 @@ pub struct Cluster {
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
     copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
-    public_dma: access::DmaRegisters,
+    public_dma: DmaRegisters,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
     /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
@@ -171,13 +149,14 @@ impl Cluster {
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
-        let (fits, run_ahead) = code::run_ahead(&program, &cluster.icache);
+        let (fits, run_ahead) = code::run_ahead(&program, &cluster.icache, code::MOST_RUN_AHEAD);
         Cluster {
             id,
             program,
             run_ahead,
             most_run_ahead: run_ahead,
             lines_fit: fits,
+            run_ahead_bound: code::MOST_RUN_AHEAD,
             ports,
             pe: links.pe,
             lines: links.lines,
@@ -185,7 +164,7 @@ impl Cluster {
             remotes: links.remote,
             cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
-            banks: [NO_BANK; OUTSIDE_PORT as usize + 1],
+            banks: [0; 32],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
             event_unit: EventUnit::new(n_cores),
@@ -203,7 +182,7 @@ impl Cluster {
             feedback_turn: RoundRobinTree::default(),
             copies: VecDeque::new(),
             remote: None,
-            public_dma: access::DmaRegisters::default(),
+            public_dma: DmaRegisters::default(),
             console,
             is_active: false,
             is_calm: false,
@@ -222,6 +201,12 @@ impl Cluster {
     /// Names the code that every core may run in user mode, with a task or without.
     pub fn set_runtime(&mut self, runtime: Region) {
         self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
+    }
+
+    /// Lets no core run ahead of the others by more than so many cycles from now on, 1 at least.
+    pub fn bound_run_ahead(&mut self, cycles: u64) {
+        self.run_ahead_bound = cycles.clamp(1, code::MOST_RUN_AHEAD);
+        self.plan_run_ahead();
     }
 
     /// Tells `log` of every instruction of a core from now on.
@@ -246,45 +231,6 @@ impl Cluster {
         self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
-    /// Ends of commands reach the drivers, and with them the cores that wait.
-    fn take_responses(&mut self, now: Cycle) {
-        while self.ports.responses.is_due(now)
-            && let Some(CommandResponse { id }) = self.ports.responses.take()
-        {
-            let core = usize::from(id.core);
-            let (packet, target) = self.cores[core].hpu.command_done(id.local);
-            self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
-            self.retry_driver(core, now);
-        }
-    }
-
-    /// Bursts from outside book their beats in L1.
-    fn take_bursts(&mut self, now: Cycle) {
-        let base = map::L1_BASE + self.id * map::L1_STRIDE;
-        for (requests, replies) in &self.ports.bursts {
-            while requests.is_due(now) && replies.has_room() {
-                let Some(burst) = requests.take() else { break };
-                match burst {
-                    Burst::Read { tag, addr, size } => {
-                        let offset = addr - base;
-                        let (first, last) = self.l1.reserve(WidePort::Nhi, now, offset, size);
-                        let data = self.l1.read(offset, size);
-                        replies.send_late(BurstReply::Data { tag, data, last: last + 1 }, first - now);
-                    }
-                    Burst::Write { tag, addr, data } => {
-                        let (_, last) = self.l1.reserve(WidePort::Nhi, now, addr - base, data.len() as u32);
-                        self.copies.push_back((last, addr - base, data));
-                        replies.send_late(BurstReply::Written { tag, decoded: true }, last + 1 - now);
-                    }
-                }
-            }
-        }
-        while self.copies.front().is_some_and(|&(at, ..)| at <= now) {
-            let (_, offset, data) = self.copies.pop_front().expect("just seen");
-            self.l1.write(offset, &data);
-        }
-    }
-
     /// The DMA engine lives through the cycle.
     fn run_dma(&mut self, now: Cycle) {
         if self.dma.is_quiet() {
@@ -295,50 +241,6 @@ impl Cluster {
             Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
             Some(Owner::Public) | None => {}
         }
-    }
-
-    /// One command a cycle goes to the command unit.
-    fn send_command(&mut self) {
-        if self.commanding != 0 && self.ports.commands.has_room() {
-            let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
-            self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
-            if self.commands[core].is_empty() {
-                self.commanding &= !(1 << core);
-            }
-        }
-    }
-
-    /// One feedback a cycle goes to the dispatcher.
-    fn send_feedback(&mut self, now: Cycle) {
-        let ready = self.may_leave(now);
-        if ready != 0 && self.ports.feedbacks.has_room() {
-            let core = self.feedback_turn.take(ready).expect("somebody leaves") as usize;
-            let done = self.cores[core].hpu.leave(now);
-            self.watch_driver(core);
-            self.scheduler.packet_freed(&done);
-            let values = [done.feedback.packet.0, done.stage as u64, core as u64];
-            self.trace.emit(&TASK_DONE, now, &values);
-            self.ports.feedbacks.send(done.feedback);
-            self.retry_driver(core, now + 1);
-        }
-    }
-
-    /// Drivers whose feedback may leave in cycle `at`, by bit.
-    fn may_leave(&self, at: Cycle) -> u64 {
-        let (mut ready, mut left) = (0, self.leaving);
-        while left != 0 {
-            let core = left.trailing_zeros();
-            left &= left - 1;
-            ready |= u64::from(self.cores[core as usize].hpu.may_leave(at)) << core;
-        }
-        ready
-    }
-
-    /// A driver may have changed: it got or lost a feedback, or a task.
-    fn watch_driver(&mut self, core: usize) {
-        let hpu = &self.cores[core].hpu;
-        self.leaving = self.leaving & !(1 << core) | u32::from(hpu.has_done()) << core;
-        self.idle = self.idle & !(1 << core) | u32::from(hpu.is_idle()) << core;
     }
 
     /// Tells the inbound engine, once, that all cores have come.
@@ -429,7 +331,8 @@ impl Component for Cluster {
         self.run_cores(now);
         if self.is_calm {
             // All other steps would find nothing to do.
-            return match self.ready.is_due_next(now) {
+            // To tick once for nothing costs less than to sleep.
+            return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
                 false => sleep_until(self.next_of_cores(now), now),
             };

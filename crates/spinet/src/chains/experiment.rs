@@ -124,8 +124,9 @@ pub enum EngineSpec {
 pub enum PolicySpec {
     /// `fifo`, `strict-priority`, `least-slack`, `round-robin`, `weighted-fair` or `leaky-bucket`.
     Named(String),
-    /// A policy with its numbers for each class, or a hierarchy.
-    Given(Level),
+    // A table: `super::level` reads it, which can say where in it a mistake is.
+    /// A policy with its numbers, or a hierarchy.
+    Given(#[schemars(with = "Level")] toml::Table),
 }
 
 /// Somebody whose packets are told apart: `gold: weight=2, priority=0`.

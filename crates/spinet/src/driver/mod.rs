@@ -16,6 +16,7 @@ mod heap;
 mod host;
 mod memory;
 mod rule;
+mod traffic;
 
 pub use context::ContextSpec;
 pub use error::DriverError;
@@ -31,7 +32,6 @@ use crate::program;
 use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
 use crate::run::RunError;
 use crate::stats::Stats;
-use crate::streams::Stream;
 use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
@@ -45,6 +45,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::expr::Matcher;
+use wire::faults::Faults;
 
 /// Who owns the tenants.
 const OPERATOR: TenantId = TenantId(0);
@@ -81,7 +82,7 @@ impl Event {
                     ("core", error.core.into()),
                 ],
             ),
-            HostEvent::MessageTimeout { msgid, dropped } => {
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
                 ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
             HostEvent::MessageKilled { msgid, dropped } => {
@@ -141,8 +142,8 @@ struct Tenant {
     scope: Option<Matcher>,
 }
 
-/// Events on their way from the card to the tenants.
-type Told = Rc<RefCell<Vec<(Cycle, u32, HostEvent)>>>;
+/// Events on their way from the card to the tenants; `None` where nobody will ask for them, since they would pile up.
+type Told = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
 
 /// A card and its driver. It lives on one thread.
 pub struct Driver {
@@ -171,10 +172,13 @@ pub struct Driver {
     tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
+    /// What the network does to packets, and the seed that decides it for those that are added next.
+    faults: (Faults, u64),
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`.
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`. It
+    /// keeps no events: [`Driver::boot`] makes one that does.
     pub fn new(
         params: &PspinParams,
         image: &Image,
@@ -183,7 +187,7 @@ impl Driver {
         seed: u64,
     ) -> Result<Self, PspinError> {
         let (told, page_tables) = (Told::default(), SharedPageTables::default());
-        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
+        let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
             source: Box::new(crate::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
@@ -193,7 +197,12 @@ impl Driver {
             page_tables: page_tables.clone(),
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
-                tell.borrow_mut().push((at, context, *event));
+                if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
+                    heard.borrow_mut().gave_up(at, msgid, received);
+                }
+                if let Some(told) = tell.borrow_mut().as_mut() {
+                    told.push((at, context, *event));
+                }
             }),
         };
         let mut nic = Pspin::new(params, image, boundary, seed)?;
@@ -222,6 +231,7 @@ impl Driver {
             tickets: Registry::default(),
             told,
             events: VecDeque::new(),
+            faults: (Faults::NONE, 0),
             params: params.clone(),
         })
     }
@@ -234,6 +244,7 @@ impl Driver {
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
         let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
+        driver.told.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
         Ok(driver)
     }
@@ -290,9 +301,9 @@ impl Driver {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
-            max_copy_bytes: self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings,
-            reliable: self.nic.network().reliable,
-            in_order: self.nic.network().in_order,
+            max_copy_bytes: self.max_copy_bytes(),
+            reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
+            in_order: self.nic.network().in_order && self.faults.0.is_in_order(),
             isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
             reports_errors: isolation.report_errors,
             watchdog_cycles: isolation.watchdog_cycles,
@@ -322,7 +333,7 @@ impl Driver {
         let outcome = self.nic.run_until(cycle.max(self.at));
         self.at = self.at.max(cycle);
         self.end_accesses();
-        for (at, context, what) in self.told.borrow_mut().drain(..) {
+        for (at, context, what) in self.told.borrow_mut().iter_mut().flat_map(|told| told.drain(..)) {
             let context = ContextId(context.into());
             if let Some(owner) = self.contexts.owner(context) {
                 self.events.push_back((owner, Event { at, context, what }));
@@ -380,11 +391,5 @@ impl Driver {
     /// Stands for all that the card did so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
-    }
-
-    /// More packets for the card; those whose time is over arrive at once.
-    pub fn add_traffic(&mut self, stream: Stream) {
-        self.feed.borrow_mut().add(stream);
-        self.nic.expect_packets(self.at + 1);
     }
 }

@@ -114,7 +114,7 @@ impl Machine {
         };
         bytes.copy_from_slice(&new.to_le_bytes()[..n]);
         let delay = 1 + self.lines.draws.below(4);
-        self.core.complete(&self.program, self.core.time() + delay, answer);
+        self.core.complete(self.core.time() + delay, answer);
         Ok(())
     }
 

@@ -1,0 +1,71 @@
+//! The registers of the cluster DMA, one set for each core and one for the public port.
+
+use super::Cluster;
+use super::dma::Owner;
+use super::hpu_core::HpuCore;
+use blocks::cpu::Privilege;
+use kernel::Cycle;
+
+/// The registers by which a core, or the public port, describes a transfer.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct DmaRegisters {
+    src: u32,
+    dst: u32,
+    bytes: u32,
+    config: u32,
+}
+
+impl Cluster {
+    /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
+    pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
+        let HpuCore { core, dma, guard, .. } = &self.cores[i];
+        let mut registers = *dma;
+        let launches = offset == 0x18 && write.is_none() && registers.bytes > 0;
+        let DmaRegisters { src, dst, bytes, .. } = registers;
+        let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
+        if launches && core.privilege() == Privilege::User && !is_allowed {
+            return self.refuse(i, now);
+        }
+        let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
+        self.cores[i].dma = registers;
+        match answer {
+            Some(word) => {
+                if launches {
+                    self.cores[i].hpu.transfers += 1;
+                }
+                self.word_done(i, now, now, word);
+            }
+            // The launch is held until the engine takes the transfer.
+            None => self.ready.add(i, now, now + 1),
+        }
+    }
+
+    /// Reads or writes a DMA register; `None` while the engine does not take the transfer.
+    pub(super) fn dma_register(
+        &mut self,
+        registers: &mut DmaRegisters,
+        offset: u32,
+        write: Option<u32>,
+        owner: Owner,
+        now: Cycle,
+    ) -> Option<u32> {
+        let DmaRegisters { src, dst, bytes, .. } = *registers;
+        match (offset, write) {
+            (0x00, Some(value)) => registers.src = value,
+            (0x08, Some(value)) => registers.dst = value,
+            (0x10, Some(value)) => registers.bytes = value,
+            (0x28, Some(value)) => registers.config = value & 7,
+            (_, Some(_)) => {}
+            (0x00, None) => return Some(src),
+            (0x08, None) => return Some(dst),
+            (0x10, None) => return Some(bytes),
+            // No bytes: the next id is shown and not used up.
+            (0x18, None) if bytes == 0 => return Some(self.dma.next_id()),
+            (0x18, None) => return self.dma.launch(now, owner, src, dst, bytes),
+            (0x20, None) => return Some(self.dma.done_id(now)),
+            (0x28, None) => return Some(registers.config | u32::from(self.dma.is_busy()) << 16),
+            (_, None) => {}
+        }
+        Some(0)
+    }
+}

@@ -1,0 +1,151 @@
+//! A cycle of the cores: who gets which bank of the own L1, and how far each runs on then.
+//!
+//! This is where a simulation of busy cores spends what it does not spend in them. Most accesses are within a word, permitted,
+//! and to banks that nobody else wants; all others leave by a call.
+
+use super::Cluster;
+use super::cores::PREFETCH;
+use super::hpu_core::Wait;
+use super::l1::OUTSIDE_PORT;
+use blocks::cpu::{Access, AccessKind, Stop};
+use blocks::policy::members;
+use kernel::Cycle;
+
+impl Cluster {
+    /// Lets every core that is due in this cycle go on.
+    #[inline(always)]
+    pub(super) fn run_cores(&mut self, now: Cycle) {
+        let mut due = self.ready.take(now);
+        members(due.others.into()).for_each(|i| self.go_on(i as usize, now));
+        if !self.is_calm {
+            self.take_remote(now);
+            if let Some(remote) = &self.remote {
+                let bank = self.l1.bank(remote.request.addr) as u8;
+                self.banks[OUTSIDE_PORT as usize] = bank;
+                due.ask(OUTSIDE_PORT, bank);
+            }
+        }
+        let blocked = self.l1.blocked(now);
+        if due.contested | due.banks & blocked == 0 {
+            self.grant_all(due.asking, now);
+        } else {
+            self.share_banks(due.asking, blocked, now);
+        }
+    }
+
+    /// Core `i` does what it is due for, other than asking for a bank.
+    fn go_on(&mut self, i: usize, now: Cycle) {
+        match self.cores[i].wait {
+            Wait::Access => self.access(i, now),
+            Wait::Fetch(addr) => self.fetch(i, addr, now),
+            Wait::Prefetch(addr) => {
+                self.ask_for_line(addr, PREFETCH);
+                self.advance(i, now);
+            }
+            Wait::Killed => self.kill(i, now),
+            _ => self.advance(i, now),
+        }
+    }
+
+    /// Core `i` asks for memory, and not for a bank of the own L1 that it may have.
+    fn access(&mut self, i: usize, now: Cycle) {
+        let addr = self.cores[i].next_address();
+        if self.cores[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
+    }
+
+    /// Core `i` asks for memory from cycle `at` on.
+    #[inline(always)]
+    pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
+        let hpu_core = &mut self.cores[i];
+        hpu_core.wait = Wait::Access;
+        let addr = hpu_core.next_address();
+        if hpu_core.asks_l1(addr) {
+            self.banks[i] = self.l1.bank(addr) as u8;
+            self.ready.ask(i, self.banks[i], now, at);
+        } else {
+            self.ready.add(i, now, at);
+        }
+    }
+
+    /// Each of these ports gets the bank that it asks for, which nobody else wants.
+    #[inline(never)]
+    fn grant_all(&mut self, mut asking: u32, now: Cycle) {
+        while asking != 0 {
+            let port = asking.trailing_zeros();
+            asking &= asking - 1;
+            self.l1.grant_alone(self.banks[port as usize].into(), port);
+            self.grant(port, now);
+        }
+    }
+
+    /// Some of the requests want the same bank, or one that is taken.
+    fn share_banks(&mut self, mut asking: u32, blocked: u64, now: Cycle) {
+        while asking != 0 {
+            let bank = self.banks[asking.trailing_zeros() as usize];
+            let same = members(asking.into()).filter(|&port| self.banks[port as usize] == bank);
+            let same = same.fold(0, |set, port| set | 1 << port);
+            asking &= !same;
+            let mut losers = same;
+            if blocked >> bank & 1 == 0 {
+                let winner = self.l1.arbitrate(bank.into(), same.into());
+                losers &= !(1 << winner);
+                self.grant(winner, now);
+            }
+            self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
+            // The outside port asks again by itself.
+            for core in members(u64::from(losers & !(1 << OUTSIDE_PORT))) {
+                self.ready.ask(core as usize, bank, now, now + 1);
+            }
+        }
+    }
+
+    /// A narrow request gets its bank.
+    #[inline(always)]
+    fn grant(&mut self, port: u32, now: Cycle) {
+        self.totals.l1_accesses.add(1);
+        if port == OUTSIDE_PORT {
+            return self.grant_remote(now);
+        }
+        let i = port as usize;
+        let hpu_core = &mut self.cores[i];
+        let core = &mut hpu_core.core;
+        let access = core.access();
+        let Access { addr, value, kind, .. } = *access;
+        let (shift, bytes) = (addr % 4 * 8, access.bytes());
+        // Almost every access is within a word, and almost every core runs on to its next access.
+        match kind {
+            AccessKind::Load(load) if shift + 8 * bytes <= 32 => {
+                core.loaded(now, load.extend(self.l1.load(addr) >> shift));
+            }
+            AccessKind::Store(_) if shift + 8 * bytes <= 32 => {
+                self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
+                core.stored(now);
+            }
+            AccessKind::Amo(_) if addr & 3 != 0 && self.misaligned_amo_traps => return self.refuse_misaligned(i, now),
+            AccessKind::Amo(amo) => core.loaded(now, self.l1.amo(now, addr & !3, amo, value)),
+            _ => return self.grant_part(i, now),
+        }
+        debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
+        let stop = core.run(&self.program, &self.icache, (now + self.run_ahead).min(hpu_core.deadline));
+        if stop != Stop::Access {
+            return self.stopped(i, stop, now);
+        }
+        // As `ask`, for a core that asked before and begins an access.
+        let at = core.time() + 1;
+        let addr = core.access().addr;
+        if hpu_core.asks_l1(addr) {
+            self.banks[i] = self.l1.bank(addr) as u8;
+            self.ready.ask(i, self.banks[i], now, at);
+        } else {
+            self.ready.add(i, now, at);
+        }
+    }
+
+    /// A part of an access across two words gets its bank.
+    #[cold]
+    fn grant_part(&mut self, i: usize, now: Cycle) {
+        let op = self.word_op(i);
+        let word = self.word_on_l1(self.cores[i].next_address(), op, now);
+        self.word_done(i, now, now, word);
+    }
+}

@@ -1,0 +1,80 @@
+//! Which cores are due in which of the coming cycles, and which banks of L1 they ask for then.
+
+use kernel::Cycle;
+
+/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction behind it, a
+/// division.
+const AHEAD: u64 = 64;
+
+/// What is due in a cycle.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Due {
+    /// Ports that ask for a bank of the own L1, by bit: cores, and what comes from other clusters.
+    pub asking: u32,
+    /// Cores that do something else, by bit.
+    pub others: u32,
+    /// The banks that are asked for, by bit, and those for which more than one asks.
+    pub banks: u64,
+    pub contested: u64,
+}
+
+impl Due {
+    /// `port` asks for a bank.
+    #[inline(always)]
+    pub fn ask(&mut self, port: u32, bank: u8) {
+        self.asking |= 1 << port;
+        self.contested |= self.banks & 1 << bank;
+        self.banks |= 1 << bank;
+    }
+}
+
+/// A calendar of the cores.
+pub(super) struct Ready {
+    due: [Due; AHEAD as usize],
+}
+
+impl Ready {
+    /// All cores are due in cycle 0.
+    pub fn new(n_cores: u32) -> Self {
+        let mut ready = Ready { due: [Due::default(); AHEAD as usize] };
+        (0..n_cores).for_each(|core| ready.add(core as usize, 0, 0));
+        ready
+    }
+
+    /// A core asks for a bank of the own L1 in cycle `at`.
+    #[inline(always)]
+    pub fn ask(&mut self, core: usize, bank: u8, now: Cycle, at: Cycle) {
+        self.at(now, at).ask(core as u32, bank);
+    }
+
+    /// A core does something else in cycle `at`.
+    #[inline]
+    pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
+        self.at(now, at).others |= 1 << core;
+    }
+
+    #[inline(always)]
+    fn at(&mut self, now: Cycle, at: Cycle) -> &mut Due {
+        assert!(at - now < AHEAD, "a core is due too far ahead");
+        &mut self.due[(at % AHEAD) as usize]
+    }
+
+    /// What is due now, and then is no more.
+    #[inline(always)]
+    pub fn take(&mut self, now: Cycle) -> Due {
+        std::mem::take(&mut self.due[(now % AHEAD) as usize])
+    }
+
+    /// Whether something is due in this cycle.
+    #[inline]
+    pub fn is_due(&self, at: Cycle) -> bool {
+        let Due { asking, others, .. } = self.due[(at % AHEAD) as usize];
+        asking | others != 0
+    }
+
+    /// The next cycle in which something is due.
+    #[inline]
+    pub fn next(&self, now: Cycle) -> Option<Cycle> {
+        (now + 1..=now + AHEAD).find(|&at| self.is_due(at))
+    }
+}

@@ -1,0 +1,97 @@
+//! What ends a handler before its time: refused accesses, watchdogs, and how the host is told.
+
+use super::Cluster;
+use super::hpu_core::Wait;
+use crate::events::HANDLER_TRAP;
+use crate::host_events::{HandlerError, HostEvent};
+use crate::protocol::WATCHDOG_CAUSE;
+use blocks::cpu::Privilege;
+use isa::riscv::cause;
+use kernel::Cycle;
+
+impl Cluster {
+    /// The access of core `i` is refused: an exception.
+    #[cold]
+    pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
+        self.cores[i].core.fault(now);
+        self.cores[i].first_part = None;
+        self.tell_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// An AMO to an address that is no multiple of 4.
+    #[cold]
+    pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
+        self.cores[i].core.refuse(now, cause::STORE_MISALIGNED);
+        self.tell_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// Watchdogs run out: who waits for what may never come is ended now, the others when they have what they wait for.
+    #[cold]
+    pub(super) fn watch_deadlines(&mut self, now: Cycle) {
+        for i in 0..self.cores.len() {
+            let may_never_come = matches!(self.cores[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
+            if self.cores[i].deadline <= now && may_never_come {
+                self.cores[i].wait = Wait::Killed;
+                self.ready.add(i, now, now + 1);
+            }
+        }
+    }
+
+    /// Finds the first cycle in which a watchdog runs out, or has run out.
+    pub(super) fn set_alarm(&mut self) {
+        self.alarm = self.cores.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
+    }
+
+    /// Ends the handler of core `i`, which has run too long, by an exception.
+    #[cold]
+    pub(super) fn kill(&mut self, i: usize, now: Cycle) {
+        let hpu_core = &mut self.cores[i];
+        hpu_core.first_part = None;
+        hpu_core.core.interrupt(now, WATCHDOG_CAUSE);
+        self.tell_trap(i, now);
+        self.advance(i, now);
+    }
+
+    pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
+        self.is_calm = false;
+        self.totals.traps.add(1);
+        let trap = self.cores[i].core.last_trap();
+        let at = self.cores[i].core.time();
+        if trap.from == Privilege::User {
+            self.cores[i].deadline = Cycle::MAX;
+            self.set_alarm();
+            if self.cores[i].guard.is_exact() {
+                // Loops go back in machine mode too: the handler would go on in the runtime's place.
+                self.cores[i].core.forget_loops();
+            }
+            self.cores[i].hpu.trapped();
+            self.watch_driver(i);
+        }
+        if trap.from == Privilege::User
+            && let Some(held) = self.cores[i].hpu.running()
+        {
+            let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
+            let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];
+            self.trace.emit(&HANDLER_TRAP, at, &values);
+            let error = HandlerError {
+                packet: held.task.packet,
+                msgid: held.task.msgid,
+                stage: held.task.stage,
+                handler: held.task.handler.addr,
+                cause: trap.cause,
+                pc: trap.pc,
+                addr: trap.value,
+                cluster: self.id as u8,
+                core: i as u8,
+            };
+            let notice = held.task.context.notice(HostEvent::HandlerError(error));
+            // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
+            match self.ports.notices.room() {
+                0 => self.totals.untold.add(1),
+                _ => self.ports.notices.send_late(notice, at.saturating_sub(now)),
+            }
+        }
+    }
+}

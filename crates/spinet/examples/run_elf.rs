@@ -1,0 +1,26 @@
+//! Runs an ELF file on generated traffic and prints how many instructions its cores executed: something small to put
+//! under a profiler. `run_elf FILE.elf udp:size=64,count=100`
+
+use spinet::experiment::Checked;
+use spinet::run::{Run, Wanted};
+use spinet::toml_text::Format;
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [program, traffic] = &arguments[..] else {
+        return Err("usage: run_elf FILE.elf TRAFFIC".into());
+    };
+    let text = format!("program = {program:?}\ntraffic = {traffic:?}\n[[context]]\n");
+    let checked = Checked::read(&text, "arguments", Path::new("."), Format::Toml)?;
+    let mut run = Run::new(checked, None, &Wanted::default())?;
+    while !run.advance(Duration::from_secs(3600))?.is_done {}
+    let summary = serde_json::to_value(run.summary())?;
+    let counters = summary["counters"].as_object().into_iter().flatten();
+    let instructions: u64 =
+        counters.filter(|(path, _)| path.ends_with(".instructions")).filter_map(|(_, count)| count.as_u64()).sum();
+    println!("{instructions} instructions, {} cycles", run.cycles());
+    Ok(())
+}
