@@ -120,7 +120,7 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     yield run_report.table("Frames", "sent", "received", rows=rows)
     if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
         yield f"No rates: {summary['unmeasured']}"
-    if summary["short_window"]:
+    if summary.get("short_window"):
         yield f"Short: {summary['short_window']}"
     cores = summary["cores"]
     for at in range(0, len(cores), _CORES_ABREAST):

@@ -228,7 +228,7 @@ impl PointerReaderParams {
 impl Module for PointerReaderParams {
     const NAME: &'static str = "pointer-reader";
     const ABOUT: &'static str =
-        "Lets an assist know of its ring's pointer only by reading it in memory again and again";
+        "Lets an assist know of its ring's pointer only by reading it in memory again and again.";
     const EXAMPLE: &'static str = r#"assist = "dma"
 pointer_at = 0x2000
 rest_cycles = 0"#;

@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn a_link_holds_until_its_word_is_written() {
-        check("l4 w3 w8 s4#0 s4#0 l4 w7 s4#1", expect![[r#"
+        check(
+            "l4 w3 w8 s4#0 s4#0 l4 w7 s4#1",
+            expect![[r#"
             l4 [0, 0, 0, 0, 0, 0, 0, 0]
             w3
             w8
@@ -96,22 +98,28 @@ mod tests {
             l4 [0, 0, 0, 0, 0, 0, 0, 1]
             w7
             s4#1 [0]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn of_two_that_link_a_word_the_first_to_store_wins() {
-        check("l4 l4 s4#1 s4#0", expect![[r#"
+        check(
+            "l4 l4 s4#1 s4#0",
+            expect![[r#"
             l4 [0, 0, 0, 0, 0, 0, 0, 0]
             l4 [0, 0, 0, 0, 0, 0, 0, 1]
             s4#1 [1] writes
             s4#0 [0]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_link_is_to_its_own_aligned_word() {
-        check("l4 s8#0 l5 l8 l12 s8#1 s12#2", expect![[r#"
+        check(
+            "l4 s8#0 l5 l8 l12 s8#1 s12#2",
+            expect![[r#"
             l4 [0, 0, 0, 0, 0, 0, 0, 0]
             s8#0 [0]
             l5 no word can be linked at 0x5
@@ -119,6 +127,7 @@ mod tests {
             l12 [0, 0, 0, 0, 0, 0, 0, 2]
             s8#1 [1] writes
             s12#2 [1] writes
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -3,10 +3,9 @@
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, Mode};
 use super::fetch::Fetch;
-use super::refer::{DataPort, Pending, Purpose};
+use super::refer::{Came, DataPort, Pending, Purpose};
 use super::state::State;
 use super::trouble::{Cause, STOPPED, Trouble};
-use crate::bus::BusError;
 use isa::mips::{Cpu, Load};
 use kernel::{Cycle, Rx};
 
@@ -85,7 +84,7 @@ impl MipsCore {
     }
 
     /// An answer that has come, with the cycles that its port takes by itself.
-    fn next_answer(&mut self) -> Option<(Pending, u64, Result<(u32, u32), BusError>)> {
+    fn next_answer(&mut self) -> Option<(Pending, u64, Came)> {
         [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
             let (pending, result) = port.answer()?;
             Some((pending, port.cycles, result))

@@ -37,6 +37,9 @@ pub(super) struct Pending {
     pub sent: Cycle,
 }
 
+/// What came of a reference: the word that was read (0 for a write) and the token of its link if it has one, or why not.
+pub(super) type Came = Result<(u32, u32), BusError>;
+
 /// A port for data.
 pub(super) struct DataPort {
     requester: Requester,
@@ -85,9 +88,8 @@ impl DataPort {
         self.done
     }
 
-    /// The next answer that has come: the word that was read (0 for a write) and the token of its link if it has one, or why
-    /// not.
-    pub fn answer(&mut self) -> Option<(Pending, Result<(u32, u32), BusError>)> {
+    /// The next answer that has come.
+    pub fn answer(&mut self) -> Option<(Pending, Came)> {
         let reply = self.requester.replies.take()?;
         let pending = self.under_way.pop_front().expect("an answer is to a reference");
         let words = |data: bus::Data| {

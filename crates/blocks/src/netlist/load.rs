@@ -29,7 +29,7 @@ impl Netlist {
             settings.iter().for_each(|(key, value)| set(&mut netlist, key, value, &mut loader.problems));
             netlist
         });
-        let netlist = loader.problems.none_or(netlist)?;
+        let netlist = loader.problems.in_files_order().none_or(netlist)?;
         Ok(netlist.expect("a file that could not be read is a problem"))
     }
 }

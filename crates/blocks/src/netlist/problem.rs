@@ -120,6 +120,12 @@ impl Problems {
         }
     }
 
+    /// The same in the order of the files: of what cannot be read, nothing causes anything else.
+    pub fn in_files_order(mut self) -> Problems {
+        self.found.sort();
+        self
+    }
+
     /// `value`, unless something is wrong.
     pub fn none_or<T>(self, value: T) -> Result<T, NetlistErrors> {
         if self.found.is_empty() {

@@ -66,29 +66,45 @@ const STORE_LATE: &str = "addiu a1, zero, 9 \n ll a0, 0x84(zero) \n addiu t0, ze
 
 #[test]
 fn two_cores_that_count_lose_nothing() {
-    check([COUNT, COUNT], &[(90_000, 'r', 0x80)], expect![[r#"
+    check(
+        [COUNT, COUNT],
+        &[(90_000, 'r', 0x80)],
+        expect![[r#"
         90002 dma 100
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_store_to_the_word_breaks_the_link_even_if_it_changes_nothing() {
     let dma = |addr| [(100, 'w', addr), (1000, 'r', 0x84), (1001, 'r', 0x90)];
-    check([STORE_LATE, "break 0"], &dma(0x87), expect![[r#"
+    check(
+        [STORE_LATE, "break 0"],
+        &dma(0x87),
+        expect![[r#"
         102  dma done
         1002 dma 0
         1004 dma 0
-    "#]]);
-    check([STORE_LATE, "break 0"], &dma(0x83), expect![[r#"
+    "#]],
+    );
+    check(
+        [STORE_LATE, "break 0"],
+        &dma(0x83),
+        expect![[r#"
         102  dma done
         1002 dma 9
         1004 dma 1
-    "#]]);
-    check([STORE_LATE, "break 0"], &dma(0x88), expect![[r#"
+    "#]],
+    );
+    check(
+        [STORE_LATE, "break 0"],
+        &dma(0x88),
+        expect![[r#"
         102  dma done
         1002 dma 9
         1004 dma 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -96,9 +112,13 @@ fn another_cores_conditional_store_breaks_the_link() {
     let early =
         "nop \n nop \n addiu a1, zero, 5 \n ll a0, 0x84(zero) \n sc a1, 0x84(zero) \n sw a1, 0x94(zero) \n break 0";
     let dma = [(1000, 'r', 0x84), (1001, 'r', 0x90), (1002, 'r', 0x94)];
-    check([STORE_LATE, early], &dma, expect![[r#"
+    check(
+        [STORE_LATE, early],
+        &dma,
+        expect![[r#"
         1002 dma 5
         1004 dma 0
         1006 dma 1
-    "#]]);
+    "#]],
+    );
 }

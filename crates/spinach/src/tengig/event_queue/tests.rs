@@ -52,7 +52,10 @@ impl Component for Registers {
 
 #[test]
 fn an_event_is_there_in_one_cycle_once_its_source_has_moved() {
-    check(["9 200; 10 200; 11 204; 12 208; 13 200", "1 200"], &[(10, EventSource::Pointer(2, 5))], expect![[r#"
+    check(
+        ["9 200; 10 200; 11 204; 12 208; 13 200", "1 200"],
+        &[(10, EventSource::Pointer(2, 5))],
+        expect![[r#"
         2    b 0 0
         10   a 0 0
         11   a 1 3
@@ -60,7 +63,8 @@ fn an_event_is_there_in_one_cycle_once_its_source_has_moved() {
         13   a 3 5
         14   a 4 0
         queue.handed 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -107,7 +111,10 @@ fn what_a_processor_queues_is_anybodys_from_the_next_edge_on_and_too_much_is_los
 
 #[test]
 fn other_registers_are_passed_on_and_answers_keep_their_order() {
-    check(["1 40; 2 44=1; 3 200; 4 240; 5 1ff", "1 200; 2 203; 3 8"], &[], expect![[r#"
+    check(
+        ["1 40; 2 44=1; 3 200; 4 240; 5 1ff", "1 200; 2 203; 3 8"],
+        &[],
+        expect![[r#"
         2    b 0 0
         3    b 1 a reference to 4 bytes at 0x203 is not possible
         4    a 0 40
@@ -116,12 +123,16 @@ fn other_registers_are_passed_on_and_answers_keep_their_order() {
         6    b 2 8
         9    a 3 240
         10   a 4 1ff
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn slots_are_posted_in_order_as_there_is_room() {
-    check(["1 218=1; 2 218=0; 3 218=2; 4 21c=0; 5 218=3", ""], &[], expect![[r#"
+    check(
+        ["1 218=1; 2 218=0; 3 218=2; 4 21c=0; 5 218=3", ""],
+        &[],
+        expect![[r#"
         2    a 0 done
         3    a 1 done
         3    posted PostedSlots { ring: 0, producer: 2 }
@@ -131,7 +142,8 @@ fn slots_are_posted_in_order_as_there_is_room() {
         6    a 4 done
         7    posted PostedSlots { ring: 0, producer: 4 }
         9    posted PostedSlots { ring: 1, producer: 1 }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

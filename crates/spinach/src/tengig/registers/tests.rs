@@ -183,5 +183,6 @@ fn an_event_queue_hears_of_pointers_and_posts_slots() {
         4    sources Pointer(1, 9)
         5    sources Pointer(2, 5)
         registers.accesses 3
-    "#]].assert_eq(&log);
+    "#]]
+    .assert_eq(&log);
 }
