@@ -130,6 +130,5 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
     bench.write("handlers.elf", programs::handlers_at(0x1d00_1000));
     bench.compile("traffic");
     let ran = bench.run("traffic", &["runtime.elf", "handlers.elf"], &[]);
-    expect![[r#""#]]
-    .assert_eq(&ran.text());
+    expect![[r#""#]].assert_eq(&ran.text());
 }

@@ -201,12 +201,7 @@ pub unsafe extern "C" fn spinet_keep_done(machine: *mut Machine, keep: c_int) ->
 /// # Safety
 /// As [`with_result`] for `n`; `done` is NULL or has room for `room`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_done(
-    machine: *mut Machine,
-    done: *mut Done,
-    room: usize,
-    n: *mut usize,
-) -> c_int {
+pub unsafe extern "C" fn spinet_take_done(machine: *mut Machine, done: *mut Done, room: usize, n: *mut usize) -> c_int {
     let take = |machine: &mut Machine| {
         if done.is_null() && room > 0 {
             return Err(Refusal::null("done", "room for packets"));
