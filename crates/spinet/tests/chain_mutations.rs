@@ -164,9 +164,7 @@ fn mutated_experiments_with_chains_do_no_harm() {
         }
         let found = std::panic::catch_unwind(|| match read(&text) {
             Ok(checked) => {
-                if seed % 8 == 0 {
-                    run(checked);
-                }
+                run(checked);
                 true
             }
             Err(error) => {
@@ -180,5 +178,5 @@ fn mutated_experiments_with_chains_do_no_harm() {
             Err(_) => panic!("seed {seed}:\n{text}"),
         }
     }
-    assert!(good > 100 && bad > 500, "mutations are neither all harmless nor all deadly: {good}, {bad}");
+    assert!(good >= 50 && bad >= 500, "mutations are neither all harmless nor all deadly: {good}, {bad}");
 }
