@@ -187,8 +187,8 @@ class Machine:
         Parameters
         ----------
         faults
-            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is reordered
-            among itself. `capabilities` promise no more than this.
+            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is
+            reordered among itself. `capabilities` promise no more than this.
         seed
             Decides which packets; each call that adds packets draws anew.
         """
@@ -257,7 +257,7 @@ class Tenant:
         return Program(name=name, _tenant=self, _number=number)
 
     def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
-        """So many bytes of a memory of the card, which are zero; a scratchpad, which no host can clear, is as left."""
+        """So many bytes of a memory of the card, which are zero; on ``pspin-rtl`` a scratchpad is as it was left."""
         number = self._native.allocate(self._number, kind, size)
         addr, _ = self._native.part(self._number, number)
         return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)
@@ -298,8 +298,8 @@ class Tenant:
         watchdog_cycles
             How long a handler may run, 0 for ever; what the card says if not given.
         delivery
-            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`, such as
-            ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
+            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`,
+            such as ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
         """
         number = self._native.build(
             self._number,

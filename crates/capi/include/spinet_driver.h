@@ -108,7 +108,10 @@ int spinet_close(spinet_machine_t *machine, spinet_tenant_t tenant);
 #define SPINET_PROGRAM_MEMORY 2
 #define SPINET_SCRATCHPAD 3 /* the same part of every cluster's L1, which the host cannot reach */
 
-/* Allocate `bytes` of a memory, which are 0 but for a scratchpad. Also SPINET_E_EXHAUSTED. */
+/*
+ * Allocate `bytes` of a memory, which are 0 once a rule is installed that lets handlers use them; on "pspin-rtl" a scratchpad is as
+ * it was left. Also SPINET_E_EXHAUSTED.
+ */
 int spinet_allocate(spinet_machine_t *machine, spinet_tenant_t tenant, int kind, uint32_t bytes, spinet_memory_t *memory);
 
 /* Where it lies, as handlers name it; a scratchpad from the start of the scratchpads. */

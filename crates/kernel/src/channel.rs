@@ -255,6 +255,12 @@ impl<T> Rx<T> {
         Some(item)
     }
 
+    /// The item that is taken next, even if it has not arrived, with the receiver's cycle from which it is seen: for those who
+    /// watch between two runs.
+    pub fn peek_ahead(&self) -> Option<Ref<'_, (Cycle, T)>> {
+        Ref::filter_map(self.0.items.borrow(), VecDeque::front).ok()
+    }
+
     /// Whether nothing has arrived and nothing is on its way.
     pub fn is_drained(&self) -> bool {
         self.0.items.borrow().is_empty()

@@ -10,6 +10,9 @@ use std::ffi::{c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
 
+/// Settings of a card: more than it has parameters.
+const MAX_SETTINGS: usize = 10_000;
+
 /// Boots a card.
 ///
 /// # Safety
@@ -44,6 +47,9 @@ pub unsafe extern "C" fn spinet_boot_with(
         }
         if settings.is_null() && n_settings > 0 {
             return Err(Refusal::null("settings", "the settings"));
+        }
+        if n_settings > MAX_SETTINGS {
+            return Err(Refusal::argument("n_settings", n_settings, format_args!("at most {MAX_SETTINGS}")));
         }
         // SAFETY: the caller's promise, here and below.
         let setting = |i| Ok(nics::parse_setting(unsafe { required("settings", *settings.add(i)) }?)?);

@@ -199,7 +199,9 @@ impl Told {
                 core: error.core.into(),
                 ..nothing
             },
-            HostEvent::MessageTimeout { msgid, dropped } => Told { what: 3, msgid: msgid.into(), dropped, ..nothing },
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
+                Told { what: 3, msgid: msgid.into(), dropped, ..nothing }
+            }
             HostEvent::MessageKilled { msgid, dropped } => Told { what: 4, msgid: msgid.into(), dropped, ..nothing },
             HostEvent::TranslationFault { addr, write, .. } => {
                 Told { what: 5, address: addr, write: write.into(), ..nothing }

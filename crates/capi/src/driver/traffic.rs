@@ -15,6 +15,9 @@ use wire::faults::Faults;
 use wire::pacing::Pacing;
 use wire::source::Snapped;
 
+/// Packets of a call: more than there is memory for.
+const MAX_PACKETS: usize = 1 << 32;
+
 fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
     if ps > MAX_PS {
         return Err(Refusal::argument(what, ps, format_args!("at most {MAX_PS}, which is 5 hours")));
@@ -32,6 +35,7 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *con
         let packets = match (n, packets.is_null()) {
             (0, _) => return Ok(()),
             (_, true) => return Err(Refusal::null("packets", "the packets")),
+            (n, _) if n > MAX_PACKETS => return Err(Refusal::argument("n", n, format_args!("at most {MAX_PACKETS}"))),
             // SAFETY: the caller's promise.
             (_, false) => unsafe { std::slice::from_raw_parts(packets, n) },
         };
@@ -64,7 +68,7 @@ pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Machine, traffic: *con
         let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "what arrives"))?;
         let mut source = unsafe { required("source", traffic.source) }?.to_owned();
         let pacing = unsafe { optional("pacing", traffic.pacing) }?.unwrap_or("times");
-        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument("pacing", pacing, error))?;
+        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument_says("traffic", error))?;
         let snapped = match traffic.snapped {
             0 => Snapped::Pad,
             1 => Snapped::Keep,
@@ -208,7 +212,7 @@ pub unsafe extern "C" fn spinet_take_done(machine: *mut Machine, done: *mut Done
         }
         machine.collect_done();
         let Some(waiting) = &mut machine.done else {
-            return Err(Refusal::argument("done", "not kept", "kept: spinet_keep_done comes first"));
+            return Err(Refusal::argument_says("done", "packets are not kept; spinet_keep_done comes first"));
         };
         // SAFETY: there is room, by the caller's promise.
         Ok(unsafe { give(waiting, done, room) })

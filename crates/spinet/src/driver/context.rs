@@ -184,7 +184,9 @@ impl Driver {
         if n > 0 {
             return Err(DriverError::Busy { what, number, n });
         }
-        if let Some(rule) = self.feed.borrow().rules.of_context(built.idx) {
+        let feed = &mut *self.feed.borrow_mut();
+        feed.end_given_up(self.at + 1);
+        if let Some(rule) = feed.rules.of_context(built.idx) {
             let user = format!("a message that rule {rule} began");
             return Err(DriverError::InUse { what, number, user, end: "end, or be killed" });
         }
