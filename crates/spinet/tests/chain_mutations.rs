@@ -95,7 +95,7 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
     let edges: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let at = edges[draw(edges.len())];
-    match draw(6) {
+    match draw(12) {
         0 => text.insert(
             at,
             *[' ', '"', '[', ']', '{', '}', ',', '=', ':', '-', '9', '\u{fc}'].get(draw(12)).unwrap_or(&'.'),
@@ -105,11 +105,16 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
             text.replace_range(at..end, "");
         }
         // A word becomes another: names, numbers and keys change their places.
-        2..=4 => {
+        2..=10 => {
             let begin = text[..at].rfind(|c| !is_word(c)).map_or(0, |before| before + 1);
             let end = text[at..].find(|c| !is_word(c)).map_or(text.len(), |len| at + len);
             let begin = (begin..=end).find(|&begin| text.is_char_boundary(begin)).unwrap_or(end);
-            text.replace_range(begin..end, words[draw(words.len())]);
+            // Mostly one of its kind, so that more than the spelling is wrong.
+            let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let kind = is_number(&text[begin..end]);
+            let alike: Vec<&str> = words.iter().copied().filter(|word| is_number(word) == kind).collect();
+            let from = if draw(4) == 0 { words } else { &alike };
+            text.replace_range(begin..end, from[draw(from.len())]);
         }
         _ => {
             let lines: Vec<&str> = text.lines().collect();
@@ -154,14 +159,12 @@ fn mutated_experiments_with_chains_do_no_harm() {
         let mut stream = Stream::new(seed, "mutations");
         let mut draw = |n: usize| stream.below(n as u64) as usize;
         let mut text = ORIGINALS[draw(ORIGINALS.len())].to_owned();
-        for _ in 0..=draw(3) {
+        for _ in 0..=draw(2) {
             mutate(&mut text, &words, &mut draw);
         }
         let found = std::panic::catch_unwind(|| match read(&text) {
             Ok(checked) => {
-                if seed % 8 == 0 {
-                    run(checked);
-                }
+                run(checked);
                 true
             }
             Err(error) => {
@@ -175,5 +178,5 @@ fn mutated_experiments_with_chains_do_no_harm() {
             Err(_) => panic!("seed {seed}:\n{text}"),
         }
     }
-    assert!(good > 100 && bad > 500, "mutations are neither all harmless nor all deadly: {good}, {bad}");
+    assert!(good >= 50 && bad >= 500, "mutations are neither all harmless nor all deadly: {good}, {bad}");
 }
