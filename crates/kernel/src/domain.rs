@@ -66,6 +66,11 @@ impl Domain {
         }
     }
 
+    /// An empty set of its components.
+    pub fn no_component(&self) -> Set {
+        vec![0; self.busy.borrow().len()]
+    }
+
     /// Makes place for this many components. Asked once, before anything else.
     pub fn expect(&self, n: usize) {
         *self.busy.borrow_mut() = vec![0; n.div_ceil(64)];
@@ -80,14 +85,14 @@ impl Domain {
     }
 
     /// An edge was lived through: looks for the next one.
+    #[inline]
     pub fn look_ahead(&self) {
-        self.next.set(self.first().unwrap_or(NEVER));
+        let next = if self.is_busy.get() { self.now.get() + 1 } else { self.first_in_wheel().unwrap_or(NEVER) };
+        self.next.set(next);
     }
 
-    fn first(&self) -> Option<Cycle> {
-        if self.is_busy.get() {
-            return Some(self.now.get() + 1);
-        }
+    #[inline(never)]
+    fn first_in_wheel(&self) -> Option<Cycle> {
         let mut wheel = self.wheel.borrow_mut();
         while let Some((at, entry)) = wheel.first_far()
             && entry & 1 == 1
@@ -145,15 +150,12 @@ impl Domain {
         }
     }
 
-    /// Finds the components to tick at `cycle`: those that were busy, and those in the wheel.
+    /// Finds the components to tick at `cycle`: those that were busy, and those in the wheel. `due` is empty before, and
+    /// becomes the set of those that stay busy.
     #[inline]
     pub fn collect(&self, cycle: Cycle, due: &mut Set) {
-        let mut busy = self.busy.borrow_mut();
-        due.clear();
-        due.extend_from_slice(&busy);
-        if self.is_busy.replace(false) {
-            busy.fill(0);
-        }
+        std::mem::swap(due, &mut self.busy.borrow_mut());
+        self.is_busy.set(false);
         self.now.set(cycle);
         let mut wheel = self.wheel.borrow_mut();
         if wheel.step(cycle) {
@@ -161,6 +163,7 @@ impl Domain {
         }
     }
 
+    #[inline(never)]
     fn collect_from(&self, wheel: &mut Wheel, cycle: Cycle, due: &mut Set) {
         let mut sleepers = self.sleepers.borrow_mut();
         while let Some(entry) = wheel.take(cycle) {

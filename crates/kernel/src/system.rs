@@ -118,7 +118,10 @@ impl SystemBuilder {
         errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => Ok(System { domains: self.domains, hub: self.hub, ports, due: Vec::new(), mode: Mode::Normal }),
+            None => {
+                let due = self.domains.iter().map(|(domain, _)| domain.no_component()).collect();
+                Ok(System { domains: self.domains, hub: self.hub, ports, due, mode: Mode::Normal })
+            }
         }
     }
 }
@@ -128,8 +131,8 @@ pub struct System {
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     hub: Rc<Hub>,
     ports: Vec<Port>,
-    /// Components of the edge that is being lived through; kept to save an allocation an edge.
-    due: Set,
+    /// For each domain, the components of the edge that is being lived through that have not ticked yet.
+    due: Vec<Set>,
     mode: Mode,
 }
 
@@ -206,12 +209,12 @@ impl System {
 
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
-        let (domain, slots) = &mut self.domains[position];
-        domain.collect(cycle, &mut self.due);
+        let ((domain, slots), due) = (&mut self.domains[position], &mut self.due[position]);
+        domain.collect(cycle, due);
         match self.mode {
             Mode::Normal => {
-                for (word, due) in self.due.iter().enumerate() {
-                    let (mut left, mut busy) = (*due, 0);
+                for (word, due) in due.iter_mut().enumerate() {
+                    let (mut left, mut busy) = (std::mem::take(due), 0);
                     while left != 0 {
                         let bit = left.trailing_zeros();
                         left &= left - 1;
@@ -222,11 +225,12 @@ impl System {
                 }
             }
             Mode::Shuffled(_) | Mode::Sleepless => {
-                let is_due = |&index: &usize| self.due[index / 64] >> (index % 64) & 1 != 0;
+                let is_due = |&index: &usize| due[index / 64] >> (index % 64) & 1 != 0;
                 let mut order: Vec<usize> = match self.mode {
                     Mode::Sleepless => (0..slots.len()).collect(),
                     _ => (0..slots.len()).filter(is_due).collect(),
                 };
+                due.fill(0);
                 if let Mode::Shuffled(seed) = self.mode {
                     shuffle(&mut order, seed, cycle);
                 }

@@ -26,7 +26,8 @@ impl Core {
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
 
         let mut at = program.position(self.pc);
-        if !stretch.holds(at) || !is_there(line(at)) {
+        // What is behind the stretch is not there.
+        if at < stretch.first || !is_there(line(at)) {
             return false;
         }
         // Cycles beyond one for each instruction.
@@ -68,7 +69,6 @@ impl Core {
                 }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
-                    // What is behind the stretch is not there.
                     if target < stretch.first
                         || !is_there(line(target))
                         || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
@@ -111,8 +111,8 @@ impl Core {
     fn run_straight(&mut self, run: &[Slot]) {
         let mut at = 0;
         while let Some(slot) = run.get(at) {
+            at += slot.halves(); // Before the call, so that little is kept over it.
             execute(self, &slot.inst);
-            at += slot.halves();
         }
     }
 

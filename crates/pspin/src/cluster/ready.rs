@@ -78,3 +78,23 @@ impl Ready {
         (now + 1..=now + AHEAD).find(|&at| self.is_due(at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bank_is_contested_once_a_second_core_asks_for_it_in_the_same_cycle() {
+        let mut ready = Ready::new(4);
+        assert_eq!(ready.take(0).others, 0b1111);
+        ready.ask(0, 7, 0, 5);
+        ready.ask(1, 9, 0, 5);
+        ready.ask(2, 7, 0, 6);
+        assert_eq!((ready.next(0), ready.is_due(4), ready.is_due(5)), (Some(5), false, true));
+        assert_eq!(ready.take(5).contested, 0, "banks 7 and 9");
+        ready.ask(3, 7, 5, 6);
+        let Due { asking, others, banks, contested } = ready.take(6);
+        assert_eq!((asking, others, banks, contested), (0b1100, 0, 1 << 7, 1 << 7));
+        assert_eq!(ready.next(6), None, "what was taken is due no more");
+    }
+}
