@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 from spinet import _core, plots, reproduce, wiring
 from spinet.cli import cli
+from spinet.drawing import sketch
 from spinet.reproduce import report as reports
 from spinet.reproduce import results
 
@@ -47,6 +48,7 @@ def pages() -> dict[Path, str]:
         Path("README.md"): _readme(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),
         Path("docs/images/tigon2.svg"): wiring.design("tigon2").svg(),
+        **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
         **_experiments(),
     }
 

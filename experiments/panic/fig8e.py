@@ -56,8 +56,9 @@ def measure(*, size: int, push: bool) -> dict[str, float]:
     hops = result.hops
     at_b = (hops.column("service").to_numpy() == 1) & hops.column("taken_ps").is_valid().to_numpy()
     pushed = hops.column("pushed").to_numpy()[at_b] == 1
-    parts = ("interconnect", "queueing", "detours", "unit_wait")
-    way = np.sum([hops.column(f"{part}_ps").to_numpy() for part in parts], axis=0)[at_b] / 1000
+    parts = [hops.column(f"{part}_ps").to_numpy() for part in ("interconnect", "queueing", "detours")]
+    in_unit = hops.column("begun_ps").to_numpy() - hops.column("taken_ps").to_numpy()
+    way = np.sum([*parts, in_unit], axis=0)[at_b] / 1000
 
     def told(of: np.ndarray, what: Callable[[np.ndarray], float]) -> float:
         return float(what(way[of])) if of.any() else 0.0

@@ -9,19 +9,15 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spinet import _core, _pcapng, output, packet_table, toolchain
+from spinet import _core, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
+from spinet.chain_result import ChainResult, Latency, Service, Tenant
 from spinet.output import OutputFolder
-from spinet.result import SentPacket
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-
     from spinet._core import Progress
 
 __all__ = ["ChainResult", "Latency", "Policy", "Service", "Tenant", "run_chains"]
@@ -44,131 +40,6 @@ class Policy(Protocol):
     def rank(self, packet: _core.PacketArrival) -> int:
         """Of a packet that comes now; 0 to 2^64 - 1. The least goes first, the greatest is dropped first."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Latency:
-    """From first bytes in to first bytes out, in ns."""
-
-    count: int
-    min: float
-    mean: float
-    p5: float
-    median: float
-    p99: float
-    max: float
-    split: Mapping[str, Mapping[str, float]]  # by part, in the order of time: mean, p99, max
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tenant:
-    """What came of a tenant's packets."""
-
-    name: str
-    weight: int
-    packets_in: int
-    packets_out: int
-    bytes_out: int
-    dropped: int
-    dropped_by_reason: Mapping[str, int]
-    in_gbps: float | None
-    out_gbps: float | None
-    share: float  # of all bytes that left
-    latency: Latency | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Service:
-    """What came of the packets at a service."""
-
-    name: str
-    packets: int
-    pushed: int  # those that came from another unit, without the scheduler
-    detours: int
-    mean_ns: Mapping[str, float]  # by part: interconnect, queueing, detours, unit_wait, service
-    units: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ChainResult:
-    """What came of a run; `summary` is what ``--json`` prints (docs/reference/chains-summary.md)."""
-
-    summary: Mapping[str, Any]
-    _packets: packet_table.Chunk
-    _hops: packet_table.Chunk
-    _captures: Mapping[str, bytes]
-
-    def __repr__(self) -> str:
-        """One line: what a person wants to know of a run first."""
-        packets, ended = self.summary["packets"], self.summary["ended"]
-        return (
-            f"<ChainResult {ended['reason']}: {packets['in']} packets in, {packets['left']} left, "
-            f"{packets['dropped']} dropped, digest {self.digest[:16]}>"
-        )
-
-    @property
-    def digest(self) -> str:
-        """Stands for everything that left, with times. Equal inputs give equal digests."""
-        return str(self.summary["digest"])
-
-    @property
-    def complete(self) -> bool:
-        """Whether every packet left or was dropped, rather than the run ended by a limit."""
-        return bool(self.summary["ended"]["reason"] == "complete")
-
-    @property
-    def latency(self) -> Latency | None:
-        """Of all packets that left."""
-        return _latency(self.summary["latency_ns"])
-
-    @cached_property
-    def tenants(self) -> dict[str, Tenant]:
-        """By name, in order."""
-        return {row["name"]: _tenant(row) for row in self.summary["tenants"]}
-
-    @cached_property
-    def services(self) -> dict[str, Service]:
-        """By name, in order."""
-        return {row["service"]: _service(row) for row in self.summary["services"]}
-
-    @cached_property
-    def packets(self) -> pa.Table:
-        """One row a packet, in the order in which they left; null for what never happened."""
-        return packet_table.to_arrow(self._packets, _core.chain_columns()[0])
-
-    @cached_property
-    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The same as NumPy arrays of shape ``(n_packets,)``; times in ps since reset, -1 for what never happened."""
-        return packet_table.to_numpy(self._packets, _core.chain_columns()[0])
-
-    @cached_property
-    def hops(self) -> pa.Table:
-        """One row a visit of a service; its packet is that of the same number in `packets`."""
-        return packet_table.to_arrow(self._hops, _core.chain_columns()[1])
-
-    @cached_property
-    def to_host(self) -> tuple[SentPacket, ...]:
-        """Packets that left to the host, in order."""
-        return self._left(output.TO_HOST)
-
-    @cached_property
-    def to_network(self) -> tuple[SentPacket, ...]:
-        """Packets that left to the networks, in order."""
-        return self._left(output.TO_NETWORK)
-
-    def _left(self, name: str) -> tuple[SentPacket, ...]:
-        found = _pcapng.packets(self._captures[name])
-        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
-
-    def counter(self, path: str) -> int:
-        """A counter of a part, such as ``scheduler.detours``.
-
-        Raises
-        ------
-        KeyError
-            If there is no such counter.
-        """
-        return int(self.summary["counters"][path])
 
 
 def run_chains(
@@ -417,34 +288,3 @@ def _as_list(settings: Any) -> list[str]:
     if isinstance(settings, Mapping):
         return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
     return list(settings)
-
-
-def _latency(row: Mapping[str, Any] | None) -> Latency | None:
-    return None if row is None else Latency(**row)
-
-
-def _tenant(row: Mapping[str, Any]) -> Tenant:
-    return Tenant(
-        name=row["name"],
-        weight=row["weight"],
-        packets_in=row["in"],
-        packets_out=row["left"],
-        bytes_out=row["left_bytes"],
-        dropped=row["dropped"],
-        dropped_by_reason=row["dropped_by_reason"],
-        in_gbps=row["in_gbps"],
-        out_gbps=row["out_gbps"],
-        share=row["share"],
-        latency=_latency(row["latency_ns"]),
-    )
-
-
-def _service(row: Mapping[str, Any]) -> Service:
-    return Service(
-        name=row["service"],
-        packets=row["packets"],
-        pushed=row["pushed"],
-        detours=row["detours"],
-        mean_ns={name: part["mean"] for name, part in (row["split_ns"] or {}).items()},
-        units=row["units"],
-    )

@@ -195,5 +195,6 @@ def _script(folder: Path) -> Path:
         found = (
             f"several linker scripts: {', '.join(script.name for script in scripts)}" if scripts else "no linker script"
         )
-        raise SourceNotFound(f"{folder} has {found}", hint="name one with --script")
+        hint = "spinet firmware --script names one; handlers are no firmware, and run on cards such as pspin"
+        raise SourceNotFound(f"{folder.absolute()} has {found}, which firmware needs", hint=hint)
     return scripts[0]

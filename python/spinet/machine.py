@@ -181,6 +181,24 @@ class Machine:
         """
         self._native.add_traffic(str(source), pacing=pacing, count=count, seed=seed)
 
+    def network(self, faults: str, *, seed: int = 1) -> None:
+        """Let the network lose, double and reorder packets that are added from now on.
+
+        Parameters
+        ----------
+        faults
+            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is reordered
+            among itself. `capabilities` promise no more than this.
+        seed
+            Decides which packets; each call that adds packets draws anew.
+        """
+        self._native.set_network(faults, seed)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all packets that were added have arrived and the card is done with them."""
+        return self._native.is_idle()
+
     def send(self, packets: Sequence[bytes], *, every: str | None = None) -> None:
         """Let these packets arrive, the first in the next cycle, the others one after each `every`, or back to back."""
         gap = 0 if every is None else _core.span_ps(every)
@@ -239,7 +257,7 @@ class Tenant:
         return Program(name=name, _tenant=self, _number=number)
 
     def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
-        """So many bytes of a memory of the card, which are zero; a scratchpad, which no host can clear, is as left."""
+        """So many bytes of a memory of the card, which are zero; on ``pspin-rtl`` a scratchpad is as it was left."""
         number = self._native.allocate(self._number, kind, size)
         addr, _ = self._native.part(self._number, number)
         return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)
@@ -263,6 +281,7 @@ class Tenant:
         host: HostMemory | None = None,
         copy_bytes: int | None = None,
         watchdog_cycles: int | None = None,
+        delivery: Mapping[str, str | int] | None = None,
     ) -> Context:
         """Build an execution context: what handlers run with. It gets packets when a rule is installed for it.
 
@@ -278,6 +297,9 @@ class Tenant:
             Copy at most so many bytes of each packet to L1.
         watchdog_cycles
             How long a handler may run, 0 for ever; what the card says if not given.
+        delivery
+            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`, such as
+            ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
         """
         number = self._native.build(
             self._number,
@@ -289,6 +311,7 @@ class Tenant:
             host=None if host is None else host._number,
             copy_bytes=copy_bytes,
             watchdog_cycles=watchdog_cycles,
+            delivery=None if delivery is None else json.dumps(dict(delivery)),
         )
         return Context(number=number, _tenant=self)
 

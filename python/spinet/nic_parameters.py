@@ -71,6 +71,8 @@ class IsolationParams:
     """The HPU driver writes errors of handlers to their context's record in host memory."""
     watchdog_cycles: int
     """Cycles that a handler may run where its context says nothing; 0 means for ever."""
+    host_clears_scratchpads: bool
+    """The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads."""
 
 
 @dataclass(frozen=True, kw_only=True)

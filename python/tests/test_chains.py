@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,25 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
         (["--chain", "all: aes", "--tenant", "gold: wieght=2"], "did you mean `weight`?"),
         (["--chain", "all: aes", "--policy", "weighted"], "there is no policy `weighted`"),
         (["--chain", "all@gold: aes"], "there is no tenant `gold`"),
-        (["--chain", "all: aes", "--match", "udp"], "--match is not for cards that run chains"),
+        (
+            ["--chain", "all: aes", "--match", "udp"],
+            "--match is for cards that run handlers (such as pspin); panic runs",
+        ),
+        (
+            ["--chain", "all: aes", "--nic", "pspin"],
+            "--chain is for cards that run chains of offloads (such as panic); pspin",
+        ),
+        (["--chain", "all: aes", "--nic", "tigon2"], "tigon2 is wired from modules and runs firmware"),
+        (["--chain", "all: aes", "--nic", "pspinn"], "did you mean `pspin`?"),
+        (["--nic", "pspin", "--policy", "fifo"], "hint: chains need a card such as panic"),
+        (["--nic", "tigon2", "--match", "udp"], "--match is for cards that run handlers"),
+        (["--nic", "tigon2", "--pace", "asap"], "hint: its traffic says when packets come"),
+        (["--nic", "panic", "--firmware", "tigon2"], "hint: cores run programs: --service 'core: riscv, program=FILE'"),
+        (["h.c", "--firmware", "tigon2"], "hint: handlers are named without an option"),
+        (["h.c", "--send", "udp:count=1"], "hint: cards with a host that sends are panic and tigon2"),
+        (["h.c", "--chain", "all: aes"], "hint: a core of it can: --service 'core: riscv, program=h.c'"),
+        (["h.c", "--nic", "panic"], "panic runs chains of offloads, not handlers"),
+        (["--chain", "all: aes", "--trace-cores", "0:1"], "--trace-cores is for cards that run handlers"),
         (["--nic", "panic"], "there is no chain"),
         (["--service", "x: delay"], "--service goes with --chain"),
         (["--chain", "all: aes", "--set", "service.aes.unit=2"], "did you mean"),
@@ -171,6 +190,131 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
     assert main(["nic", "services"]) == 0
     assert "aes-256-ctr" in capsys.readouterr().out
     assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
+
+
+@pytest.mark.parametrize(
+    ("chains", "nic", "text"),
+    [
+        ("chain = ['all: aes']", "pspin", "run.toml has chains of offloads; pspin runs handlers"),
+        ("chain = ['all: aes']", "tigon2", "run.toml has chains of offloads; tigon2 is wired from modules"),
+        ("program = ['h.c']", "panic", "run.toml has no chains of offloads; panic runs chains of offloads"),
+        ("chain = [", "panic", "run.toml: line 1"),
+    ],
+)
+def test_an_experiment_for_another_kind_of_card_is_told(
+    chains: str,
+    nic: str,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(chains + "\n")
+    assert main(["run", "run.toml", "--nic", nic]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_what_the_host_sends_has_a_pace(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "run",
+        "--service",
+        DELAY,
+        "--chain",
+        "seal queues=0: work",
+        "--chain",
+        "other queues=3: work",
+        "--json",
+    ]
+    sends = ["--send", "udp:size=200,count=40,rate=5G", "--send", "3=udp:size=200,count=40,rate=5G"]
+    assert main([*arguments, *sends, "--pace", "line:1G", "--count", "10"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert [
+        (source["side"], tenant["in"]) for source, tenant in zip(summary["sources"], summary["tenants"], strict=True)
+    ] == [
+        ("host:0", 10),
+        ("host:3", 10),
+    ]
+    # A packet of 200 bytes and 24 of preamble, FCS and gap each 1.792 us: nine of them between first and last.
+    assert 9 * 1792 < summary["time"]["simulated_ns"] < 10 * 1792
+
+
+def test_what_nothing_uses_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--chain", "all: work", "--chain", "late: aes", "--tenant", "nobody: weight=3"]
+    services = ["--service", "work: delay, cycles=1, units=3", "--service", "spare: delay"]
+    traffic = ["--traffic", "udp:size=64,count=4,rate=1M"]
+    assert main(["run", *arguments, *services, *traffic]) == 0
+    told = capsys.readouterr().out
+    assert "No packet came to chain late; service spare; unit work[1], work[2]; tenant nobody, late" in told
+    assert main(["run", *arguments[:2], "--service", "work: delay", *traffic, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unused"] == {"chains": [], "services": [], "units": [], "tenants": []}
+
+
+def test_shares_are_of_the_time_when_all_send(capsys: pytest.CaptureFixture[str]) -> None:
+    """One tenant sends for 60 us and another from 20 to 40 us: in these the two get the same, whatever came alone."""
+    result = spinet.run_chains(
+        services=["work: delay, cycles=20, units=1, credits=4"],
+        policy="weighted-fair",
+        chains=["long [udp.dst_port == 1]: work", "short: work"],
+        traffic=[
+            {"source": "udp:size=512,count=600,rate=41G,dst_port=1"},
+            {"source": "udp:size=512,count=200,rate=41G,dst_port=2", "start": "20 us"},
+        ],
+    )
+    long, short = result.tenants["long"], result.tenants["short"]
+    assert long.bytes_out > 1.5 * short.bytes_out
+    assert abs(short.share - 0.5) < 0.03 and result.summary["jain_index"] > 0.99
+    begin, end = result.summary["share_window_ns"]
+    assert 20_000 <= begin < 20_200 and 39_500 < end < 40_500
+    apart = spinet.run_chains(
+        chains=["a [udp.dst_port == 1]: => host", "b: => host"],
+        traffic=[
+            {"source": "udp:size=100,count=30,rate=1G,dst_port=1"},
+            {"source": "udp:size=100,count=10,rate=1G,dst_port=2", "start": "1 ms"},
+        ],
+    )
+    assert apart.summary["share_window_ns"] is None and apart.tenants["a"].share == 0.75
+
+
+def test_queues_in_engines_are_no_service() -> None:
+    """An engine of one lane that takes a packet a microsecond: whoever comes meanwhile waits, and is served as long."""
+    engine = {
+        "kind": "rate",
+        "clock": {"kind": "nic"},
+        "fifo_flits": 64,
+        "bits_per_cycle": 512,
+        "base_cycles": 248,
+        "block_bytes": 64,
+        "block_cycles": 0,
+        "in_flight": 1,
+    }
+    result = spinet.run_chains(
+        services=[{"name": "slow", "engine": engine, "units": 1, "credits": 8}],
+        chains=["all: slow"],
+        traffic="udp:size=128,count=4,rate=100G",
+    )
+    served = [hop["service_ps"] for hop in result.hops.to_pylist()]
+    waited = [hop["unit_wait_ps"] for hop in result.hops.to_pylist()]
+    assert served == [served[0]] * 4 and 250 * 4000 <= served[0] <= 252 * 4000
+    assert [round((wait - waited[0]) / served[0]) for wait in waited] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("nic", ["panic", "panic-asic", "pipeline", "manycore", "rmt", "pspin"])
+def test_cards_that_are_wired_by_code_are_drawn(nic: str, tmp_path: Path) -> None:
+    assert main(["nic", "show", nic, "--svg", str(tmp_path / "card.svg")]) == 0
+    words = [element.text for element in ET.parse(tmp_path / "card.svg").iter() if element.text]
+    assert {nic, "host"} <= set(words)
+    assert not [word for word in words if "{" in word or "None" in word]
+
+
+def test_a_drawing_follows_the_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = ["service.aes.units=4", "service.sha.credits=7", "scheduler.buffer.cells=99", "flit_bytes=128"]
+    assert (
+        main(["nic", "show", "panic", *(word for change in changes for word in ("--set", change)), "--svg", "-"]) == 0
+    )
+    words = {element.text for element in ET.fromstring(capsys.readouterr().out).iter()}
+    assert {"aes \u00d7 4", "7 credits each, fifo", "bank of 99 x 1536 B"} <= words
+    assert any(word and word.startswith("crossbar, 1024 bits") for word in words)
 
 
 def test_a_seed_over_a_file_holds_for_its_traffic(tmp_path: Path) -> None:

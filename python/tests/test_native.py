@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -103,6 +104,17 @@ def test_events_are_counted_or_it_is_said_why_not() -> None:
         assert set(worker.events) == {"instructions", "cycles", "l1_loads", "l1_misses", "llc_misses"}
         assert all(count is not None for count in worker.events.values()) == (worker.why_not == "")
     assert result.clock_ns < 10_000
+
+
+def test_events_of_a_system_that_has_counters(tmp_path: Path) -> None:
+    include = ["-Isdk/native/include", "-idirafter", "sdk/include"]
+    program = tmp_path / "events"
+    subprocess.run(["cc", "-std=gnu11", *include, "sdk/tests/native_events.c", "-o", str(program)], check=True)
+    said = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    assert said == (
+        '"instructions": 123456, "cycles": 4000, "l1_loads": null, "l1_misses": null, "llc_misses": null, '
+        '"why_not": "perf_event_open: No such file or directory"\nclosed 3\n'
+    )
 
 
 def test_a_handler_that_prints_and_one_that_crashes(tmp_path: Path) -> None:

@@ -82,10 +82,30 @@ def test_what_a_policy_raises_comes_out() -> None:
         def rank(self, packet: Any) -> int:
             return -1
 
-    with pytest.raises(ZeroDivisionError, match="no rank"):
+    with pytest.raises(ZeroDivisionError, match="no rank") as raised:
         run(Broken())
-    with pytest.raises(OverflowError):
+    assert raised.value.__notes__ == ["in Broken, the policy of service `work`"]
+    with pytest.raises(spinet.InputError) as refused:
         run(Negative())
+    assert str(refused.value) == (
+        "policies: `rank` of Negative, the policy of service `work` says -1, "
+        "must be a whole number from 0 to 18446744073709551615"
+    )
+
+
+@pytest.mark.parametrize("rank", [1 << 64, 0.5, None, "first"])
+def test_ranks_that_are_none_name_the_service_and_the_policy(rank: Any) -> None:
+    class Odd:
+        def rank(self, packet: Any) -> Any:
+            return rank
+
+    with pytest.raises(spinet.InputError, match=rf"`rank` of Odd, the policy of service `work` says {rank!r}, must be"):
+        run(Odd())
+
+
+def test_a_policy_without_ranks_is_told_before_the_run() -> None:
+    with pytest.raises(spinet.InputError, match="object, the policy of service `work`, has no method `rank"):
+        run(object())
 
 
 def test_services_and_cards_that_have_none_are_told() -> None:

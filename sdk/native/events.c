@@ -2,7 +2,8 @@
 /*
  * Hardware counters of a thread, in user mode only: Linux perf_event_open.
  *
- * Virtual machines and careful administrators often allow none (kernel.perf_event_paranoid); then the summary says why.
+ * Virtual machines and careful administrators often allow none (kernel.perf_event_paranoid); then the summary says why. Where
+ * there are fewer counters than events the system lets them take turns: a count is then what it would be over the whole time.
  */
 #define _GNU_SOURCE
 #include "native.h"
@@ -41,6 +42,7 @@ void native_events_open(events_t *events)
             .disabled = 1,
             .exclude_kernel = 1,
             .exclude_hv = 1,
+            .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
         };
         events->counters[i] = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0);
         if (events->counters[i] < 0 && events->why_not == 0) {
@@ -66,10 +68,16 @@ void native_events_stop(events_t *events)
     for (uint32_t i = 0; i < N_EVENTS; i++) {
         int counter = events->counters[i];
         if (counter >= 0) {
-            ssize_t n = read(counter, &events->counts[i], sizeof events->counts[i]);
+            struct {
+                uint64_t count, enabled_ns, running_ns;
+            } seen = {0};
+            ssize_t n = read(counter, &seen, sizeof seen);
             close(counter);
-            if (n != (ssize_t)sizeof events->counts[i]) {
+            if (n != (ssize_t)sizeof seen || seen.running_ns == 0) {
                 events->counters[i] = -1;
+                events->is_unread = 1;
+            } else {
+                events->counts[i] = (uint64_t)((double)seen.count * (double)seen.enabled_ns / (double)seen.running_ns);
             }
         }
     }
@@ -86,6 +94,8 @@ void native_events_print(const events_t *events, FILE *file)
     }
     if (events->why_not != 0) {
         fprintf(file, "\"why_not\": \"perf_event_open: %s\"", strerror(events->why_not));
+    } else if (events->is_unread) {
+        fprintf(file, "\"why_not\": \"no counter of the processor was free for it\"");
     } else {
         fprintf(file, "\"why_not\": null");
     }

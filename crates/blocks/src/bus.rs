@@ -1,4 +1,4 @@
-//! The protocol between those who refer to memory and those who hold it.
+//! The protocol between those who refer to memory and those who hold it; docs/concepts/protocols.md shows an exchange.
 //!
 //! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each; a [`Responder`] is the other side. Rules, which
 //! every party keeps and [`testkit`'s contract test](crate) holds it to:

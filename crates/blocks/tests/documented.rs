@@ -20,3 +20,35 @@ fn the_page_counts_what_there_is() {
     // MAC assist, NIC feeder and packet feeder are one row each though they are two modules here.
     assert_eq!(n, 23, "21 modules of the thesis, and two that Liberty brought along (Pipe, Tee)");
 }
+
+const PROTOCOLS: &str = include_str!("../../../docs/concepts/protocols.md");
+
+#[test]
+fn every_protocol_stands_on_its_page() {
+    let headings: Vec<&str> =
+        PROTOCOLS.lines().filter_map(|line| line.strip_prefix("## ")).flat_map(|line| line.split(", ")).collect();
+    let catalog = blocks::catalog();
+    let spoken = catalog.kinds().flat_map(|kind| {
+        let example = kind.example.parse().expect("an example is TOML");
+        let ports = (kind.ports)(&example).expect("an example is right");
+        ports.into_iter().map(|port| port.protocol)
+    });
+    let missing: Vec<&str> = spoken.filter(|protocol| !headings.contains(protocol)).collect();
+    assert!(missing.is_empty(), "docs/concepts/protocols.md says nothing of {missing:?}");
+}
+
+#[test]
+fn exchanges_on_the_page_are_those_of_tests() {
+    let mut n = 0;
+    for block in PROTOCOLS.split("```text\n").skip(1) {
+        let (exchange, rest) = block.split_once("```\nFrom `").expect("an exchange says where it is from");
+        let path = rest.split('`').next().unwrap_or_default();
+        let file = std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR")));
+        let file = file.unwrap_or_else(|error| panic!("{path}: {error}"));
+        let lines: Vec<&str> = file.lines().map(str::trim).collect();
+        let shown: Vec<&str> = exchange.lines().collect();
+        assert!(lines.windows(shown.len()).any(|lines| lines == shown), "{path} has no such exchange:\n{exchange}");
+        n += 1;
+    }
+    assert_eq!(n, PROTOCOLS.matches("\n## ").count(), "an exchange under each heading");
+}

@@ -61,6 +61,13 @@ const char *spinet_last_error(void);
  */
 int spinet_boot(const char *nic, const char *runtime, uint64_t seed, spinet_machine_t **machine);
 
+/*
+ * The same with parameters of the card that differ from the preset: `n_settings` texts such as "n_clusters=2" or
+ * "delivery.when_full=drop"; `spinet nic show pspin` lists them. NULL and 0 for none.
+ */
+int spinet_boot_with(const char *nic, const char *const *settings, size_t n_settings, const char *runtime, uint64_t seed,
+                     spinet_machine_t **machine);
+
 /* End a machine, which may be NULL, and free its memory, that of spinet_sent_t and spinet_line_t included. */
 int spinet_shutdown(spinet_machine_t *machine);
 
@@ -77,8 +84,8 @@ typedef struct spinet_capabilities {
     uint32_t n_message_queues; /* messages that can be under way */
     uint32_t max_copy_bytes;   /* most bytes of a packet that can be copied to L1 */
     uint32_t watchdog_cycles;  /* that a handler may run where its context says nothing; 0 is for ever */
-    uint8_t reliable;          /* 1: the network delivers all packets, and none twice */
-    uint8_t in_order;          /* 1: in the order in which they were sent */
+    uint8_t reliable;          /* 1: the network delivers all packets, and none twice; see spinet_network */
+    uint8_t in_order;          /* 1: in the order in which they were sent; the same */
     uint8_t isolated;          /* 1: handlers reach nothing of other tenants */
     uint8_t reports_errors;    /* 1: errors of handlers are written to the host, see spinet_error_record */
     spinet_memory_left_t program_memory;
@@ -101,7 +108,10 @@ int spinet_close(spinet_machine_t *machine, spinet_tenant_t tenant);
 #define SPINET_PROGRAM_MEMORY 2
 #define SPINET_SCRATCHPAD 3 /* the same part of every cluster's L1, which the host cannot reach */
 
-/* Allocate `bytes` of a memory, which are 0 but for a scratchpad. Also SPINET_E_EXHAUSTED. */
+/*
+ * Allocate `bytes` of a memory, which are 0 once a rule is installed that lets handlers use them; on "pspin-rtl" a scratchpad is as
+ * it was left. Also SPINET_E_EXHAUSTED.
+ */
 int spinet_allocate(spinet_machine_t *machine, spinet_tenant_t tenant, int kind, uint32_t bytes, spinet_memory_t *memory);
 
 /* Where it lies, as handlers name it; a scratchpad from the start of the scratchpads. */
@@ -124,6 +134,9 @@ int spinet_read(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory
 
 /* Let time go on until an access is over. Also SPINET_E_CARD after 10,000,000 cycles without an answer. */
 int spinet_wait(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_ticket_t ticket);
+
+/* Whether an access is over: `*over` becomes 1, else 0. */
+int spinet_is_over(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_ticket_t ticket, uint8_t *over);
 
 /* Take the bytes of a read, once; `size` is what was asked for. Also SPINET_E_BUSY while it is under way. */
 int spinet_take(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_ticket_t ticket, void *data, uint32_t size);
@@ -154,7 +167,18 @@ int spinet_unload(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_prog
 
 /* ---- Execution contexts and matching rules ---- */
 
-#define SPINET_DEFAULT 0xffffffffu /* what the card does by itself */
+#define SPINET_DEFAULT 0xffffffffu                          /* what the card does by itself */
+#define SPINET_DEFAULT_CYCLES UINT64_C(0xffffffffffffffff) /* the same where there are more bits */
+
+/* What a packet meets that finds no room in packet memory. */
+#define SPINET_FULL_STALL 0    /* it waits, and all packets behind it: back-pressure */
+#define SPINET_FULL_DROP 1     /* it is dropped */
+#define SPINET_FULL_MARK_ECN 2 /* packets that can be marked are, from the threshold on, and wait; others are dropped */
+#define SPINET_FULL_KILL 3     /* what has come and is to come of its message is dropped: SPINET_MESSAGE_KILLED */
+
+/* What a packet meets that is known not to be the first of its message, and comes before it to a context with a header handler. */
+#define SPINET_EARLY_BUFFER 0 /* it waits, as early_packets of a message may; further ones are dropped */
+#define SPINET_EARLY_DROP 1   /* it is dropped */
 
 typedef struct spinet_context_spec {
     spinet_program_t program;
@@ -164,7 +188,14 @@ typedef struct spinet_context_spec {
     spinet_memory_t scratchpad;     /* 0 for none */
     spinet_host_t host;             /* 0 for none */
     uint32_t copy_bytes;            /* of a packet, to L1; SPINET_DEFAULT for all */
-    uint32_t watchdog_cycles;       /* that a handler may run, 0 for ever; SPINET_DEFAULT for what the card says */
+    uint32_t watchdog_cycles;       /* that a handler may run, 0 for ever */
+    /* Delivery. For all numbers from copy_bytes on, SPINET_DEFAULT is what the card says. */
+    uint32_t when_full;             /* SPINET_FULL_... */
+    uint32_t ecn_threshold_percent; /* of packet memory that is occupied: SPINET_FULL_MARK_ECN marks above it; 0 to 100 */
+    uint32_t early_payload;         /* SPINET_EARLY_... */
+    uint32_t early_packets;         /* 1 to 65536 */
+    uint64_t timeout_cycles;        /* without a packet until a message is given up, 0 never, at most 18000000000000;
+                                       SPINET_DEFAULT_CYCLES for what the card says: SPINET_MESSAGE_TIMEOUT */
 } spinet_context_spec_t;
 
 /* Fill in a specification: the handlers of a program, no memory, defaults. */
@@ -203,6 +234,33 @@ typedef struct spinet_packet {
 /* Let `n` packets arrive, in the order of their times, which must not descend. */
 int spinet_add_packets(spinet_machine_t *machine, const spinet_packet_t *packets, size_t n);
 
+#define SPINET_SNAPPED_PAD 0  /* zeros stand for what was not captured */
+#define SPINET_SNAPPED_KEEP 1 /* packets are as short as they were captured */
+
+typedef struct spinet_traffic {
+    const char *source; /* a capture's path (pcap, pcapng), or a description such as "udp:size=64,count=100,rate=10G" */
+    const char *pacing; /* when they arrive: "times", "times:0.5", "line:400G", "asap"; NULL is "times" */
+    uint64_t count;     /* at most so many packets; 0 for all */
+    uint64_t seed;      /* decides what is random in a description that names no seed */
+    uint32_t snapped;   /* SPINET_SNAPPED_..., for captures */
+} spinet_traffic_t;
+
+/*
+ * Let the packets of a capture or of the generator arrive, the first from the next cycle on. A packet that is too long for the
+ * card to copy is dropped there; see spinet_take_done. docs/reference/packets.md describes sources and paces.
+ */
+int spinet_add_traffic(spinet_machine_t *machine, const spinet_traffic_t *traffic);
+
+/*
+ * What the network does to packets that are added from now on: "loss=0.01,duplicate=1/1000,reorder=0.02:8", NULL or "" for
+ * nothing. The seed decides which; each call that adds packets draws anew, and reorders its own. spinet_capabilities promises
+ * no more than that.
+ */
+int spinet_network(spinet_machine_t *machine, const char *faults, uint64_t seed);
+
+/* Whether all packets that were added have arrived and the card is done with them: `*idle` becomes 1, else 0. */
+int spinet_is_idle(spinet_machine_t *machine, uint8_t *idle);
+
 /* Simulated time, in ps. */
 int spinet_now(spinet_machine_t *machine, uint64_t *ps);
 
@@ -217,6 +275,60 @@ typedef struct spinet_sent {
 
 /* Take the oldest packet that the card sent and nobody took; all tenants' are together. */
 int spinet_take_sent(spinet_machine_t *machine, spinet_sent_t *sent);
+
+/* What became of a packet. Others than these went the ordinary way, and are not told of. */
+#define SPINET_DROPPED 1          /* by the card; see SPINET_DROP_... */
+#define SPINET_TRAPPED 3          /* one of its handlers did */
+#define SPINET_SENT 4             /* its handlers sent packets */
+#define SPINET_TO_HOST 5          /* its handlers wrote to host memory */
+#define SPINET_SENT_AND_TO_HOST 6 /* both */
+#define SPINET_CONSUMED 7         /* none of these */
+
+#define SPINET_DROP_EMPTY 0
+#define SPINET_DROP_TOO_LARGE 1          /* for packet memory */
+#define SPINET_DROP_COPY_TOO_LARGE 2     /* for a ring in L1 */
+#define SPINET_DROP_FULL 3               /* packet memory was, and its context asks for it */
+#define SPINET_DROP_MESSAGE_KILLED 4     /* by its context's choice, or with its rule */
+#define SPINET_DROP_BEFORE_HEADER 5      /* and it could not wait */
+#define SPINET_DROP_MESSAGE_TIMEOUT 6    /* its message stopped arriving */
+
+/* One handler's run for a packet. */
+typedef struct spinet_handler_run {
+    uint64_t start_ps; /* the core read its address */
+    uint64_t end_ps;   /* the core rang the doorbell */
+    uint64_t instructions;
+    uint32_t cluster;
+    uint32_t core;
+    uint32_t ran;   /* 1; 0 if there was none, and all else means nothing */
+    uint32_t cause; /* of its trap, as in mcause; SPINET_DEFAULT if it did not trap */
+} spinet_handler_run_t;
+
+/* A packet that the card is done with. Times are 0 for what did not happen. */
+typedef struct spinet_done {
+    spinet_context_t context;
+    uint64_t number;     /* of the packet in the call that added it, from 0 */
+    uint64_t message;    /* number of its message in its rule, from 0 */
+    uint64_t arrival_ps; /* on the wire */
+    uint64_t stored_ps;  /* in packet memory */
+    uint64_t done_ps;    /* its room was free again */
+    uint64_t sent_ps;    /* the last packet left that its handlers sent */
+    uint64_t sent_bytes; /* of these packets */
+    uint32_t bytes;
+    uint32_t msgid;
+    uint32_t last;         /* 1: of its message */
+    uint32_t fate;         /* SPINET_DROPPED to SPINET_CONSUMED */
+    uint32_t reason;       /* SPINET_DROP_..., or SPINET_DEFAULT if it was not dropped */
+    uint32_t sent_packets; /* that its handlers sent */
+    uint32_t host_writes;  /* commands of its handlers that write host memory */
+    uint32_t faults;       /* commands that were refused */
+    spinet_handler_run_t handlers[3]; /* header, payload, completion handler */
+} spinet_done_t;
+
+/* Keep packets that contexts are done with from now on, if `keep` is not 0; else forget them, as at first. */
+int spinet_keep_done(spinet_machine_t *machine, int keep);
+
+/* Take the oldest packets that are done, at most `room` of them; `*n` becomes how many. The others stay. */
+int spinet_take_done(spinet_machine_t *machine, spinet_done_t *done, size_t room, size_t *n);
 
 typedef struct spinet_line {
     uint64_t time_ps;
@@ -271,6 +383,12 @@ typedef struct spinet_error_record {
 /* Look at the error record of a context. */
 int spinet_error_record(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_context_t context,
                         spinet_error_record_t *record);
+
+/*
+ * Write a text of `room` bytes at most, 65 are enough, that stands for all that the card did so far: the same calls at the same
+ * times give the same one.
+ */
+int spinet_digest(spinet_machine_t *machine, char *text, size_t room);
 
 #ifdef __cplusplus
 }

@@ -74,6 +74,14 @@ impl Default for PspinConf {
     }
 }
 
+/// What the program calls parameters of the machine.
+const FIELDS: [(&str, &str); 4] = [
+    ("outbound.max_packet_bytes", "no_conf.max_pkt_size"),
+    ("outbound.queue_packets", "no_conf.max_network_queue_len"),
+    ("pcie.latency_cycles", "pcie_slv_conf.pcie_L, in cycles of 1000 ps,"),
+    ("pcie.buffer_beats", "the smallest buffer of pcie_slv_conf"),
+];
+
 /// Bytes of the word that the functional models apply a rate to.
 const WORD: f64 = 64.0;
 /// ps of the cycle that the functional models count in.
@@ -111,7 +119,10 @@ impl PspinConf {
         if buffers(pcie) != buffers(pcie_default) {
             params.pcie.buffer_beats = buffers(pcie).into_iter().min().unwrap_or(0);
         }
-        params.validate().map_err(|error| Error::Conf { field: error.key, found: error.found, allowed: error.allowed })
+        params.validate().map_err(|error| {
+            let field = FIELDS.iter().find(|(key, _)| *key == error.key).map_or(error.key, |(_, field)| (*field).to_owned());
+            Error::Conf { field, found: error.found, allowed: error.allowed }
+        })
     }
 }
 
@@ -178,7 +189,7 @@ mod tests {
         );
         check(
             |conf| conf.no_conf.max_pkt_size = 0,
-            expect!["conf: outbound.max_packet_bytes is 0, must be 96 to 65536"],
+            expect!["conf: no_conf.max_pkt_size is 0, must be 96 to 65536"],
         );
     }
 }

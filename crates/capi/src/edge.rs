@@ -5,10 +5,10 @@
 use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
 use crate::library;
+use crate::watch::cluster_of;
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
-use pspin::delivery::Delivery;
-use pspin::events::HANDLER_TRAP;
+use pspin::events::{HANDLER_TRAP, PACKET_DROPPED};
 use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
@@ -62,7 +62,7 @@ impl SpinEc {
             completion: region(self.th_addr, self.th_size),
             scratchpads: (0..nic.n_clusters as usize).map(of).collect(),
             protection,
-            delivery: Delivery::default(),
+            delivery: nic.delivery,
         }
     }
 }
@@ -105,6 +105,8 @@ pub struct Edge {
     calling: Option<Cycle>,
     /// Packets that the NIC has and is not done with.
     in_nic: u64,
+    /// The feedback of this cycle was told before the NIC did.
+    foretold: Option<Cycle>,
     /// Packets were added since the NIC was told that there are some.
     has_new: bool,
     /// There will be no more packets.
@@ -135,6 +137,30 @@ impl Edge {
     pub fn tell(&mut self, cycle: Cycle, call: Call) {
         self.calls.insert((cycle, call.rank(), self.n_calls), call);
         self.n_calls += 1;
+    }
+
+    /// The NIC is done with a packet.
+    fn done(&mut self, done: &PacketDone, clock: &Clock) {
+        self.in_nic -= 1;
+        if self.foretold.take() != Some(done.feedback) {
+            self.tell_feedback(done, clock);
+        }
+    }
+
+    /// The feedback of the last cycle, of which the NIC tells in the next.
+    pub fn foretell(&mut self, done: &PacketDone, clock: &Clock) {
+        self.foretold = Some(done.feedback);
+        self.tell_feedback(done, clock);
+    }
+
+    /// Whether the NIC has yet to tell what was foretold.
+    pub fn is_foretold(&self) -> bool {
+        self.foretold.is_some()
+    }
+
+    fn tell_feedback(&mut self, done: &PacketDone, clock: &Clock) {
+        let [nic_arrival, her, feedback] = [done.nic_arrival, done.her, done.feedback].map(|cycle| clock.edge(cycle).ps());
+        self.tell(done.feedback, Call::Feedback([done.user, nic_arrival, her, feedback]));
     }
 
     /// The next call that is due.
@@ -231,11 +257,7 @@ impl PacketSource for Port {
 
 impl Completions for Port {
     fn done(&mut self, done: PacketDone) {
-        let times = [done.nic_arrival, done.her, done.feedback].map(|cycle| self.clock.edge(cycle).ps());
-        library::edge(|edge| {
-            edge.in_nic -= 1;
-            edge.tell(done.feedback, Call::Feedback([done.user, times[0], times[1], times[2]]));
-        });
+        library::edge(|edge| edge.done(&done, &self.clock));
     }
 }
 
@@ -262,10 +284,12 @@ impl HostMemory for Port {
 impl Sink for Port {
     /// A handler that ends by an exception is worth a line, as in the hardware simulation of PsPIN.
     fn event(&mut self, event: &Event<'_>) {
-        if std::ptr::eq(event.kind, &HANDLER_TRAP) {
-            let [hpu, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
-            let n_cores = u64::from(self.nic.cluster.n_cores);
-            let (time, cluster, core) = (event.at.ps(), hpu / n_cores, hpu % n_cores);
+        if std::ptr::eq(event.kind, &PACKET_DROPPED) {
+            // Only cards that `SPINET_NIC` names do. Nobody hears of it but who waits for the end.
+            library::edge(|edge| edge.in_nic -= 1);
+        } else if std::ptr::eq(event.kind, &HANDLER_TRAP) {
+            let [core, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
+            let (time, cluster) = (event.at.ps(), cluster_of(event.source));
             print(&format!("[{time}][synt]: HPU ({cluster} {core}) HANDLER ERROR: {cause}\n"));
         }
     }

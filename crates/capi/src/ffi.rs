@@ -5,7 +5,7 @@ use crate::callbacks::{PcieMst, PcieSlv, PktFeedback, PktOut, UserPtr};
 use crate::conf::PspinConf;
 use crate::edge::{Access, Packet, SpinEc};
 use crate::guard::{SUCCESS, call, status};
-use crate::{library, packet_trace, program};
+use crate::{library, packet_trace, program, watch};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -82,8 +82,8 @@ pub fn init(conf: &PspinConf, program: Option<&Path>) -> Result<(), Error> {
         shown
     });
     *SLM_PATH.lock().unwrap_or_else(PoisonError::into_inner) = shown.and_then(|shown| CString::new(shown).ok());
-    // What PsPIN's library says here; waveforms are never traced.
-    print("trace off!\n");
+    // What PsPIN's library says here.
+    print(if watch::wants_waves() { "trace on!\n" } else { "trace off!\n" });
     Ok(())
 }
 
@@ -174,10 +174,12 @@ pub unsafe extern "C" fn pspinsim_packet_add(
         if ec.is_null() {
             return Err(Error::Null { what: "ec", wanted: "an execution context" });
         }
+        // Before there is so much to copy.
+        library::check_packet(pkt_len, pkt_l1_len)?;
         // SAFETY: the caller's promise, here and below.
         let ec = unsafe { ec.read_unaligned() };
         let bytes = unsafe { bytes("pkt_data", pkt_data, pkt_len) }?;
-        let l1_size = u32::try_from(pkt_l1_len).unwrap_or(u32::MAX);
+        let l1_size = u32::try_from(pkt_l1_len).expect("no ring has so many bytes");
         library::add(vec![Packet { ec, msgid: msgid(id), eom: eom != 0, bytes, l1_size, wait_cycles, user: user_ptr }])
     })
 }
@@ -227,9 +229,11 @@ pub unsafe extern "C" fn spin_nicmem_write(
     user_ptr: *mut c_void,
 ) -> c_int {
     status("spin_nicmem_write", || {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { bytes("data", data.cast(), size) }?;
-        library::access(addr, size, || Access::Write(bytes, UserPtr::new(user_ptr)))
+        library::access(addr, size, || {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { bytes("data", data.cast(), size) }?;
+            Ok(Access::Write(bytes, UserPtr::new(user_ptr)))
+        })
     })
 }
 
@@ -245,7 +249,7 @@ pub unsafe extern "C" fn spin_nicmem_read(addr: u32, data: *mut c_void, size: us
         }
         library::access(addr, size, || {
             let size = u32::try_from(size).expect("no memory has so many bytes");
-            Access::Read(size, UserPtr::new(data), UserPtr::new(user_ptr))
+            Ok(Access::Read(size, UserPtr::new(data), UserPtr::new(user_ptr)))
         })
     })
 }

@@ -23,6 +23,8 @@ mod simulation;
 mod slm;
 mod srec;
 mod stats;
+mod watch;
+mod waves;
 
 use pspin::PspinError;
 use spinet::elf::ElfError;
@@ -51,6 +53,8 @@ enum Error {
     NoProgram,
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
+    #[error("{file}: {source}")]
+    Write { file: String, source: io::Error },
     #[error(
         "{file}: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both"
     )]

@@ -83,12 +83,15 @@ pub fn run() -> Result<(), Error> {
 
 /// Runs for a cycle. Returns whether all packets are done.
 pub fn tick() -> Result<bool, Error> {
-    lend(|simulation| Ok(simulation.tick() == State::Done))
+    lend(|simulation| Ok(simulation.tick()? == State::Done))
 }
 
 /// Ends the simulation. Returns its statistics.
 pub fn fini() -> Result<String, Error> {
-    let statistics = lend(|simulation| Ok(simulation.statistics()));
+    let statistics = lend(|simulation| {
+        simulation.finish_watch()?;
+        Ok(simulation.statistics())
+    });
     if !matches!(statistics, Err(Error::Running)) {
         *lock() = None;
     }
@@ -115,11 +118,16 @@ fn lend<T>(job: impl FnOnce(&mut Simulation) -> Result<T, Error>) -> Result<T, E
 /// Adds packets: all of them, or none.
 pub fn add(packets: Vec<Packet>) -> Result<(), Error> {
     with(|library| {
-        packets.iter().try_for_each(|packet| library.check(packet))?;
+        packets.iter().try_for_each(|packet| library.check(packet.bytes.len(), packet.l1_size as usize))?;
         let n_mpqs = library.params.scheduler.n_mpqs;
         packets.into_iter().for_each(|packet| library.edge.add(packet, n_mpqs));
         Ok(())
     })
+}
+
+/// Whether the NIC takes packets of so many bytes.
+pub fn check_packet(bytes: usize, l1_bytes: usize) -> Result<(), Error> {
+    with(|library| library.check(bytes, l1_bytes))
 }
 
 /// There will be no more packets.
@@ -135,11 +143,11 @@ pub fn change_edge(change: impl FnOnce(&mut Edge)) -> Result<(), Error> {
     })
 }
 
-/// Asks for an access to the NIC's memories.
-pub fn access(addr: u32, size: usize, access: impl FnOnce() -> Access) -> Result<(), Error> {
+/// Asks for an access to the NIC's memories, which is made once it is known to be to one of them.
+pub fn access(addr: u32, size: usize, access: impl FnOnce() -> Result<Access, Error>) -> Result<(), Error> {
     with(|library| {
         library.check_range(addr, size as u64)?;
-        library.edge.accesses.push_back((addr, access()));
+        library.edge.accesses.push_back((addr, access()?));
         Ok(())
     })
 }
@@ -153,13 +161,13 @@ impl Phase {
 
 impl Library {
     /// What the NIC would drop is an error of the program.
-    fn check(&self, packet: &Packet) -> Result<(), Error> {
+    fn check(&self, bytes: usize, l1_bytes: usize) -> Result<(), Error> {
         let cluster = &self.params.cluster;
         let limits = [
-            ("pkt_len", packet.bytes.len(), 1, self.params.l2.packet_bytes, "L2 packet memory"),
+            ("pkt_len", bytes, 1, self.params.l2.packet_bytes, "L2 packet memory"),
             (
                 "pkt_l1_len",
-                packet.l1_size as usize,
+                l1_bytes,
                 0,
                 cluster.packet_buffer_bytes / cluster.packet_buffer_rings,
                 "a ring of the L1 packet buffer",

@@ -5,6 +5,7 @@ use crate::callbacks::{Call, UserPtr, deliver};
 use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
+use crate::watch::{SharedWatch, Watch, Watcher};
 use kernel::{Clock, Cycle, Freq, Outcome};
 use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
@@ -44,6 +45,7 @@ pub struct Simulation {
     /// Bytes that the host wrote to the NIC and read from it, as the functional model counts: when they are asked for.
     bytes_written: u64,
     bytes_read: u64,
+    watch: Option<SharedWatch>,
 }
 
 impl Simulation {
@@ -62,27 +64,36 @@ impl Simulation {
         };
         let mut nic = Pspin::new(params, image, boundary, SEED)?;
         nic.listen(Box::new(port()));
-        Ok(Simulation { nic, clock, at: 0, askers: BTreeMap::new(), n_accesses: 0, bytes_written: 0, bytes_read: 0 })
+        // Last, so that no file is made if anything else is wrong.
+        let watch = Watch::from_environment(params)?;
+        if let Some(watch) = &watch {
+            nic.listen(Box::new(Watcher(watch.clone())));
+        }
+        let askers = BTreeMap::new();
+        Ok(Simulation { nic, clock, at: 0, askers, n_accesses: 0, bytes_written: 0, bytes_read: 0, watch })
     }
 
     /// Lives through the next cycle.
-    pub fn tick(&mut self) -> State {
+    pub fn tick(&mut self) -> Result<State, Error> {
         self.begin();
         let outcome = self.nic.run_until(self.at);
+        if let Some(watch) = &self.watch {
+            watch.borrow_mut().write_until(self.clock.edge(self.at).ps())?;
+        }
         self.end();
         let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
-        match (is_done, outcome == Outcome::Quiet && is_quiet) {
+        Ok(match (is_done, outcome == Outcome::Quiet && is_quiet) {
             _ if !self.askers.is_empty() => State::Busy,
             (true, _) => State::Done,
             (false, true) => State::Stuck,
             (false, false) => State::Busy,
-        }
+        })
     }
 
     /// Runs until all packets are done.
     pub fn run(&mut self) -> Result<(), Error> {
         loop {
-            match self.tick() {
+            match self.tick()? {
                 State::Busy => {}
                 State::Done => return Ok(()),
                 State::Stuck => return Err(self.stuck()),
@@ -120,8 +131,7 @@ impl Simulation {
         }
     }
 
-    /// Tells the program what it has to hear. A packet's feedback is known one cycle later, so this is about the cycle
-    /// before; what it says comes at the right place and with the right times all the same.
+    /// Tells the program what it has to hear of this cycle and those before.
     fn end(&mut self) {
         for done in self.nic.take_host_accesses() {
             let bytes = done.result.expect("the address was checked when it was asked for");
@@ -131,7 +141,10 @@ impl Simulation {
             };
             library::edge(|edge| edge.tell(done.cycle, call));
         }
-        deliver(self.at - 1);
+        if let Some(done) = self.nic.done_now() {
+            library::edge(|edge| edge.foretell(&done, &self.clock));
+        }
+        deliver(self.at);
     }
 
     fn stuck(&self) -> Error {
@@ -142,8 +155,17 @@ impl Simulation {
         Error::Stuck(text)
     }
 
+    /// Writes what may be seen of the simulation and is not written yet.
+    pub fn finish_watch(&mut self) -> Result<(), Error> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.borrow_mut().finish())
+    }
+
     /// What `pspinsim_fini` prints.
-    pub fn statistics(&self) -> String {
+    pub fn statistics(&mut self) -> String {
+        // What was told of the last cycle is counted in the next.
+        if library::edge(|edge| edge.is_foretold()) {
+            self.nic.run_until(self.at + 1);
+        }
         stats::text(&self.nic.counters(), &self.clock, self.bytes_written, self.bytes_read)
     }
 }

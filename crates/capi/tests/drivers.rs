@@ -215,6 +215,36 @@ fn callbacks_may_call_back() {
 }
 
 #[test]
+fn the_transcript_and_waveforms_tell_what_happened_when() {
+    let bench = Bench::new();
+    bench.write("handlers", HANDLERS);
+    bench.compile("loop");
+    let ran = bench.run("loop", &["handlers"], &[("SPINET_TRANSCRIPT", "1"), ("SPINET_WAVES", "waves.vcd")]);
+    expect![[r#""#]].assert_eq(&ran.told());
+    let waves = std::fs::read_to_string(bench.path("waves.vcd")).expect("waveforms");
+    let changes = waves.split_once("$enddefinitions $end\n").expect("two parts").1;
+    // Without what holds at the start.
+    let later: Vec<&str> = changes.split("\n#").skip(1).collect();
+    expect![[r#""#]].assert_eq(&later.join("\n#"));
+    // Watching changes nothing.
+    let unwatched = bench.run("loop", &["handlers"], &[]);
+    let statistics = |ran: &support::Ran| ran.stdout.split_once("###### Statistics").map(|(_, text)| text.to_owned());
+    assert_eq!(statistics(&ran), statistics(&unwatched));
+    let refused = bench.run("loop", &["handlers"], &[("SPINET_WAVES", "no/such/folder.vcd")]);
+    assert!(refused.stderr.contains("no/such/folder.vcd: No such file"), "{}", refused.stderr);
+}
+
+#[test]
+fn callbacks_come_in_the_call_of_their_cycle() {
+    check(
+        "ticks",
+        "handlers",
+        &["handlers"],
+        expect![[r#""#]],
+    );
+}
+
+#[test]
 fn the_program_is_the_hosts_memory() {
     check(
         "host",

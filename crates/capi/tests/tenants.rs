@@ -122,3 +122,14 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         exit code 0
     "#]].assert_eq(&ran.text());
 }
+
+#[test]
+fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
+    let bench = Bench::new();
+    bench.write("runtime.elf", programs::runtime());
+    bench.write("handlers.elf", programs::handlers_at(0x1d00_1000));
+    bench.compile("traffic");
+    let ran = bench.run("traffic", &["runtime.elf", "handlers.elf"], &[]);
+    expect![[r#""#]]
+    .assert_eq(&ran.text());
+}

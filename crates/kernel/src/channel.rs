@@ -41,9 +41,10 @@ struct Channel<T> {
     first: Cell<Cycle>,
     /// Items, each with the receiver's cycle from which it is seen.
     items: RefCell<VecDeque<(Cycle, T)>>,
-    /// Sender's cycles from which the room of a taken item is usable again.
-    freed: RefCell<VecDeque<Cycle>>,
-    /// How many items and entries of `freed` there are: while they are fewer than the capacity, there is room whatever the cycle.
+    /// Room of taken items that was not usable when last asked: from which cycle of the sender it is, and for how many items.
+    /// One pair is enough, for what was taken before the sender's last edge is usable by now.
+    freed: Cell<(Cycle, usize)>,
+    /// Items there are, and those of `freed`: while they are fewer than the capacity, there is room whatever the cycle.
     occupied: Cell<usize>,
     /// The sender asked for room and found none.
     sender_waits: Cell<bool>,
@@ -72,11 +73,10 @@ impl<T> Channel<T> {
 
     /// Forgets room that is usable by now. Says how much of it there is.
     fn reclaim(&self) -> usize {
-        let now = self.sender().now();
-        let mut freed = self.freed.borrow_mut();
-        while freed.front().is_some_and(|&usable| usable <= now) {
-            freed.pop_front();
-            self.occupied.set(self.occupied.get() - 1);
+        let (usable, n) = self.freed.get();
+        if usable <= self.sender().now() {
+            self.freed.set((usable, 0));
+            self.occupied.set(self.occupied.get() - n);
         }
         self.capacity - self.occupied.get()
     }
@@ -92,7 +92,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         receiver: OnceCell::new(),
         first: Cell::new(Cycle::MAX),
         items: RefCell::new(VecDeque::new()),
-        freed: RefCell::new(VecDeque::new()),
+        freed: Cell::new((0, 0)),
         occupied: Cell::new(0),
         sender_waits: Cell::new(false),
     });
@@ -117,7 +117,7 @@ impl<T> Inlet<T> {
         let (sender, receiver) = (channel.sender(), channel.receiver());
         assert!(Rc::ptr_eq(&sender.domain, &receiver.domain), "inlet {} is read in its own domain", channel.name);
         assert!(cycle > sender.now(), "inlet {}: cycle {cycle} is over", channel.name);
-        channel.freed.borrow_mut().clear();
+        channel.freed.set((0, 0));
         channel.occupied.set(channel.items.borrow().len());
         channel.push(cycle, item);
     }
@@ -143,9 +143,9 @@ impl<T> Tx<T> {
     fn finds_room(&self) -> bool {
         let room = self.room() > 0;
         if !room {
-            match self.0.freed.borrow().front() {
-                Some(&usable) => self.0.sender().wake(usable),
-                None => self.0.sender_waits.set(true),
+            match self.0.freed.get() {
+                (_, 0) => self.0.sender_waits.set(true),
+                (usable, _) => self.0.sender().wake(usable),
             }
         }
         room
@@ -242,11 +242,23 @@ impl<T> Rx<T> {
             let now = receiver.domain.clock.edge(receiver.now());
             sender.domain.clock.cycle_at_or_after(now + Time::from_fs(1))
         };
-        channel.freed.borrow_mut().push_back(usable);
+        let (before, n) = channel.freed.get();
+        if before == usable {
+            channel.freed.set((usable, n + 1));
+        } else {
+            channel.occupied.set(channel.occupied.get() - n);
+            channel.freed.set((usable, 1));
+        }
         if channel.sender_waits.replace(false) {
             sender.wake(usable);
         }
         Some(item)
+    }
+
+    /// The item that is taken next, even if it has not arrived, with the receiver's cycle from which it is seen: for those who
+    /// watch between two runs.
+    pub fn peek_ahead(&self) -> Option<Ref<'_, (Cycle, T)>> {
+        Ref::filter_map(self.0.items.borrow(), VecDeque::front).ok()
     }
 
     /// Whether nothing has arrived and nothing is on its way.

@@ -1,11 +1,11 @@
 //! A clock domain, and when its components tick.
 
+use crate::component::Activity;
+use crate::random::Stream;
+use crate::system::Mode;
 use crate::time::{Clock, Cycle};
-use crate::wheel::Wheel;
-use std::cell::{Cell, OnceCell, RefCell};
-
-/// A set of components: bit i of word w is component 64 w + i.
-pub(crate) type Set = Vec<u64>;
+use crate::wheel::{Cause, Wheel};
+use std::cell::{Cell, OnceCell};
 
 /// A clock domain: one clock, and which of its components wants which edge.
 pub(crate) struct Domain {
@@ -13,69 +13,48 @@ pub(crate) struct Domain {
     pub now: Cell<Cycle>,
     /// The first edge that some component wants, kept up to date by all that changes it; `NEVER` if none does.
     next: Cell<Cycle>,
-    wheel: RefCell<Wheel>,
-    /// Components that want the edge after `now`, by their own word; most edges know no others.
-    busy: RefCell<Set>,
-    is_busy: Cell<bool>,
-    sleepers: RefCell<Vec<Sleeper>>,
-    /// For each component, whether something changed at its ports since it last asked.
-    mail: OnceCell<Box<[Cell<bool>]>>,
+    plan: OnceCell<Plan>,
 }
 
-/// What the kernel remembers of a component between its ticks.
-#[derive(Clone)]
-struct Sleeper {
-    /// The edge for which a port woke it last; saves a second entry for the same edge.
-    woken: Cycle,
-    /// The edge for which it asked itself.
-    timer: Cycle,
-    /// The edge of its one timer entry in the wheel's heap, which stays where it is while the component asks for later
+/// What the kernel remembers of the components between their ticks. A set of components is words of 64 bits.
+struct Plan {
+    wheel: Wheel,
+    /// Components that want the edge after `now`, by their own word; most edges know no others.
+    busy: Box<[Cell<u64>]>,
+    /// Components at whose ports something changed since they last asked.
+    mail: Box<[Cell<u64>]>,
+    timers: Box<[Timer]>,
+}
+
+/// The edge for which a component asked itself.
+struct Timer {
+    at: Cell<Cycle>,
+    /// Whether it stands in the wheel's set for `at`.
+    is_near: Cell<bool>,
+    /// The edge of its one entry in the wheel's heap, which stays where it is while the component asks for later
     /// edges: a component may put off a far timer at every tick.
-    far: Cycle,
+    far: Cell<Cycle>,
 }
 
 /// No edge.
-pub(crate) const NEVER: Cycle = Cycle::MAX;
-
-impl Sleeper {
-    /// A timer entry for edge `at` is out of the wheel. If it was the one that stood for a later edge, that one gets an
-    /// entry of its own.
-    fn put_off(&mut self, wheel: &mut Wheel, at: Cycle, entry: u32) {
-        if self.far != at {
-            return;
-        }
-        self.far = NEVER;
-        if self.timer != NEVER && self.timer > at {
-            self.far = if wheel.is_far(self.timer) { self.timer } else { NEVER };
-            wheel.insert(self.timer, entry);
-        }
-    }
-}
+const NEVER: Cycle = Cycle::MAX;
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
-        Domain {
-            clock,
-            now: Cell::new(0),
-            next: Cell::new(NEVER),
-            wheel: RefCell::new(Wheel::new()),
-            busy: RefCell::default(),
-            is_busy: Cell::new(false),
-            sleepers: RefCell::default(),
-            mail: OnceCell::new(),
-        }
+        Domain { clock, now: Cell::new(0), next: Cell::new(NEVER), plan: OnceCell::new() }
     }
 
-    /// An empty set of its components.
-    pub fn no_component(&self) -> Set {
-        vec![0; self.busy.borrow().len()]
-    }
-
-    /// Makes place for this many components. Asked once, before anything else.
+    /// Makes place for this many components, once.
     pub fn expect(&self, n: usize) {
-        *self.busy.borrow_mut() = vec![0; n.div_ceil(64)];
-        *self.sleepers.borrow_mut() = vec![Sleeper { woken: NEVER, timer: NEVER, far: NEVER }; n];
-        assert!(self.mail.set(vec![Cell::new(false); n].into()).is_ok(), "a domain is wired once");
+        let set = || (0..n.div_ceil(64)).map(|_| Cell::new(0)).collect();
+        let timer = |_| Timer { at: Cell::new(NEVER), is_near: Cell::new(false), far: Cell::new(NEVER) };
+        let plan = Plan { busy: set(), mail: set(), timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
+        assert!(self.plan.set(plan).is_ok(), "a domain is built once");
+    }
+
+    #[inline]
+    fn plan(&self) -> &Plan {
+        self.plan.get().expect("a domain is used only once its system is built")
     }
 
     /// The first edge that some component wants.
@@ -84,100 +63,172 @@ impl Domain {
         Some(self.next.get()).filter(|&cycle| cycle != NEVER)
     }
 
-    /// An edge was lived through: looks for the next one.
-    #[inline]
-    pub fn look_ahead(&self) {
-        let next = if self.is_busy.get() { self.now.get() + 1 } else { self.first_in_wheel().unwrap_or(NEVER) };
-        self.next.set(next);
-    }
-
-    #[inline(never)]
-    fn first_in_wheel(&self) -> Option<Cycle> {
-        let mut wheel = self.wheel.borrow_mut();
-        while let Some((at, entry)) = wheel.first_far()
-            && entry & 1 == 1
-            && self.sleepers.borrow()[(entry >> 1) as usize].timer != at
-        {
-            wheel.drop_far();
-            self.sleepers.borrow_mut()[(entry >> 1) as usize].put_off(&mut wheel, at, entry);
-        }
-        wheel.first()
-    }
-
     /// Whether a port of the component has changed, an item having come or room, since this was asked last.
     #[inline]
     pub fn take_mail(&self, index: u32) -> bool {
-        self.mailbox(index).take()
-    }
-
-    fn mailbox(&self, index: u32) -> &Cell<bool> {
-        &self.mail.get().expect("a channel is used only once its system is built")[index as usize]
+        let (word, bit) = (&self.plan().mail[index as usize / 64], 1 << (index % 64));
+        word.replace(word.get() & !bit) & bit != 0
     }
 
     /// A port of the component changes at `cycle`.
+    #[inline]
     pub fn wake(&self, index: u32, cycle: Cycle) {
-        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
-        if sleeper.woken != cycle {
-            sleeper.woken = cycle;
-            self.next.set(self.next.get().min(cycle));
-            self.wheel.borrow_mut().insert(cycle, index << 1);
-        }
+        self.plan().wheel.insert(cycle, index, Cause::Port);
+        self.next.set(self.next.get().min(cycle));
     }
 
-    /// The components of this word of their set want the next edge. One that asked for another edge before may still be
-    /// ticked then; it would be anyway, or its next answer forgets that.
+    /// Lives through edge `cycle`: ticks the components that are due, each once, and hears when they want to tick next if no
+    /// port wakes them before. `tick` gets the index of a component.
     #[inline]
-    pub fn stay_busy(&self, word: usize, components: u64) {
-        if components != 0 {
-            self.is_busy.set(true);
-            self.busy.borrow_mut()[word] |= components;
-        }
-    }
-
-    /// The component that just ticked asks for `cycle`, or for [`NEVER`]; what it asked for before is forgotten.
-    pub fn set_timer(&self, index: u32, cycle: Cycle) {
-        let sleeper = &mut self.sleepers.borrow_mut()[index as usize];
-        if sleeper.timer != cycle {
-            sleeper.timer = cycle;
-            let mut wheel = self.wheel.borrow_mut();
-            if cycle == NEVER || wheel.is_far(cycle) && sleeper.far <= cycle {
-                return;
-            }
-            if wheel.is_far(cycle) {
-                sleeper.far = cycle;
-            }
-            wheel.insert(cycle, index << 1 | 1);
-        }
-    }
-
-    /// Finds the components to tick at `cycle`: those that were busy, and those in the wheel. `due` is empty before, and
-    /// becomes the set of those that stay busy.
-    #[inline]
-    pub fn collect(&self, cycle: Cycle, due: &mut Set) {
-        std::mem::swap(due, &mut self.busy.borrow_mut());
-        self.is_busy.set(false);
+    pub fn live(&self, cycle: Cycle, mode: Mode, mut tick: impl FnMut(u32) -> Activity) {
         self.now.set(cycle);
-        let mut wheel = self.wheel.borrow_mut();
-        if wheel.step(cycle) {
-            self.collect_from(&mut wheel, cycle, due);
+        let plan = self.plan();
+        let is_wanted = plan.wheel.reach(cycle);
+        if is_wanted {
+            plan.take_far(cycle);
+        }
+        match mode {
+            Mode::Normal => (0..plan.busy.len()).for_each(|word| {
+                let due = members(word, plan.take_due(cycle, word, is_wanted));
+                plan.busy[word].set(due.fold(0, |busy, index| busy | plan.hear(index, tick(index))));
+            }),
+            _ => plan.live_otherwise(cycle, mode, is_wanted, &mut tick),
+        }
+        if is_wanted {
+            plan.wheel.pass(cycle);
+        }
+        let is_busy = plan.busy.iter().any(|word| word.get() != 0);
+        self.next.set(if is_busy { cycle + 1 } else { plan.first() });
+    }
+}
+
+impl Plan {
+    /// The components of this word of a set that are due, from now on no longer.
+    #[inline]
+    fn take_due(&self, cycle: Cycle, word: usize, is_wanted: bool) -> u64 {
+        let mut due = self.busy[word].take();
+        if is_wanted {
+            let [ports, timers] = self.wheel.take(cycle, word);
+            self.mail[word].set(self.mail[word].get() | ports);
+            members(word, timers).for_each(|index| self.timers[index as usize].ring());
+            due |= ports | timers;
+        }
+        due
+    }
+
+    /// A component has ticked. Its bit if it wants the next edge.
+    #[inline]
+    fn hear(&self, index: u32, activity: Activity) -> u64 {
+        match activity {
+            // An edge it asked for before may still come; it would tick then anyway, or the next answer forgets it.
+            Activity::Busy => return 1 << (index % 64),
+            Activity::Until(later) => self.set_timer(index, later),
+            Activity::Idle => self.set_timer(index, NEVER),
+        }
+        0
+    }
+
+    /// Ticks the components that are due in another order, or all of them.
+    #[cold]
+    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) {
+        let words = 0..self.busy.len();
+        let mut order: Vec<u32> = words.flat_map(|word| members(word, self.take_due(cycle, word, is_wanted))).collect();
+        match mode {
+            Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
+            _ => order = (0..self.timers.len() as u32).collect(),
+        }
+        for index in order {
+            let word = &self.busy[index as usize / 64];
+            word.set(word.get() | self.hear(index, tick(index)));
         }
     }
 
-    #[inline(never)]
-    fn collect_from(&self, wheel: &mut Wheel, cycle: Cycle, due: &mut Set) {
-        let mut sleepers = self.sleepers.borrow_mut();
-        while let Some(entry) = wheel.take(cycle) {
-            let (index, from_timer) = (entry >> 1, entry & 1 == 1);
-            let sleeper = &mut sleepers[index as usize];
-            if from_timer {
-                sleeper.put_off(wheel, cycle, entry);
-            } else {
-                self.mailbox(index).set(true);
-            }
-            // A timer's entry is stale if the component has asked for another edge since.
-            if !from_timer || sleeper.timer == cycle {
-                due[index as usize / 64] |= 1 << (index % 64);
+    /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
+    fn set_timer(&self, index: u32, cycle: Cycle) {
+        let timer = &self.timers[index as usize];
+        let before = timer.at.replace(cycle);
+        if before == cycle {
+            return;
+        }
+        if timer.is_near.replace(false) {
+            self.wheel.remove(before, index);
+        }
+        self.enter(index, timer);
+    }
+
+    /// Enters a timer that stands in no set, unless an entry that rings before it stands for it.
+    fn enter(&self, index: u32, timer: &Timer) {
+        let at = timer.at.get();
+        if at == NEVER {
+            return;
+        }
+        let is_far = self.wheel.is_far(at);
+        if is_far && timer.far.get() <= at {
+            return;
+        }
+        if is_far {
+            timer.far.set(at);
+        }
+        timer.is_near.set(!is_far);
+        self.wheel.insert(at, index, Cause::Timer);
+    }
+
+    /// The heap's entry of this timer for `cycle` is taken out; if it stood for a later one, that gets one of its own.
+    fn put_off(&self, index: u32, cycle: Cycle) {
+        let timer = &self.timers[index as usize];
+        if timer.far.get() == cycle {
+            timer.far.set(NEVER);
+        }
+        if !timer.is_near.get() {
+            self.enter(index, timer);
+        }
+    }
+
+    /// Puts what the heap has for `cycle` into its sets.
+    fn take_far(&self, cycle: Cycle) {
+        while let Some((index, cause)) = self.wheel.take_far(cycle) {
+            match cause {
+                Cause::Port => self.wheel.insert(cycle, index, cause),
+                Cause::Timer => self.put_off(index, cycle),
             }
         }
+    }
+
+    /// The first edge that some component wants, or `NEVER`; timers that were put off are moved on.
+    fn first(&self) -> Cycle {
+        while let Some((at, index)) = self.wheel.first_far_timer()
+            && self.timers[index as usize].at.get() != at
+        {
+            self.wheel.take_far(at);
+            self.put_off(index, at);
+        }
+        self.wheel.first()
+    }
+}
+
+impl Timer {
+    fn ring(&self) {
+        self.at.set(NEVER);
+        self.is_near.set(false);
+    }
+}
+
+/// The members of a set that this word of it tells.
+#[inline]
+fn members(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        if bits == 0 {
+            return None;
+        }
+        let bit = bits.trailing_zeros();
+        bits &= bits - 1;
+        Some(word as u32 * 64 + bit)
+    })
+}
+
+fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
+    let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
+    for last in (1..items.len()).rev() {
+        items.swap(last, stream.below(last as u64 + 1) as usize);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Activity, Component, CounterList, Port, Ports};
-use crate::domain::{Domain, NEVER, Set};
+use crate::domain::Domain;
 use crate::random::Stream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
@@ -17,7 +17,7 @@ pub struct ClockId(usize);
 /// In which way a system is run; all ways give the same results, which is what tests use them for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Tick what is awake, in the order in which it was woken.
+    /// Tick what is awake, in the order in which it was added.
     #[default]
     Normal,
     /// Tick what is awake, each edge in another order, drawn from this seed.
@@ -118,10 +118,7 @@ impl SystemBuilder {
         errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => {
-                let due = self.domains.iter().map(|(domain, _)| domain.no_component()).collect();
-                Ok(System { domains: self.domains, hub: self.hub, ports, due, mode: Mode::Normal })
-            }
+            None => Ok(System { domains: self.domains, hub: self.hub, ports, mode: Mode::Normal }),
         }
     }
 }
@@ -131,8 +128,6 @@ pub struct System {
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     hub: Rc<Hub>,
     ports: Vec<Port>,
-    /// For each domain, the components of the edge that is being lived through that have not ticked yet.
-    due: Vec<Set>,
     mode: Mode,
 }
 
@@ -209,57 +204,14 @@ impl System {
 
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
-        let ((domain, slots), due) = (&mut self.domains[position], &mut self.due[position]);
-        domain.collect(cycle, due);
-        match self.mode {
-            Mode::Normal => {
-                for (word, due) in due.iter_mut().enumerate() {
-                    let (mut left, mut busy) = (std::mem::take(due), 0);
-                    while left != 0 {
-                        let bit = left.trailing_zeros();
-                        left &= left - 1;
-                        let index = word * 64 + bit as usize;
-                        busy |= u64::from(tick(&mut slots[index], domain, index, cycle)) << bit;
-                    }
-                    domain.stay_busy(word, busy);
-                }
+        let (domain, slots) = &mut self.domains[position];
+        domain.live(cycle, self.mode, |index| {
+            let slot = &mut slots[index as usize];
+            let activity = slot.component.tick(cycle);
+            if let Activity::Until(later) = activity {
+                assert!(later > cycle, "{} waits for the past", slot.path);
             }
-            Mode::Shuffled(_) | Mode::Sleepless => {
-                let is_due = |&index: &usize| due[index / 64] >> (index % 64) & 1 != 0;
-                let mut order: Vec<usize> = match self.mode {
-                    Mode::Sleepless => (0..slots.len()).collect(),
-                    _ => (0..slots.len()).filter(is_due).collect(),
-                };
-                due.fill(0);
-                if let Mode::Shuffled(seed) = self.mode {
-                    shuffle(&mut order, seed, cycle);
-                }
-                for index in order {
-                    let busy = tick(&mut slots[index], domain, index, cycle);
-                    domain.stay_busy(index / 64, u64::from(busy) << (index % 64));
-                }
-            }
-        }
-        domain.look_ahead();
-    }
-}
-
-/// One component lives through an edge. Whether it wants the next one too; what else it wants it is given.
-#[inline(always)]
-fn tick(slot: &mut Slot, domain: &Domain, index: usize, cycle: Cycle) -> bool {
-    let later = match slot.component.tick(cycle) {
-        Activity::Busy => return true,
-        Activity::Until(later) => later,
-        Activity::Idle => NEVER,
-    };
-    assert!(later > cycle, "{} waits for the past", slot.path);
-    domain.set_timer(index as u32, later);
-    false
-}
-
-fn shuffle(items: &mut [usize], seed: u64, cycle: Cycle) {
-    let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
-    for last in (1..items.len()).rev() {
-        items.swap(last, stream.below(last as u64 + 1) as usize);
+            activity
+        });
     }
 }

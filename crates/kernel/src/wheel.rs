@@ -1,88 +1,128 @@
-//! Which component of a clock domain wants which edge.
+//! Which component of a clock domain is woken at which edge.
 
 use crate::time::Cycle;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Edges ahead that are kept in buckets; what is further away waits in a heap.
+/// Edges ahead that have sets of their own; what is further away waits in a heap.
 const NEAR: u64 = 64;
 
-/// A calendar of wake-ups: a bucket for each of the next 64 edges, a heap for the rest.
-///
-/// An entry may be stale (its component has since been woken earlier); whoever takes a bucket checks.
+/// What wakes a component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// One of its ports changes.
+    Port,
+    /// It asked for the edge itself.
+    Timer,
+}
+
+/// A calendar of wake-ups: for each of the next 64 edges the set of components that each cause wakes, a heap for the rest.
 pub(crate) struct Wheel {
-    /// Edges before this one are over.
-    next: Cycle,
-    buckets: Vec<Vec<u32>>,
-    /// Bit `c % 64` is set where bucket `c % 64` holds entries.
-    occupied: u64,
-    far: BinaryHeap<Reverse<(Cycle, u32)>>,
+    /// Edges before this one have no entries any more.
+    next: Cell<Cycle>,
+    /// Word w of edge e's sets is at w * 64 + e % 64; in each, a bit a component, by cause.
+    sets: Box<[[Cell<u64>; 2]]>,
+    /// Bit e % 64 is set where some set of edge e may have components.
+    occupied: Cell<u64>,
+    far: RefCell<BinaryHeap<Reverse<(Cycle, u32, bool)>>>,
+    /// The first edge of the heap; `Cycle::MAX` if it is empty.
+    first_far: Cell<Cycle>,
 }
 
 impl Wheel {
-    pub fn new() -> Self {
-        Wheel { next: 0, buckets: vec![Vec::new(); NEAR as usize], occupied: 0, far: BinaryHeap::new() }
+    pub fn new(n_components: usize) -> Self {
+        let n_words = n_components.div_ceil(64);
+        let sets = (0..NEAR as usize * n_words).map(|_| Default::default()).collect();
+        Wheel {
+            next: Cell::new(0),
+            sets,
+            occupied: Cell::new(0),
+            far: RefCell::default(),
+            first_far: Cell::new(Cycle::MAX),
+        }
     }
 
     /// Whether an entry for this edge would wait in the heap.
-    pub fn is_far(&self, cycle: Cycle) -> bool {
-        cycle - self.next >= NEAR
-    }
-
-    pub fn insert(&mut self, cycle: Cycle, component: u32) {
-        debug_assert!(cycle >= self.next, "a wake-up in the past");
-        if !self.is_far(cycle) {
-            self.buckets[(cycle % NEAR) as usize].push(component);
-            self.occupied |= 1 << (cycle % NEAR);
-        } else {
-            self.far.push(Reverse((cycle, component)));
-        }
-    }
-
-    /// The first edge that some component wants.
-    pub fn first(&self) -> Option<Cycle> {
-        let near = (self.occupied != 0).then(|| {
-            let turned = self.occupied.rotate_right((self.next % NEAR) as u32);
-            self.next + u64::from(turned.trailing_zeros())
-        });
-        let far = self.far.peek().map(|Reverse((cycle, _))| *cycle);
-        match (near, far) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    /// The first entry of the heap, if no bucket comes before it.
-    pub fn first_far(&self) -> Option<(Cycle, u32)> {
-        let &Reverse((at, component)) = self.far.peek()?;
-        (self.first() == Some(at)).then_some((at, component))
-    }
-
-    /// Takes it out.
-    pub fn drop_far(&mut self) {
-        self.far.pop();
-    }
-
-    /// Steps past `cycle`, before which there are no entries. Whether there are entries for it, which must be taken then.
     #[inline]
-    pub fn step(&mut self, cycle: Cycle) -> bool {
-        // A bucket belongs to `cycle` only while that is within reach of `next`; if it is not, all are empty.
-        let near = self.occupied >> (cycle % NEAR) & 1 == 1;
-        self.next = cycle + 1;
-        near || self.far.peek().is_some_and(|&Reverse((at, _))| at <= cycle)
+    pub fn is_far(&self, cycle: Cycle) -> bool {
+        cycle - self.next.get() >= NEAR
     }
 
-    /// Takes an entry of `cycle`, which was just stepped past.
-    pub fn take(&mut self, cycle: Cycle) -> Option<u32> {
-        let bucket = (cycle % NEAR) as usize;
-        if self.occupied >> bucket & 1 == 1 {
-            if let Some(component) = self.buckets[bucket].pop() {
-                return Some(component);
-            }
-            self.occupied &= !(1 << bucket);
+    #[inline]
+    fn set(&self, cycle: Cycle, component: u32, cause: Cause) -> &Cell<u64> {
+        // Both the words of a set and the edges ahead go by 64.
+        &self.sets[component as usize / 64 * 64 + (cycle % NEAR) as usize][cause as usize]
+    }
+
+    #[inline]
+    pub fn insert(&self, cycle: Cycle, component: u32, cause: Cause) {
+        debug_assert!(cycle >= self.next.get(), "a wake-up in the past");
+        if self.is_far(cycle) {
+            self.far.borrow_mut().push(Reverse((cycle, component, cause == Cause::Timer)));
+            self.first_far.set(self.first_far.get().min(cycle));
+        } else {
+            let set = self.set(cycle, component, cause);
+            set.set(set.get() | 1 << (component % 64));
+            self.occupied.set(self.occupied.get() | 1 << (cycle % NEAR));
         }
-        let &Reverse((at, component)) = self.far.peek()?;
-        (at <= cycle).then(|| self.far.pop()).map(|_| component)
+    }
+
+    /// Takes a timer out of its set; the edge counts as occupied still.
+    pub fn remove(&self, cycle: Cycle, component: u32) {
+        let set = self.set(cycle, component, Cause::Timer);
+        set.set(set.get() & !(1 << (component % 64)));
+    }
+
+    /// The first edge at which some component may be woken; `Cycle::MAX` if there is none.
+    pub fn first(&self) -> Cycle {
+        self.first_near().min(self.first_far.get())
+    }
+
+    fn first_near(&self) -> Cycle {
+        let (next, occupied) = (self.next.get(), self.occupied.get());
+        let ahead = u64::from(occupied.rotate_right((next % NEAR) as u32).trailing_zeros());
+        if occupied == 0 { Cycle::MAX } else { next + ahead }
+    }
+
+    /// The timer that is first in the heap, if nothing comes before it.
+    pub fn first_far_timer(&self) -> Option<(Cycle, u32)> {
+        if self.first_near() < self.first_far.get() {
+            return None;
+        }
+        let &Reverse((at, component, is_timer)) = self.far.borrow().peek()?;
+        is_timer.then_some((at, component))
+    }
+
+    /// Takes the first entry out of the heap if it is for `cycle` or before.
+    #[inline]
+    pub fn take_far(&self, cycle: Cycle) -> Option<(u32, Cause)> {
+        if self.first_far.get() > cycle {
+            return None;
+        }
+        let mut far = self.far.borrow_mut();
+        let Reverse((_, component, is_timer)) = far.pop()?;
+        self.first_far.set(far.peek().map_or(Cycle::MAX, |&Reverse((at, ..))| at));
+        Some((component, if is_timer { Cause::Timer } else { Cause::Port }))
+    }
+
+    /// Goes to `cycle`, before which there are no entries. Whether there may be some for it.
+    #[inline]
+    pub fn reach(&self, cycle: Cycle) -> bool {
+        // A set belongs to `cycle` only if that was within reach; if it was not, all are empty.
+        self.next.set(cycle);
+        self.occupied.get() >> (cycle % NEAR) & 1 == 1 || self.first_far.get() <= cycle
+    }
+
+    /// Empties word `word` of the sets of `cycle`: who is woken by a port, and who by a timer.
+    #[inline]
+    pub fn take(&self, cycle: Cycle, word: usize) -> [u64; 2] {
+        self.sets[word * 64 + (cycle % NEAR) as usize].each_ref().map(|set| set.take())
+    }
+
+    /// All entries of `cycle` are taken.
+    pub fn pass(&self, cycle: Cycle) {
+        self.occupied.set(self.occupied.get() & !(1 << (cycle % NEAR)));
     }
 }
 
@@ -92,18 +132,32 @@ mod tests {
 
     #[test]
     fn near_and_far_entries_come_in_order() {
-        let mut wheel = Wheel::new();
-        for (cycle, component) in [(5, 1), (0, 2), (64, 3), (1000, 4), (5, 5), (63, 6)] {
-            wheel.insert(cycle, component);
+        let wheel = Wheel::new(66);
+        for (cycle, component) in [(5, 1), (0, 2), (64, 3), (1000, 4), (5, 65), (63, 6)] {
+            wheel.insert(cycle, component, Cause::Port);
         }
         let mut seen = Vec::new();
-        while let Some(cycle) = wheel.first() {
-            assert!(wheel.step(cycle), "there are entries for the first edge");
-            seen.push((cycle, std::iter::from_fn(|| wheel.take(cycle)).collect::<Vec<u32>>()));
+        while wheel.first() != Cycle::MAX {
+            let cycle = wheel.first();
+            assert!(wheel.reach(cycle), "there are entries for the first edge");
+            let far: Vec<u32> = std::iter::from_fn(|| wheel.take_far(cycle)).map(|(component, _)| component).collect();
+            let near = [0, 1].map(|word| wheel.take(cycle, word)[Cause::Port as usize]);
+            seen.push((cycle, far, near));
+            wheel.pass(cycle);
             if cycle == 5 {
-                wheel.insert(69, 7); // Reuses the bucket of cycle 5.
+                wheel.insert(68, 7, Cause::Port); // Reuses the sets of cycle 4.
             }
         }
-        assert_eq!(seen, [(0, vec![2]), (5, vec![5, 1]), (63, vec![6]), (64, vec![3]), (69, vec![7]), (1000, vec![4])]);
+        assert_eq!(
+            seen,
+            [
+                (0, vec![], [1 << 2, 0]),
+                (5, vec![], [1 << 1, 1 << 1]),
+                (63, vec![], [1 << 6, 0]),
+                (64, vec![3], [0, 0]),
+                (68, vec![], [1 << 7, 0]),
+                (1000, vec![4], [0, 0]),
+            ]
+        );
     }
 }

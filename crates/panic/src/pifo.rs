@@ -51,8 +51,8 @@ pub type Ranks = SmallVec<[u64; 2]>;
 pub struct LogicalPifo<T> {
     /// The outermost first.
     nodes: Vec<Node<T>>,
-    /// The node in which each class stands.
-    node_of_class: Vec<usize>,
+    /// The node in which each class stands, and its position there.
+    places: Vec<(usize, usize)>,
     len: usize,
 }
 
@@ -72,24 +72,24 @@ impl<T> LogicalPifo<T> {
     /// A queue with this policy, a user's own for example.
     pub fn new(policy: Box<dyn Policy>, n_classes: usize) -> Self {
         let node = Node { policy, pifo: Pifo::default(), above: None };
-        LogicalPifo { nodes: vec![node], node_of_class: vec![0; n_classes], len: 0 }
+        LogicalPifo { nodes: vec![node], places: (0..n_classes).map(|class| (0, class)).collect(), len: 0 }
     }
 
     /// A queue of the published policies, which must have passed [`Level::check`].
     pub fn of(level: &Level, n_classes: usize) -> Self {
-        let mut queue = LogicalPifo { nodes: Vec::new(), node_of_class: vec![0; n_classes], len: 0 };
-        queue.grow(level, None);
+        let classes: Vec<usize> = (0..n_classes).collect();
+        let mut queue = LogicalPifo { nodes: Vec::new(), places: vec![(0, 0); n_classes], len: 0 };
+        queue.grow(level, &classes, None);
         queue
     }
 
-    fn grow(&mut self, level: &Level, above: Option<(usize, usize)>) {
-        let position = self.nodes.len();
-        let n_served = if level.branches.is_empty() { self.node_of_class.len() } else { level.branches.len() };
+    fn grow(&mut self, level: &Level, classes: &[usize], above: Option<(usize, usize)>) {
+        let node = self.nodes.len();
+        let n_served = if level.branches.is_empty() { classes.len() } else { level.branches.len() };
         self.nodes.push(Node { policy: level.policy.start(n_served), pifo: Pifo::default(), above });
+        classes.iter().enumerate().for_each(|(position, &class)| self.places[class] = (node, position));
         for (i, branch) in level.branches.iter().enumerate() {
-            let below = self.nodes.len();
-            branch.classes.iter().for_each(|&class| self.node_of_class[class] = below);
-            self.grow(&branch.level, Some((position, i)));
+            self.grow(&branch.level, &branch.classes, Some((node, i)));
         }
     }
 
@@ -106,7 +106,8 @@ impl<T> LogicalPifo<T> {
     /// Queues a packet. Its `ranks` are computed unless it has some already, for it is charged once; then they are lowered by
     /// `raise`, so that it goes earlier.
     pub fn push(&mut self, arrival: &Arrival, ranks: &mut Ranks, raise: u64, packet: T) {
-        let (mut at, mut arrival, mut item) = (self.node_of_class[arrival.class], *arrival, Item::Packet(packet));
+        let (mut at, class) = self.places[arrival.class];
+        let (mut arrival, mut item) = (Arrival { class, ..*arrival }, Item::Packet(packet));
         for level in 0.. {
             let node = &mut self.nodes[at];
             if level == ranks.len() {

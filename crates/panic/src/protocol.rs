@@ -91,6 +91,8 @@ pub enum Step {
     Refused,
     /// The unit's engine began with it.
     Begun,
+    /// The unit's engine was done with it; an engine that knows before may mark it before.
+    Finished,
     /// Its descriptor left the unit.
     Done,
     /// Its first bytes left the interconnect for the network or the host.

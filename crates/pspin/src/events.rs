@@ -15,7 +15,7 @@ macro_rules! events {
 
 events! {
     /// A packet got room in L2 packet memory (the NIC's arrival time).
-    PACKET_IN = "packet_in" ["packet", "msgid", "bytes"];
+    PACKET_IN = "packet_in" ["packet", "msgid", "bytes", "addr"];
     /// A packet found no room in L2 packet memory for the first time; it is tried again each cycle.
     PACKET_STALLED = "packet_stalled" ["packet"];
     /// A packet is dropped, on arrival or out of packet memory; `reason` is a [`crate::delivery::DropReason`].

@@ -22,6 +22,9 @@ pub enum HostEvent {
         msgid: u16,
         /// Packets that were in its queue.
         dropped: u32,
+        /// Requests that its queue has had until then, of all messages: who knows how many were sent knows whether a packet
+        /// was on its way, which begins the message anew.
+        received: u64,
     },
     /// A packet found packet memory full, and its context asks to end the message then: its queue was reset.
     MessageKilled {
@@ -115,7 +118,7 @@ impl HostEventUnit {
 
     fn write_record(&mut self, notice: &Notice) {
         let (cause, msgid, dropped) = match notice.event {
-            HostEvent::MessageTimeout { msgid, dropped } => (TIMEOUT_CAUSE, msgid, dropped),
+            HostEvent::MessageTimeout { msgid, dropped, .. } => (TIMEOUT_CAUSE, msgid, dropped),
             HostEvent::MessageKilled { msgid, dropped } => (KILLED_CAUSE, msgid, dropped),
             _ => return,
         };

@@ -17,7 +17,7 @@ pub enum HostOp {
     Read(u32),
 }
 
-/// An access of the host to handler memory or program memory.
+/// An access of the host to handler memory, program memory, or where its port reaches that, L1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostAccess {
     /// First byte in the NIC.
@@ -82,7 +82,8 @@ impl HostOp {
 /// Order:    accesses begin in order. A read begins when all writes before it are answered, as PCIe has it; so what was
 ///           written is read back.
 /// Source:   PsPIN RTL a49fec8, `hw/src/pspin.sv`, `hw/verilator_model/src/PCIeMaster.hpp`.
-/// Differs:  reads work (the functional model stops at an assertion); an access of which any byte is in neither memory
+/// Differs:  where the host clears scratchpads, the port reaches every L1, as those of the outbound engine and the
+///           off-cluster DMA do; reads work (the functional model stops at an assertion); an access of which any byte is in neither memory
 ///           moves nothing and ends with the address, where the model writes the rest and tells nobody.
 pub struct HostSlave {
     accesses: Rx<HostAccess>,

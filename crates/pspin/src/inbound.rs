@@ -319,7 +319,7 @@ impl Inbound {
         self.stats.stall_cycles.add(waited);
         self.stats.packets.add(1);
         self.stats.bytes.add(u64::from(size));
-        self.trace.emit(&PACKET_IN, now, &[packet.0, u64::from(msgid), u64::from(size)]);
+        self.trace.emit(&PACKET_IN, now, &[packet.0, u64::from(msgid), u64::from(size), u64::from(addr)]);
         let before = self.bursts.len();
         self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
@@ -384,6 +384,17 @@ impl Inbound {
         self.requests.send(Request::Her(her));
         self.n_requested += 1;
         true
+    }
+
+    /// The packet whose feedback reached the NIC in cycle `now`, the last that was lived through; [`Completions`] hear of it in
+    /// the next.
+    pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
+        let coming = self.released.peek_ahead()?;
+        let (seen, Release { pkt_addr, dropped: None, .. }) = *coming else { return None };
+        let stored = self.ring.at(pkt_addr.wrapping_sub(L2_PACKET_BASE))?;
+        let Stored { packet, user, arrival, her_at, .. } = *stored;
+        let done = PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now };
+        (seen == now + RELEASE_LATENCY).then_some(done)
     }
 
     fn take_release(&mut self, now: Cycle) -> bool {

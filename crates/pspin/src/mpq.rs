@@ -54,6 +54,8 @@ struct Queue {
     is_receiving: bool,
     /// When the last packet came.
     last_push: Cycle,
+    /// Packets that have come, of all messages.
+    received: u64,
     /// Why the message was given up, while it is being reset.
     reset_reason: DropReason,
 }
@@ -109,6 +111,7 @@ impl MpqEngine {
             packets: List::EMPTY,
             is_receiving: false,
             last_push: 0,
+            received: 0,
             reset_reason: DropReason::MessageTimeout,
         };
         MpqEngine {
@@ -162,6 +165,7 @@ impl MpqEngine {
         let queue = &mut self.queues[q];
         self.cells.push(q, &mut queue.packets, her);
         queue.last_push = now;
+        queue.received += 1;
         self.hers.add(1);
         match queue.state {
             State::Free => self.start_message(q),
@@ -170,6 +174,12 @@ impl MpqEngine {
         }
         self.lru.touch(q);
         self.update(q);
+    }
+
+    /// A packet for this message came and was refused.
+    pub fn refuse(&mut self, msgid: u16) {
+        let q = self.queue_of(msgid);
+        self.queues[q].received += 1;
     }
 
     /// Takes the end of a task. Returns what the host is to be told.

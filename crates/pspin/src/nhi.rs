@@ -55,11 +55,16 @@ impl NhiMap {
         NhiMap { windows: vec![handler, window(L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
     }
 
-    /// What the host reaches by itself: handler memory and program memory.
+    /// What the host reaches by itself: handler memory and program memory; the L1 of each cluster where it clears scratchpads.
     pub fn host(params: &PspinParams) -> Self {
         let window = |base, size, target| Window { base, size, target, seen_as: base };
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
-        NhiMap { windows: vec![handler, window(PROGRAM_BASE, params.l2.program_bytes, Target::Program)] }
+        let mut windows = vec![handler, window(PROGRAM_BASE, params.l2.program_bytes, Target::Program)];
+        if params.isolation.host_clears_scratchpads {
+            let l1 = |cluster| window(L1_BASE + cluster * L1_STRIDE, params.cluster.l1_bytes, Target::L1(cluster as usize));
+            windows.extend((0..params.n_clusters).map(l1));
+        }
+        NhiMap { windows }
     }
 
     /// L2 and the L1 of each cluster with its alias.

@@ -17,7 +17,7 @@ use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{Command, CommandResponse, Kill, Region};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
-use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketSource};
+use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use isa::riscv::Isa;
 use kernel::trace::Sink;
@@ -87,6 +87,7 @@ pub struct Pspin {
     network: NetworkParams,
     clusters: Vec<Rc<RefCell<Cluster>>>,
     clock_gating: bool,
+    inbound: Rc<RefCell<Inbound>>,
     host_port: Rc<RefCell<HostSlave>>,
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
@@ -150,7 +151,8 @@ impl Pspin {
         let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
         let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
         memory_ports.host = memory_ports.bursts.len();
-        let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, &mut []);
+        let l1s = if params.isolation.host_clears_scratchpads { &mut l1_bursts[..] } else { &mut [] };
+        let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, l1s);
 
         // Clusters and memories.
         let mut clusters = Vec::new();
@@ -184,7 +186,8 @@ impl Pspin {
         let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
-        b.add("nic.inbound", clock, inbound);
+        let inbound = Rc::new(RefCell::new(inbound));
+        b.add("nic.inbound", clock, inbound.clone());
         let ports = SchedulerPorts {
             requests: request_rx,
             tasks: task_txs,
@@ -234,6 +237,7 @@ impl Pspin {
             network: params.network,
             clusters,
             clock_gating,
+            inbound,
             host_port,
             accesses,
             more_packets,
@@ -252,7 +256,7 @@ impl Pspin {
         outcome
     }
 
-    /// The host writes to handler memory or program memory: the NIC sees it at `earliest`, or in the first cycle that has
+    /// The host writes to handler memory or program memory, or to L1 where its port reaches that: the NIC sees it at `earliest`, or in the first cycle that has
     /// not been lived through, and after what was asked before. See [`HostSlave`] for how long it takes.
     ///
     /// Code that is written is what the next fetch of its lines finds; a core that runs it meanwhile may see old and new.
@@ -280,6 +284,12 @@ impl Pspin {
     /// [`crate::host_events::HostEvent::MessageKilled`].
     pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
         self.kills.send_at(earliest.max(self.reached + 1), kill);
+    }
+
+    /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is
+    /// told in the next. Asking changes nothing.
+    pub fn done_now(&self) -> Option<PacketDone> {
+        self.inbound.borrow().done_in(self.reached)
     }
 
     /// Accesses of the host that have ended since the last call, in order of time.

@@ -85,6 +85,8 @@ pub struct IsolationParams {
     pub report_errors: bool,
     /// Cycles that a handler may run where its context says nothing; 0 means for ever.
     pub watchdog_cycles: u32,
+    /// The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads.
+    pub host_clears_scratchpads: bool,
 }
 
 /// How exact the regions are that a handler may touch.

@@ -113,6 +113,7 @@ impl PacketScheduler {
             (Some((her, reason)), _) => self.drop_packet(&her, reason),
             (None, Some(reason)) => {
                 if let Some(Request::Her(her)) = self.requests.take() {
+                    self.engine.refuse(her.msgid);
                     self.drop_packet(&her, reason);
                 }
             }

@@ -40,7 +40,10 @@ impl ChainRun {
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let failure = Failure::default();
-        let own = |(service, object)| Ok((service, OwnPolicy::new(py, object, failure.clone())?));
+        let own = |(service, object): (String, Py<PyAny>)| {
+            let policy = OwnPolicy::new(py, &service, object, failure.clone())?;
+            Ok((service, policy))
+        };
         let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
         let worker = py.detach(|| {
             let checked = CheckedChains::read(experiment, file, &base_dir, format).map_err(input)?;

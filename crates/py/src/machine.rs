@@ -14,13 +14,13 @@ use spinet::experiment::Traffic;
 use spinet::nics;
 use spinet::record::Line;
 use spinet::run::RunError;
-use spinet::streams::Stream;
+use spinet::toml_text::{self, Format};
 use spinet::worker::Worker;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use wire::faults::Faults;
+use wire::faults::{Faults, NotFaults};
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 
@@ -184,7 +184,7 @@ impl Machine {
         self.with(py, move |driver| driver.host_write(TenantId(tenant), HostId(host), offset, &data))
     }
 
-    #[pyo3(signature = (tenant, program, *, handler = None, symbols = (None, None, None), handler_memory = None, scratchpad = None, host = None, copy_bytes = None, watchdog_cycles = None))]
+    #[pyo3(signature = (tenant, program, *, handler = None, symbols = (None, None, None), handler_memory = None, scratchpad = None, host = None, copy_bytes = None, watchdog_cycles = None, delivery = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn build(
         &self,
@@ -198,7 +198,9 @@ impl Machine {
         host: Option<u64>,
         copy_bytes: Option<u32>,
         watchdog_cycles: Option<u32>,
+        delivery: Option<&str>,
     ) -> PyResult<u64> {
+        let delivery = delivery.map(|json| toml_text::read(json, "delivery", Format::Json)).transpose().map_err(input)?;
         let spec = ContextSpec {
             handler,
             symbols: symbols.into(),
@@ -207,6 +209,7 @@ impl Machine {
             host: host.map(HostId),
             copy_bytes,
             watchdog_cycles,
+            delivery: delivery.unwrap_or_default(),
             ..ContextSpec::new(ProgramId(program))
         };
         self.with(py, move |driver| driver.build(TenantId(tenant), &spec).map(|context| context.0))
@@ -262,22 +265,27 @@ impl Machine {
             let mut source = source;
             let traffic = Traffic::read(&mut source, Snapped::default(), seed, &base_dir);
             let traffic = traffic.map_err(|error| error.to_string())?;
-            let start = Some(driver.now() + 1);
-            let stream = Stream::open(&traffic, pacing, count.unwrap_or(u64::MAX), (Faults::NONE, seed), start);
-            driver.add_traffic(stream.map_err(|error| error.to_string())?);
-            Ok::<_, String>(())
+            driver.add_traffic(&traffic, pacing, count.unwrap_or(u64::MAX)).map_err(|error| error.to_string())
         })
+    }
+
+    /// What the network does to packets that are added from now on.
+    fn set_network(&self, py: Python<'_>, faults: &str, seed: u64) -> PyResult<()> {
+        let faults: Faults = faults.parse().map_err(|error: NotFaults| input(error))?;
+        self.look(py, move |driver| driver.set_network(faults, seed))
+    }
+
+    /// Whether all packets that were added have arrived and the card is done with them.
+    fn is_idle(&self, py: Python<'_>) -> PyResult<bool> {
+        self.look(py, |driver| driver.is_idle())
     }
 
     /// Adds packets, each with the time in ps from now at which it arrives; times do not descend.
     fn add_packets(&self, py: Python<'_>, packets: Vec<(u64, Vec<u8>)>) -> PyResult<()> {
-        if packets.windows(2).any(|pair| pair[0].0 > pair[1].0) {
-            return Err(input("times of packets descend, must not"));
-        }
         let packets: Option<Vec<_>> =
             packets.into_iter().map(|(ps, bytes)| Some((Time::from_fs(ps.checked_mul(1000)?), bytes.into()))).collect();
         let packets = packets.ok_or_else(|| input("a packet arrives after more than 5.1 hours, must be earlier"))?;
-        self.look(py, move |driver| driver.add_traffic(Stream::made(packets, driver.now() + 1)))
+        self.with(py, move |driver| driver.add_packets(packets))
     }
 
     /// Simulated time, in ps.

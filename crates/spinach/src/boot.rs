@@ -1,4 +1,8 @@
-//! Firmware in a card without a driver: put into memories before the first edge, and its cores started.
+//! `boot-loader`: firmware in a card without a driver, put into memories before the first edge, and its cores started.
+//!
+//! Ports:   `controls[i]` (cpu-control, sends).
+//! Timing:  sets the program counter and lets the core go at edge 0; it is seen at edge 1.
+//! Source:  none: it stands in for a debug probe, or for a memory that is written when the card is made.
 
 use super::load::FirmwareMemory;
 use blocks::mips::CpuControl;
@@ -15,37 +19,7 @@ pub struct BootLoaderParams {
     pub cores: usize,
 }
 
-impl Module for BootLoaderParams {
-    const NAME: &'static str = "boot-loader";
-    const ABOUT: &'static str =
-        "Puts the firmware of a run into memories, and starts cores, on a card whose host has no driver";
-    const EXAMPLE: &'static str = r#"cores = 1
-firmware = [{ memory = "sram", base = 0x0, bytes = 0x10000 }]"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        (0..self.cores).map(|i| PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]"))).collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if self.cores > 64 {
-            return Err(format!("cores is {}, must be at most 64", self.cores));
-        }
-        if self.firmware.is_empty() {
-            return Err("firmware is empty, must name a memory".to_owned());
-        }
-        Ok(())
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let controls = (0..self.cores).map(|i| site.from::<OneWay<CpuControl>>(&format!("controls[{i}]"))).collect();
-        Built::new(BootLoader { params: self, controls, entry: None })
-    }
-}
-
 /// Starts cores at the first edge.
-///
-/// Ports:   `controls[i]` out.
-/// Timing:  sets the program counter and lets the core go at edge 0; it is seen at edge 1.
 pub struct BootLoader {
     params: BootLoaderParams,
     controls: Vec<Tx<CpuControl>>,
@@ -54,6 +28,11 @@ pub struct BootLoader {
 }
 
 impl BootLoader {
+    /// A loader of firmware that is not there yet.
+    pub fn new(params: BootLoaderParams, controls: Vec<Tx<CpuControl>>) -> BootLoader {
+        BootLoader { params, controls, entry: None }
+    }
+
     /// Memories that firmware is put into.
     pub fn memories(&self) -> &[FirmwareMemory] {
         &self.params.firmware
@@ -79,6 +58,35 @@ impl Component for BootLoader {
 
     fn ports(&self, ports: &mut Ports) {
         ports.outputs("controls", &self.controls);
+    }
+}
+
+impl Module for BootLoaderParams {
+    const NAME: &'static str = "boot-loader";
+    const ABOUT: &'static str =
+        "Puts the firmware of a run into memories, and starts cores, on a card whose host has no driver.";
+    const EXAMPLE: &'static str = r#"cores = 1
+firmware = [{ memory = "sram", base = 0x0, bytes = 0x10000 }]"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        (0..self.cores)
+            .map(|i| PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]")).about("orders to the cores"))
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.cores > 64 {
+            return Err(format!("cores is {}, must be at most 64", self.cores));
+        }
+        if self.firmware.is_empty() {
+            return Err("firmware is empty, must name a memory".to_owned());
+        }
+        Ok(())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let controls = (0..self.cores).map(|i| site.from::<OneWay<CpuControl>>(&format!("controls[{i}]"))).collect();
+        Built::new(BootLoader::new(self, controls))
     }
 }
 

@@ -213,12 +213,10 @@ impl Machine {
                     let granted = self.core.time() + 1 + u64::from(is_split);
                     match self.access(&access) {
                         Answer::Value(raw) => {
-                            let program = at.map_or(&self.nothing, |at| &self.memory[at].program);
                             self.core.complete(granted, raw);
                             continue;
                         }
                         Answer::ToHost(value) => {
-                            let program = at.map_or(&self.nothing, |at| &self.memory[at].program);
                             self.core.complete(granted, 0);
                             if value & 1 == 1 {
                                 let verdict = if value == 1 { Verdict::Pass } else { Verdict::Fail };

@@ -11,6 +11,7 @@ use crate::streams::{Coming, Stream};
 use kernel::{Clock, Cycle};
 use pspin::world::{Arrival, PacketSource};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::capture::CaptureCounts;
 use wire::faults::FaultCounts;
@@ -71,6 +72,9 @@ pub struct Feed {
     start: Option<Cycle>,
     status: FeedStatus,
     record: SharedRecord,
+    n_queues: u32,
+    /// Messages that the NIC gave up: when the host heard, identity, requests that its queue has had.
+    given_up: VecDeque<(Cycle, u16, u64)>,
 }
 
 /// The NIC asks it for packets; between two runs others may look at it and change it.
@@ -80,8 +84,8 @@ impl Feed {
     /// A feed without traffic and rules, for a NIC with so many message queues.
     pub fn new(n_queues: u32, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
         let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues));
-        let (streams, rules, status) = Default::default();
-        Feed { streams, rules, ids, clock, gap, limit, start: None, status, record }
+        let (streams, rules, status, given_up) = Default::default();
+        Feed { streams, rules, ids, clock, gap, limit, start: None, status, record, n_queues, given_up }
     }
 
     /// Adds packets; those of one cycle come in the order in which their streams were added.
@@ -90,9 +94,34 @@ impl Feed {
         self.streams.push(stream);
     }
 
+    /// The host hears that a message stopped arriving.
+    pub fn gave_up(&mut self, at: Cycle, msgid: u16, received: u64) {
+        self.given_up.push_back((at, msgid, received));
+    }
+
+    /// Messages that were given up before this cycle are over: their identities are free, and what comes of their flows begins
+    /// new ones. A message of which a packet was on the way lives: that packet begins it anew in the NIC.
+    pub fn end_given_up(&mut self, now: Cycle) {
+        while let Some(&(_, msgid, received)) = self.given_up.front().filter(|&&(at, ..)| at < now) {
+            self.given_up.pop_front();
+            let queue = u32::from(msgid) % self.n_queues;
+            if self.record.borrow().window.n_unheard(queue, self.n_queues, received) > 0 {
+                continue;
+            }
+            if let Some((rule, message)) = self.ids.give_up(msgid) {
+                self.rules.give_up(rule, message);
+            }
+        }
+    }
+
     /// How far it is.
     pub fn status(&self) -> FeedStatus {
         FeedStatus { open_messages: self.ids.n_open(), ..self.status }
+    }
+
+    /// Whether all packets that were added have been taken.
+    pub fn is_over(&self) -> bool {
+        self.streams.iter().all(Stream::is_over)
     }
 
     /// Bytes read of a capture, and its length.
@@ -102,6 +131,7 @@ impl Feed {
 
     /// The stream whose next packet is next, and when it arrives.
     fn next_stream(&mut self) -> Result<Option<(usize, Cycle)>, SourceError> {
+        self.forget_what_is_over();
         let record = &self.record;
         let ready = *self.start.get_or_insert_with(|| record.borrow_mut().traffic_starts());
         let mut next = None;
@@ -118,6 +148,12 @@ impl Feed {
         self.status.waiting = next.map(|(_, arrival)| arrival);
         self.status.is_over = next.is_none();
         Ok(next)
+    }
+
+    /// Streams that are over go, but for the first, whose report somebody may want.
+    fn forget_what_is_over(&mut self) {
+        let mut is_first = true;
+        self.streams.retain(|stream| std::mem::take(&mut is_first) || !stream.is_over());
     }
 
     /// The next packet for a context that has arrived, having sent those before it that are for none the ordinary way.
@@ -181,6 +217,7 @@ pub struct Source(pub SharedFeed);
 impl PacketSource for Source {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let mut feed = self.0.borrow_mut();
+        feed.end_given_up(now);
         feed.next_matched(now).unwrap_or_else(|error| {
             feed.streams.clear();
             feed.record.borrow_mut().fail(error.into());
@@ -223,4 +260,30 @@ pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
     let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
     let Experiment { faults, seed, .. } = &checked.experiment;
     Stream::open(&checked.traffic, checked.pacing, count, (faults.0, *seed), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use crate::stats::Stats;
+    use kernel::{Freq, Time};
+    use wire::faults::Faults;
+
+    #[test]
+    fn streams_that_are_over_are_forgotten() {
+        let clock = Clock::new(Freq::mhz(1000).expect("a clock"));
+        let record = Rc::new(RefCell::new(Record::new(clock, Stats::new(1), None, None)));
+        let mut source = Source(Rc::new(RefCell::new(Feed::new(4, 0, Cycle::MAX, record.clone()))));
+        for cycle in (1..1000).step_by(10) {
+            let packet = (Time::ZERO, vec![0; 60].into());
+            source.0.borrow_mut().add(Stream::made(vec![packet], (Faults::NONE, 0), cycle));
+            assert!(!source.0.borrow().is_over());
+            // No rule takes it: it goes the ordinary way, and the NIC gets none.
+            assert!(source.next(cycle + 5).is_none());
+            let feed = source.0.borrow();
+            assert!(feed.is_over() && feed.streams.len() <= 2, "{} streams", feed.streams.len());
+        }
+        assert_eq!(record.borrow().stats.ordinary.packets, 100);
+    }
 }

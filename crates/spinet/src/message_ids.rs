@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Identities of messages: 10 bits. Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv, C_MSGID_WIDTH.
-const N_IDS: u32 = 1024;
+pub const N_IDS: u32 = 1024;
 
 /// Gives messages their identities in the NIC.
 ///
@@ -60,6 +60,15 @@ impl MessageIds {
             key.0 != rule
         });
         ids
+    }
+
+    /// The card has given up the message that had this identity, and no packet of it is on the way: its rule and its number, if
+    /// it is open. Its queue is free.
+    pub fn give_up(&mut self, msgid: u16) -> Option<(u64, u64)> {
+        let key = self.open.iter().find(|(_, id)| **id == Some(msgid)).map(|(key, _)| *key)?;
+        self.open.remove(&key);
+        self.release(msgid);
+        Some(key)
     }
 
     /// The queue of an abandoned message is free.

@@ -5,7 +5,11 @@ use pspin::{ParamError, PspinParams};
 use std::io;
 use std::path::Path;
 use toml::{Table, Value};
-use wire::near::nearest;
+use wire::near::{nearest, teach};
+
+mod choices;
+
+pub(crate) use choices::apply;
 
 /// A preset that is compiled in.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +65,8 @@ pub enum NicError {
     NoParameter { found: String, near: Option<String> },
     #[error("set: {key} is {found}, must be {allowed}")]
     NotAValue { key: String, found: String, allowed: String },
+    #[error("set: {key} is {found}, which needs `{missing}` too: set that in the same run")]
+    Incomplete { key: String, found: String, missing: String },
 }
 
 /// Presets of all kinds of cards.
@@ -93,12 +99,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
     if settings.is_empty() {
         return Ok(params);
     }
-    let mut table: Table = toml_text::read(&text, &file, Format::Toml)?;
-    let mut params = params;
-    for (key, value) in settings {
-        set(&mut table, key, value)?;
-        params = Value::Table(table.clone()).try_into().map_err(|error| not_a_value(key, value, &error))?;
-    }
+    let params: PspinParams = choices::apply(toml_text::read(&text, &file, Format::Toml)?, settings)?;
     // Only all of them together must make sense.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
     params
@@ -109,8 +110,10 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
 
 /// The error of a value that its type does not take.
 pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
-    // serde says `invalid value: integer `-1`, expected u32`.
-    let allowed = error.message().rsplit("expected ").next().unwrap_or_default().to_owned();
+    // serde says `invalid value: integer `-1`, expected u32`, and of a word that is none of its own all that there are.
+    let told = teach(error.message());
+    let allowed = told.rsplit("must be ").next().and_then(|told| told.rsplit("expected ").next());
+    let allowed = allowed.unwrap_or_default().to_owned();
     NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }
 }
 
@@ -161,15 +164,10 @@ pub(crate) fn read_file(nic: &str, base_dir: &Path) -> Result<(String, String), 
 
 /// Replaces the value at `key`, which must be there and of the same kind.
 pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
-    let known = paths(table, "");
-    let Some(slot) = value_at(table, key).filter(|slot| !slot.is_table()) else {
-        let last = |path: &&String| path.rsplit('.').next() == Some(key);
-        let near = known.iter().find(last).or_else(|| {
-            let near = nearest(key, known.iter().map(String::as_str))?;
-            known.iter().find(|path| *path == near)
-        });
-        return Err(NicError::NoParameter { found: key.into(), near: near.cloned() });
-    };
+    if value_at(table, key).is_none_or(|slot| slot.is_table()) {
+        return Err(choices::no_parameter(table, key));
+    }
+    let slot = value_at(table, key).expect("it was looked whether it is there");
     if !slot.same_type(value) {
         let allowed = format!("of type {}, such as {slot}", slot.type_str());
         return Err(NicError::NotAValue { key: key.into(), found: value.to_string(), allowed });

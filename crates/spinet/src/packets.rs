@@ -1,5 +1,6 @@
 //! What became of each packet, put together from the NIC's events.
 
+use crate::message_ids::N_IDS;
 use kernel::trace::{Event, EventKind};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;
@@ -212,6 +213,8 @@ pub struct Window {
     rows: VecDeque<Option<Box<Row>>>,
     /// Taken from the traffic and not finished.
     pub n_open: u64,
+    /// Requests that the message queues were sent for each identity.
+    requests: Vec<u64>,
 }
 
 /// What an event meant for the packets.
@@ -227,7 +230,7 @@ pub enum Change {
 impl Window {
     /// Nothing under way.
     pub fn new(clock: Clock) -> Self {
-        Window { clock, base: 0, rows: VecDeque::new(), n_open: 0 }
+        Window { clock, base: 0, rows: VecDeque::new(), n_open: 0, requests: vec![0; N_IDS as usize] }
     }
 
     /// The next packet that the NIC is given; returns the number it will have.
@@ -245,6 +248,15 @@ impl Window {
     /// How many packets of the context at this position are under way.
     pub fn n_open_of(&self, context: usize) -> u64 {
         self.rows.iter().flatten().filter(|row| row.context == context).count() as u64
+    }
+
+    /// Packets for a queue that were taken from the traffic, and of whose requests the queue had not heard when it had had
+    /// `received`; a message's identity modulo `n_queues` is its queue.
+    pub fn n_unheard(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
+        let is_its = |id: u32| id % n_queues == queue;
+        let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();
+        let waiting = |row: &&Box<Row>| row.her.is_none() && is_its(row.msgid.into());
+        self.rows.iter().flatten().filter(waiting).count() as u64 + sent.saturating_sub(received)
     }
 
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
@@ -297,6 +309,8 @@ impl Window {
             return Change::Progress;
         } else if is(&ev::HER_SENT) {
             row.her = Some(at);
+            let id = usize::from(row.msgid);
+            self.requests[id] += 1;
         } else if is(&ev::COMMAND_ISSUED) {
             row.commands[value(2) as usize] += 1;
             row.host_writes += value(3) as u32;

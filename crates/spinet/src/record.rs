@@ -277,7 +277,7 @@ impl HostEvents for Scribe {
         // Ends of messages and handlers that fail show in other streams.
         let numbers = match *event {
             HostEvent::MessageDone { .. } | HostEvent::HandlerError(_) => return,
-            HostEvent::MessageTimeout { msgid, dropped } => [1, u64::from(msgid), u64::from(dropped)],
+            HostEvent::MessageTimeout { msgid, dropped, .. } => [1, u64::from(msgid), u64::from(dropped)],
             HostEvent::MessageKilled { msgid, dropped } => [2, u64::from(msgid), u64::from(dropped)],
             HostEvent::TranslationFault { addr, write, .. } => [3, addr, u64::from(write)],
         };

@@ -63,6 +63,14 @@ impl Rules {
         Some(self.installed.remove(at))
     }
 
+    /// A message of a rule is over, though its last packet has not come.
+    pub fn give_up(&mut self, id: u64, message: u64) {
+        if let Some(rule) = self.installed.iter_mut().find(|rule| rule.id == id) {
+            rule.classifier.give_up(message);
+        }
+        self.drop_ended();
+    }
+
     /// The first rule of a context, be it only for messages that have begun.
     pub fn of_context(&self, context_idx: usize) -> Option<u64> {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)

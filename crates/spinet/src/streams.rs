@@ -28,15 +28,29 @@ impl Read for Counted {
     }
 }
 
-enum Packets {
-    Sent(Box<FaultySource<Sent>>),
-    Made(VecDeque<(Time, Box<[u8]>)>),
-}
-
 /// What was sent, before the network does anything to it.
 enum Sent {
     Capture(CaptureSource<Counted>),
     Generator(Generator),
+    Made(Made),
+}
+
+/// Packets that somebody made, with their times.
+struct Made {
+    packets: VecDeque<(Time, Box<[u8]>)>,
+    /// The one that was taken last, and how many were.
+    current: Box<[u8]>,
+    n_taken: u64,
+}
+
+impl Source for Made {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError> {
+        let Some((time, bytes)) = self.packets.pop_front() else { return Ok(None) };
+        self.current = bytes;
+        self.n_taken += 1;
+        let (index, bytes) = (self.n_taken - 1, &*self.current);
+        Ok(Some(Frame { index, arrival_fs: time.fs(), bytes, original_len: bytes.len() as u32 }))
+    }
 }
 
 impl Source for Sent {
@@ -44,6 +58,7 @@ impl Source for Sent {
         match self {
             Sent::Capture(source) => source.next(),
             Sent::Generator(source) => source.next(),
+            Sent::Made(source) => source.next(),
         }
     }
 }
@@ -60,12 +75,11 @@ pub struct Coming {
 
 /// Packets in the order of their arrival.
 pub struct Stream {
-    packets: Packets,
+    packets: Box<FaultySource<Sent>>,
     /// When its time begins; `None` is when the NIC is ready.
     start: Option<Cycle>,
     /// Packets that may still come.
     left: u64,
-    n_made: u64,
     coming: Option<Coming>,
     /// Bytes of its file that were read, and its length; 0 if it is no file.
     file_read: Rc<Cell<u64>>,
@@ -95,15 +109,17 @@ impl Stream {
             }
             Traffic::Generator(spec) => (Sent::Generator(Generator::new((**spec).clone(), pacing)?), 0),
         };
-        let packets = Packets::Sent(Box::new(FaultySource::new(sent, faults, seed)));
-        Ok(Stream { packets, start, left: count, n_made: 0, coming: None, file_read, file_len })
+        let packets = Box::new(FaultySource::new(sent, faults, seed));
+        Ok(Stream { packets, start, left: count, coming: None, file_read, file_len })
     }
 
-    /// Packets that somebody made, each with its time from `start` on; times do not descend.
-    pub fn made(packets: Vec<(Time, Box<[u8]>)>, start: Cycle) -> Self {
-        let left = packets.len() as u64;
-        let packets = Packets::Made(packets.into());
-        Stream { packets, start: Some(start), left, n_made: 0, coming: None, file_read: Rc::default(), file_len: 0 }
+    /// Packets that somebody made, each with its time from `start` on, after the network has had them as in [`Stream::open`];
+    /// times do not descend.
+    pub fn made(packets: Vec<(Time, Box<[u8]>)>, (faults, seed): (Faults, u64), start: Cycle) -> Self {
+        let made = Made { packets: packets.into(), current: Box::default(), n_taken: 0 };
+        let packets = Box::new(FaultySource::new(Sent::Made(made), faults, seed));
+        let (start, file_read) = (Some(start), Rc::default());
+        Stream { packets, start, left: u64::MAX, coming: None, file_read, file_len: 0 }
     }
 
     /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
@@ -128,13 +144,7 @@ impl Stream {
         }
         let coming =
             |frame: Frame<'_>| Coming { index: frame.index, arrival_fs: frame.arrival_fs, bytes: frame.bytes.into() };
-        let next = match &mut self.packets {
-            Packets::Sent(source) => source.next()?.map(coming),
-            Packets::Made(packets) => packets.pop_front().map(|(time, bytes)| {
-                self.n_made += 1;
-                Coming { index: self.n_made - 1, arrival_fs: time.fs(), bytes }
-            }),
-        };
+        let next = self.packets.next()?.map(coming);
         self.left = if next.is_some() { self.left - 1 } else { 0 };
         Ok(next)
     }
@@ -144,6 +154,11 @@ impl Stream {
         (self.left, self.coming) = (0, None);
     }
 
+    /// Whether no packet comes any more, as far as is known.
+    pub fn is_over(&self) -> bool {
+        self.left == 0 && self.coming.is_none()
+    }
+
     /// Bytes of the file that were read, and its length, if it is a file.
     pub fn file_progress(&self) -> Option<(u64, u64)> {
         (self.file_len > 0).then(|| (self.file_read.get(), self.file_len))
@@ -151,15 +166,15 @@ impl Stream {
 
     /// What it leaves for the report.
     pub fn report(&self) -> FeedReport {
-        let Packets::Sent(sent) = &self.packets else { return FeedReport::default() };
-        let faults = *sent.counts();
-        match sent.source() {
+        let faults = *self.packets.counts();
+        match self.packets.source() {
             Sent::Capture(source) => FeedReport {
                 capture: Some((*source.counts(), source.stop().map(|stop| stop.to_string()))),
                 pacing: *source.pacing_counts(),
                 faults,
             },
             Sent::Generator(source) => FeedReport { capture: None, pacing: *source.pacing_counts(), faults },
+            Sent::Made(_) => FeedReport { faults, ..FeedReport::default() },
         }
     }
 }

@@ -178,7 +178,10 @@ fn nics() {
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
         ],
     );
-    check(&set("{ n_clusters = -1 }"), expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be u32"]);
+    check(
+        &set("{ n_clusters = -1 }"),
+        expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be a whole number from 0 to 4294967295"],
+    );
 }
 
 #[test]

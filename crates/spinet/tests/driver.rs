@@ -10,9 +10,9 @@ use kernel::Time;
 use pspin::host_events::HostEvent;
 use spinet::driver::{ContextSpec, Driver, DriverError, Kind, Remaining, RuleSpec, TenantId};
 use spinet::elf::Elf;
+use spinet::experiment::DeliverySpec;
 use spinet::nics;
 use spinet::packets::Fate;
-use spinet::streams::Stream;
 use std::collections::VecDeque;
 use std::fmt::{Display, Write};
 use std::path::Path;
@@ -140,6 +140,14 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
             },
         ),
     );
+    let long = |bytes| driver.add_packets(vec![(Time::ZERO, vec![0; bytes].into())]);
+    let [too_long, empty] = [16_385, 0].map(long);
+    t.done("a packet that is too long to be copied", too_long);
+    t.done("an empty packet", empty);
+    let late = [5, 4].map(|ns| (Time::from_ns(ns), vec![0; 60].into()));
+    t.done("packets out of order", driver.add_packets(late.into()));
+    let delivery = DeliverySpec { early_packets: Some(0), ..DeliverySpec::default() };
+    t.note("no early packet", driver.build(a, &ContextSpec { delivery, ..ContextSpec::new(program) }));
     t.note("nothing", driver.allocate(a, Kind::Handler, 0));
     t.note("all there is", driver.allocate(b, Kind::Handler, 1 << 22));
     t.note("the rest", driver.allocate(b, Kind::Handler, (1 << 22) - 128));
@@ -171,8 +179,12 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         write beyond the largest address: error: memory 1 has 100 bytes, 2 at 4294967295 reach beyond it
         read beyond the end: error: memory 1 has 100 bytes, 101 at 0 reach beyond it
         beyond host memory: error: host memory 1 has 5000 bytes, 2 at 4999 reach beyond it
-        write to a scratchpad: error: memory is memory 2, a scratchpad, must be handler memory or program memory: the host's port reaches no L1
+        write to a scratchpad: error: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
         a scratchpad as handler memory: error: memory is memory 2, which is scratchpad memory, must be handler memory
+        a packet that is too long to be copied: error: packet 0 has 16385 bytes, must have 1 to 16384, which is what the card can copy to L1
+        an empty packet: error: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1
+        packets out of order: error: packet 1 arrives after 4000 ps, must not arrive before the one before, 5000 ps
+        no early packet: error: delivery.early_packets is 0, must be 1 to 65536
         nothing: error: bytes is 0, must be 1 or more
         all there is: error: handler memory: 4194304 bytes are asked for, the largest free part has 4194176
         the rest: memory 3
@@ -185,6 +197,68 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
           ^^^^^^^^
         no such message: error: message is `by flow last`, must be one that says what ends a message: `last` needs traffic that is known before
     "#]].assert_eq(&t.0);
+}
+
+#[test]
+fn a_message_that_was_given_up_leaves_its_queue_and_its_flow_begins_anew() {
+    let settings = [nics::parse_setting("scheduler.n_mpqs=4").unwrap()];
+    let params = nics::load("pspin-rtl", &settings, Path::new(".")).unwrap();
+    let runtime = Elf::parse("runtime.elf".into(), support::runtime()).unwrap();
+    let mut driver = Driver::boot(&params, Rc::new(runtime), 1).unwrap();
+    driver.keep_packets();
+    let a = driver.open("a", None).unwrap();
+    let program = driver.load(a, handlers(0x1d00_1000)).unwrap();
+    let delivery = DeliverySpec { timeout_cycles: Some(2000), ..DeliverySpec::default() };
+    let spec = ContextSpec { handler: Some("echo".into()), delivery, ..ContextSpec::new(program) };
+    let context = driver.build(a, &spec).unwrap();
+    let by_port = RuleSpec { message: "by udp.src_port count 2".into(), ..RuleSpec::default() };
+    let rule = driver.install(a, context, &by_port).unwrap();
+    let mut text = String::new();
+    let mut round = |driver: &mut Driver, what: &str, ports: &[u16]| {
+        let packet = |(i, &port): (usize, &u16)| (Time::from_ns(i as u64 * 100), support::udp(port, 7, 60).into());
+        driver.add_packets(ports.iter().enumerate().map(packet).collect()).unwrap();
+        driver.run_until(driver.now() + 5000);
+        let sent = driver.take_sent().len();
+        let messages: Vec<u64> = driver.take_packets().iter().map(|(_, row)| row.message).collect();
+        let mut events: Vec<&str> = driver.take_events(a).unwrap().iter().map(|event| event.describe().0).collect();
+        events.dedup();
+        writeln!(text, "{what}: {sent} sent, of messages {messages:?}, {events:?}").unwrap();
+    };
+    round(&mut driver, "four begin", &[1, 2, 3, 4]);
+    round(&mut driver, "four others", &[5, 6, 7, 8]);
+    round(&mut driver, "the first again", &[1, 1]);
+    round(&mut driver, "five at once", &[1, 2, 3, 4, 5]);
+    driver.remove(a, rule, Remaining::End).unwrap();
+    driver.destroy(a, context).unwrap();
+    expect![[r#"
+        four begin: 4 sent, of messages [0, 1, 2, 3], ["message_timeout"]
+        four others: 4 sent, of messages [4, 5, 6, 7], ["message_timeout"]
+        the first again: 2 sent, of messages [8, 8], ["message_done"]
+        five at once: 4 sent, of messages [9, 10, 11, 12], ["message_timeout"]
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn a_network_loses_each_calls_packets_by_themselves() {
+    let mut driver = card();
+    driver.keep_packets();
+    let a = driver.open("a", None).unwrap();
+    let program = driver.load(a, handlers(0x1d00_1000)).unwrap();
+    let context = driver.build(a, &ContextSpec { handler: Some("echo".into()), ..ContextSpec::new(program) }).unwrap();
+    driver.install(a, context, &RuleSpec::default()).unwrap();
+    driver.run_until(2000);
+    assert!(driver.is_idle() && driver.capabilities().reliable);
+    driver.set_network("loss=0.5".parse().unwrap(), 1);
+    assert!(!driver.capabilities().reliable && driver.capabilities().in_order);
+    for _ in 0..100 {
+        driver.add_packets(vec![(Time::ZERO, support::udp(1, 7, 60).into())]).unwrap();
+        assert!(!driver.is_idle());
+        driver.run_until(driver.now() + 200);
+        assert!(driver.is_idle());
+    }
+    let sent = driver.take_sent().len();
+    assert!((30..70).contains(&sent), "{sent} of 100");
 }
 
 /// What the driver does in a scene, and when.
@@ -204,8 +278,9 @@ fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
     driver.set_mode(mode);
     driver.keep_packets();
     driver.run_until(2000);
-    let packet = |i: u64| (Time::from_ns(i * 50), support::udp(1000 + i as u16 % 4, 7, 60 + i as usize).into());
-    driver.add_traffic(Stream::made((0..40).map(packet).collect(), 3000));
+    // The first arrives in cycle 3000.
+    let packet = |i: u64| (Time::from_ns(999 + i * 50), support::udp(1000 + i as u16 % 4, 7, 60 + i as usize).into());
+    driver.add_packets((0..40).map(packet).collect()).unwrap();
     let tenants = ["a", "b"].map(|name| driver.open(name, None).unwrap());
     let contexts = [0x1d00_1000, 0x1d00_2000].map(handlers).into_iter().zip(tenants).map(|(elf, tenant)| {
         let program = driver.load(tenant, elf).unwrap();

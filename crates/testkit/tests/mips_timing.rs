@@ -5,7 +5,7 @@
 //! from stage to stage, under the rules of the thesis's Figure 3.3. They must agree to the cycle.
 
 use blocks::bus::{Requester, Responder};
-use blocks::mips::{Cause, Ends, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window};
+use blocks::mips::{Cause, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, StoreKind, Window};
 use isa::mips::{Class, Inst, decode};
 use kernel::{Activity, Component, Cycle, Freq, Outcome, Ports, SystemBuilder, Time};
 use std::cell::RefCell;
@@ -107,8 +107,13 @@ fn core_cycles(batch: &Batch) -> u64 {
     let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
     let (references, asked) = builder.channel("references", 1, 1);
     let (answers, replies) = builder.channel("replies", 1, 1);
-    let ends =
-        Ends { memory: Requester { references, replies }, fetch: None, registers: None, control: None, status: None };
+    let ports = MipsCorePorts {
+        memory: Requester { references, replies },
+        fetch: None,
+        registers: None,
+        control: None,
+        status: None,
+    };
     let bytes = batch.image.len().next_multiple_of(4096) as u32;
     let params = MipsCoreParams {
         pipeline: PipelineKind::FiveStage,
@@ -124,7 +129,7 @@ fn core_cycles(batch: &Batch) -> u64 {
         multiply_cycles: MULTIPLY_CYCLES as u32,
         divide_cycles: DIVIDE_CYCLES as u32,
     };
-    let mut core = MipsCore::new(params, ends, builder.tracer("cpu", clock));
+    let mut core = MipsCore::new(params, ports, builder.tracer("cpu", clock));
     for (addr, word) in (batch.base..).step_by(4).zip(batch.image.chunks_exact(4)) {
         assert!(core.load_scratchpad(addr, u32::from_be_bytes([word[0], word[1], word[2], word[3]])));
     }

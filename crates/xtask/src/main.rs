@@ -2,6 +2,7 @@
 
 mod layers;
 mod long_files;
+mod modules;
 mod presets;
 mod python;
 mod tree;
@@ -25,10 +26,11 @@ enum Error {
 /// A rule and what breaks it, one line each.
 type Check = (&'static str, fn(&Path) -> Result<Vec<String>, Error>);
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     ("a crate sees lower layers only", layers::check),
     ("every number of a preset has a source", presets::check),
     ("a file ends before its reader tires", long_files::check),
+    ("modules are written alike", modules::check),
     ("one Python file imports the simulator", python::check),
 ];
 

@@ -41,14 +41,12 @@ class Wanted:
     as_json: bool
 
 
-def command(nic: str, wanted: Wanted, *, refused: Sequence[str]) -> int:
+def command(nic: str, wanted: Wanted) -> int:
     """Run the card; the exit code."""
     from spinet import card_run
     from spinet._core import UsageError
     from spinet.output import OutputFolder
 
-    if refused:
-        raise UsageError(f"{refused[0]} is for handlers, which {nic} does not run")
     if wanted.program and wanted.firmware:
         raise UsageError(f"firmware is named twice: {wanted.program[0]} and {wanted.firmware[0]}")
     with contextlib.ExitStack() as stack:

@@ -118,7 +118,19 @@ def _tenants(summary: Mapping[str, Any]) -> Blocks:
     headings = ("Tenant", "weight", "packets", "dropped", "in Gbit/s", "out Gbit/s", "share", "mean", "median", "p99")
     yield run_report.table(*headings, rows=rows)
     if sum(1 for tenant in tenants if tenant["in"]) > 1:
-        yield f"Jain's index of what the tenants got for their weights: {summary['jain_index']:.4f}"
+        yield f"Jain's index of what the tenants got for their weights: {summary['jain_index']:.4f}; {_window(summary)}"
+    unused = [f"{kind[:-1]} {', '.join(names)}" for kind, names in summary["unused"].items() if names]
+    if unused:
+        yield f"No packet came to {'; '.join(unused)}"
+
+
+def _window(summary: Mapping[str, Any]) -> str:
+    """When shares were measured."""
+    window = summary["share_window_ns"]
+    if window is None:
+        return "they never sent at the same time, so it and the shares are of the whole run"
+    begin, end = (_time(time) for time in window)
+    return f"it and the shares are of the time when all sent, {begin} to {end}"
 
 
 def _times(summary: Mapping[str, Any]) -> Blocks:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from spinet.cli import errors, parameters
+from spinet.cli import errors, kinds, parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Wanted:
     tenants: Sequence[str]
     policy: str | None
     traffic: Sequence[str]
-    send: str | None
+    send: Sequence[str]
     pace: str | None
     count: int | None
     sets: Sequence[str]
@@ -40,37 +40,19 @@ class Wanted:
     as_json: bool
 
 
-def is_meant(program: Sequence[str], nic: str | None, chains: Sequence[str]) -> bool:
-    """Whether a command line is about chains: it names one, such a card, or an experiment with chains."""
-    from spinet import _core
-
-    if chains or (nic is not None and _core.nic_has_chains(nic)):
-        return True
-    if len(program) != 1 or not program[0].endswith((".toml", ".json")):
-        return False
-    path = Path(program[0])
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError):
-        return False  # whoever reads it as an experiment says what is wrong
-    return _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
-
-
-def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
+def command(wanted: Wanted) -> int:
     """Run the chains; the exit code."""
     from spinet import api, chains
     from spinet._core import UsageError
 
     card = wanted.nic or "panic"
-    if refused:
-        raise UsageError(f"{refused[0]} is not for cards that run chains of offloads, such as {card}")
     experiment = None
     if wanted.program:
-        is_file = len(wanted.program) == 1 and wanted.program[0].endswith((".toml", ".json"))
-        if not is_file:
+        if not kinds.is_experiment(wanted.program):
+            source = wanted.program[0]
             raise UsageError(
-                f"{wanted.program[0]}: {card} runs chains of offloads, not handlers",
-                hint="name services and chains with --service and --chain, or an experiment file",
+                f"{source}: {card} runs chains of offloads, not handlers",
+                hint=f"a core of it can: --service 'core: riscv, program={source}' --chain 'all: core'",
             )
         experiment = wanted.program[0]
         for option, value in (
@@ -80,8 +62,8 @@ def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
         ):
             if value:
                 raise UsageError(f"{option} belongs into {experiment}", hint=f"say it there: [[{option[2:]}]]")
-    if not wanted.traffic and (wanted.pace is not None or wanted.count is not None):
-        raise UsageError("--pace and --count go with --traffic; an experiment file says them with its traffic")
+    if not (wanted.traffic or wanted.send) and (wanted.pace is not None or wanted.count is not None):
+        raise UsageError("--pace and --count go with --traffic and --send; an experiment file says them with its own")
     given = {"pacing": wanted.pace, "count": wanted.count}
     told = {key: value for key, value in given.items() if value is not None}
     prepared = chains.prepare(
@@ -94,7 +76,7 @@ def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
             "tenant": list(wanted.tenants),
             "policy": wanted.policy,
             "traffic": [{"source": source, **told} for source in wanted.traffic],
-            "send": wanted.send,
+            "send": [_queued(source, told) for source in wanted.send],
             "faults": ",".join(wanted.faults) or None,
             "seed": wanted.seed,
             "limit": wanted.limit,
@@ -115,6 +97,13 @@ def command(wanted: Wanted, *, refused: Sequence[str]) -> int:
         if wanted.output is not None:
             click.echo(f"\nResults are in {wanted.output}")
     return _exit_code(summary)
+
+
+def _queued(send: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host sends, with what options say of it: `QUEUE=SOURCE` is for that transmit queue."""
+    queue, equals, source = send.partition("=")
+    is_numbered = bool(equals) and queue.strip().isdecimal()
+    return {"queue": int(queue), "source": source, **told} if is_numbered else {"source": send, **told}
 
 
 def _run(prepared: Any, wanted: Wanted, on_progress: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ def command() -> None:
       spinet nic show pspin --set n_clusters=8 --area
       spinet nic check my_card.toml
       spinet nic show my_card.toml --svg my_card.svg
+      spinet nic show panic --set service.aes.units=4 --svg panic.svg
       spinet nic modules memory-controller
     """
 
@@ -53,32 +55,34 @@ def list_command(as_json: bool) -> None:
 @click.option("--area", is_flag=True, help="Print area and power of its parts instead, scaled from the published ones.")
 @click.option("--tree", is_flag=True, help="Print the parts of a wired card and what each port is connected to.")
 @click.option(
-    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw a wired card; - is stdout."
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw the card; - is stdout."
 )
 @parameters.json_option
 def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool) -> None:
     """Print what a card's file says: a file that --nic accepts.
 
     Of PsPIN, every parameter with its source; with --area, mm² in 22 nm and W at the card's clock with every cell
-    toggling, of each part with its parts below it, and by what they scale from the published synthesis.
+    toggling, of each part with its parts below it, and by what they scale from the published synthesis. Of this one and
+    of cards that run chains of offloads, --svg is a drawing of the parts and ways that the parameters stand for.
 
     Of a card that is wired from modules, its file; --tree, --json and --svg show the card as it is checked, with all
     parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
     """
     from spinet import _core, api
+    from spinet.drawing import sketch
 
     if not _core.card_is_wired(nic):
-        if tree or svg:
-            raise click.UsageError("--tree and --svg are for cards that are wired from modules")
+        if tree:
+            raise click.UsageError("--tree is for cards that are wired from modules; --svg draws any")
+        if svg is not None:
+            _write(svg, sketch.design(nic, set=sets).svg())
         if area:
             if _core.nic_has_chains(nic):
                 raise click.UsageError("--area is known of PsPIN only")
             _print_area(api.nic_cost(nic, set=sets))
         elif as_json:
-            import tomllib
-
             click.echo(json.dumps(tomllib.loads(_core.nic_show(nic, list(sets), ".")), indent=2))
-        else:
+        elif svg is None:
             click.echo(_core.nic_show(nic, list(sets), "."), nl=False)
         return
     from spinet import wiring
@@ -87,17 +91,20 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
         raise click.UsageError("--area is known of PsPIN only")
     design = wiring.design(nic, set=sets)
     if svg is not None:
-        text = design.svg()
-        if str(svg) == "-":
-            click.echo(text, nl=False)
-        else:
-            svg.write_text(text)
+        _write(svg, design.svg())
     if tree:
         click.echo(_tree(design), nl=False)
     if as_json:
         click.echo(json.dumps(design.json, indent=2))
     if svg is None and not tree and not as_json:
         click.echo(wiring.variation(nic, sets).to_toml() if sets else _core.card_text(nic), nl=False)
+
+
+def _write(svg: Path, text: str) -> None:
+    if str(svg) == "-":
+        click.echo(text, nl=False)
+    else:
+        svg.write_text(text)
 
 
 def _tree(design: Design) -> str:

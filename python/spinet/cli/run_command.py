@@ -78,16 +78,27 @@ from spinet.cli import errors, parameters
     metavar="NAME",
     help="Who goes next at services: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
 )
-@click.option("--send", metavar="CAPTURE|SPEC", help="For a card with a host: what that sends, as --traffic says it.")
+@click.option(
+    "--send",
+    "sends",
+    metavar="CAPTURE|SPEC",
+    multiple=True,
+    help="For a card with a host: what that sends, as --traffic says it; for a transmit queue of panic 'QUEUE=SPEC'.",
+)
 @click.option(
     "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
 )
 @click.option(
     "--pace",
     metavar="HOW",
-    help="When packets arrive: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
+    help="When packets come: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
-@click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Take only the first N packets of each --traffic and --send.",
+)
 @click.option(
     "--limit",
     metavar="TIME",
@@ -126,7 +137,7 @@ def command(
     services: tuple[str, ...],
     shares: tuple[str, ...],
     policy: str | None,
-    send: str | None,
+    sends: tuple[str, ...],
     sets: tuple[str, ...],
     pace: str | None,
     count: int | None,
@@ -196,23 +207,34 @@ def command(
     \b
     Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped by Ctrl-C.
     """
-    from spinet import _core, api, experiment
-    from spinet.cli import card_run, chain_run
+    from spinet import api, experiment
+    from spinet.cli import card_run, chain_run, kinds
     from spinet.output import OutputFolder
 
     if force and output is None:
         raise click.UsageError("--force goes with -o")
-    if chain_run.is_meant(program, nic, chains):
-        of_others = {
-            "--match": match,
-            "--message": message,
-            "--handler": handler,
-            "--handler-memory": handler_memory,
-            "--firmware": firmware,
-            "--load": load,
-            "--entry": entry,
-            "--trace-instructions": trace_instructions,
-        }
+    kind = kinds.of(program, nic, chains)
+    of_chains = {"--chain": chains, "--service": services, "--tenant": shares, "--policy": policy}
+    if nic is None and kind == kinds.HANDLERS and not chains:
+        for option, value in of_chains.items():
+            if value:
+                raise click.UsageError(
+                    f"{option} goes with --chain, for cards that run chains of offloads such as panic"
+                )
+    of_handlers = {
+        "--match": match,
+        "--message": message,
+        "--handler": handler,
+        "--handler-memory": handler_memory,
+        "--trace-instructions": trace_instructions,
+        "--trace-cores": trace_cores,
+        "--trace-time": trace_time,
+    }
+    of_modules = {"--firmware": firmware, "--load": load is not None, "--entry": entry is not None}
+    others = {"--send": sends, "--pace": pace, "--count": count, "--fault": faults}
+    subject = nic or (program[0] if kinds.is_experiment(program) else {kinds.CHAINS: "panic"}.get(kind, "pspin"))
+    kinds.check(kind, subject, {**of_chains, **of_handlers, **of_modules, **others})
+    if kind == kinds.CHAINS:
         return chain_run.command(
             chain_run.Wanted(
                 program=program,
@@ -222,7 +244,7 @@ def command(
                 tenants=shares,
                 policy=policy,
                 traffic=traffics,
-                send=send,
+                send=sends,
                 pace=pace,
                 count=count,
                 sets=sets,
@@ -234,26 +256,14 @@ def command(
                 output=output,
                 force=force,
                 as_json=as_json,
-            ),
-            refused=[option for option, value in of_others.items() if value],
+            )
         )
-    for option, of_chains in {"--service": services, "--tenant": shares, "--policy": policy}.items():
-        if of_chains:
-            raise click.UsageError(f"{option} goes with --chain, for cards that run chains of offloads such as panic")
-    if len(traffics) > 1:
-        raise click.UsageError("--traffic may be repeated only for cards that run chains of offloads such as panic")
+    for option, values in {"--traffic": traffics, "--send": sends}.items():
+        if len(values) > 1:
+            raise click.UsageError(f"{option} may be repeated only for cards that run chains of offloads such as panic")
     traffic = traffics[0] if traffics else None
-    if nic is not None and _core.card_is_wired(nic):
-        of_handlers = {
-            "--match": match,
-            "--message": message,
-            "--handler": handler,
-            "--handler-memory": handler_memory,
-            "--pace": pace,
-            "--count": count,
-            "--fault": faults,
-            "--trace-instructions": trace_instructions,
-        }
+    if kind == kinds.MODULES:
+        assert nic is not None
         return card_run.command(
             nic,
             card_run.Wanted(
@@ -262,7 +272,7 @@ def command(
                 load=load,
                 entry=entry,
                 traffic=traffic,
-                send=send,
+                send=sends[0] if sends else None,
                 sets=sets,
                 limit=limit,
                 seed=seed,
@@ -272,18 +282,14 @@ def command(
                 force=force,
                 as_json=as_json,
             ),
-            refused=[option for option, value in of_handlers.items() if value],
         )
-    for option, value in {"--firmware": firmware, "--load": load, "--entry": entry, "--send": send}.items():
-        if value:
-            raise click.UsageError(f"{option} is for cards that are wired from modules, such as tigon2")
     if not program:
         raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
     if trace_instructions and output is None:
         raise click.UsageError("--trace-instructions goes with -o")
     if (trace_cores or trace_time) and not trace_instructions:
         raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")
-    is_file = len(program) == 1 and program[0].endswith((".toml", ".json"))
+    is_file = kinds.is_experiment(program)
     prepared = api.prepare(
         program=None if is_file else program,
         traffic=traffic,

@@ -23,7 +23,7 @@ pub(super) enum Stranger {
 }
 
 /// Which bit of [`Filter::groups`] a group address has: the low seven bits of its CRC-32 without the final inversion.
-/// Source: what the released Tigon-2 firmware computes to find the bit.
+/// Source: docs/machines/tigon2.md, Descriptors.
 pub fn group(address: &[u8]) -> u32 {
     crc(address) & 0x7f
 }

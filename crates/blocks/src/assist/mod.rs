@@ -6,6 +6,7 @@
 //! ring whose pointers are equal is empty, so it holds one entry less than it has.
 
 mod asked;
+mod card_side;
 mod checksum;
 mod dma;
 mod filter;
@@ -18,8 +19,9 @@ mod ring;
 mod testing;
 mod transmit;
 
+pub use card_side::CardPorts;
 pub use checksum::OnesComplement;
-pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaPorts};
+pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaAssistPorts};
 pub use filter::{Filter, group};
 pub use protocol::{
     Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,

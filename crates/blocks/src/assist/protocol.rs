@@ -1,4 +1,4 @@
-//! What a card's registers and its assists say to each other.
+//! What a card's registers and its assists say to each other, as docs/concepts/protocols.md tells it.
 
 use super::filter::Filter;
 use super::pieces::piece;
@@ -22,10 +22,10 @@ pub struct Transfer {
 
 impl Transfer {
     /// Bit of the state word: 32-bit words keep their value between a little-endian host and the big-endian card, so bytes
-    /// change place within them. Without it bytes keep their order. Source: docs/machines/tigon2.md (descriptor word 4).
+    /// change place within them. Without it bytes keep their order. Source: docs/machines/tigon2.md, Descriptors.
     pub const KEEPS_WORDS: u32 = 1 << 1;
     /// Bit of the state word: the 16-bit ones' complement sum of the bytes is stored at `checksum_at`.
-    /// Source: docs/machines/tigon2.md: the unit is used where bits 9 and 11 are set.
+    /// Source: docs/machines/tigon2.md, Descriptors.
     pub const CHECKSUM: u32 = 0xa00;
 }
 

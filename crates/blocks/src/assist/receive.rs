@@ -1,32 +1,63 @@
-//! MAC assist that receives: from the line to buffers and descriptors in memory.
+//! `mac-receive`: puts arriving frames into a ring of buffers and fills a ring of descriptors.
+//!
+//! Ports:   `orders` (receive-orders, receives), `progress` (receive-progress, sends); `memory`, and `descriptors` if they
+//!          stand elsewhere than the frames (memory, ask): a reference a cycle on each; `wire` (frames, receives).
+//! Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then. Its descriptor is written behind its
+//!          last byte, and reported when memory has both.
+//! Order:   frames get buffers and descriptors as they come, and are reported in that order.
+//! Errors:  a frame for others is dropped, and one for which there is no entry, no buffer, or no room between line and memory
+//!          (where `is_paced`, for its first 64 bytes; where not, for all). Drops are told, and counted in memory as well.
+//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; what descriptors hold is in docs/machines/tigon2.md, Descriptors.
+//! Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame arrives
+//!          (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not
+//!          counted in memory.
 
 mod drops;
 mod params;
 
-use super::asked::Asked;
+use super::asked::Answer;
+use super::card_side::{CardPorts, CardSide, next_activity};
 use super::filter::Filter;
 use super::line::Line;
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
-use crate::bus::{Access, Data, Requester};
+use crate::bus::{Access, Data};
 use crate::ethernet::Frame;
 use drops::Drops;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use kernel::trace::Counter;
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 pub use params::MacReceiveParams;
 use std::collections::VecDeque;
 
 /// The ports of a [`MacReceive`].
 pub struct MacReceivePorts {
-    /// What it is told.
-    pub orders: Rx<ReceiveOrder>,
-    /// What it tells.
-    pub progress: Tx<ReceiveProgress>,
-    /// Where frames stand.
-    pub memory: Requester,
-    /// Where descriptors stand, if not in `memory`.
-    pub descriptors: Option<Requester>,
+    /// What every assist has.
+    pub card: CardPorts<ReceiveOrder, ReceiveProgress>,
     /// The line.
     pub wire: Rx<Frame>,
+}
+
+/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
+/// which there is no room, and counts them in memory as well.
+pub struct MacReceive {
+    params: MacReceiveParams,
+    line: Line,
+    clock: Clock,
+    card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
+    wire: Rx<Frame>,
+    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
+    ring: Ring,
+    buffers: Buffers,
+    producer: u64,
+    consumer: u64,
+    is_enabled: bool,
+    frames: VecDeque<Incoming>,
+    attentions: VecDeque<Attention>,
+    filter: Option<Filter>,
+    drops: Drops,
+    /// End of the last frame on a paced line.
+    busy_until: Time,
+    counts: Counts,
 }
 
 /// What a reply is for.
@@ -59,75 +90,34 @@ struct Incoming {
 /// What happened to frames.
 #[derive(Default)]
 struct Counts {
-    frames: u64,
-    bytes: u64,
-    disabled: u64,
-    filtered: u64,
-    overruns: u64,
-    buffer_full: u64,
-    ring_full: u64,
-    failures: u64,
+    frames: Counter,
+    bytes: Counter,
+    disabled: Counter,
+    filtered: Counter,
+    overruns: Counter,
+    buffer_full: Counter,
+    ring_full: Counter,
+    failures: Counter,
 }
 
-/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md.
+/// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md, Descriptors.
 const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
-/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md.
+/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md, Descriptors.
 const DESCRIPTOR_BYTES: u32 = 8;
 /// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
 const LEAST_ON_LINE: u64 = 64;
-/// Frames start at multiples of this. Source: docs/machines/tigon2.md.
+/// Frames start at multiples of this. Source: docs/machines/tigon2.md, Descriptors.
 const ALIGNMENT: u64 = 8;
-
-/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
-/// which there is no room, and counts them in memory as well.
-///
-/// Ports:   `wire` in; `orders` in, `progress` out; `memory`, and `descriptors` if they stand elsewhere than the frames: one
-///          reference a cycle on each.
-/// Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then; if there is none, or no room between
-///          line and memory (where `is_paced`, for its first 64 bytes; where not, for all), it is dropped. Its descriptor is written behind its last byte, and reported when memory
-///          has both.
-/// Source:  Willmann 2004, table 3.3 (MAC assist); docs/machines/tigon2.md.
-/// Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame
-///          arrives (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not counted in memory.
-pub struct MacReceive {
-    params: MacReceiveParams,
-    line: Line,
-    clock: Clock,
-    memory: Asked<(u32, Use)>,
-    descriptors: Option<Asked<(u32, Use)>>,
-    orders: Rx<ReceiveOrder>,
-    progress: Tx<ReceiveProgress>,
-    wire: Rx<Frame>,
-    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
-    ring: Ring,
-    buffers: Buffers,
-    producer: u64,
-    consumer: u64,
-    is_enabled: bool,
-    frames: VecDeque<Incoming>,
-    attentions: VecDeque<Attention>,
-    filter: Option<Filter>,
-    drops: Drops,
-    /// End of the last frame on a paced line.
-    busy_until: Time,
-    /// Counts resets: what was asked before one is of no use.
-    life: u32,
-    counts: Counts,
-}
 
 impl MacReceive {
     /// An assist that is not enabled; `clock` drives it.
-    pub fn new(params: MacReceiveParams, clock: Clock, ports: MacReceivePorts) -> MacReceive {
-        let MacReceivePorts { orders, progress, memory, descriptors, wire } = ports;
+    pub fn new(params: MacReceiveParams, ports: MacReceivePorts, clock: Clock) -> MacReceive {
         MacReceive {
             line: Line::new(params.link_bps),
             clock,
-            memory: Asked::new(memory, params.memory_references),
-            descriptors: descriptors.map(|port| Asked::new(port, params.memory_references)),
-            orders,
-            progress,
-            wire,
+            card: CardSide::new(ports.card, params.memory_references),
+            wire: ports.wire,
             ring: Ring::new(params.ring_entries),
             buffers: Buffers::default(),
             producer: 0,
@@ -138,7 +128,6 @@ impl MacReceive {
             filter: None,
             drops: Drops::new(),
             busy_until: Time::ZERO,
-            life: 0,
             counts: Counts::default(),
             params,
         }
@@ -147,7 +136,7 @@ impl MacReceive {
     fn obey(&mut self, order: ReceiveOrder) {
         match order {
             ReceiveOrder::Reset => {
-                self.life = self.life.wrapping_add(1);
+                self.card.forget();
                 self.frames.clear();
                 self.attentions.clear();
                 self.busy_until = Time::ZERO;
@@ -215,8 +204,8 @@ impl MacReceive {
         self.frames.push_back(Incoming { bytes, flags, addr, index, begins, given, settled, is_described, is_done });
         self.producer = self.buffers.after(addr, room);
         self.ring.next = self.ring.after(index);
-        self.counts.frames += 1;
-        self.counts.bytes += len;
+        self.counts.frames.add(1);
+        self.counts.bytes.add(len);
         Ok(())
     }
 
@@ -224,15 +213,15 @@ impl MacReceive {
         let Some(frame) = self.wire.take() else { return false };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
         if !self.is_enabled {
-            self.counts.disabled += 1;
+            self.counts.disabled.add(1);
         } else if let Err(stranger) = is_taken {
-            self.counts.filtered += 1;
+            self.counts.filtered.add(1);
             self.drops.note_stranger(stranger);
         } else if let Err(attention) = self.accept(now, &frame) {
             match attention {
-                Attention::BufferFull => self.counts.buffer_full += 1,
-                Attention::RingFull => self.counts.ring_full += 1,
-                _ => self.counts.overruns += 1,
+                Attention::BufferFull => self.counts.buffer_full.add(1),
+                Attention::RingFull => self.counts.ring_full.add(1),
+                _ => self.counts.overruns.add(1),
             }
             self.drops.note_loss(attention);
             self.attentions.push_back(attention);
@@ -242,50 +231,35 @@ impl MacReceive {
 
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        loop {
-            let descriptor = self.descriptors.as_mut().and_then(Asked::answer);
-            let Some(((life, what), result)) = descriptor.or_else(|| self.memory.answer()) else { return any };
+        while let Some(Answer { what, result, is_wanted }) = self.card.answer() {
             any = true;
             if let Err(error) = &result {
-                self.counts.failures += 1;
+                self.counts.failures.add(1);
                 self.attentions.push_back(Attention::Memory(*error));
             }
-            if let Use::Count(kind) = what {
-                self.drops.hear(kind, &result.unwrap_or_default());
-            }
-            if life != self.life {
-                continue;
-            }
             match what {
-                Use::Bytes(bytes) => {
+                // Counts in memory outlive a reset.
+                Use::Count(kind) => self.drops.hear(kind, &result.unwrap_or_default()),
+                Use::Bytes(bytes) if is_wanted => {
                     let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
                     self.frames.iter_mut().find(unsettled).expect("a frame gave them").settled += bytes;
                 }
-                Use::Count(_) | Use::Counted => {}
-                Use::Descriptor => {
+                Use::Descriptor if is_wanted => {
                     self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
                 }
+                Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
             }
         }
+        any
     }
 
+    /// Tells of frames that are in memory, and of what needs attention.
     fn report(&mut self) -> bool {
-        let mut any = false;
-        while let Some(&attention) = self.attentions.front() {
-            if !self.progress.has_room() {
-                return any;
-            }
-            self.attentions.pop_front();
-            self.progress.send(ReceiveProgress::Attention(attention));
-            any = true;
-        }
-        while let Some(frame) = self.frames.front().filter(|frame| frame.is_done) {
-            if !self.progress.has_room() {
-                return any;
-            }
+        let mut any = self.card.tell(&mut self.attentions, ReceiveProgress::Attention);
+        while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
+            let frame = self.frames.pop_front().expect("there is one");
             let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
-            self.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
-            self.frames.pop_front();
+            self.card.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
             any = true;
         }
         any
@@ -293,7 +267,7 @@ impl MacReceive {
 
     /// Writes the next bytes of the first frame that has some; if they are not due yet, says when they will be.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
-        let MacReceive { params, line, clock, memory, buffers, frames, life, .. } = self;
+        let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
         let frame = frames.iter_mut().find(|frame| (frame.given as usize) < frame.bytes.len())?;
         let len = frame.bytes.len() as u32;
         let (addr, bytes) = buffers.piece(frame.addr, frame.given, len, params.memory_burst_bytes);
@@ -303,10 +277,10 @@ impl MacReceive {
                 return Some(due);
             }
         }
-        if memory.is_free(now) {
+        if card.memory.is_free(now) {
             let (from, to) = (frame.given as usize, (frame.given + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
-            memory.ask(now, addr, Access::Write(data), (*life, Use::Bytes(bytes)));
+            card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
             frame.given += bytes;
         }
         None
@@ -314,17 +288,17 @@ impl MacReceive {
 
     /// Writes the descriptor of the first frame that has none, behind its bytes.
     fn describe(&mut self, now: Cycle) {
-        let MacReceive { memory, descriptors, ring, frames, life, .. } = self;
+        let MacReceive { card, ring, frames, .. } = self;
         let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
         // In one memory the descriptor comes behind the bytes; in another it must wait for them.
-        let behind = if descriptors.is_some() { frame.settled } else { frame.given };
-        let port = descriptors.as_mut().unwrap_or(memory);
+        let behind = if card.is_split() { frame.settled } else { frame.given };
+        let port = card.descriptors();
         if behind as usize == frame.bytes.len() && port.is_free(now) {
             let words = (frame.addr as u32, frame.bytes.len() as u32 | frame.flags);
             let mut data = Data::from_slice(&words.0.to_be_bytes());
             data.extend_from_slice(&words.1.to_be_bytes());
             let addr = ring.addr(frame.index, DESCRIPTOR_BYTES);
-            port.ask(now, addr, Access::Write(data), (*life, Use::Descriptor));
+            port.ask(now, addr, Access::Write(data), Use::Descriptor);
             frame.is_described = true;
         }
     }
@@ -333,7 +307,7 @@ impl MacReceive {
 impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
-        while let Some(order) = self.orders.take() {
+        while let Some(order) = self.card.orders.take() {
             self.obey(order);
             acted = true;
         }
@@ -342,35 +316,25 @@ impl Component for MacReceive {
         acted |= self.report();
         self.describe(now);
         let due = self.give_bytes(now);
-        self.drops.work(now, &mut self.memory);
-        let has_asked = self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now));
-        match due {
-            _ if acted || has_asked => Activity::Busy,
-            Some(time) => Activity::Until(self.clock.cycle_at_or_after(time).max(now + 1)),
-            None => Activity::Idle,
-        }
+        self.drops.work(now, &mut self.card.memory);
+        next_activity(self.clock, now, acted || self.card.has_asked(now), due)
     }
 
     fn ports(&self, ports: &mut Ports) {
-        ports.input("orders", &self.orders);
-        ports.output("progress", &self.progress);
-        self.memory.port("memory", ports);
-        if let Some(descriptors) = &self.descriptors {
-            descriptors.port("descriptors", ports);
-        }
+        self.card.ports(ports);
         ports.input("wire", &self.wire);
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let Counts { frames, bytes, disabled, filtered, overruns, buffer_full, ring_full, failures } = self.counts;
-        counters.add("frames", frames);
-        counters.add("bytes_with_fcs", bytes);
-        counters.add("dropped.disabled", disabled);
-        counters.add("dropped.filtered", filtered);
-        counters.add("dropped.overrun", overruns);
-        counters.add("dropped.buffer_full", buffer_full);
-        counters.add("dropped.ring_full", ring_full);
-        counters.add("failures", failures);
+        let Counts { frames, bytes, disabled, filtered, overruns, buffer_full, ring_full, failures } = &self.counts;
+        counters.add("frames", frames.total());
+        counters.add("bytes_with_fcs", bytes.total());
+        counters.add("dropped.disabled", disabled.total());
+        counters.add("dropped.filtered", filtered.total());
+        counters.add("dropped.overrun", overruns.total());
+        counters.add("dropped.buffer_full", buffer_full.total());
+        counters.add("dropped.ring_full", ring_full.total());
+        counters.add("failures", failures.total());
     }
 }
 

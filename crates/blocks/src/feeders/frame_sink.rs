@@ -1,10 +1,16 @@
-//! The network as a card's transmitter meets it: somebody who counts and checks.
+//! `frame-sink`: the network that a card sends to, which counts frames and checks them against what the host sent.
+//!
+//! Ports:   `wire` (frames, receives): as many as come at an edge.
+//! Timing:  a frame's time is the edge at which it is seen; the sink is never full.
+//! Errors:  frames that are damaged, unknown, late or missing are counted.
+//! Source:  thesis, 3.2.3: what a card has transmitted is what the network has received.
 
 use super::check::Checker;
 use super::log::{FrameLog, Passage};
 use super::traffic::{Frames, Offered};
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 
 /// The network's side of a line out of a card.
@@ -17,46 +23,23 @@ pub struct FrameSinkParams {
     pub kept_frames: usize,
 }
 
-impl Module for FrameSinkParams {
-    const NAME: &'static str = "frame-sink";
-    const ABOUT: &'static str =
-        "The network that a card sends to: counts frames and checks them against what the host sent";
-    const EXAMPLE: &'static str = r#"kept_times = 1000
-kept_frames = 0"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        vec![PortSpec::to::<OneWay<Frame>>("wire")]
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let offered = site.environment.get::<Offered>();
-        let offered = offered.map(|offered| Offered::clone(&offered)).unwrap_or_default();
-        let (clock, wire) = (site.system.edges(site.clock), site.to::<OneWay<Frame>>("wire"));
-        let replies = offered.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
-        Built::new(FrameSink::new(self, clock, Checker::new(offered.host.frames), wire).with_replies(replies))
-    }
-}
-
 /// Takes the frames that a card sends.
-///
-/// Ports:  `wire`, frames, as many as come at an edge.
-/// Timing: a frame's time is the edge at which it is seen.
 pub struct FrameSink {
     params: FrameSinkParams,
     clock: Clock,
     wire: Rx<Frame>,
     checker: Checker,
     replies: Option<Checker>,
-    damaged: u64,
+    damaged: Counter,
     log: FrameLog,
     kept: Vec<Frame>,
 }
 
 impl FrameSink {
     /// A sink that holds what comes against what `checker` expects.
-    pub fn new(params: FrameSinkParams, clock: Clock, checker: Checker, wire: Rx<Frame>) -> FrameSink {
+    pub fn new(params: FrameSinkParams, wire: Rx<Frame>, clock: Clock, checker: Checker) -> FrameSink {
         let log = FrameLog::new(params.kept_times);
-        FrameSink { params, clock, wire, checker, replies: None, damaged: 0, log, kept: Vec::new() }
+        FrameSink { params, clock, wire, checker, replies: None, damaged: Counter::default(), log, kept: Vec::new() }
     }
 
     /// The same sink, which expects such replies too.
@@ -71,7 +54,7 @@ impl FrameSink {
 
     fn judge(&mut self, at: Time, frame: &Frame) -> Option<u64> {
         if !frame.is_intact {
-            self.damaged += 1;
+            self.damaged.add(1);
             return None;
         }
         if let Some(replies) = self.replies.as_mut().filter(|replies| replies.knows(&frame.bytes)) {
@@ -121,12 +104,32 @@ impl Component for FrameSink {
         counters.add("lost_frames", self.checker.lost());
         counters.add("late_frames", self.checker.late());
         counters.add("unknown_frames", self.checker.unknown());
-        counters.add("damaged_frames", self.damaged);
+        counters.add("damaged_frames", self.damaged.total());
         if let Some(replies) = &self.replies {
             counters.add("good_replies", replies.good());
             counters.add("lost_replies", replies.lost());
             counters.add("late_replies", replies.late());
         }
+    }
+}
+
+impl Module for FrameSinkParams {
+    const NAME: &'static str = "frame-sink";
+    const ABOUT: &'static str =
+        "The network that a card sends to: counts frames and checks them against what the host sent.";
+    const EXAMPLE: &'static str = r#"kept_times = 1000
+kept_frames = 0"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![PortSpec::to::<OneWay<Frame>>("wire").about("the card's line out")]
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let offered = site.environment.get::<Offered>();
+        let offered = offered.map(|offered| Offered::clone(&offered)).unwrap_or_default();
+        let (clock, wire) = (site.system.edges(site.clock), site.to::<OneWay<Frame>>("wire"));
+        let replies = offered.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
+        Built::new(FrameSink::new(self, wire, clock, Checker::new(offered.host.frames)).with_replies(replies))
     }
 }
 
@@ -146,7 +149,7 @@ mod tests {
             let wire = bench.input("wire", 2, (10..).step_by(10).zip(frames).collect());
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
             let checker = Checker::new(Frames::list((0..4).map(|byte| vec![byte; 60])));
-            bench.add("sink", FrameSink::new(FrameSinkParams { kept_times: 0, kept_frames: 0 }, clock, checker, wire));
+            bench.add("sink", FrameSink::new(FrameSinkParams { kept_times: 0, kept_frames: 0 }, wire, clock, checker));
             bench.log_counters();
         });
         expect![[r#"

@@ -1,18 +1,19 @@
-//! The network as a card's receiver meets it: frames at line rate, or at their times.
+//! `packet-feeder`: the network that sends to a card, the frames of the run at line rate or at their times.
+//!
+//! Ports:   `wire` (frames, sends): each when its last bit has passed; `go` (go, receives, optional): traffic starts when it
+//!          says so, else at 0.
+//! Timing:  a frame begins when it is due and the line is free, and takes the line for its bytes, check sequence, preamble
+//!          and gap; it is sent at the first edge at or after the end of its check sequence.
+//! Source:  thesis, 3.2.3 (packet feeder); IEEE 802.3 for the line.
+//! Differs: a line does not wait. A card that does not take its frames from the connection delays them here; that is counted.
 
+use super::Go;
 use super::log::{FrameLog, Passage};
 use super::traffic::{Offered, Traffic};
 use crate::ethernet::Frame;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
-
-/// That the card is ready: the network may send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Go;
-
-impl Wire for Go {
-    const NAME: &'static str = "go";
-}
 
 /// The network's side of a line into a card.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -24,38 +25,15 @@ pub struct PacketFeederParams {
     pub kept_times: usize,
 }
 
-impl Module for PacketFeederParams {
-    const NAME: &'static str = "packet-feeder";
-    const ABOUT: &'static str =
-        "The network that sends to a card: the frames of the run, at line rate or at their times";
-    const EXAMPLE: &'static str = r#"line_bps = 1_000_000_000
-kept_times = 1000"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        vec![PortSpec::from::<OneWay<Frame>>("wire"), PortSpec::to::<OneWay<Go>>("go").optional()]
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let most = 1_000_000_000_000;
-        let is_in = (1..=most).contains(&self.line_bps);
-        if is_in { Ok(()) } else { Err(format!("line_bps is {}, must be 1 to {most}", self.line_bps)) }
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let traffic = site.environment.get::<Offered>().map(|offered| offered.network.clone()).unwrap_or_default();
-        let clock = site.system.edges(site.clock);
-        let (wire, go) = (site.from::<OneWay<Frame>>("wire"), site.try_to::<OneWay<Go>>("go"));
-        Built::new(PacketFeeder::new(self, clock, traffic, wire, go))
-    }
+/// The ports of a [`PacketFeeder`].
+pub struct PacketFeederPorts {
+    /// The line into the card.
+    pub wire: Tx<Frame>,
+    /// Says when traffic starts.
+    pub go: Option<Rx<Go>>,
 }
 
 /// Plays the frames that the run offers at the network's side.
-///
-/// Ports:   `wire`, frames, each when its last bit has passed; `go`, optional: traffic starts when it says so, else at 0.
-/// Timing:  a frame begins when it is due and the line is free, and takes the line for its bytes, check sequence, preamble
-///          and gap; it is sent at the first edge at or after the end of its check sequence.
-/// Source:  Willmann 2004, 3.2.3 (packet feeder); IEEE 802.3 for the line.
-/// Differs: a line does not wait. A card that does not take its frames from the channel delays them here; that is counted.
 pub struct PacketFeeder {
     params: PacketFeederParams,
     clock: Clock,
@@ -69,7 +47,7 @@ pub struct PacketFeeder {
     next_id: u64,
     /// The frame on the line and the cycle from which it may be sent.
     under_way: Option<(Cycle, Frame)>,
-    waits: u64,
+    waits: Counter,
     log: FrameLog,
 }
 
@@ -89,16 +67,23 @@ impl LineTime {
 
 impl PacketFeeder {
     /// A feeder before its first frame.
-    pub fn new(
-        params: PacketFeederParams,
-        clock: Clock,
-        traffic: Traffic,
-        wire: Tx<Frame>,
-        go: Option<Rx<Go>>,
-    ) -> PacketFeeder {
+    pub fn new(params: PacketFeederParams, ports: PacketFeederPorts, clock: Clock, traffic: Traffic) -> PacketFeeder {
+        let PacketFeederPorts { wire, go } = ports;
         let (log, start) = (FrameLog::new(params.kept_times), go.is_none().then_some(Time::ZERO));
         let line_free = LineTime { from: Time::ZERO, bits: 0 };
-        PacketFeeder { params, clock, traffic, wire, go, start, line_free, next_id: 0, under_way: None, waits: 0, log }
+        PacketFeeder {
+            params,
+            clock,
+            traffic,
+            wire,
+            go,
+            start,
+            line_free,
+            next_id: 0,
+            under_way: None,
+            waits: Counter::default(),
+            log,
+        }
     }
 
     /// When each frame's last bit passed.
@@ -147,7 +132,7 @@ impl Component for PacketFeeder {
                 }
                 Some((cycle, frame)) => {
                     let bytes = frame.bytes.len() as u32;
-                    self.waits += u64::from(*cycle < now);
+                    self.waits.add(u64::from(*cycle < now));
                     self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
                 }
             }
@@ -166,7 +151,35 @@ impl Component for PacketFeeder {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("frames", self.log.frames());
         counters.add("bytes", self.log.bytes());
-        counters.add("delayed_frames", self.waits);
+        counters.add("delayed_frames", self.waits.total());
+    }
+}
+
+impl Module for PacketFeederParams {
+    const NAME: &'static str = "packet-feeder";
+    const ABOUT: &'static str =
+        "The network that sends to a card: the frames of the run, at line rate or at their times.";
+    const EXAMPLE: &'static str = r#"line_bps = 1_000_000_000
+kept_times = 1000"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::from::<OneWay<Frame>>("wire").about("the card's line in"),
+            PortSpec::to::<OneWay<Go>>("go").about("traffic may start").optional(),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let most = 1_000_000_000_000;
+        let is_in = (1..=most).contains(&self.line_bps);
+        if is_in { Ok(()) } else { Err(format!("line_bps is {}, must be 1 to {most}", self.line_bps)) }
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let traffic = site.environment.get::<Offered>().map(|offered| offered.network.clone()).unwrap_or_default();
+        let clock = site.system.edges(site.clock);
+        let ports = PacketFeederPorts { wire: site.from::<OneWay<Frame>>("wire"), go: site.try_to::<OneWay<Go>>("go") };
+        Built::new(PacketFeeder::new(self, ports, clock, traffic))
     }
 }
 
@@ -188,7 +201,7 @@ mod tests {
             let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
             let traffic = Traffic { frames: frames.clone(), pace: pace.clone() };
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
-            bench.add("feeder", PacketFeeder::new(params, clock, traffic, wire, go));
+            bench.add("feeder", PacketFeeder::new(params, PacketFeederPorts { wire, go }, clock, traffic));
             bench.log_counters();
         });
         want.assert_eq(&log);

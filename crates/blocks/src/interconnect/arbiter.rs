@@ -1,18 +1,19 @@
-//! An arbiter: several requesters onto one memory.
+//! `arbiter`: several requesters onto one memory.
+//!
+//! Ports:   `requesters[i]` (memory, answers), `memory` (memory, asks).
+//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
+//! Order:   what is granted goes to `memory` in the order of the grants; each requester is answered in its own order.
+//! Source:  thesis, table 3.2 and 3.3.1: the arbitration policy is a parameter, and arbiters may be stacked.
+//! Differs: the thesis's arbiter answers within the cycle; here each connection costs a cycle each way, so a memory with
+//!          several requesters is better built as one module that arbitrates inside, such as `memory-controller`.
 
-use super::crossbar::responders;
-use super::{Crossbar, CrossbarWiring, Route};
+use super::switch::responders;
+use super::{Route, Switch, SwitchWiring};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::{Arbitrator, Policy};
 
 /// Parameters of the module `arbiter`.
-///
-/// Ports:   `requesters[i]` (memory, answers), `memory` (memory, asks).
-/// Timing:  that of a [`Crossbar`]: a reference a cycle, 0 cycles of its own.
-/// Source:  thesis, table 3.2 and 3.3.1: the arbitration policy is a parameter, and arbiters may be stacked.
-/// Differs: the thesis's arbiter answers within the cycle; here each connection costs a cycle each way, so a memory with
-///          several requesters is better built as one module that arbitrates inside, such as `memory-controller`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArbiterParams {
@@ -29,7 +30,7 @@ pub struct ArbiterParams {
 impl ArbiterParams {
     /// The component, with the policy that `start` gives: a user's own module calls this with a policy of its own.
     pub fn with_arbitration(self, site: &mut Site, policy: Arbitrator) -> Built {
-        let wiring = CrossbarWiring {
+        let wiring = SwitchWiring {
             requesters: responders(site, self.requesters),
             outputs: vec![("memory".to_owned(), site.from::<Memory>("memory"))],
             route: Route::Address(Vec::new()),
@@ -37,7 +38,7 @@ impl ArbiterParams {
             burst_references: self.burst_references,
         };
         let mut policy = Some(policy);
-        Built::new(Crossbar::new(wiring, || policy.take().expect("an arbiter has one output")))
+        Built::new(Switch::new(wiring, || policy.take().expect("an arbiter has one output")))
     }
 }
 
@@ -50,8 +51,9 @@ burst_references = 4
 policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));
-        requesters.chain([PortSpec::from::<Memory>("memory")]).collect()
+        let requesters =
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
+        requesters.chain([PortSpec::from::<Memory>("memory").about("who answers")]).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -79,8 +81,8 @@ mod tests {
             let requesters = requesters.iter().zip('a'..).map(asks).collect();
             let outputs = vec![(">".to_owned(), answers(bench, ">", 0))];
             let route = Route::Address(Vec::new());
-            let wiring = CrossbarWiring { requesters, outputs, route, outstanding: 8, burst_references: 3 };
-            bench.add("it", Crossbar::new(wiring, &policy));
+            let wiring = SwitchWiring { requesters, outputs, route, outstanding: 8, burst_references: 3 };
+            bench.add("it", Switch::new(wiring, &policy));
         }));
     }
 

@@ -1,12 +1,17 @@
-//! A crossbar between those who refer to memory and those who hold it; arbiters, muxes and demuxes are its small cases.
+//! `crossbar`: several requesters onto several memories, by address.
+//!
+//! Ports:   `requesters[i]` (memory, answers), `outputs[i]` (memory, asks): what is addressed to window i.
+//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle for each output and requester.
+//! Order:   a requester's references take effect and are answered in their order: one to another output waits until those
+//!          before it are answered.
+//! Errors:  what no window has, or what reaches beyond one, is an error of the bus.
+//! Source:  thesis, 3.1: a network of functions, muxes and demuxes is such a module.
 
-use super::{Returns, Word};
-use crate::bus::{BusError, Reply, Requester, Responder};
+use super::switch::{requesters, responders};
+use super::{Route, Switch, SwitchWiring, Window};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::{Arbitration, Arbitrator, Contest, Head, Policy, Waits};
-use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
+use crate::policy::Policy;
 
 /// Parameters of the module `crossbar`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -24,289 +29,6 @@ pub struct CrossbarParams {
     pub policy: Policy,
 }
 
-/// A range of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Window {
-    /// Address of its first byte.
-    pub base: u64,
-    /// Number of bytes.
-    pub bytes: u64,
-    /// The address of that byte behind the window.
-    pub becomes: u64,
-}
-
-impl Window {
-    /// What is wrong with the window called `name`.
-    pub fn check(&self, name: &str) -> Result<(), String> {
-        let ends = |base: u64| base.checked_add(self.bytes);
-        if self.bytes == 0 || ends(self.base).is_none() || ends(self.becomes).is_none() {
-            return Err(format!(
-                "{name} has {} bytes from 0x{:x} (0x{:x} behind it) on, must have some within the address space",
-                self.bytes, self.base, self.becomes
-            ));
-        }
-        Ok(())
-    }
-
-    fn contains(&self, addr: u64) -> bool {
-        addr.wrapping_sub(self.base) < self.bytes
-    }
-}
-
-/// Where a crossbar's references go.
-pub enum Route {
-    /// To the output of the first window that has the address; to the last output if none has and it has no window.
-    Address(Vec<Window>),
-    /// From the selected requester to the only output.
-    FromSelected(Rx<Word>),
-    /// From any requester to the selected output.
-    ToSelected(Rx<Word>),
-}
-
-/// Fixed properties of a [`Crossbar`].
-pub struct CrossbarWiring {
-    /// Those who ask, with the names of their ports.
-    pub requesters: Vec<(String, Responder)>,
-    /// Those who answer, with the names of their ports.
-    pub outputs: Vec<(String, Requester)>,
-    /// Where references go.
-    pub route: Route,
-    /// References under way at an output at most.
-    pub outstanding: u32,
-    /// References that count as one burst at most.
-    pub burst_references: u32,
-}
-
-/// Passes references from several requesters to several outputs, and the answers back.
-///
-/// Timing:  0 cycles of its own; each channel adds its latency of at least 1. Each edge an output takes one reference
-///          and gives back one answer, and a requester gives one and gets one.
-/// Order:   a requester's references take effect and are answered in their order: one to another output waits until those
-///          before it are answered.
-/// What no output takes, or what reaches beyond its window, is an error of the bus.
-pub struct Crossbar {
-    lanes: Vec<Lane>,
-    outputs: Vec<Output>,
-    route: Route,
-    /// The requester or output that is selected.
-    selected: usize,
-    waits: Waits,
-    burst_references: u32,
-    unknown_selects: Counter,
-}
-
-/// A requester and what is under way for it.
-struct Lane {
-    name: String,
-    port: Responder,
-    /// The output at which it has references under way, and how many.
-    output: usize,
-    under_way: u32,
-    references: Counter,
-    wait_cycles: Counter,
-}
-
-/// An output and what is under way there.
-struct Output {
-    name: String,
-    port: Requester,
-    arbitrator: Arbitrator,
-    returns: Returns<u32>,
-    /// Who asks for it at this edge.
-    waiting: u64,
-    /// The reference granted last and by whom, and how many its burst has.
-    last: Option<(u32, Head, u32)>,
-    references: Counter,
-}
-
-impl Crossbar {
-    /// A crossbar of these ports, with a policy for each output.
-    pub fn new(wiring: CrossbarWiring, mut policy: impl FnMut() -> Arbitrator) -> Crossbar {
-        let lane = |(name, port)| Lane {
-            name,
-            port,
-            output: 0,
-            under_way: 0,
-            references: Counter::default(),
-            wait_cycles: Counter::default(),
-        };
-        let output = |(name, port)| Output {
-            name,
-            port,
-            arbitrator: policy(),
-            returns: Returns::new(wiring.outstanding),
-            waiting: 0,
-            last: None,
-            references: Counter::default(),
-        };
-        assert!((1..=64).contains(&wiring.requesters.len()), "a crossbar has 1 to 64 requesters");
-        Crossbar {
-            waits: Waits::new(wiring.requesters.len()),
-            lanes: wiring.requesters.into_iter().map(lane).collect(),
-            outputs: wiring.outputs.into_iter().map(output).collect(),
-            route: wiring.route,
-            selected: 0,
-            burst_references: wiring.burst_references,
-            unknown_selects: Counter::default(),
-        }
-    }
-
-    /// Takes what is selected from now on.
-    fn hear(&mut self) {
-        let (select, n) = match &self.route {
-            Route::Address(_) => return,
-            Route::FromSelected(select) => (select, self.lanes.len()),
-            Route::ToSelected(select) => (select, self.outputs.len()),
-        };
-        while let Some(Word(which)) = select.take() {
-            match usize::try_from(which) {
-                Ok(which) if which < n => self.selected = which,
-                _ => self.unknown_selects.add(1),
-            }
-        }
-    }
-
-    /// Passes answers back: one of each output, one to each requester. The result is who was answered, and whether
-    /// there is more to pass at the next edge.
-    fn pass_back(&mut self) -> (u64, bool) {
-        let (mut answered, mut goes_on) = (0u64, false);
-        for output in &mut self.outputs {
-            let Some(&requester) = output.returns.next() else { continue };
-            if !output.port.replies.has_item() {
-                continue;
-            }
-            let lane = &mut self.lanes[requester as usize];
-            if answered >> requester & 1 == 1 {
-                goes_on = true;
-            } else if lane.port.replies.has_room() {
-                lane.port.replies.send(output.port.replies.take().expect("an answer is there"));
-                lane.under_way -= 1;
-                output.returns.pop();
-                answered |= 1 << requester;
-                goes_on |= output.port.replies.has_item();
-            }
-        }
-        (answered, goes_on)
-    }
-
-    /// Finds out who asks for which output, and answers what no output can.
-    fn look(&mut self, now: Cycle, answered: u64) -> bool {
-        let (mut waiting, mut goes_on) = (0, false);
-        self.outputs.iter_mut().for_each(|output| output.waiting = 0);
-        for (i, lane) in self.lanes.iter_mut().enumerate() {
-            if !lane.port.references.is_due(now) {
-                continue;
-            }
-            let head = Head::from(&*lane.port.references.peek().expect("a reference is due"));
-            let output = match &self.route {
-                Route::Address(windows) => place(windows, self.outputs.len(), head),
-                Route::FromSelected(_) if self.selected != i => continue,
-                Route::FromSelected(_) => Ok(0),
-                Route::ToSelected(_) => Ok(self.selected),
-            };
-            match output {
-                Ok(output) if lane.under_way == 0 || lane.output == output => {
-                    self.outputs[output].waiting |= 1 << i;
-                    waiting |= 1 << i;
-                }
-                _ if lane.under_way > 0 => {} // An answer wakes us.
-                _ if answered >> i & 1 == 1 => goes_on = true,
-                Err(error) if lane.port.replies.has_room() => {
-                    let id = lane.port.references.take().expect("a reference is due").id;
-                    lane.port.replies.send(Reply { id, result: Err(error) });
-                    goes_on |= lane.port.references.has_item();
-                }
-                _ => {} // Room wakes us.
-            }
-        }
-        self.waits.note(now, waiting);
-        goes_on
-    }
-
-    /// Lets one of those who ask for an output go.
-    fn grant(&mut self, now: Cycle, which: usize) -> bool {
-        let output = &mut self.outputs[which];
-        if output.waiting == 0 || !output.returns.has_room() || !output.port.references.has_room() {
-            return false; // A reference, an answer or room wakes us.
-        }
-        let head = |who: u32| self.lanes[who as usize].port.references.peek().map(|reference| Head::from(&*reference));
-        let continues = match output.last {
-            Some((who, last, length)) if output.waiting >> who & 1 == 1 && length < self.burst_references => {
-                u64::from(head(who).is_some_and(|head| head.continues(&last))) << who
-            }
-            _ => 0,
-        };
-        let contest = Contest { now, waiting: output.waiting, continues, since: self.waits.since() };
-        let winner = output.arbitrator.choose(&contest);
-        let length = match output.last {
-            Some((_, _, length)) if continues >> winner & 1 == 1 => length + 1,
-            _ => 1,
-        };
-        output.last = head(winner).map(|head| (winner, head, length));
-        let lane = &mut self.lanes[winner as usize];
-        lane.wait_cycles.add(self.waits.went(now, winner));
-        let mut reference = lane.port.references.take().expect("who is granted asks");
-        if let Route::Address(windows) = &self.route
-            && let Some(window) = windows.get(which)
-        {
-            reference.addr = reference.addr - window.base + window.becomes;
-        }
-        output.port.references.send(reference);
-        output.returns.push(winner);
-        output.references.add(1);
-        lane.references.add(1);
-        lane.output = which;
-        lane.under_way += 1;
-        output.waiting & !(1 << winner) != 0 || lane.port.references.has_item()
-    }
-}
-
-/// The output for a reference.
-fn place(windows: &[Window], n_outputs: usize, head: Head) -> Result<usize, BusError> {
-    match windows.iter().position(|window| window.contains(head.addr)) {
-        Some(which) => {
-            let behind = windows[which].bytes - (head.addr - windows[which].base);
-            if u64::from(head.bytes) <= behind { Ok(which) } else { Err(BusError::Nowhere(head.addr + behind)) }
-        }
-        None if windows.len() < n_outputs => Ok(windows.len()),
-        None => Err(BusError::Nowhere(head.addr)),
-    }
-}
-
-impl Component for Crossbar {
-    fn tick(&mut self, now: Cycle) -> Activity {
-        self.hear();
-        let (answered, mut goes_on) = self.pass_back();
-        goes_on |= self.look(now, answered);
-        for which in 0..self.outputs.len() {
-            goes_on |= self.grant(now, which);
-        }
-        if goes_on { Activity::Busy } else { Activity::Idle }
-    }
-
-    fn ports(&self, ports: &mut Ports) {
-        self.lanes.iter().for_each(|lane| lane.port.port(&lane.name, ports));
-        self.outputs.iter().for_each(|output| output.port.port(&output.name, ports));
-        if let Route::FromSelected(select) | Route::ToSelected(select) = &self.route {
-            ports.input("select", select);
-        }
-    }
-
-    fn counters(&self, counters: &mut CounterList) {
-        for lane in &self.lanes {
-            counters.add(&format!("{}.references", lane.name), lane.references.total());
-            counters.add(&format!("{}.wait_cycles", lane.name), lane.wait_cycles.total());
-        }
-        for output in &self.outputs {
-            counters.add(&format!("{}.references", output.name), output.references.total());
-        }
-        if !matches!(self.route, Route::Address(_)) {
-            counters.add("unknown_selects", self.unknown_selects.total());
-        }
-    }
-}
-
 impl Module for CrossbarParams {
     const NAME: &'static str = "crossbar";
     const ABOUT: &'static str = "Passes references from several requesters to several memories, by address.";
@@ -317,8 +39,14 @@ burst_references = 1
 policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));
-        requesters.chain((0..self.windows.len()).map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")))).collect()
+        let requesters =
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
+        requesters
+            .chain(
+                (0..self.windows.len())
+                    .map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")).about("who answers, by window")),
+            )
+            .collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -334,115 +62,13 @@ policy = { kind = "round-robin" }"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let wiring = CrossbarWiring {
+        let wiring = SwitchWiring {
             requesters: responders(site, self.requesters),
             outputs: requesters(site, self.windows.len()),
             route: Route::Address(self.windows),
             outstanding: self.outstanding,
             burst_references: self.burst_references,
         };
-        Built::new(Crossbar::new(wiring, || self.policy.start()))
-    }
-}
-
-/// The ports `requesters[i]`.
-pub(super) fn responders(site: &mut Site, n: usize) -> Vec<(String, Responder)> {
-    (0..n).map(|i| format!("requesters[{i}]")).map(|name| (name.clone(), site.to::<Memory>(&name))).collect()
-}
-
-/// The ports `outputs[i]`.
-pub(super) fn requesters(site: &mut Site, n: usize) -> Vec<(String, Requester)> {
-    (0..n).map(|i| format!("outputs[{i}]")).map(|name| (name.clone(), site.from::<Memory>(&name))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{answers, asks};
-    use expect_test::{Expect, expect};
-
-    /// Two memories, `>` at 0x100 and `>>` at 0x200 (which it sees from 0 on), each with 256 bytes, answering at once.
-    fn check(requesters: &[&str], want: Expect) {
-        want.assert_eq(&testkit::bench(200, |bench| {
-            let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
-            let requesters = requesters.iter().zip('a'..).map(asks).collect();
-            let outputs = [">", ">>"].map(|name| (name.to_owned(), answers(bench, name, 0))).into();
-            let window = |base, becomes| Window { base, bytes: 256, becomes };
-            let route = Route::Address(vec![window(0x100, 0x100), window(0x200, 0)]);
-            let wiring = CrossbarWiring { requesters, outputs, route, outstanding: 2, burst_references: 4 };
-            bench.add("it", Crossbar::new(wiring, || Policy::RoundRobin.start()));
-        }));
-    }
-
-    #[test]
-    fn it_adds_no_cycle_of_its_own() {
-        check(
-            &["1 r 100+4; 2 r 104+4; 3 r 108+4; 4 r 10c+4; 5 r 110+4"],
-            expect![[r#"
-            2    > r 100+4
-            3    > r 104+4
-            4    > r 108+4
-            4    a 0 00010203
-            5    > r 10c+4
-            5    a 1 04050607
-            6    > r 110+4
-            6    a 2 08090a0b
-            7    a 3 0c0d0e0f
-            8    a 4 10111213
-        "#]],
-        );
-    }
-
-    #[test]
-    fn each_output_takes_a_reference_a_cycle() {
-        check(
-            &["1 r 100+1; 1 r 101+1", "1 r 110+1; 1 r 111+1", "1 r 220+1; 1 r 221+1"],
-            expect![[r#"
-            2    > r 100+1
-            2    >> r 20+1
-            3    > r 110+1
-            3    >> r 21+1
-            4    > r 101+1
-            4    a 0 00
-            4    c 0 20
-            5    > r 111+1
-            5    b 0 10
-            5    c 1 21
-            6    a 1 01
-            7    b 1 11
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_requesters_references_keep_their_order_across_outputs() {
-        check(
-            &["1 w 100=01; 1 w 200=02; 1 w 101=03; 1 w 102=04"],
-            expect![[r#"
-            2    > w 100=01
-            4    >> w 0=02
-            4    a 0 done
-            6    > w 101=03
-            6    a 1 done
-            7    > w 102=04
-            8    a 2 done
-            9    a 3 done
-        "#]],
-        );
-    }
-
-    #[test]
-    fn what_nobody_answers_is_an_error() {
-        check(
-            &["1 r 100+1; 1 r 0+1; 1 r 1ff+2; 1 r 300+1; 1 r ffffffffffffffff+8"],
-            expect![[r#"
-            2    > r 100+1
-            4    a 0 00
-            5    a 1 nothing answers at 0x0
-            6    a 2 nothing answers at 0x200
-            7    a 3 nothing answers at 0x300
-            8    a 4 nothing answers at 0xffffffffffffffff
-        "#]],
-        );
+        Built::new(Switch::new(wiring, || self.policy.start()))
     }
 }

@@ -1,4 +1,8 @@
-//! A function of words: control logic and glue.
+//! `function`: a word computed from a word of each input.
+//!
+//! Ports:   `inputs[i]` (words, receives), `output` (words, sends).
+//! Timing:  0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
+//! Source:  thesis, table 3.1: the algorithm is a parameter. A user's own is any closure, in a module of the user's.
 
 use super::Word;
 use crate::checks;
@@ -95,11 +99,15 @@ impl Compute {
     }
 }
 
+/// The ports of a [`Function`].
+pub struct FunctionPorts {
+    /// Operands.
+    pub inputs: Vec<Rx<Word>>,
+    /// Results.
+    pub output: Tx<Word>,
+}
+
 /// Takes a word from every input and sends what a function makes of them.
-///
-/// Ports:  `inputs[i]` (words in), `output` (words out).
-/// Timing: 0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
-/// Source: thesis, table 3.1: the algorithm is a parameter. A user's own is any closure, in a module of the user's.
 pub struct Function<F> {
     inputs: Vec<Rx<Word>>,
     output: Tx<Word>,
@@ -109,7 +117,8 @@ pub struct Function<F> {
 
 impl<F: FnMut(&[u64]) -> u64> Function<F> {
     /// A function at these ports.
-    pub fn new(inputs: Vec<Rx<Word>>, output: Tx<Word>, compute: F) -> Function<F> {
+    pub fn new(ports: FunctionPorts, compute: F) -> Function<F> {
+        let FunctionPorts { inputs, output } = ports;
         Function { taken: vec![0; inputs.len()], inputs, output, compute }
     }
 }
@@ -139,8 +148,8 @@ impl Module for FunctionParams {
 compute = "sum""#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let inputs = (0..self.inputs).map(|i| PortSpec::to::<OneWay<Word>>(format!("inputs[{i}]")));
-        inputs.chain([PortSpec::from::<OneWay<Word>>("output")]).collect()
+        let inputs = (0..self.inputs).map(|i| PortSpec::to::<OneWay<Word>>(format!("inputs[{i}]")).about("operands"));
+        inputs.chain([PortSpec::from::<OneWay<Word>>("output").about("results")]).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -148,9 +157,11 @@ compute = "sum""#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let inputs = (0..self.inputs).map(|i| site.to::<OneWay<Word>>(&format!("inputs[{i}]"))).collect();
-        let output = site.from::<OneWay<Word>>("output");
-        Built::new(Function::new(inputs, output, move |words: &[u64]| self.compute.of(words)))
+        let ports = FunctionPorts {
+            inputs: (0..self.inputs).map(|i| site.to::<OneWay<Word>>(&format!("inputs[{i}]"))).collect(),
+            output: site.from::<OneWay<Word>>("output"),
+        };
+        Built::new(Function::new(ports, move |words: &[u64]| self.compute.of(words)))
     }
 }
 
@@ -195,7 +206,7 @@ mod tests {
         let log = testkit::bench(100, |bench| {
             let inputs = vec![words(bench, "a", "1:1 1:2 2:3"), words(bench, "b", "1:4 6:5 9:6")];
             let output = bench.output("sum", 2, |_| true, show_word);
-            bench.add("it", Function::new(inputs, output, |words: &[u64]| words.iter().sum()));
+            bench.add("it", Function::new(FunctionPorts { inputs, output }, |words: &[u64]| words.iter().sum()));
         });
         expect![[r#"
             2    sum 5

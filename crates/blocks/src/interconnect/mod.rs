@@ -2,20 +2,28 @@
 
 mod arbiter;
 mod crossbar;
+mod demux;
 mod function;
 mod mux;
 mod pipe;
 mod returns;
+mod seen;
+mod switch;
 mod tap;
 mod tee;
+mod window;
 mod word;
 
 pub use arbiter::ArbiterParams;
-pub use crossbar::{Crossbar, CrossbarParams, CrossbarWiring, Route, Window};
-pub use function::{Compute, Function, FunctionParams};
-pub use mux::{DemuxBy, DemuxParams, MuxParams};
-pub use pipe::{Pipe, PipeParams};
+pub use crossbar::CrossbarParams;
+pub use demux::{DemuxBy, DemuxParams};
+pub use function::{Compute, Function, FunctionParams, FunctionPorts};
+pub use mux::MuxParams;
+pub use pipe::{Pipe, PipeParams, PipePorts};
 pub use returns::Returns;
-pub use tap::{Seen, Tap, TapParams};
-pub use tee::{Tee, TeeParams};
+pub use seen::Seen;
+pub use switch::{Route, Switch, SwitchWiring};
+pub use tap::{Tap, TapParams, TapPorts};
+pub use tee::{Tee, TeeParams, TeePorts};
+pub use window::Window;
 pub use word::{Carries, Word};

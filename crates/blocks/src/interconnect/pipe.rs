@@ -1,4 +1,10 @@
-//! A pipe: a delay of so many cycles.
+//! `pipe`: a delay of so many cycles.
+//!
+//! Ports:   `input` (words or frames, receives), `output` (the same, sends).
+//! Timing:  an item seen at edge k is sent at k + `cycles` if there is room; an item a cycle. While the output is full, as
+//!          many items as there are stages move up and wait.
+//! Source:  thesis, table 3.1. A connection has a latency of its own, so a pipe is needed only for a delay of another clock
+//!          or for stages that hold what a full output leaves them.
 
 use super::{Carries, Word};
 use crate::checks;
@@ -17,13 +23,15 @@ pub struct PipeParams {
     pub cycles: u32,
 }
 
+/// The ports of a [`Pipe`].
+pub struct PipePorts<T> {
+    /// What comes.
+    pub input: Rx<T>,
+    /// Where it goes later.
+    pub output: Tx<T>,
+}
+
 /// Delays items; each stage holds one.
-///
-/// Ports:  `input`, `output` (one-way).
-/// Timing: an item seen at edge k is sent at k + `cycles` if there is room; an item a cycle. While the output is full, as
-///         many items as there are stages move up and wait.
-/// Source: thesis, table 3.1. A connection has a latency of its own, so a pipe is needed only for a delay of another clock
-///         or for stages that hold what a full output leaves them.
 pub struct Pipe<T> {
     cycles: u64,
     input: Rx<T>,
@@ -34,8 +42,9 @@ pub struct Pipe<T> {
 
 impl<T> Pipe<T> {
     /// An empty pipe.
-    pub fn new(cycles: u32, input: Rx<T>, output: Tx<T>) -> Pipe<T> {
-        Pipe { cycles: u64::from(cycles), input, output, stages: VecDeque::new() }
+    pub fn new(params: PipeParams, ports: PipePorts<T>) -> Pipe<T> {
+        let PipePorts { input, output } = ports;
+        Pipe { cycles: u64::from(params.cycles), input, output, stages: VecDeque::new() }
     }
 }
 
@@ -68,11 +77,15 @@ impl<T> Component for Pipe<T> {
 
 impl PipeParams {
     fn ports_of<T: Wire>() -> Vec<PortSpec> {
-        vec![PortSpec::to::<OneWay<T>>("input"), PortSpec::from::<OneWay<T>>("output")]
+        vec![
+            PortSpec::to::<OneWay<T>>("input").about("what comes"),
+            PortSpec::from::<OneWay<T>>("output").about("the same, later"),
+        ]
     }
 
-    fn build_of<T: Wire>(&self, site: &mut Site) -> Built {
-        Built::new(Pipe::<T>::new(self.cycles, site.to::<OneWay<T>>("input"), site.from::<OneWay<T>>("output")))
+    fn build_of<T: Wire>(self, site: &mut Site) -> Built {
+        let ports = PipePorts { input: site.to::<OneWay<T>>("input"), output: site.from::<OneWay<T>>("output") };
+        Built::new(Pipe::new(self, ports))
     }
 }
 
@@ -111,7 +124,8 @@ mod tests {
         want.assert_eq(&testkit::bench(100, |bench| {
             let input = words(bench, "in", items);
             let output = bench.output("out", 2, move |now| now >= ready, show_word);
-            bench.add("pipe", Pipe::new(cycles, input, output));
+            let params = PipeParams { carries: Carries::Words, cycles };
+            bench.add("pipe", Pipe::new(params, PipePorts { input, output }));
         }));
     }
 

@@ -1,19 +1,17 @@
-//! A tap: a memory connection that others listen to.
+//! `tap`: a memory connection that others listen to.
+//!
+//! Ports:   `requester` (memory, answers), `memory` (memory, asks), `seen[i]` (seen-references, sends).
+//! Timing:  0 cycles of its own, a reference and an answer a cycle.
+//! Order:   a reference is told when its answer passes. An answer waits until every listener has room, so that none misses
+//!          what was written.
+//! Source:  thesis, tables 3.1 and 3.2: a Tee in front of a memory feeds the snoop port of a cache controller.
 
-use super::Returns;
+use super::{Returns, Seen};
 use crate::bus::{Requester, Responder};
 use crate::checks;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use crate::policy::Head;
 use kernel::{Activity, Component, Cycle, Ports, Tx};
-
-/// A reference that was answered somewhere: what a cache snoops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen(pub Head);
-
-impl Wire for Seen {
-    const NAME: &'static str = "seen-references";
-}
 
 /// Parameters of a [`Tap`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -25,35 +23,41 @@ pub struct TapParams {
     pub outstanding: u32,
 }
 
+/// The ports of a [`Tap`].
+pub struct TapPorts {
+    /// Who asks.
+    pub requester: Responder,
+    /// Who answers.
+    pub memory: Requester,
+    /// Who listens.
+    pub seen: Vec<Tx<Seen>>,
+}
+
 /// Passes references and answers, and tells listeners of each reference when its answer passes.
-///
-/// Ports:  `requester` (memory, answers), `memory` (memory, asks), `seen[i]` (seen-references, sends).
-/// Timing: 0 cycles of its own, one reference and one answer a cycle. An answer waits until every listener has room, so
-///         that none misses what was written.
-/// Source: thesis, tables 3.1 and 3.2: a Tee in front of a memory feeds the snoop port of a cache controller.
 pub struct Tap {
     requester: Responder,
     memory: Requester,
-    listeners: Vec<Tx<Seen>>,
+    seen: Vec<Tx<Seen>>,
     under_way: Returns<Head>,
 }
 
 impl Tap {
     /// A tap at these ports.
-    pub fn new(params: &TapParams, requester: Responder, memory: Requester, listeners: Vec<Tx<Seen>>) -> Tap {
-        Tap { requester, memory, listeners, under_way: Returns::new(params.outstanding) }
+    pub fn new(params: TapParams, ports: TapPorts) -> Tap {
+        let TapPorts { requester, memory, seen } = ports;
+        Tap { requester, memory, seen, under_way: Returns::new(params.outstanding) }
     }
 
     fn pass_back(&mut self) -> bool {
         if !self.memory.replies.has_item() || !self.requester.replies.has_room() {
             return false;
         }
-        if !self.listeners.iter().all(Tx::has_room) {
+        if !self.seen.iter().all(Tx::has_room) {
             return false;
         }
         let head = self.under_way.pop().expect("an answer belongs to a reference");
         self.requester.replies.send(self.memory.replies.take().expect("an answer is there"));
-        self.listeners.iter().for_each(|listener| listener.send(Seen(head)));
+        self.seen.iter().for_each(|listener| listener.send(Seen(head)));
         true
     }
 
@@ -77,7 +81,7 @@ impl Component for Tap {
     fn ports(&self, ports: &mut Ports) {
         self.requester.port("requester", ports);
         self.memory.port("memory", ports);
-        ports.outputs("seen", &self.listeners);
+        ports.outputs("seen", &self.seen);
     }
 }
 
@@ -88,8 +92,12 @@ impl Module for TapParams {
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let seen = (0..self.listeners).map(|i| PortSpec::from::<OneWay<Seen>>(format!("seen[{i}]")));
-        [PortSpec::to::<Memory>("requester"), PortSpec::from::<Memory>("memory")].into_iter().chain(seen).collect()
+        let seen = (0..self.listeners)
+            .map(|i| PortSpec::from::<OneWay<Seen>>(format!("seen[{i}]")).about("what was answered"));
+        [PortSpec::to::<Memory>("requester").about("who asks"), PortSpec::from::<Memory>("memory").about("who answers")]
+            .into_iter()
+            .chain(seen)
+            .collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -98,9 +106,12 @@ outstanding = 4"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let listeners = (0..self.listeners).map(|i| site.from::<OneWay<Seen>>(&format!("seen[{i}]"))).collect();
-        let (requester, memory) = (site.to::<Memory>("requester"), site.from::<Memory>("memory"));
-        Built::new(Tap::new(&self, requester, memory, listeners))
+        let ports = TapPorts {
+            requester: site.to::<Memory>("requester"),
+            memory: site.from::<Memory>("memory"),
+            seen: (0..self.listeners).map(|i| site.from::<OneWay<Seen>>(&format!("seen[{i}]"))).collect(),
+        };
+        Built::new(Tap::new(self, ports))
     }
 }
 
@@ -116,11 +127,12 @@ mod tests {
             let requester = asks(bench, "a", "1 r 40+4; 1 w 44=0a0b; 1 r 48+1; 1 r 49+1", 0);
             let memory = answers(bench, ">", 0);
             let show = |seen: &Seen| format!("{:x}+{} {}", seen.0.addr, seen.0.bytes, seen.0.is_write);
-            let listeners = vec![
+            let seen = vec![
                 bench.output("seen", 2, |_| true, show),
                 bench.output("late", 2, |now| now >= 20, show), // Its room for two is used up at 5.
             ];
-            bench.add("tap", Tap::new(&TapParams { listeners: 2, outstanding: 3 }, requester, memory, listeners));
+            bench
+                .add("tap", Tap::new(TapParams { listeners: 2, outstanding: 3 }, TapPorts { requester, memory, seen }));
         });
         expect![[r#"
             2    > r 40+4

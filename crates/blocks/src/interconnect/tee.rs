@@ -1,4 +1,8 @@
-//! A tee: one stream of items, several times.
+//! `tee`: one stream of items, several times.
+//!
+//! Ports:   `input` (words or frames, receives), `outputs[i]` (the same, sends).
+//! Timing:  0 cycles of its own, an item a cycle; an item waits until every output has room for it.
+//! Source:  thesis, table 3.1.
 
 use super::{Carries, Word};
 use crate::checks;
@@ -16,11 +20,15 @@ pub struct TeeParams {
     pub outputs: usize,
 }
 
+/// The ports of a [`Tee`].
+pub struct TeePorts<T> {
+    /// What comes.
+    pub input: Rx<T>,
+    /// Where all of it goes.
+    pub outputs: Vec<Tx<T>>,
+}
+
 /// Sends each item to all outputs.
-///
-/// Ports:  `input` (one-way in), `outputs[i]` (one-way out).
-/// Timing: 0 cycles of its own, an item a cycle. An item waits until every output has room for it.
-/// Source: thesis, table 3.1.
 pub struct Tee<T> {
     input: Rx<T>,
     outputs: Vec<Tx<T>>,
@@ -28,7 +36,8 @@ pub struct Tee<T> {
 
 impl<T> Tee<T> {
     /// A tee at these ports.
-    pub fn new(input: Rx<T>, outputs: Vec<Tx<T>>) -> Tee<T> {
+    pub fn new(ports: TeePorts<T>) -> Tee<T> {
+        let TeePorts { input, outputs } = ports;
         Tee { input, outputs }
     }
 }
@@ -51,13 +60,16 @@ impl<T: Clone> Component for Tee<T> {
 
 impl TeeParams {
     fn ports_of<T: Wire>(&self) -> Vec<PortSpec> {
-        let outputs = (0..self.outputs).map(|i| PortSpec::from::<OneWay<T>>(format!("outputs[{i}]")));
-        [PortSpec::to::<OneWay<T>>("input")].into_iter().chain(outputs).collect()
+        let outputs =
+            (0..self.outputs).map(|i| PortSpec::from::<OneWay<T>>(format!("outputs[{i}]")).about("all of it"));
+        [PortSpec::to::<OneWay<T>>("input").about("what comes")].into_iter().chain(outputs).collect()
     }
 
     fn build_of<T: Wire + Clone>(&self, site: &mut Site) -> Built {
-        let outputs = (0..self.outputs).map(|i| site.from::<OneWay<T>>(&format!("outputs[{i}]"))).collect();
-        Built::new(Tee::<T>::new(site.to::<OneWay<T>>("input"), outputs))
+        Built::new(Tee::new(TeePorts {
+            input: site.to::<OneWay<T>>("input"),
+            outputs: (0..self.outputs).map(|i| site.from::<OneWay<T>>(&format!("outputs[{i}]"))).collect(),
+        }))
     }
 }
 
@@ -100,7 +112,7 @@ mod tests {
                 bench.output("first", 2, |_| true, show_word),
                 bench.output("second", 2, |now| now >= 6, show_word),
             ];
-            bench.add("tee", Tee::new(input, outputs));
+            bench.add("tee", Tee::new(TeePorts { input, outputs }));
         });
         expect![[r#"
             2    first a

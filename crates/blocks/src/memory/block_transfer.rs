@@ -1,52 +1,19 @@
-//! Block memory transfer: copies bytes from one memory to another.
+//! `block-transfer`: copies bytes from one memory to another.
+//!
+//! Ports:   `orders` (transfers, receives), `done` (transfers-done, sends), `a` and `b` (memory, ask).
+//! Timing:  reads a piece a cycle at most, and writes a piece at the edge at which its answer is seen, as far as there is
+//!          room; the next order is begun at the edge after the last write was answered, when `done` is sent.
+//! Order:   transfers are carried out one after the other.
+//! Errors:  an error ends a transfer: what was read before it is written, and nothing behind it is asked for.
+//! Source:  thesis, table 3.2 and 3.2.2: a DMA engine between memories of variable latency.
 
+use super::transfers::{Direction, Transfer, TransferDone};
 use crate::bus::{Access, BusError, Data, Reference, Requester};
 use crate::checks;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
-
-/// An order to a [`BlockTransfer`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transfer {
-    /// The orderer's own name for it.
-    pub id: u32,
-    /// Address at port `a`.
-    pub a: u64,
-    /// Address at port `b`.
-    pub b: u64,
-    /// How many bytes.
-    pub bytes: u32,
-    /// Which way.
-    pub direction: Direction,
-}
-
-/// Which way a [`Transfer`] goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// From port `a` to port `b`.
-    AToB,
-    /// From port `b` to port `a`.
-    BToA,
-}
-
-/// The end of a [`Transfer`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TransferDone {
-    /// The order's `id`.
-    pub id: u32,
-    /// Whether all bytes are there, or the first error.
-    pub result: Result<(), BusError>,
-}
-
-impl Wire for Transfer {
-    const NAME: &'static str = "transfers";
-}
-
-impl Wire for TransferDone {
-    const NAME: &'static str = "transfers-done";
-}
 
 /// Parameters of a [`BlockTransfer`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -58,13 +25,19 @@ pub struct BlockTransferParams {
     pub outstanding: u32,
 }
 
+/// The ports of a [`BlockTransfer`].
+pub struct BlockTransferPorts {
+    /// What it is told.
+    pub orders: Rx<Transfer>,
+    /// What it tells.
+    pub done: Tx<TransferDone>,
+    /// One memory.
+    pub a: Requester,
+    /// The other.
+    pub b: Requester,
+}
+
 /// Carries out transfers, one after the other.
-///
-/// Ports:  `orders` (transfers in), `done` (transfers-done out), `a` and `b` (memory, ask).
-/// Timing: reads one piece a cycle at most, and writes a piece at the edge at which its answer is seen, as far as there is
-///         room; the next order is begun at the edge after the last write was answered, when `done` is sent.
-/// An error ends a transfer: what was read before it is written, and nothing behind it is asked for.
-/// Source: thesis, table 3.2 and 3.2.2: a DMA engine between memories of variable latency.
 pub struct BlockTransfer {
     params: BlockTransferParams,
     orders: Rx<Transfer>,
@@ -94,13 +67,8 @@ struct Active {
 
 impl BlockTransfer {
     /// An idle engine.
-    pub fn new(
-        params: BlockTransferParams,
-        orders: Rx<Transfer>,
-        done: Tx<TransferDone>,
-        a: Requester,
-        b: Requester,
-    ) -> Self {
+    pub fn new(params: BlockTransferParams, ports: BlockTransferPorts) -> BlockTransfer {
+        let BlockTransferPorts { orders, done, a, b } = ports;
         BlockTransfer {
             params,
             orders,
@@ -210,10 +178,10 @@ outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<Transfer>>("orders"),
-            PortSpec::from::<OneWay<TransferDone>>("done"),
-            PortSpec::from::<Memory>("a"),
-            PortSpec::from::<Memory>("b"),
+            PortSpec::to::<OneWay<Transfer>>("orders").about("transfers to do"),
+            PortSpec::from::<OneWay<TransferDone>>("done").about("transfers that ended"),
+            PortSpec::from::<Memory>("a").about("one memory"),
+            PortSpec::from::<Memory>("b").about("the other"),
         ]
     }
 
@@ -223,9 +191,13 @@ outstanding = 4"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let (orders, done) = (site.to::<OneWay<Transfer>>("orders"), site.from::<OneWay<TransferDone>>("done"));
-        let (a, b) = (site.from::<Memory>("a"), site.from::<Memory>("b"));
-        Built::new(BlockTransfer::new(self, orders, done, a, b))
+        let ports = BlockTransferPorts {
+            orders: site.to::<OneWay<Transfer>>("orders"),
+            done: site.from::<OneWay<TransferDone>>("done"),
+            a: site.from::<Memory>("a"),
+            b: site.from::<Memory>("b"),
+        };
+        Built::new(BlockTransfer::new(self, ports))
     }
 }
 
@@ -246,7 +218,7 @@ mod tests {
             let done = bench.output("done", 2, |_| true, show);
             let (a, b) = (answers(bench, ">a", 0), answers(bench, ">b", 0));
             let params = BlockTransferParams { reference_bytes: 4, outstanding: 2 };
-            bench.add("dma", BlockTransfer::new(params, orders, done, a, b));
+            bench.add("dma", BlockTransfer::new(params, BlockTransferPorts { orders, done, a, b }));
             bench.log_counters();
         }));
     }

@@ -1,4 +1,12 @@
-//! A memory for frames: double data rate SDRAM behind one wide bus, which moves a transfer at a time.
+//! `frame-memory`: double data rate memory behind one wide bus, which moves a transfer at a time.
+//!
+//! Ports:   `requesters[i]` (memory, answer, optional). Its clock is that of the memory.
+//! Timing:  the answer is seen as many cycles after the reference as the transfer takes: the cycles to open its rows
+//!          and, at `bus_bytes` a cycle, those of all words it touches. Nothing else moves meanwhile; the next transfer
+//!          begins in the cycle behind. A reference that cannot be served takes one cycle.
+//! Order:   whole transfers one after the other, of whom the policy says.
+//! Source:  thesis, 4.2.1 and 4.2.3: in order, the whole bus blocked while a row is opened, unused bytes of misaligned words
+//!          lost. The numbers of the card that it was made for are in docs/machines/tengig.md.
 
 use super::Store;
 use super::rows::{Rows, RowsParams};
@@ -19,11 +27,11 @@ pub struct FrameMemoryParams {
     pub base: u64,
     /// Bytes of memory.
     pub bytes: u32,
-    /// Bytes that the bus moves in a cycle. Source: thesis, 4.2.3 (128-bit internal bus).
+    /// Bytes that the bus moves in a cycle.
     pub bus_bytes: u32,
-    /// Bytes of a word of the memory: a transfer begins and ends with whole words. Source: thesis, 4.2.3, 4.5.3 (64 bits).
+    /// Bytes of a word of the memory: a transfer begins and ends with whole words.
     pub word_bytes: u32,
-    /// Longest transfer. Source: thesis, 4.2.1 (1518 bytes at a time). Unit: bytes.
+    /// Longest transfer. Unit: bytes.
     pub transfer_bytes: u32,
     /// Its rows.
     pub rows: RowsParams,
@@ -32,13 +40,6 @@ pub struct FrameMemoryParams {
 }
 
 /// Serves whole transfers, one after the other.
-///
-/// Ports:   `requesters[i]` (memory, answers).
-/// Timing:  the answer is seen as many cycles after the reference as the transfer takes: the cycles to open its rows
-///          and, at `bus_bytes` a cycle, those of all words it touches. Nothing else moves meanwhile; the next transfer
-///          begins in the cycle behind. A reference that cannot be served takes one cycle.
-/// Source:  thesis, 4.2.1, 4.2.3 and 4.5.3: two GDDR parts at 500 MHz, in order, the whole bus blocked while a row is
-///          opened, unused bytes of misaligned words lost.
 pub struct FrameMemory {
     params: FrameMemoryParams,
     requesters: Vec<Option<Responder>>,
@@ -64,7 +65,7 @@ struct Lane {
 
 impl FrameMemory {
     /// A memory of zeros. A port that is `None` is not connected.
-    pub fn new(params: FrameMemoryParams, requesters: Vec<Option<Responder>>) -> Self {
+    pub fn new(params: FrameMemoryParams, requesters: Vec<Option<Responder>>) -> FrameMemory {
         assert_eq!(requesters.len(), params.requesters, "a port for each requester");
         FrameMemory {
             store: Store::new(params.base, params.bytes),
@@ -82,7 +83,7 @@ impl FrameMemory {
     }
 
     /// The same with a policy of the user's own.
-    pub fn with_arbitration(mut self, policy: Box<dyn Arbitration>) -> Self {
+    pub fn with_arbitration(mut self, policy: Box<dyn Arbitration>) -> FrameMemory {
         self.arbitrator = Arbitrator::Own(policy);
         self
     }
@@ -190,7 +191,9 @@ rows = { row_bytes = 2048, banks = 8, activation_cycles = 12, conflict_cycles = 
 policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).optional()).collect()
+        (0..self.requesters)
+            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks").optional())
+            .collect()
     }
 
     fn check(&self) -> Result<(), String> {

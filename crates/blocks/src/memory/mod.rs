@@ -9,13 +9,15 @@ mod rows;
 mod scratchpad_banks;
 mod scratchpad_filter;
 mod store;
+mod transfers;
 
-pub use block_transfer::{BlockTransfer, BlockTransferParams, Direction, Transfer, TransferDone};
-pub use cache_controller::{CacheController, CacheControllerParams, CachePorts};
+pub use block_transfer::{BlockTransfer, BlockTransferParams, BlockTransferPorts};
+pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
 pub use multiported::{MultiportedMemory, MultiportedMemoryParams};
 pub use rows::{Rows, RowsParams};
-pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams};
+pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams, ScratchpadBanksPorts};
 pub use scratchpad_filter::ScratchpadFilterParams;
 pub use store::Store;
+pub use transfers::{Direction, Transfer, TransferDone};

@@ -1,4 +1,9 @@
-//! A memory with several ports and no latency of its own.
+//! `multiported-memory`: a memory with several ports and no latency of its own, such as a register file or the bytes of a cache.
+//!
+//! Ports:   `ports[i]` (memory, answer, optional).
+//! Timing:  none of its own: what is seen at an edge is answered at that edge, a reference a port a cycle.
+//! Order:   of the references of one edge, reads come before writes, and writes come in the order of the ports.
+//! Source:  thesis, table 3.2 and 3.2.2: retires a reference a port a cycle, reads before writes.
 
 use super::Store;
 use crate::bus::{Access, BusError, Reply, Responder};
@@ -22,11 +27,6 @@ pub struct MultiportedMemoryParams {
 }
 
 /// Serves one reference a port a cycle: a register file, the bytes of a cache, a memory behind a controller.
-///
-/// Ports:   `ports[i]` (memory, answers).
-/// Timing:  none of its own: what is seen at an edge is answered at that edge.
-/// Of the references of one edge, reads come before writes, and writes come in the order of the ports.
-/// Source:  thesis, table 3.2 and 3.2.2: retires a reference a port a cycle, reads before writes.
 pub struct MultiportedMemory {
     params: MultiportedMemoryParams,
     ports: Vec<Option<Responder>>,
@@ -37,7 +37,7 @@ pub struct MultiportedMemory {
 
 impl MultiportedMemory {
     /// A memory of zeros. A port that is `None` is not connected.
-    pub fn new(params: MultiportedMemoryParams, ports: Vec<Option<Responder>>) -> Self {
+    pub fn new(params: MultiportedMemoryParams, ports: Vec<Option<Responder>>) -> MultiportedMemory {
         let store = Store::new(params.base, params.bytes);
         MultiportedMemory { params, ports, store, reads: Counter::default(), writes: Counter::default() }
     }
@@ -114,7 +114,7 @@ bytes = 8192
 port_bytes = 32"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        (0..self.ports).map(|i| PortSpec::to::<Memory>(format!("ports[{i}]")).optional()).collect()
+        (0..self.ports).map(|i| PortSpec::to::<Memory>(format!("ports[{i}]")).about("who asks").optional()).collect()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -12,7 +12,7 @@ pub struct RowsParams {
     pub banks: u32,
     /// Cycles to open a row in a bank that has none open. Source: thesis, 3.2.2 (row activation latency).
     pub activation_cycles: u64,
-    /// Cycles to open a row in a bank that has another open. Source: thesis, 4.5.3 (up to 27 for the 10 Gb/s NIC).
+    /// Cycles to open a row in a bank that has another open.
     pub conflict_cycles: u64,
 }
 

@@ -1,4 +1,15 @@
-//! A banked scratchpad behind a crossbar.
+//! `scratchpad-banks`: word-interleaved memory banks behind a crossbar, with a way onward for other addresses.
+//!
+//! Ports:   `requesters[i]` (memory, answer), `onward` (memory, asks, optional): what is outside the scratchpad.
+//! Timing:  2 cycles from a reference seen to its answer seen: a bank is granted at the edge that sees the reference,
+//!          the answer is sent at the next. A bank and the onward port take one transaction a cycle, a requester has one
+//!          granted a cycle. A reference to n words takes n transactions, one after the other.
+//! Order:   a requester's answers stand in the order of its references, so none is granted a bank while one of its
+//!          own is under way onward.
+//! Errors:  without `onward`, an address outside is an error of the bus.
+//! Source:  thesis, 4.2.3: one transaction to each bank and to the external memory interface a cycle, one cycle to request
+//!          and traverse, one to access and return. The numbers of the card that it was made for are in
+//!          docs/machines/tengig.md.
 
 use super::Store;
 use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
@@ -13,36 +24,34 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadBanksParams {
-    /// Requesters on the crossbar, 1 to 64. Source: thesis, 4.2.3 (the processors and four assists).
+    /// Requesters on the crossbar, 1 to 64.
     pub requesters: usize,
-    /// Banks, a power of two. Source: thesis, 4.5 (4 are evaluated).
+    /// Banks, a power of two.
     pub banks: u32,
     /// Bytes of a word, a power of two up to 16: neighbouring words are in neighbouring banks, and a transaction moves up
-    /// to one. Source: thesis, 4.2.3 (32 bits).
+    /// to one.
     pub word_bytes: u32,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes of all banks together. Source: thesis, 4.2 (256 KB).
+    /// Bytes of all banks together.
     pub bytes: u32,
     /// Longest reference; a longer one is answered with an error. Unit: bytes.
     pub reference_bytes: u32,
     /// References under way onward at most.
     pub outstanding: u32,
-    /// Who goes first at a bank and at the onward port. Source: thesis, 4.2.3 (round robin for each resource).
+    /// Who goes first at a bank and at the onward port.
     pub policy: Policy,
 }
 
+/// The ports of a [`ScratchpadBanks`].
+pub struct ScratchpadBanksPorts {
+    /// Who is served.
+    pub requesters: Vec<Responder>,
+    /// What is outside the scratchpad.
+    pub onward: Option<Requester>,
+}
+
 /// Serves several requesters from word-interleaved banks, and passes on what is addressed elsewhere.
-///
-/// Ports:    `requesters[i]` (memory, answers), `onward` (memory, asks; optional): what is outside the scratchpad.
-/// Timing:   2 cycles from a reference seen to its answer seen: a bank is granted at the edge that sees the reference,
-///           the answer is sent at the next. A bank and the onward port take one transaction a cycle, a requester has one
-///           granted a cycle. A reference to n words takes n transactions, one after the other.
-/// Order:    a requester's answers stand in the order of its references, so none is granted a bank while one of its
-///           own is under way onward.
-/// Without `onward`, an address outside is an error of the bus.
-/// Source:   thesis, 4.2.3: 32-bit crossbar, one transaction to each bank and to the external memory interface a cycle,
-///           one cycle to request and traverse, one to access and return.
 pub struct ScratchpadBanks {
     params: ScratchpadBanksParams,
     requesters: Vec<Responder>,
@@ -79,7 +88,8 @@ struct Lane {
 
 impl ScratchpadBanks {
     /// A scratchpad at these ports.
-    pub fn new(params: ScratchpadBanksParams, requesters: Vec<Responder>, onward: Option<Requester>) -> Self {
+    pub fn new(params: ScratchpadBanksParams, ports: ScratchpadBanksPorts) -> ScratchpadBanks {
+        let ScratchpadBanksPorts { requesters, onward } = ports;
         ScratchpadBanks {
             store: Store::new(params.base, params.bytes),
             lanes: requesters.iter().map(|_| Lane::default()).collect(),
@@ -94,7 +104,7 @@ impl ScratchpadBanks {
     }
 
     /// The same with a policy of the user's own: one for each bank and one for the onward port.
-    pub fn with_arbitration(mut self, mut policy: impl FnMut() -> Box<dyn Arbitration>) -> Self {
+    pub fn with_arbitration(mut self, mut policy: impl FnMut() -> Box<dyn Arbitration>) -> ScratchpadBanks {
         self.arbitrators.iter_mut().for_each(|arbitrator| *arbitrator = Arbitrator::Own(policy()));
         self
     }
@@ -276,8 +286,9 @@ outstanding = 8
 policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let requesters = (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")));
-        requesters.chain([PortSpec::from::<Memory>("onward").optional()]).collect()
+        let requesters =
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
+        requesters.chain([PortSpec::from::<Memory>("onward").about("what is outside the banks").optional()]).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -298,166 +309,13 @@ policy = { kind = "round-robin" }"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let requesters = (0..self.requesters).map(|i| site.to::<Memory>(&format!("requesters[{i}]"))).collect();
-        Built::new(ScratchpadBanks::new(self, requesters, site.try_from::<Memory>("onward")))
+        let ports = ScratchpadBanksPorts {
+            requesters: (0..self.requesters).map(|i| site.to::<Memory>(&format!("requesters[{i}]"))).collect(),
+            onward: site.try_from::<Memory>("onward"),
+        };
+        Built::new(ScratchpadBanks::new(self, ports))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{answers, asks};
-    use expect_test::{Expect, expect};
-
-    /// Two banks of 32-bit words, 64 bytes from 0x100 on. Each requester says what it asks for; `>` is the memory onward.
-    fn check(requesters: &[&str], want: Expect) {
-        check_when(0, requesters, want);
-    }
-
-    /// The same with requesters that take no answer before `ready`.
-    fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
-        let params = ScratchpadBanksParams {
-            requesters: requesters.len(),
-            banks: 2,
-            word_bytes: 4,
-            base: 0x100,
-            bytes: 64,
-            reference_bytes: 16,
-            outstanding: 4,
-            policy: Policy::RoundRobin,
-        };
-        want.assert_eq(&testkit::bench(200, |bench| {
-            let ports = requesters.iter().zip('a'..).map(|(text, name)| asks(bench, &name.to_string(), text, ready));
-            let ports = ports.collect();
-            let onward = answers(bench, ">", 2);
-            let mut pad = ScratchpadBanks::new(params.clone(), ports, Some(onward));
-            for (byte, place) in (0..).zip(pad.store_mut().get_mut(0x100, 64).expect("64 bytes")) {
-                *place = byte;
-            }
-            bench.add("pad", pad);
-            bench.log_counters();
-        }));
-    }
-
-    #[test]
-    fn an_answer_takes_two_cycles_and_each_cycle_has_one() {
-        check(
-            &["1 r 100+4; 1 r 104+4; 2 r 106+2; 3 r 108+1; 9 w 10a=ff; 9 r 108+4"],
-            expect![[r#"
-                3    a 0 00010203
-                4    a 1 04050607
-                5    a 2 0607
-                6    a 3 08
-                11   a 4 done
-                12   a 5 0809ff0b
-                pad.reads 5
-                pad.requesters[0].reads 5
-                pad.writes 1
-                pad.requesters[0].writes 1
-            "#]],
-        );
-    }
-
-    #[test]
-    fn requesters_of_one_bank_take_turns_and_other_banks_go_on() {
-        check(
-            &["1 r 100+4; 1 r 100+4", "1 r 108+4; 1 r 10c+4", "1 r 104+4; 1 r 104+4"],
-            expect![[r#"
-            3    a 0 00010203
-            3    c 0 04050607
-            4    b 0 08090a0b
-            4    c 1 04050607
-            5    a 1 00010203
-            5    b 1 0c0d0e0f
-            pad.reads 6
-            pad.requesters[0].reads 2
-            pad.requesters[1].reads 2
-            pad.requesters[2].reads 2
-            pad.conflicts 2
-            pad.requesters[0].conflicts 1
-            pad.requesters[1].conflicts 1
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_long_reference_takes_a_transaction_a_word() {
-        check(
-            &["1 r 102+8; 1 w 104=0a0b0c0d0e0f; 1 r 104+8"],
-            expect![[r#"
-            5    a 0 0203040506070809
-            7    a 1 done
-            9    a 2 0a0b0c0d0e0f0a0b
-            pad.reads 5
-            pad.requesters[0].reads 5
-            pad.writes 2
-            pad.requesters[0].writes 2
-        "#]],
-        );
-    }
-
-    #[test]
-    fn what_is_elsewhere_goes_onward_and_answers_keep_their_order() {
-        check(
-            &["1 r 100+4; 2 r 80+4; 3 r 84+4; 3 r 104+4; 3 r 88+4", "1 r 90+2"],
-            expect![[r#"
-            2    > r 90+2
-            3    a 0 00010203
-            5    > r 80+4
-            6    b 0 9091
-            8    > r 84+4
-            9    a 1 80818283
-            12   a 2 84858687
-            13   > r 88+4
-            13   a 3 04050607
-            17   a 4 88898a8b
-            pad.reads 2
-            pad.requesters[0].reads 2
-            pad.onward 4
-            pad.requesters[0].onward 3
-            pad.requesters[1].onward 1
-        "#]],
-        );
-    }
-
-    #[test]
-    fn bad_references_are_refused() {
-        check(
-            &["1 r 100+17; 1 r 13c+8; 1 r 100+0; 1 r ffffffffffffffff+4; 1 r 1ffffffff+4; 20 r 100+4294967295"],
-            expect![[r#"
-            3    a 0 a reference to 17 bytes at 0x100 is not possible
-            4    a 1 nothing answers at 0x140
-            5    > r ffffffffffffffff+4
-            5    a 2 a reference to 0 bytes at 0x100 is not possible
-            8    > r 1ffffffff+4
-            9    a 3 nothing answers at 0xffffffffffffffff
-            12   a 4 nothing answers at 0x1ffffffff
-            22   a 5 a reference to 4294967295 bytes at 0x100 is not possible
-            pad.onward 2
-            pad.requesters[0].onward 2
-        "#]],
-        );
-    }
-
-    #[test]
-    fn answers_that_nobody_takes_stop_their_requester_only() {
-        check_when(
-            12,
-            &["1 r 100+4; 1 r 100+4; 1 r 100+4; 1 r 80+4; 1 r 100+4", "20 r 100+4"],
-            expect![[r#"
-            12   a 0 00010203
-            13   a 1 00010203
-            14   > r 80+4
-            14   a 2 00010203
-            18   a 3 80818283
-            19   a 4 00010203
-            22   b 0 00010203
-            pad.reads 5
-            pad.requesters[0].reads 4
-            pad.requesters[1].reads 1
-            pad.onward 1
-            pad.requesters[0].onward 1
-        "#]],
-        );
-    }
-}
+mod tests;

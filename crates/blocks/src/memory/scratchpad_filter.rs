@@ -1,18 +1,19 @@
-//! A scratchpad filter: a core's references to its registers, to its scratchpad, or onward.
+//! `scratchpad-filter`: a core's references to its registers, to its scratchpad, or onward, by address.
+//!
+//! Ports:   `core` (memory, answers); `registers`, `scratchpad`, `onward` (memory, ask).
+//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
+//! Order:   a reference to another place waits until those before it are answered.
+//! Errors:  what begins in a window and reaches beyond it is an error of the bus.
+//! Source:  thesis, table 3.2 and 3.2.2. A descriptor memory of its own is one more filter (3.5.2, figure 3.7).
+//! Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. `mips-core` has a
+//!          filter and a scratchpad inside for a scratchpad of one cycle.
 
 use crate::checks;
-use crate::interconnect::{Crossbar, CrossbarWiring, Route, Window};
+use crate::interconnect::{Route, Switch, SwitchWiring, Window};
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::Policy;
 
 /// Parameters of the module `scratchpad-filter`.
-///
-/// Ports:   `core` (memory, answers); `registers`, `scratchpad`, `onward` (memory, ask).
-/// Timing:  that of a [`Crossbar`]: a reference a cycle, 0 cycles of its own. A reference to another place waits until those
-///          before it are answered.
-/// Source:  thesis, table 3.2 and 3.2.2. A descriptor memory of its own is one more filter (3.5.2, figure 3.7).
-/// Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. `mips-core` has a
-///          filter and a scratchpad inside for a scratchpad of one cycle.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadFilterParams {
@@ -32,8 +33,12 @@ scratchpad = { base = 0x00C00000, bytes = 16384, becomes = 0 }
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let outputs = ["registers", "scratchpad", "onward"].map(PortSpec::from::<Memory>);
-        [PortSpec::to::<Memory>("core")].into_iter().chain(outputs).collect()
+        vec![
+            PortSpec::to::<Memory>("core").about("who asks"),
+            PortSpec::from::<Memory>("registers").about("what is in their window"),
+            PortSpec::from::<Memory>("scratchpad").about("what is in its window"),
+            PortSpec::from::<Memory>("onward").about("everything else"),
+        ]
     }
 
     fn check(&self) -> Result<(), String> {
@@ -44,14 +49,14 @@ outstanding = 4"#;
 
     fn build(self, site: &mut Site) -> Built {
         let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), site.from::<Memory>(name)));
-        let wiring = CrossbarWiring {
+        let wiring = SwitchWiring {
             requesters: vec![("core".to_owned(), site.to::<Memory>("core"))],
             outputs: outputs.into(),
             route: Route::Address(vec![self.registers, self.scratchpad]),
             outstanding: self.outstanding,
             burst_references: 1,
         };
-        Built::new(Crossbar::new(wiring, || Policy::RoundRobin.start()))
+        Built::new(Switch::new(wiring, || Policy::RoundRobin.start()))
     }
 }
 
@@ -68,14 +73,14 @@ mod tests {
             let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), answers(bench, name, 0)));
             let registers = Window { base: 0xc000_0000, bytes: 0x40, becomes: 0 };
             let scratchpad = Window { base: 0xc0_0000, bytes: 0x4000, becomes: 0xc0_0000 };
-            let wiring = CrossbarWiring {
+            let wiring = SwitchWiring {
                 requesters: vec![("core".to_owned(), core)],
                 outputs: outputs.into(),
                 route: Route::Address(vec![registers, scratchpad]),
                 outstanding: 2,
                 burst_references: 1,
             };
-            bench.add("filter", Crossbar::new(wiring, || Policy::RoundRobin.start()));
+            bench.add("filter", Switch::new(wiring, || Policy::RoundRobin.start()));
         });
         expect![[r#"
             2    registers r 4+4

@@ -1,4 +1,17 @@
-//! The MIPS core: a component.
+//! `mips-core`: a MIPS core with its scratchpad, address filter and instruction cache.
+//!
+//! Ports:   `memory` (memory, asks): loads and stores that no nearer place takes, one a cycle; `registers` (memory, asks):
+//!          those in the register window; `fetch` (memory, asks): lines of the instruction cache; `control` (cpu-control,
+//!          receives, optional), `status` (cpu-status, sends, optional).
+//! Timing:  `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the whole word
+//!          around their address. An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets
+//!          nobody the core is simulated ahead.
+//! Order:   others see references in order: one to the registers waits until memory has answered all before it, one to
+//!          memory as long as registers take, which are taken to have nobody in the way.
+//! Errors:  an exception, or a reference that a memory refuses, stops the core, which says why.
+//! Source:  thesis, 3.2.4, 3.3.1 and 4.2.
+//! Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
+//!          The link of `ll` and `sc` is the core's own, as without a coherent bus: other writers do not break it.
 
 use super::access::{Outcome, Place, References};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
@@ -15,11 +28,8 @@ use isa::mips::{Class, execute};
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Cycles that a core runs ahead of the others at most, while it meets nobody; a power of two.
-const AHEAD: Cycle = 64;
-
-/// The ends of a core's connections.
-pub struct Ends {
+/// The ports of a [`MipsCore`].
+pub struct MipsCorePorts {
     /// Loads and stores.
     pub memory: Requester,
     /// Lines of the instruction cache, if there is one.
@@ -32,25 +42,7 @@ pub struct Ends {
     pub status: Option<Tx<CpuStatus>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Mode {
-    Halted,
-    Running,
-    Stepping,
-}
-
 /// Executes MIPS instructions in order.
-///
-/// Ports:   `memory` out: loads and stores that no nearer place takes, one a cycle. `registers` out: those in the register window.
-///          `fetch` out: lines of the instruction cache. `control` in, `status` out.
-/// Timing:  `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the whole word
-///          around their address. Others see references in order: one to the registers waits until memory has answered all
-///          before it, one to memory as long as registers take, which are taken to have nobody in the way.
-///          An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets nobody the core is
-///          simulated ahead.
-/// Source:  P. Willmann's thesis (Rice University, 2004), 3.2.4, 3.3.1 and 4.2.
-/// Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
-///          The link of `ll` and `sc` is the core's own, as without a coherent bus: other writers do not break it.
 pub struct MipsCore {
     pub(super) params: MipsCoreParams,
     pub(super) memory: DataPort,
@@ -77,28 +69,36 @@ pub struct MipsCore {
     pub(super) references: References,
 }
 
+/// Cycles that a core runs ahead of the others at most, while it meets nobody; a power of two.
+const AHEAD: Cycle = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    Halted,
+    Running,
+    Stepping,
+}
+
 impl MipsCore {
     /// A core with parameters that passed [`check`](crate::netlist::Module::check).
-    ///
     /// # Panics
-    ///
     /// When an end is missing that the parameters ask for.
-    pub fn new(params: MipsCoreParams, ends: Ends, tracer: Tracer) -> MipsCore {
+    pub fn new(params: MipsCoreParams, ports: MipsCorePorts, tracer: Tracer) -> MipsCore {
         let rule = Rule {
             is_five_stage: params.pipeline == PipelineKind::FiveStage,
             multiply_cycles: params.multiply_cycles.into(),
             divide_cycles: params.divide_cycles.into(),
         };
-        assert_eq!(params.instruction_cache.is_some(), ends.fetch.is_some(), "a cache is filled through port fetch");
-        assert_eq!(params.registers.is_some(), ends.registers.is_some(), "the register window has a port");
+        assert_eq!(params.instruction_cache.is_some(), ports.fetch.is_some(), "a cache is filled through port fetch");
+        assert_eq!(params.registers.is_some(), ports.registers.is_some(), "the register window has a port");
         let cache = params.instruction_cache.map(InstructionCache::new);
-        let fetch = ends.fetch.zip(cache).map(|(requester, cache)| Fetch::new(requester, cache));
+        let fetch = ports.fetch.zip(cache).map(|(requester, cache)| Fetch::new(requester, cache));
         MipsCore {
-            memory: DataPort::new(ends.memory, params.memory_cycles.into()),
-            registers: ends.registers.map(|requester| DataPort::new(requester, params.register_cycles.into())),
+            memory: DataPort::new(ports.memory, params.memory_cycles.into()),
+            registers: ports.registers.map(|requester| DataPort::new(requester, params.register_cycles.into())),
             fetch,
-            control: ends.control,
-            status: ends.status,
+            control: ports.control,
+            status: ports.status,
             tracer,
             state: State::new(params.reset_pc),
             scratchpad: Scratchpad::new(params.scratchpad),

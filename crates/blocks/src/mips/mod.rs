@@ -17,7 +17,7 @@ mod refer;
 mod state;
 mod trouble;
 
-pub use self::core::{Ends, MipsCore};
+pub use self::core::{MipsCore, MipsCorePorts};
 pub use control::{CpuControl, CpuStatus};
 pub use params::{InstructionCacheParams, MipsCoreParams, PipelineKind, StoreKind, Window};
 pub use pipeline::{Cycles, cycle_names};

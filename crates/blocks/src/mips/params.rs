@@ -1,7 +1,7 @@
 //! What a MIPS core can have, as a card's file says it.
 
 use super::control::{CpuControl, CpuStatus};
-use super::core::{Ends, MipsCore};
+use super::core::{MipsCore, MipsCorePorts};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use schemars::JsonSchema;
@@ -117,15 +117,15 @@ multiply_cycles = 3
 divide_cycles = 35"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let mut ports = vec![PortSpec::from::<Memory>("memory")];
+        let mut ports = vec![PortSpec::from::<Memory>("memory").about("loads and stores")];
         if self.instruction_cache.is_some() {
-            ports.push(PortSpec::from::<Memory>("fetch"));
+            ports.push(PortSpec::from::<Memory>("fetch").about("lines of the instruction cache"));
         }
         if self.registers.is_some() {
-            ports.push(PortSpec::from::<Memory>("registers"));
+            ports.push(PortSpec::from::<Memory>("registers").about("loads and stores in the register window"));
         }
-        ports.push(PortSpec::to::<OneWay<CpuControl>>("control").optional());
-        ports.push(PortSpec::from::<OneWay<CpuStatus>>("status").optional());
+        ports.push(PortSpec::to::<OneWay<CpuControl>>("control").about("orders").optional());
+        ports.push(PortSpec::from::<OneWay<CpuStatus>>("status").about("how the core is").optional());
         ports
     }
 
@@ -167,7 +167,7 @@ divide_cycles = 35"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let ends = Ends {
+        let ports = MipsCorePorts {
             memory: site.from::<Memory>("memory"),
             fetch: site.try_from::<Memory>("fetch"),
             registers: site.try_from::<Memory>("registers"),
@@ -175,7 +175,7 @@ divide_cycles = 35"#;
             status: site.try_from::<OneWay<CpuStatus>>("status"),
         };
         let tracer = site.system.tracer(site.path, site.clock);
-        Built::new(MipsCore::new(self, ends, tracer))
+        Built::new(MipsCore::new(self, ports, tracer))
     }
 }
 

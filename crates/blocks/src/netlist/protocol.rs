@@ -1,4 +1,4 @@
-//! What ports speak: a port connects to the other side of the same protocol only.
+//! What ports speak: a port connects to the other side of the same protocol only. docs/concepts/protocols.md has them all.
 
 use crate::bus::{Requester, Responder};
 use crate::ethernet::Frame;

@@ -1,21 +1,22 @@
-//! PCI: one bus that everything between host and card shares.
+//! `pci-bus`: one PCI bus, which the card's references to host memory and the host's to the card share.
+//!
+//! Ports:   `masters[i]` (memory, answer) refer to `target` (memory, asks), the host's memory; `host` (memory, answers) refers
+//!          to `card` (memory, asks), its registers.
+//! Timing:  a transaction takes `overhead_cycles` and a cycle for each word it touches. A write is handed over with its last
+//!          word and the bus is free then. A read is handed over behind the overhead; its data follow after `read_cycles`,
+//!          or when the answer is there, and the bus waits for them. A reference is answered when its last part is.
+//! Order:   ports take turns, a transaction each; of each port, references go one after the other.
+//! Source:  PCI Local Bus Specification 2.2: widths, clocks, one transaction at a time.
+//! Differs: no retries and no delayed transactions: a slow responder keeps the bus.
 
-use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+mod lane;
+
+use crate::bus::{BusError, Data, Reply, Requester, Responder};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
-use std::collections::VecDeque;
-
-/// Width of a bus.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub enum BusWidth {
-    /// 32 bits: 4 bytes a cycle.
-    #[serde(rename = "32")]
-    Bits32,
-    /// 64 bits: 8 bytes a cycle.
-    #[serde(rename = "64")]
-    Bits64,
-}
+use lane::{Active, Lane, Side};
 
 /// A PCI bus; its clock is 33 or 66 MHz.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -35,45 +36,19 @@ pub struct PciBusParams {
     pub burst_bytes: u32,
 }
 
-impl Module for PciBusParams {
-    const NAME: &'static str = "pci-bus";
-    const ABOUT: &'static str = "A PCI bus: the card's references to host memory and the host's to the card share it";
-    const EXAMPLE: &'static str = r#"width = "64"
-masters = 2
-overhead_cycles = 4
-read_cycles = 8
-references = 2
-burst_bytes = 1024"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        let masters = (0..self.masters).map(|i| PortSpec::to::<Memory>(format!("masters[{i}]")));
-        masters
-            .chain([
-                PortSpec::to::<Memory>("host"),
-                PortSpec::from::<Memory>("target"),
-                PortSpec::from::<Memory>("card"),
-            ])
-            .collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        checks::count("masters", self.masters, 0, 64)?;
-        checks::count("references", self.references, 1, 1024)?;
-        checks::within("overhead_cycles", self.overhead_cycles, 1, 1000)?;
-        checks::within("read_cycles", self.read_cycles, 0, 1000)?;
-        checks::power_of_two("burst_bytes", self.burst_bytes, 8, 4096)
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let masters = (0..self.masters).map(|i| site.to::<Memory>(&format!("masters[{i}]"))).collect();
-        let (host, target) = (site.to::<Memory>("host"), site.from::<Memory>("target"));
-        let card = site.from::<Memory>("card");
-        Built::new(PciBus::new(self, PciPorts { masters, host, target, card }))
-    }
+/// Width of a bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub enum BusWidth {
+    /// 32 bits: 4 bytes a cycle.
+    #[serde(rename = "32")]
+    Bits32,
+    /// 64 bits: 8 bytes a cycle.
+    #[serde(rename = "64")]
+    Bits64,
 }
 
 /// The ports of a [`PciBus`].
-pub struct PciPorts {
+pub struct PciBusPorts {
     /// The card's masters.
     pub masters: Vec<Responder>,
     /// The host's own accesses.
@@ -84,30 +59,22 @@ pub struct PciPorts {
     pub card: Requester,
 }
 
-/// A port that refers, and its reference.
-struct Lane {
-    port: Responder,
-    queue: VecDeque<Active>,
-    transactions: u64,
-    bytes: u64,
-    wait_cycles: u64,
-}
-
-struct Active {
-    reference: Reference,
-    /// Since when it waits for the bus.
+/// Serves one transaction at a time, from all its ports in turn.
+pub struct PciBus {
+    params: PciBusParams,
+    /// The masters, then the host.
+    lanes: Vec<Lane>,
+    /// Host memory, then the card.
+    sides: [Side; 2],
+    /// The lane that is looked at first in the next choice.
+    turn: usize,
+    phase: Phase,
+    /// Since when the bus is taken, and words of the transaction.
     since: Cycle,
-    /// Bytes that had a transaction, and that were answered.
-    given: u32,
-    settled: u32,
-    read: Data,
-    failed: Option<BusError>,
-}
-
-/// A port that answers, and who waits there: lane and bytes.
-struct Side {
-    port: Requester,
-    waiting: VecDeque<(usize, u32)>,
+    words: u64,
+    busy_cycles: Counter,
+    data_cycles: Counter,
+    transactions: Counter,
 }
 
 /// What the bus does.
@@ -137,74 +104,10 @@ enum Phase {
     },
 }
 
-/// Serves one transaction at a time, from all its ports in turn.
-///
-/// Ports:    `masters[i]` refer to `target`, the host's memory; `host` refers to `card`, its registers.
-/// Timing:   a transaction takes `overhead_cycles` and a cycle for each word it touches. A write is handed over with its last
-///           word and the bus is free then. A read is handed over behind the overhead; its data follow after `read_cycles`,
-///           or when the answer is there, and the bus waits for them. A reference is answered when its last part is.
-/// Fairness: ports take turns, a transaction each; of each port, references go one after the other.
-/// Source:   PCI Local Bus Specification 2.2: widths, clocks, one transaction at a time.
-/// Differs:  no retries and no delayed transactions: a slow responder keeps the bus.
-pub struct PciBus {
-    params: PciBusParams,
-    /// The masters, then the host.
-    lanes: Vec<Lane>,
-    /// Host memory, then the card.
-    sides: [Side; 2],
-    /// The lane that is looked at first in the next choice.
-    turn: usize,
-    phase: Phase,
-    /// Since when the bus is taken, and words of the transaction.
-    since: Cycle,
-    words: u64,
-    busy_cycles: u64,
-    data_cycles: u64,
-    transactions: u64,
-}
-
-impl Lane {
-    fn new(port: Responder) -> Lane {
-        Lane { port, queue: VecDeque::new(), transactions: 0, bytes: 0, wait_cycles: 0 }
-    }
-}
-
-impl Lane {
-    /// The first reference that has something left for the bus.
-    fn next(&self) -> Option<usize> {
-        self.queue.iter().position(|active| active.given < active.reference.access.len())
-    }
-}
-
-impl Side {
-    fn new(port: Requester) -> Side {
-        Side { port, waiting: VecDeque::new() }
-    }
-}
-
-impl Active {
-    fn is_write(&self) -> bool {
-        matches!(self.reference.access, Access::Write(_))
-    }
-
-    /// The next transaction.
-    fn part(&self, burst: u32) -> Reference {
-        let (given, Reference { id, addr, access }) = (self.given, &self.reference);
-        let addr = addr.wrapping_add(u64::from(given));
-        let to_boundary = burst - (addr % u64::from(burst)) as u32;
-        let bytes = (access.len() - given).min(to_boundary);
-        let access = match access {
-            Access::Read(_) => Access::Read(bytes),
-            Access::Write(data) => Access::Write(Data::from_slice(&data[given as usize..(given + bytes) as usize])),
-        };
-        Reference { id: *id, addr, access }
-    }
-}
-
 impl PciBus {
     /// A bus that is free.
-    pub fn new(params: PciBusParams, ports: PciPorts) -> PciBus {
-        let PciPorts { masters, host, target, card } = ports;
+    pub fn new(params: PciBusParams, ports: PciBusPorts) -> PciBus {
+        let PciBusPorts { masters, host, target, card } = ports;
         PciBus {
             lanes: masters.into_iter().chain([host]).map(Lane::new).collect(),
             sides: [Side::new(target), Side::new(card)],
@@ -212,9 +115,9 @@ impl PciBus {
             phase: Phase::Free,
             since: 0,
             words: 0,
-            busy_cycles: 0,
-            data_cycles: 0,
-            transactions: 0,
+            busy_cycles: Counter::default(),
+            data_cycles: Counter::default(),
+            transactions: Counter::default(),
             params,
         }
     }
@@ -299,12 +202,12 @@ impl PciBus {
         let (waited, is_write, bytes) = (now - active.since, active.is_write(), part.access.len());
         self.words = self.words(part.addr, bytes);
         self.since = now;
-        self.transactions += 1;
+        self.transactions.add(1);
         self.turn = (lane + 1) % self.lanes.len();
         let served = &mut self.lanes[lane];
-        served.transactions += 1;
-        served.bytes += u64::from(bytes);
-        served.wait_cycles += waited;
+        served.transactions.add(1);
+        served.bytes.add(u64::from(bytes));
+        served.wait_cycles.add(waited);
         let address = now + u64::from(self.params.overhead_cycles);
         self.phase = if is_write {
             Phase::Write { lane, until: address + self.words }
@@ -332,8 +235,8 @@ impl PciBus {
     }
 
     fn release(&mut self, now: Cycle) -> Phase {
-        self.busy_cycles += now - self.since;
-        self.data_cycles += self.words;
+        self.busy_cycles.add(now - self.since);
+        self.data_cycles.add(self.words);
         Phase::Free
     }
 
@@ -399,15 +302,53 @@ impl Component for PciBus {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("transactions", self.transactions);
-        counters.add("busy_cycles", self.busy_cycles);
-        counters.add("data_cycles", self.data_cycles);
+        counters.add("transactions", self.transactions.total());
+        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.add("data_cycles", self.data_cycles.total());
         for (i, lane) in self.lanes.iter().enumerate() {
             let name = if i == self.params.masters { "host".to_owned() } else { format!("masters[{i}]") };
-            counters.add(&format!("{name}.transactions"), lane.transactions);
-            counters.add(&format!("{name}.bytes"), lane.bytes);
-            counters.add(&format!("{name}.wait_cycles"), lane.wait_cycles);
+            counters.add(&format!("{name}.transactions"), lane.transactions.total());
+            counters.add(&format!("{name}.bytes"), lane.bytes.total());
+            counters.add(&format!("{name}.wait_cycles"), lane.wait_cycles.total());
         }
+    }
+}
+
+impl Module for PciBusParams {
+    const NAME: &'static str = "pci-bus";
+    const ABOUT: &'static str = "A PCI bus: the card's references to host memory and the host's to the card share it.";
+    const EXAMPLE: &'static str = r#"width = "64"
+masters = 2
+overhead_cycles = 4
+read_cycles = 8
+references = 2
+burst_bytes = 1024"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let masters = (0..self.masters)
+            .map(|i| PortSpec::to::<Memory>(format!("masters[{i}]")).about("the card's references to host memory"));
+        masters
+            .chain([
+                PortSpec::to::<Memory>("host").about("the host's references to the card"),
+                PortSpec::from::<Memory>("target").about("host memory"),
+                PortSpec::from::<Memory>("card").about("the card's registers"),
+            ])
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::count("masters", self.masters, 0, 64)?;
+        checks::count("references", self.references, 1, 1024)?;
+        checks::within("overhead_cycles", self.overhead_cycles, 1, 1000)?;
+        checks::within("read_cycles", self.read_cycles, 0, 1000)?;
+        checks::power_of_two("burst_bytes", self.burst_bytes, 8, 4096)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let masters = (0..self.masters).map(|i| site.to::<Memory>(&format!("masters[{i}]"))).collect();
+        let (host, target) = (site.to::<Memory>("host"), site.from::<Memory>("target"));
+        let card = site.from::<Memory>("card");
+        Built::new(PciBus::new(self, PciBusPorts { masters, host, target, card }))
     }
 }
 

@@ -2,4 +2,4 @@
 
 mod bus;
 
-pub use bus::{BusWidth, PciBus, PciBusParams, PciPorts};
+pub use bus::{BusWidth, PciBus, PciBusParams, PciBusPorts};

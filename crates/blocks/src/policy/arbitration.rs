@@ -15,7 +15,7 @@ pub enum Policy {
     RoundRobinTree,
 }
 
-/// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2 (the Tigon-2); how a burst
+/// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2; how a burst
 /// is told and what the timeout counts is not published.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

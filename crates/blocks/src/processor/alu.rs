@@ -1,4 +1,10 @@
-//! An arithmetic and logic unit with the operations of MIPS.
+//! `alu`: an arithmetic and logic unit with the operations of MIPS.
+//!
+//! Ports:   `a`, `b` (words, receive): the values of the registers `rs` and `rt`; `operation` (words, receives): the
+//!          instruction's word, whose register numbers do not matter; `result` (words, sends).
+//! Timing:  0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
+//! Errors:  an operation that is not one of arithmetic or logic, or that overflows, gives 0 and is counted.
+//! Source:  thesis, table 3.4: single-cycle; the operations are the rows of `isa::mips` of class `alu`.
 
 use crate::interconnect::Word;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
@@ -11,13 +17,19 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 #[serde(deny_unknown_fields)]
 pub struct AluParams {}
 
+/// The ports of an [`Alu`].
+pub struct AluPorts {
+    /// The value of register `rs`.
+    pub a: Rx<Word>,
+    /// The value of register `rt`.
+    pub b: Rx<Word>,
+    /// The instruction's word.
+    pub operation: Rx<Word>,
+    /// What it makes of them.
+    pub result: Tx<Word>,
+}
+
 /// Computes what an instruction makes of two operands.
-///
-/// Ports:  `a`, `b` (words in): the values of the registers `rs` and `rt`; `operation` (words in): the instruction's word,
-///         whose register numbers do not matter; `result` (words out).
-/// Timing: 0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
-/// An operation that is not one of arithmetic or logic, or that overflows, gives 0 and is counted.
-/// Source: thesis, table 3.4: single-cycle; the operations are the rows of `isa::mips` of class `alu`.
 pub struct Alu {
     a: Rx<Word>,
     b: Rx<Word>,
@@ -27,9 +39,17 @@ pub struct Alu {
     exceptions: Counter,
 }
 
+/// A machine that has two operands and a place for a result.
+struct Operands {
+    a: u32,
+    b: u32,
+    result: Option<u32>,
+}
+
 impl Alu {
     /// A unit at these ports.
-    pub fn new(a: Rx<Word>, b: Rx<Word>, operation: Rx<Word>, result: Tx<Word>) -> Alu {
+    pub fn new(ports: AluPorts) -> Alu {
+        let AluPorts { a, b, operation, result } = ports;
         Alu { a, b, operation, result, operations: Counter::default(), exceptions: Counter::default() }
     }
 
@@ -49,13 +69,6 @@ fn compute(word: u32, a: u32, b: u32) -> Option<u32> {
     let mut operands = Operands { a, b, result: None };
     execute(&mut operands, &inst);
     operands.result
-}
-
-/// A machine that has two operands and a place for a result.
-struct Operands {
-    a: u32,
-    b: u32,
-    result: Option<u32>,
 }
 
 impl Cpu for Operands {
@@ -130,13 +143,21 @@ impl Module for AluParams {
     const ABOUT: &'static str = "Computes what a MIPS instruction makes of two operands.";
 
     fn ports(&self) -> Vec<PortSpec> {
-        let inputs = ["a", "b", "operation"].map(PortSpec::to::<OneWay<Word>>);
-        inputs.into_iter().chain([PortSpec::from::<OneWay<Word>>("result")]).collect()
+        vec![
+            PortSpec::to::<OneWay<Word>>("a").about("the value of rs"),
+            PortSpec::to::<OneWay<Word>>("b").about("the value of rt"),
+            PortSpec::to::<OneWay<Word>>("operation").about("the instruction's word"),
+            PortSpec::from::<OneWay<Word>>("result").about("what it makes of them"),
+        ]
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let [a, b, operation] = ["a", "b", "operation"].map(|name| site.to::<OneWay<Word>>(name));
-        Built::new(Alu::new(a, b, operation, site.from::<OneWay<Word>>("result")))
+        Built::new(Alu::new(AluPorts {
+            a: site.to::<OneWay<Word>>("a"),
+            b: site.to::<OneWay<Word>>("b"),
+            operation: site.to::<OneWay<Word>>("operation"),
+            result: site.from::<OneWay<Word>>("result"),
+        }))
     }
 }
 
@@ -173,7 +194,7 @@ mod tests {
             let [a, b] = [("a", "1:7 2:1"), ("b", "1:2 5:1")].map(|(name, text)| words(bench, name, text));
             let operation = words(bench, "operation", "1:432821 1:8d030060"); // addu, then lw
             let result = bench.output("result", 2, |_| true, show_word);
-            bench.add("alu", Alu::new(a, b, operation, result));
+            bench.add("alu", Alu::new(AluPorts { a, b, operation, result }));
             bench.log_counters();
         });
         expect![[r#"

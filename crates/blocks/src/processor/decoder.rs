@@ -1,55 +1,36 @@
-//! A decoder: from MIPS instructions to control signals.
+//! `mips-decoder`: from MIPS instructions to control signals.
+//!
+//! Ports:   `instruction` (instructions, receives), `controls` (mips-controls, sends); `operation`, `immediate` (words, send,
+//!          optional): of an instruction of class `alu`, its word, as an `alu` takes it, and its immediate.
+//! Timing:  0 cycles of its own, an instruction a cycle; it waits until every output has room.
+//! Errors:  an illegal instruction, or a word that could not be fetched, is passed on as such and counted.
+//! Source:  thesis, table 3.4: data-stationary control signals for the stages behind.
 
-use super::Fetched;
-use crate::bus::BusError;
+use super::{Controls, Fetched};
 use crate::interconnect::Word;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
-use isa::mips::{Class, Inst, decode};
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use isa::mips::Class;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-
-/// All that the stages behind need to know of an instruction; it travels with it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Controls {
-    /// Address of the instruction.
-    pub pc: u32,
-    /// The instruction: its operation, registers and immediate; or why there is none.
-    pub inst: Result<Inst, BusError>,
-    /// The registers it reads, by bit; register 0 is not among them.
-    pub reads: u32,
-    /// The register it writes, 0 if none.
-    pub writes: u8,
-}
-
-impl Wire for Controls {
-    const NAME: &'static str = "mips-controls";
-}
-
-impl Controls {
-    /// Of what was fetched.
-    pub fn of(fetched: Fetched) -> Controls {
-        let inst = fetched.word.map(decode);
-        let (reads, writes) = inst.map_or((0, 0), |inst| (inst.reads(), inst.writes()));
-        Controls { pc: fetched.pc, inst, reads, writes }
-    }
-
-    /// What kind of work it is; a word that could not be fetched is illegal.
-    pub fn class(&self) -> Class {
-        self.inst.map_or(Class::Illegal, |inst| inst.class())
-    }
-}
 
 /// Parameters of a [`Decoder`]: it has none.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecoderParams {}
 
+/// The ports of a [`Decoder`].
+pub struct DecoderPorts {
+    /// What was fetched.
+    pub instruction: Rx<Fetched>,
+    /// What it means.
+    pub controls: Tx<Controls>,
+    /// The word of an instruction of class `alu`.
+    pub operation: Option<Tx<Word>>,
+    /// Its immediate.
+    pub immediate: Option<Tx<Word>>,
+}
+
 /// Decodes instructions.
-///
-/// Ports:  `instruction` (instructions in), `controls` (mips-controls out); `operation`, `immediate` (words out, optional):
-///         of an instruction of class `alu`, its word, as an `alu` takes it, and its immediate.
-/// Timing: 0 cycles of its own, an instruction a cycle; it waits until every output has room.
-/// Source: thesis, table 3.4: data-stationary control signals for the stages behind.
 pub struct Decoder {
     instruction: Rx<Fetched>,
     controls: Tx<Controls>,
@@ -61,12 +42,8 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder at these ports.
-    pub fn new(
-        instruction: Rx<Fetched>,
-        controls: Tx<Controls>,
-        operation: Option<Tx<Word>>,
-        immediate: Option<Tx<Word>>,
-    ) -> Decoder {
+    pub fn new(ports: DecoderPorts) -> Decoder {
+        let DecoderPorts { instruction, controls, operation, immediate } = ports;
         let (decoded, illegal) = (Counter::default(), Counter::default());
         Decoder { instruction, controls, operation, immediate, decoded, illegal }
     }
@@ -111,24 +88,27 @@ impl Module for DecoderParams {
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<Fetched>>("instruction"),
-            PortSpec::from::<OneWay<Controls>>("controls"),
-            PortSpec::from::<OneWay<Word>>("operation").optional(),
-            PortSpec::from::<OneWay<Word>>("immediate").optional(),
+            PortSpec::to::<OneWay<Fetched>>("instruction").about("what was fetched"),
+            PortSpec::from::<OneWay<Controls>>("controls").about("what it means"),
+            PortSpec::from::<OneWay<Word>>("operation").about("words of class alu").optional(),
+            PortSpec::from::<OneWay<Word>>("immediate").about("their immediates").optional(),
         ]
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let instruction = site.to::<OneWay<Fetched>>("instruction");
-        let controls = site.from::<OneWay<Controls>>("controls");
-        let [operation, immediate] = ["operation", "immediate"].map(|name| site.try_from::<OneWay<Word>>(name));
-        Built::new(Decoder::new(instruction, controls, operation, immediate))
+        Built::new(Decoder::new(DecoderPorts {
+            instruction: site.to::<OneWay<Fetched>>("instruction"),
+            controls: site.from::<OneWay<Controls>>("controls"),
+            operation: site.try_from::<OneWay<Word>>("operation"),
+            immediate: site.try_from::<OneWay<Word>>("immediate"),
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::BusError;
     use crate::testing::show_word;
     use expect_test::expect;
 
@@ -145,9 +125,9 @@ mod tests {
                 format!("{pc:x} {name} {} reads {reads:x} writes {writes}", controls.class().name())
             };
             let controls = bench.output("controls", 2, |_| true, show);
-            let operation = bench.output("operation", 2, |_| true, show_word);
-            let immediate = bench.output("immediate", 2, |_| true, show_word);
-            bench.add("decoder", Decoder::new(instruction, controls, Some(operation), Some(immediate)));
+            let operation = Some(bench.output("operation", 2, |_| true, show_word));
+            let immediate = Some(bench.output("immediate", 2, |_| true, show_word));
+            bench.add("decoder", Decoder::new(DecoderPorts { instruction, controls, operation, immediate }));
             bench.log_counters();
         });
         expect![[r#"

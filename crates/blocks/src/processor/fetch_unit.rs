@@ -1,24 +1,21 @@
-//! A fetch unit: from program counters to instructions.
+//! `fetch-unit`: from program counters to instructions.
+//!
+//! Ports:   `pc` (words, receives), `squash` (words, receives, optional): whatever comes here makes the unit forget what it
+//!          has not yet delivered of earlier program counters; `memory` (memory, asks), `instruction` (instructions, sends).
+//! Timing:  0 cycles of its own: a program counter is asked for at the edge that sees it, an instruction is delivered at the
+//!          edge that sees its answer; one of each a cycle. A squash counts before all else at its edge.
+//! Order:   while `instruction` is full nothing is delivered, and once `outstanding` fetches are under way nothing is asked
+//!          for: that is how a stall goes back.
+//! Errors:  a word that memory does not have is delivered as the error.
+//! Source:  thesis, table 3.4 and 3.2.4: PC, stall and squash in, a memory of variable delay behind.
 
-use crate::bus::{Access, BusError, Reference, Requester, word};
+use super::Fetched;
+use crate::bus::{Access, Reference, Requester, word};
 use crate::checks;
 use crate::interconnect::{Returns, Word};
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-
-/// An instruction as it was fetched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fetched {
-    /// Its address.
-    pub pc: u32,
-    /// Its word, or why there is none.
-    pub word: Result<u32, BusError>,
-}
-
-impl Wire for Fetched {
-    const NAME: &'static str = "instructions";
-}
 
 /// Parameters of a [`FetchUnit`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -28,15 +25,19 @@ pub struct FetchUnitParams {
     pub outstanding: u32,
 }
 
+/// The ports of a [`FetchUnit`].
+pub struct FetchUnitPorts {
+    /// Addresses of instructions.
+    pub pc: Rx<Word>,
+    /// What is under way is not wanted any more.
+    pub squash: Option<Rx<Word>>,
+    /// Where instructions are.
+    pub memory: Requester,
+    /// The instructions.
+    pub instruction: Tx<Fetched>,
+}
+
 /// Fetches a 32-bit instruction for each program counter.
-///
-/// Ports:  `pc` (words in), `squash` (words in, optional): whatever comes here makes the unit forget what it has not yet
-///         delivered of earlier program counters; `memory` (memory, asks), `instruction` (instructions out).
-/// Timing: 0 cycles of its own: a program counter is asked for at the edge that sees it, an instruction is delivered at the
-///         edge that sees its answer; one of each a cycle. A squash counts before all else at its edge.
-/// While `instruction` is full nothing is delivered, and once `outstanding` fetches are under way nothing is asked for: that
-/// is how a stall goes back.
-/// Source: thesis, table 3.4 and 3.2.4: PC, stall and squash in, a memory of variable delay behind.
 pub struct FetchUnit {
     pc: Rx<Word>,
     squash: Option<Rx<Word>>,
@@ -53,13 +54,8 @@ pub struct FetchUnit {
 
 impl FetchUnit {
     /// A unit at these ports.
-    pub fn new(
-        params: &FetchUnitParams,
-        pc: Rx<Word>,
-        squash: Option<Rx<Word>>,
-        memory: Requester,
-        instruction: Tx<Fetched>,
-    ) -> FetchUnit {
+    pub fn new(params: FetchUnitParams, ports: FetchUnitPorts) -> FetchUnit {
+        let FetchUnitPorts { pc, squash, memory, instruction } = ports;
         FetchUnit {
             pc,
             squash,
@@ -133,10 +129,10 @@ impl Module for FetchUnitParams {
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<Word>>("pc"),
-            PortSpec::to::<OneWay<Word>>("squash").optional(),
-            PortSpec::from::<Memory>("memory"),
-            PortSpec::from::<OneWay<Fetched>>("instruction"),
+            PortSpec::to::<OneWay<Word>>("pc").about("addresses of instructions"),
+            PortSpec::to::<OneWay<Word>>("squash").about("forget what is under way").optional(),
+            PortSpec::from::<Memory>("memory").about("where instructions are"),
+            PortSpec::from::<OneWay<Fetched>>("instruction").about("the instructions"),
         ]
     }
 
@@ -145,9 +141,13 @@ impl Module for FetchUnitParams {
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let (pc, squash) = (site.to::<OneWay<Word>>("pc"), site.try_to::<OneWay<Word>>("squash"));
-        let (memory, instruction) = (site.from::<Memory>("memory"), site.from::<OneWay<Fetched>>("instruction"));
-        Built::new(FetchUnit::new(&self, pc, squash, memory, instruction))
+        let ports = FetchUnitPorts {
+            pc: site.to::<OneWay<Word>>("pc"),
+            squash: site.try_to::<OneWay<Word>>("squash"),
+            memory: site.from::<Memory>("memory"),
+            instruction: site.from::<OneWay<Fetched>>("instruction"),
+        };
+        Built::new(FetchUnit::new(self, ports))
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     fn check(pcs: &str, squashes: &str, ready: Cycle, want: Expect) {
         want.assert_eq(&testkit::bench(100, |bench| {
-            let (pc, squash) = (words(bench, "pc", pcs), words(bench, "squash", squashes));
+            let (pc, squash) = (words(bench, "pc", pcs), Some(words(bench, "squash", squashes)));
             let show = |fetched: &Fetched| match fetched.word {
                 Ok(word) => format!("{:x} {word:08x}", fetched.pc),
                 Err(error) => format!("{:x} {error}", fetched.pc),
@@ -167,7 +167,7 @@ mod tests {
             let instruction = bench.output("instruction", 2, move |now| now >= ready, show);
             let memory = answers(bench, ">", 0);
             let params = FetchUnitParams { outstanding: 2 };
-            bench.add("fetch", FetchUnit::new(&params, pc, Some(squash), memory, instruction));
+            bench.add("fetch", FetchUnit::new(params, FetchUnitPorts { pc, squash, memory, instruction }));
             bench.log_counters();
         }));
     }

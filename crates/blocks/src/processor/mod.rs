@@ -6,7 +6,9 @@
 mod alu;
 mod decoder;
 mod fetch_unit;
+mod signals;
 
-pub use alu::{Alu, AluParams};
-pub use decoder::{Controls, Decoder, DecoderParams};
-pub use fetch_unit::{FetchUnit, FetchUnitParams, Fetched};
+pub use alu::{Alu, AluParams, AluPorts};
+pub use decoder::{Decoder, DecoderParams, DecoderPorts};
+pub use fetch_unit::{FetchUnit, FetchUnitParams, FetchUnitPorts};
+pub use signals::{Controls, Fetched};

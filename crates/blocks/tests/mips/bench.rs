@@ -1,7 +1,9 @@
 //! A core between memories of a given latency.
 
 use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
-use blocks::mips::{CpuControl, CpuStatus, Ends, MipsCore, MipsCoreParams, PipelineKind, Profile, StoreKind, Window};
+use blocks::mips::{
+    CpuControl, CpuStatus, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, Profile, StoreKind, Window,
+};
 use blocks::netlist::Module;
 use kernel::{Activity, Component, Cycle, Ports};
 use std::cell::RefCell;
@@ -117,8 +119,8 @@ impl Scene {
             };
             (Some(b.input("control", 2, self.orders.clone())), Some(b.output("status", 2, |_| true, show)))
         };
-        let ends = Ends { memory, fetch, registers, control, status };
-        let mut core = MipsCore::new(self.params.clone(), ends, b.tracer("cpu"));
+        let ports = MipsCorePorts { memory, fetch, registers, control, status };
+        let mut core = MipsCore::new(self.params.clone(), ports, b.tracer("cpu"));
         words.retain(|&(addr, word)| core.load_scratchpad(addr, word));
         if let Some(range) = self.profile {
             core.set_profile(Profile::new([range]));

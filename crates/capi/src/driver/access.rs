@@ -10,6 +10,12 @@ fn some(size: u32) -> Result<u32, Refusal> {
     if size == 0 { Err(Refusal::argument("size", size, "1 or more")) } else { Ok(size) }
 }
 
+/// An access lies within what has so many bytes: asked before as many of the C program's are looked at.
+fn within(what: &'static str, number: u64, bytes: u32, offset: u32, asked: u32) -> Result<(), Refusal> {
+    let (size, offset, asked) = (bytes.into(), offset.into(), asked.into());
+    if offset + asked > size { Err(DriverError::Beyond { what, number, size, offset, asked }.into()) } else { Ok(()) }
+}
+
 /// Begins a write to the card.
 ///
 /// # Safety
@@ -25,9 +31,11 @@ pub unsafe extern "C" fn spinet_write(
     ticket: *mut u64,
 ) -> c_int {
     let write = |machine: &mut Machine| {
+        let (tenant, memory) = (TenantId(tenant), MemoryId(memory));
+        within("memory", memory.0, machine.driver.part(tenant, memory)?.size, offset, size)?;
         // SAFETY: the caller's promise, here and below.
         let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
-        let begun = machine.driver.write(TenantId(tenant), MemoryId(memory), offset, &data)?;
+        let begun = machine.driver.write(tenant, memory, offset, &data)?;
         if !ticket.is_null() {
             unsafe { put("ticket", ticket, begun.0) }?;
         }
@@ -66,6 +74,17 @@ pub unsafe extern "C" fn spinet_read(
 pub unsafe extern "C" fn spinet_wait(machine: *mut Machine, tenant: u64, ticket: u64) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?)) }
+}
+
+/// Whether an access is over.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_is_over(machine: *mut Machine, tenant: u64, ticket: u64, over: *mut u8) -> c_int {
+    let look = |machine: &mut Machine| Ok(machine.driver.is_done(TenantId(tenant), TicketId(ticket))?.into());
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "over", over, look) }
 }
 
 /// Takes the bytes of a read that is over.
@@ -116,9 +135,11 @@ pub unsafe extern "C" fn spinet_host_write(
     size: u32,
 ) -> c_int {
     let write = |machine: &mut Machine| {
+        let (tenant, host) = (TenantId(tenant), HostId(host));
+        within("host memory", host.0, machine.driver.region(tenant, host)?.size, offset, size)?;
         // SAFETY: the caller's promise, here and below.
         let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
-        Ok(machine.driver.host_write(TenantId(tenant), HostId(host), offset, &data)?)
+        Ok(machine.driver.host_write(tenant, host, offset, &data)?)
     };
     unsafe { with(machine, write) }
 }
@@ -141,12 +162,7 @@ pub unsafe extern "C" fn spinet_host_read(
         if data.is_null() {
             return Err(Refusal::null("data", "room for the bytes"));
         }
-        // Before there are so many bytes to fill.
-        let all = machine.driver.region(tenant, host)?.size;
-        if u64::from(offset) + u64::from(some(size)?) > all.into() {
-            let (number, size, offset, asked) = (host.0, all.into(), offset.into(), size.into());
-            return Err(DriverError::Beyond { what: "host memory", number, size, offset, asked }.into());
-        }
+        within("host memory", host.0, machine.driver.region(tenant, host)?.size, offset, some(size)?)?;
         let mut bytes = vec![0; size as usize];
         machine.driver.host_read(tenant, host, offset, &mut bytes)?;
         // SAFETY: the caller's promise.

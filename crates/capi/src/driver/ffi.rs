@@ -5,9 +5,13 @@ use super::structs::{Card, Spec};
 use super::{Machine, call, check, optional, required, with, with_result};
 use spinet::driver::{ContextId, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId};
 use spinet::elf::Elf;
+use spinet::nics;
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
+
+/// Settings of a card: more than it has parameters.
+const MAX_SETTINGS: usize = 10_000;
 
 /// Boots a card.
 ///
@@ -20,13 +24,38 @@ pub unsafe extern "C" fn spinet_boot(
     seed: u64,
     machine: *mut *mut Machine,
 ) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { spinet_boot_with(nic, std::ptr::null(), 0, runtime, seed, machine) }
+}
+
+/// Boots a card some of whose parameters differ from the preset.
+///
+/// # Safety
+/// As [`spinet_boot`]; `settings` is NULL or has `n_settings` texts, which are NULL or C texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_boot_with(
+    nic: *const c_char,
+    settings: *const *const c_char,
+    n_settings: usize,
+    runtime: *const c_char,
+    seed: u64,
+    machine: *mut *mut Machine,
+) -> c_int {
     call(|| {
         if machine.is_null() {
             return Err(Refusal::null("machine", "room for the result"));
         }
+        if settings.is_null() && n_settings > 0 {
+            return Err(Refusal::null("settings", "the settings"));
+        }
+        if n_settings > MAX_SETTINGS {
+            return Err(Refusal::argument("n_settings", n_settings, format_args!("at most {MAX_SETTINGS}")));
+        }
         // SAFETY: the caller's promise, here and below.
+        let setting = |i| Ok(nics::parse_setting(unsafe { required("settings", *settings.add(i)) }?)?);
+        let settings: Vec<_> = (0..n_settings).map(setting).collect::<Result<_, Refusal>>()?;
         let (nic, runtime) = unsafe { (required("nic", nic)?, required("runtime", runtime)?) };
-        let booted = Machine::boot(nic, Path::new(runtime), seed)?;
+        let booted = Machine::boot(nic, &settings, Path::new(runtime), seed)?;
         unsafe { machine.write(Box::into_raw(Box::new(booted))) };
         Ok(())
     })

@@ -12,9 +12,10 @@ mod traffic;
 use crate::ffi::put;
 use crate::guard::no_panic;
 use refusal::{Refusal, remember};
-use spinet::driver::{Driver, Event};
+use structs::{Done, Told};
+use spinet::driver::Driver;
 use spinet::elf::Elf;
-use spinet::nics;
+use spinet::nics::{self, Setting};
 use spinet::record::Line;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -31,13 +32,15 @@ pub struct Machine {
     thread: ThreadId,
     driver: Driver,
     /// Events by tenant.
-    events: BTreeMap<u64, VecDeque<Event>>,
+    events: BTreeMap<u64, VecDeque<Told>>,
     /// Bytes of the reads that nobody has taken, by ticket.
     reads: BTreeMap<u64, u32>,
     /// Packets that were sent, by time in ps.
     sent: VecDeque<(u64, Box<[u8]>)>,
     /// The one that was taken last, which the C program may look at.
     shown: Box<[u8]>,
+    /// Packets that are finished, if they are kept.
+    done: Option<VecDeque<Done>>,
     /// Lines that were printed, by time in ps.
     lines: VecDeque<(u64, Line)>,
     /// The one that was taken last.
@@ -45,8 +48,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    fn boot(nic: &str, runtime: &Path, seed: u64) -> Result<Self, Refusal> {
-        let params = nics::load(nic, &[], Path::new(""))?;
+    fn boot(nic: &str, settings: &[Setting], runtime: &Path, seed: u64) -> Result<Self, Refusal> {
+        let params = nics::load(nic, settings, Path::new(""))?;
         let mut driver = Driver::boot(&params, Rc::new(Elf::open(runtime)?), seed)?;
         driver.keep_packets();
         Ok(Machine {
@@ -56,6 +59,7 @@ impl Machine {
             reads: BTreeMap::new(),
             sent: VecDeque::new(),
             shown: Box::default(),
+            done: None,
             lines: VecDeque::new(),
             shown_line: CString::default(),
         })
@@ -63,6 +67,16 @@ impl Machine {
 
     fn ps(&self, cycle: u64) -> u64 {
         self.driver.clock().edge(cycle).ps()
+    }
+
+    /// Takes from the driver what is kept of packets that are finished, so that it does not keep it for ever.
+    fn collect_done(&mut self) {
+        let finished = self.driver.take_packets();
+        let clock = self.driver.clock();
+        if let Some(done) = &mut self.done {
+            let ps = |cycle| clock.edge(cycle).ps();
+            done.extend(finished.iter().map(|(context, row)| Done::new(context.0, row, ps)));
+        }
     }
 }
 

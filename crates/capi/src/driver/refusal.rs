@@ -3,6 +3,7 @@
 use crate::Error;
 use spinet::driver::DriverError;
 use spinet::elf::ElfError;
+use spinet::feed::FeedError;
 use spinet::nics::NicError;
 use spinet::record::RecordError;
 use spinet::run::RunError;
@@ -62,8 +63,13 @@ impl Refusal {
     }
 
     /// An argument is not what it must be.
-    pub fn argument(what: &'static str, found: impl Display, allowed: impl Display) -> Self {
-        Error::Argument { what, found: found.to_string(), allowed: allowed.to_string() }.into()
+    pub fn argument(what: impl Display, found: impl Display, allowed: impl Display) -> Self {
+        Refusal::new(ARGUMENT, format_args!("{what} is {found}, must be {allowed}"))
+    }
+
+    /// The same where somebody else says what is wrong.
+    pub fn argument_says(what: &'static str, problem: impl Display) -> Self {
+        Refusal::new(ARGUMENT, format_args!("{what}: {problem}"))
     }
 
     /// The machine is another thread's.
@@ -86,7 +92,11 @@ impl From<DriverError> for Refusal {
             DriverError::InUse { .. } => IN_USE,
             DriverError::Busy { .. } => BUSY,
             DriverError::Exhausted { .. } => EXHAUSTED,
-            DriverError::Value { .. } | DriverError::Match(_) | DriverError::Message(_) => ARGUMENT,
+            DriverError::Value { .. }
+            | DriverError::Match(_)
+            | DriverError::Message(_)
+            | DriverError::Param(_)
+            | DriverError::Packet { .. } => ARGUMENT,
             DriverError::Beyond { .. } => BEYOND,
             DriverError::Taken { .. } => TAKEN,
             DriverError::Elf(_) | DriverError::Program(_) => PROGRAM,
@@ -123,6 +133,12 @@ impl From<RunError> for Refusal {
             RunError::Program(error) => Refusal::new(PROGRAM, error),
             other => Refusal::new(CARD, other),
         }
+    }
+}
+
+impl From<FeedError> for Refusal {
+    fn from(error: FeedError) -> Self {
+        Refusal::new(ARGUMENT, error)
     }
 }
 

@@ -2,13 +2,17 @@
 
 use super::optional;
 use super::refusal::Refusal;
+use pspin::delivery::{EarlyPayload, WhenFull};
 use pspin::host_events::HostEvent;
 use spinet::driver::{Capabilities, ContextSpec, HostId, MemoryId, MemoryLeft, ProgramId};
+use spinet::experiment::DeliverySpec;
+use spinet::packets::{Row, TaskRow};
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-/// What the card says counts: `SPINET_DEFAULT`.
+/// What the card says counts: `SPINET_DEFAULT`, and `SPINET_DEFAULT_CYCLES` for more bits.
 const DEFAULT: u32 = u32::MAX;
+const DEFAULT_CYCLES: u64 = u64::MAX;
 
 /// `spinet_context_spec_t`
 #[repr(C)]
@@ -22,6 +26,11 @@ pub struct Spec {
     host: u64,
     copy_bytes: u32,
     watchdog_cycles: u32,
+    when_full: u32,
+    ecn_threshold_percent: u32,
+    early_payload: u32,
+    early_packets: u32,
+    timeout_cycles: u64,
 }
 
 impl Spec {
@@ -36,6 +45,11 @@ impl Spec {
             host: 0,
             copy_bytes: DEFAULT,
             watchdog_cycles: DEFAULT,
+            when_full: DEFAULT,
+            ecn_threshold_percent: DEFAULT,
+            early_payload: DEFAULT,
+            early_packets: DEFAULT,
+            timeout_cycles: DEFAULT_CYCLES,
         }
     }
 
@@ -57,7 +71,42 @@ impl Spec {
             host: handle(self.host).map(HostId),
             copy_bytes: value(self.copy_bytes),
             watchdog_cycles: value(self.watchdog_cycles),
+            delivery: self.delivery()?,
             ..ContextSpec::new(ProgramId(self.program))
+        })
+    }
+}
+
+impl Spec {
+    /// What becomes of packets that something is in the way of.
+    fn delivery(&self) -> Result<DeliverySpec, Refusal> {
+        let value = |value: u32| (value != DEFAULT).then_some(value);
+        let when_full = match self.when_full {
+            DEFAULT => None,
+            0 => Some(WhenFull::Stall),
+            1 => Some(WhenFull::Drop),
+            2 => Some(WhenFull::MarkEcn),
+            3 => Some(WhenFull::KillMessage),
+            other => {
+                let allowed = "SPINET_FULL_STALL (0), SPINET_FULL_DROP (1), SPINET_FULL_MARK_ECN (2), SPINET_FULL_KILL (3) or SPINET_DEFAULT";
+                return Err(Refusal::argument("when_full", other, allowed));
+            }
+        };
+        let early_payload = match self.early_payload {
+            DEFAULT => None,
+            0 => Some(EarlyPayload::Buffer),
+            1 => Some(EarlyPayload::Drop),
+            other => {
+                let allowed = "SPINET_EARLY_BUFFER (0), SPINET_EARLY_DROP (1) or SPINET_DEFAULT";
+                return Err(Refusal::argument("early_payload", other, allowed));
+            }
+        };
+        Ok(DeliverySpec {
+            when_full,
+            ecn_threshold_percent: value(self.ecn_threshold_percent),
+            early_payload,
+            early_packets: value(self.early_packets),
+            timeout_cycles: (self.timeout_cycles != DEFAULT_CYCLES).then_some(self.timeout_cycles),
         })
     }
 }
@@ -150,7 +199,9 @@ impl Told {
                 core: error.core.into(),
                 ..nothing
             },
-            HostEvent::MessageTimeout { msgid, dropped } => Told { what: 3, msgid: msgid.into(), dropped, ..nothing },
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
+                Told { what: 3, msgid: msgid.into(), dropped, ..nothing }
+            }
             HostEvent::MessageKilled { msgid, dropped } => Told { what: 4, msgid: msgid.into(), dropped, ..nothing },
             HostEvent::TranslationFault { addr, write, .. } => {
                 Told { what: 5, address: addr, write: write.into(), ..nothing }
@@ -166,6 +217,88 @@ pub struct Packet {
     pub after_ps: u64,
     pub data: *const c_void,
     pub size: usize,
+}
+
+/// `spinet_traffic_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Traffic {
+    pub source: *const c_char,
+    pub pacing: *const c_char,
+    pub count: u64,
+    pub seed: u64,
+    pub snapped: u32,
+}
+
+/// `spinet_handler_run_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HandlerRun {
+    start_ps: u64,
+    end_ps: u64,
+    instructions: u64,
+    cluster: u32,
+    core: u32,
+    ran: u32,
+    cause: u32,
+}
+
+/// `spinet_done_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Done {
+    context: u64,
+    number: u64,
+    message: u64,
+    arrival_ps: u64,
+    stored_ps: u64,
+    done_ps: u64,
+    sent_ps: u64,
+    sent_bytes: u64,
+    bytes: u32,
+    msgid: u32,
+    last: u32,
+    fate: u32,
+    reason: u32,
+    sent_packets: u32,
+    host_writes: u32,
+    faults: u32,
+    handlers: [HandlerRun; 3],
+}
+
+impl Done {
+    /// A packet that the card is done with; `ps` makes times of cycles.
+    pub fn new(context: u64, row: &Row, ps: impl Fn(u64) -> u64) -> Self {
+        let time = |cycle: Option<u64>| cycle.map_or(0, &ps);
+        let handler = |task: &TaskRow| HandlerRun {
+            start_ps: time(task.start),
+            end_ps: time(task.end),
+            instructions: task.instructions,
+            cluster: task.cluster,
+            core: task.hpu,
+            ran: task.start.is_some().into(),
+            cause: task.trap.map_or(DEFAULT, |trap| trap.cause),
+        };
+        Done {
+            context,
+            number: row.frame,
+            message: row.message,
+            arrival_ps: ps(row.arrival),
+            stored_ps: time(row.stored),
+            done_ps: time(row.done),
+            sent_ps: time(row.sent_at),
+            sent_bytes: row.sent_bytes,
+            bytes: row.bytes,
+            msgid: row.msgid.into(),
+            last: row.is_last.into(),
+            fate: row.fate() as u32,
+            reason: row.dropped.unwrap_or(DEFAULT),
+            sent_packets: row.sent_packets,
+            host_writes: row.host_writes,
+            faults: row.faults,
+            handlers: [&row.tasks[0], &row.tasks[1], &row.tasks[2]].map(handler),
+        }
+    }
 }
 
 /// `spinet_sent_t`

@@ -1,14 +1,22 @@
 //! Time and packets, and what comes of them.
 
 use super::refusal::Refusal;
-use super::structs::{Packet, Printed, Sent, Told};
-use super::{MAX_PS, Machine, with, with_result};
+use super::structs::{Done, Packet, Printed, Sent, Told, Traffic as TrafficSpec};
+use super::{MAX_PS, Machine, optional, required, with, with_result};
 use crate::ffi::bytes;
 use kernel::Time;
 use spinet::driver::{ContextId, TenantId};
-use spinet::streams::Stream;
-use std::ffi::{CString, c_int};
+use spinet::experiment::Traffic;
+use std::collections::VecDeque;
+use std::ffi::{CString, c_char, c_int};
+use std::path::Path;
 use std::ptr;
+use wire::faults::Faults;
+use wire::pacing::Pacing;
+use wire::source::Snapped;
+
+/// Packets of a call: more than there is memory for.
+const MAX_PACKETS: usize = 1 << 32;
 
 fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
     if ps > MAX_PS {
@@ -27,28 +35,81 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *con
         let packets = match (n, packets.is_null()) {
             (0, _) => return Ok(()),
             (_, true) => return Err(Refusal::null("packets", "the packets")),
+            (n, _) if n > MAX_PACKETS => return Err(Refusal::argument("n", n, format_args!("at most {MAX_PACKETS}"))),
             // SAFETY: the caller's promise.
             (_, false) => unsafe { std::slice::from_raw_parts(packets, n) },
         };
-        let max_bytes = machine.driver.capabilities().max_copy_bytes as usize;
+        let most = machine.driver.capabilities().max_copy_bytes as usize;
         let mut made: Vec<(Time, Box<[u8]>)> = Vec::new();
-        for &Packet { after_ps, data, size } in packets {
+        for (index, &Packet { after_ps, data, size }) in packets.iter().enumerate() {
+            // Before there is so much to copy; the driver says the rest.
+            if size > most {
+                let allowed = format_args!("1 to {most}, which is what the card can copy to L1");
+                return Err(Refusal::argument(format_args!("packets[{index}].size"), size, allowed));
+            }
             let time = time("after_ps", after_ps)?;
-            if let Some((before, _)) = made.last().filter(|(before, _)| *before > time) {
-                return Err(Refusal::argument("after_ps", after_ps, format_args!("{} or more", before.ps())));
-            }
-            if !(1..=max_bytes).contains(&size) {
-                let allowed = format_args!("1 to {max_bytes}, which is what the card can copy to L1");
-                return Err(Refusal::argument("size", size, allowed));
-            }
             // SAFETY: the caller's promise.
             made.push((time, unsafe { bytes("data", data.cast(), size) }?.into()));
         }
-        machine.driver.add_traffic(Stream::made(made, machine.driver.now() + 1));
-        Ok(())
+        Ok(machine.driver.add_packets(made)?)
     };
     // SAFETY: the caller's promise.
     unsafe { with(machine, add) }
+}
+
+/// Adds traffic that a file or a text describes.
+///
+/// # Safety
+/// As [`with`]; `traffic` is NULL or can be read, its texts are NULL or C texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Machine, traffic: *const TrafficSpec) -> c_int {
+    let add = |machine: &mut Machine| {
+        // SAFETY: the caller's promise, here and below.
+        let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "what arrives"))?;
+        let mut source = unsafe { required("source", traffic.source) }?.to_owned();
+        let pacing = unsafe { optional("pacing", traffic.pacing) }?.unwrap_or("times");
+        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument("pacing", pacing, error))?;
+        let snapped = match traffic.snapped {
+            0 => Snapped::Pad,
+            1 => Snapped::Keep,
+            other => {
+                return Err(Refusal::argument("snapped", other, "SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)"));
+            }
+        };
+        let count = if traffic.count == 0 { u64::MAX } else { traffic.count };
+        let read = Traffic::read(&mut source, snapped, traffic.seed, Path::new(""));
+        let read = read.map_err(|problem| Refusal::argument_says("source", problem))?;
+        Ok(machine.driver.add_traffic(&read, pacing, count)?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, add) }
+}
+
+/// What the network does to packets from now on.
+///
+/// # Safety
+/// As [`with`]; `faults` is NULL or a C text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_network(machine: *mut Machine, faults: *const c_char, seed: u64) -> c_int {
+    let set = |machine: &mut Machine| {
+        // SAFETY: the caller's promise.
+        let faults = unsafe { optional("faults", faults) }?.unwrap_or_default();
+        let faults: Faults = faults.parse().map_err(|error| Refusal::argument_says("faults", error))?;
+        machine.driver.set_network(faults, seed);
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, set) }
+}
+
+/// Whether nothing is to come and nothing is under way.
+///
+/// # Safety
+/// As [`with_result`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_is_idle(machine: *mut Machine, idle: *mut u8) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "idle", idle, |machine| Ok(machine.driver.is_idle().into())) }
 }
 
 /// Simulated time.
@@ -70,8 +131,7 @@ pub unsafe extern "C" fn spinet_run_until(machine: *mut Machine, ps: u64) -> c_i
     let run = |machine: &mut Machine| {
         let end = machine.driver.clock().cycle_at_or_after(time("ps", ps)?);
         machine.driver.run_until(end);
-        // Kept with what was sent; nobody here asks for them.
-        machine.driver.take_packets();
+        machine.collect_done();
         Ok(machine.driver.check()?)
     };
     // SAFETY: the caller's promise.
@@ -96,13 +156,9 @@ pub unsafe extern "C" fn spinet_take_events(
         }
         let new = machine.driver.take_events(TenantId(tenant))?;
         let mut waiting = machine.events.remove(&tenant).unwrap_or_default();
-        waiting.extend(new);
-        let n = room.min(waiting.len());
-        for (idx, event) in waiting.drain(..n).enumerate() {
-            let told = Told::new(machine.ps(event.at), event.context.0, event.what);
-            // SAFETY: there is room, by the caller's promise.
-            unsafe { events.add(idx).write_unaligned(told) };
-        }
+        waiting.extend(new.into_iter().map(|event| Told::new(machine.ps(event.at), event.context.0, event.what)));
+        // SAFETY: there is room, by the caller's promise.
+        let n = unsafe { give(&mut waiting, events, room) };
         machine.events.insert(tenant, waiting);
         Ok(n)
     };
@@ -127,6 +183,83 @@ pub unsafe extern "C" fn spinet_error_record(
     };
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "record", record, look) }
+}
+
+/// Keeps packets that are finished for [`spinet_take_done`], or no longer.
+///
+/// # Safety
+/// As [`with`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_keep_done(machine: *mut Machine, keep: c_int) -> c_int {
+    let set = |machine: &mut Machine| {
+        machine.collect_done();
+        machine.done = if keep != 0 { Some(machine.done.take().unwrap_or_default()) } else { None };
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, set) }
+}
+
+/// Takes packets that are finished.
+///
+/// # Safety
+/// As [`with_result`] for `n`; `done` is NULL or has room for `room`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_take_done(
+    machine: *mut Machine,
+    done: *mut Done,
+    room: usize,
+    n: *mut usize,
+) -> c_int {
+    let take = |machine: &mut Machine| {
+        if done.is_null() && room > 0 {
+            return Err(Refusal::null("done", "room for packets"));
+        }
+        machine.collect_done();
+        let Some(waiting) = &mut machine.done else {
+            return Err(Refusal::argument("done", "not kept", "kept: spinet_keep_done comes first"));
+        };
+        // SAFETY: there is room, by the caller's promise.
+        Ok(unsafe { give(waiting, done, room) })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with_result(machine, "n", n, take) }
+}
+
+/// Moves the oldest of what waits to the C program, and says how many.
+///
+/// # Safety
+/// `to` has room for `room`.
+unsafe fn give<T>(waiting: &mut VecDeque<T>, to: *mut T, room: usize) -> usize {
+    let n = room.min(waiting.len());
+    for (idx, item) in waiting.drain(..n).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { to.add(idx).write_unaligned(item) };
+    }
+    n
+}
+
+/// Stands for all that the card did so far: 16 hexadecimal digits or more and a zero.
+///
+/// # Safety
+/// As [`with`]; `text` is NULL or has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_digest(machine: *mut Machine, text: *mut c_char, room: usize) -> c_int {
+    let write = |machine: &mut Machine| {
+        let digest = CString::new(machine.driver.digest()).expect("digits");
+        let bytes = digest.as_bytes_with_nul();
+        if text.is_null() {
+            return Err(Refusal::null("text", "room for the result"));
+        }
+        if room < bytes.len() {
+            return Err(Refusal::argument("room", room, format_args!("{} or more", bytes.len())));
+        }
+        // SAFETY: there is room, by the caller's promise.
+        unsafe { text.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(machine, write) }
 }
 
 /// Takes a packet that the card sent.

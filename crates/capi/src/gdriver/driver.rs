@@ -18,9 +18,13 @@ pub type Match = unsafe extern "C" fn(*mut c_char, *mut c_char) -> c_int;
 /// Contexts that there may be.
 pub const MAX_CONTEXTS: usize = 2;
 /// Memory that the contexts share: first byte and bytes. Source: PsPIN a49fec8, `gdriver.c`.
-const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
+pub const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
 const HOST_MEMORY: (u64, u32) = (0xDEAD_BEEF_DEAD_BEEF, 1 << 30);
 const SCRATCHPAD_BYTES: u32 = 800 * 1024;
+/// Most bytes of all packets of a run, which are in memory at once; more than any experiment of PsPIN's.
+const MAX_BYTES: u64 = 8 << 30;
+/// What is kept beside the bytes of each.
+const KEPT_BYTES: u64 = 256;
 /// Bytes of an IPv4 header without options, in words of 4, in the high half of the first byte as in `packets.h`.
 const IHL: u8 = 5 << 4;
 
@@ -85,7 +89,7 @@ impl Driver {
         let ec = context(index as u32, if takes_all { all } else { chunk }, [hh?, ph?, th?]);
         if !new.image.is_empty() {
             let (size, nobody) = (new.image.len(), UserPtr::new(std::ptr::null_mut()));
-            library::access(ec.handler_mem_addr, size, || Access::Write(new.image, nobody))?;
+            library::access(ec.handler_mem_addr, size, || Ok(Access::Write(new.image, nobody)))?;
         }
         let mut matching = [0; MATCHING_CTX_BYTES];
         matching[..new.matching.len()].copy_from_slice(new.matching);
@@ -106,6 +110,13 @@ impl Driver {
     fn generate(&mut self) -> Result<(), Error> {
         print("[GDRIVER]: Using default packet generator\n");
         let Options { num_messages, num_packets, packet_size, packet_delay, message_delay, .. } = self.options;
+        library::check_packet(packet_size as usize, 0)?;
+        let packets = u64::from(num_messages) * u64::from(num_packets) * self.contexts.len() as u64;
+        if packets.saturating_mul(u64::from(packet_size) + KEPT_BYTES) > MAX_BYTES {
+            let found = format!("{packets} packets of {packet_size} bytes");
+            let allowed = format!("at most {MAX_BYTES} bytes: all are made before the first arrives");
+            return Err(Error::Argument { what: "what the options ask for", found, allowed });
+        }
         let mut buffer = vec![0; packet_size as usize];
         // Both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
         let (mut messages, mut packets) = (0u32, 0u32);

@@ -13,7 +13,7 @@ use crate::conf::PspinConf;
 use crate::ffi::{bytes, path, print, put, text};
 use crate::guard::{ERROR, SUCCESS, call, complain, status};
 use crate::{image, library};
-use driver::{Driver, Fill, MAX_CONTEXTS, Match, NewContext};
+use driver::{Driver, Fill, HANDLER_MEMORY, MAX_CONTEXTS, Match, NewContext};
 use options::Wanted;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
@@ -124,6 +124,11 @@ pub unsafe extern "C" fn gdriver_add_ectx(
         let names = [name(hh), name(ph), name(th)];
         let image = match l2_img.is_null() {
             true => Vec::new(),
+            // Before there is so much to copy; the driver looks closer.
+            false if l2_img_size > HANDLER_MEMORY.1 as usize => {
+                let allowed = format!("at most {}", HANDLER_MEMORY.1);
+                return Err(Error::Argument { what: "l2_img_size", found: l2_img_size.to_string(), allowed });
+            }
             false => unsafe { bytes("l2_img", l2_img.cast(), l2_img_size) }?,
         };
         let matching = unsafe { text(matching_ctx.cast()) }.map_or(&[][..], CStr::to_bytes);
@@ -161,8 +166,19 @@ pub extern "C" fn gdriver_run() -> c_int {
 pub extern "C" fn gdriver_fini() -> c_int {
     let fini = || {
         let driver = lock().take().ok_or(Error::NoDriver)?;
-        print(&library::fini()?);
-        Ok(driver)
+        match library::fini() {
+            Ok(statistics) => {
+                print(&statistics);
+                Ok(driver)
+            }
+            Err(error) => {
+                // A callback asked: the run goes on.
+                if matches!(error, Error::Running) {
+                    *lock() = Some(driver);
+                }
+                Err(error)
+            }
+        }
     };
     let driver = match call("gdriver_fini", fini) {
         Ok(driver) => driver,

@@ -40,6 +40,10 @@ int main(int argc, char **argv)
     TELL(pspinsim_packet_add(&ec, 0, NULL, 1, 1, 1, 0, 0));
     TELL(pspinsim_packet_add(&ec, 0, &byte, 0, 0, 1, 0, 0));
     TELL(pspinsim_packet_add(&ec, 0, &byte, 1, 16385, 1, 0, 0));
+    TELL(pspinsim_packet_add(&ec, 0, &byte, SIZE_MAX, 1, 1, 0, 0));
+    TELL(pspinsim_packet_add(&ec, 0, &byte, 1, SIZE_MAX, 1, 0, 0));
+    TELL(spin_nicmem_write(0x1c000000, &byte, SIZE_MAX, NULL));
+    TELL(spin_nicmem_read(0x1c000000, &byte, SIZE_MAX, NULL));
     TELL(pspinsim_packet_trace_read("nowhere", "nowhere"));
     TELL(spin_nicmem_write(0x1c400000, &byte, 1, NULL));
     TELL(spin_nicmem_write(0x1c000000, &byte, 0, NULL));

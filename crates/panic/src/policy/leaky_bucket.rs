@@ -14,8 +14,13 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn check(&self, at: &str) -> Result<(), String> {
-        blocks::checks::within(&format!("{at}.bytes_per_1000_cycles"), self.bytes_per_1000_cycles, 1, 1 << 30)
+    /// What is wrong with it: the key, and what.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let rate = self.bytes_per_1000_cycles;
+        match (1..=1 << 30).contains(&rate) {
+            true => Ok(()),
+            false => Err(("bytes_per_1000_cycles", format!("is {rate}, must be 1 to {}", 1 << 30))),
+        }
     }
 }
 

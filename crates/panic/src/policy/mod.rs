@@ -3,9 +3,11 @@
 //! The published policies are data ([`Level`]). A user's own is a type that implements [`Policy`], given to the scheduler by
 //! [`crate::pifo::LogicalPifo::new`]; `tests/own_policy.rs` has one.
 
+mod check;
 mod fair;
 mod leaky_bucket;
 
+pub use check::LevelError;
 pub use fair::FairShare;
 pub use leaky_bucket::{Bucket, LeakyBucket};
 
@@ -16,7 +18,7 @@ use kernel::Cycle;
 pub struct Arrival {
     /// The scheduler's cycle.
     pub now: Cycle,
-    /// Traffic class; above the lowest level of a hierarchy, the branch from which the packet comes.
+    /// Traffic class; within a branch of a hierarchy its position among the branch's, and above the lowest level the branch.
     pub class: usize,
     /// Flow.
     pub flow: u32,
@@ -86,7 +88,7 @@ pub enum PolicyParams {
     RoundRobin,
     /// Classes share bytes in proportion to their weights.
     WeightedFair {
-        /// The weight of each class, 1 to 65536.
+        /// A weight, 1 to 65536, for each that the level decides between, in their order: branches, or classes.
         weights: Vec<u32>,
     },
     /// Each class is held to a rate; at the outermost level only.
@@ -112,18 +114,14 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// The classes whose packets come into this branch.
+    /// The classes whose packets come into this branch; weights below count them in this order.
     pub classes: Vec<usize>,
     /// What decides between them.
     pub level: Level,
 }
 
-/// The most levels of a hierarchy.
-/// assumed: no source bounds it; it keeps a file that nests without end from being followed.
-const MOST_LEVELS: usize = 8;
-
 impl PolicyParams {
-    /// The policy at work between `n_classes`.
+    /// The policy at work between so many.
     pub fn start(&self, n_classes: usize) -> Box<dyn Policy> {
         match self {
             PolicyParams::Fifo => Box::new(Fifo),
@@ -134,112 +132,11 @@ impl PolicyParams {
             PolicyParams::LeakyBucket { buckets } => Box::new(LeakyBucket::new(buckets)),
         }
     }
-
-    fn check(&self, at: &str, n_classes: usize, is_outermost: bool) -> Result<(), String> {
-        let sized = |name: &str, n: usize| match n == n_classes {
-            true => Ok(()),
-            false => {
-                Err(format!("{at}policy.{name} has {n} entries, must have {n_classes}, one for each that it serves"))
-            }
-        };
-        match self {
-            PolicyParams::WeightedFair { weights } => {
-                sized("weights", weights.len())?;
-                weights.iter().enumerate().try_for_each(|(i, &weight)| {
-                    blocks::checks::within(&format!("{at}policy.weights[{i}]"), weight, 1, 65536)
-                })
-            }
-            PolicyParams::LeakyBucket { .. } if !is_outermost => {
-                Err(format!("{at}policy.kind is leaky-bucket, which may stand at the outermost level only"))
-            }
-            PolicyParams::LeakyBucket { buckets } => {
-                sized("buckets", buckets.len())?;
-                buckets.iter().enumerate().try_for_each(|(i, bucket)| bucket.check(&format!("{at}policy.buckets[{i}]")))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Level {
     /// A level without branches.
     pub fn of(policy: PolicyParams) -> Level {
         Level { policy, branches: Vec::new() }
-    }
-
-    /// What is wrong with it for packets of `n_classes`.
-    pub fn check(&self, n_classes: usize) -> Result<(), String> {
-        self.check_below("", &(0..n_classes).collect::<Vec<_>>(), n_classes, 0)
-    }
-
-    fn check_below(&self, at: &str, classes: &[usize], n_classes: usize, depth: usize) -> Result<(), String> {
-        if depth == MOST_LEVELS {
-            return Err(format!("{at}branches lie deeper than {MOST_LEVELS} levels"));
-        }
-        if self.branches.is_empty() {
-            // Policies count all classes, whichever of them come here.
-            return self.policy.check(at, n_classes, depth == 0);
-        }
-        self.policy.check(at, self.branches.len(), depth == 0)?;
-        let mut found: Vec<usize> = self.branches.iter().flat_map(|branch| &branch.classes).copied().collect();
-        found.sort_unstable();
-        if found != classes {
-            return Err(format!("{at}branches serve classes {found:?}, must serve each of {classes:?} once"));
-        }
-        self.branches.iter().enumerate().try_for_each(|(i, branch)| {
-            let mut classes = branch.classes.clone();
-            classes.sort_unstable();
-            branch.level.check_below(&format!("{at}branches[{i}].level."), &classes, n_classes, depth + 1)
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::{Expect, expect};
-
-    /// Level as TOML, for three classes.
-    fn check(level: &str, want: Expect) {
-        let level: Level = toml::from_str(level).unwrap();
-        want.assert_eq(&level.check(3).err().unwrap_or_else(|| "fine".to_owned()));
-    }
-
-    #[test]
-    fn hierarchies_are_data() {
-        check(r#"policy = { kind = "weighted-fair", weights = [2, 1, 1] }"#, expect!["fine"]);
-        check(
-            r#"
-            policy = { kind = "strict-priority" }
-            branches = [
-                { classes = [1], level = { policy = { kind = "fifo" } } },
-                { classes = [2, 0], level = { policy = { kind = "round-robin" } } },
-            ]"#,
-            expect!["fine"],
-        );
-    }
-
-    #[test]
-    fn what_cannot_work_is_told() {
-        check(
-            r#"policy = { kind = "weighted-fair", weights = [2, 1] }"#,
-            expect!["policy.weights has 2 entries, must have 3, one for each that it serves"],
-        );
-        check(
-            r#"policy = { kind = "weighted-fair", weights = [2, 0, 1] }"#,
-            expect!["policy.weights[1] is 0, must be 1 to 65536"],
-        );
-        check(
-            r#"
-            policy = { kind = "strict-priority" }
-            branches = [{ classes = [1, 1], level = { policy = { kind = "fifo" } } }]"#,
-            expect!["branches serve classes [1, 1], must serve each of [0, 1, 2] once"],
-        );
-        check(
-            r#"
-            policy = { kind = "fifo" }
-            branches = [{ classes = [0, 1, 2], level = { policy = { kind = "leaky-bucket", buckets = [] } } }]"#,
-            expect!["branches[0].level.policy.kind is leaky-bucket, which may stand at the outermost level only"],
-        );
     }
 }

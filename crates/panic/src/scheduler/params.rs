@@ -121,7 +121,7 @@ impl SchedulerParams {
         for (i, service) in self.services.iter().enumerate() {
             let at = format!("services[{i}]");
             checks::count(&format!("{at}.units"), service.units.len(), 1, 256)?;
-            service.policy.check(self.n_classes).map_err(|error| format!("{at}.policy: {error}"))?;
+            service.policy.check(self.n_classes).map_err(|error| format!("{at}.policy.{error}"))?;
             for (j, unit) in service.units.iter().enumerate() {
                 checks::within(&format!("{at}.units[{j}].credits"), unit.credits, 1, 1024)?;
                 if nodes.contains(&unit.node) {

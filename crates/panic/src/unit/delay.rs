@@ -98,7 +98,9 @@ impl Component for DelayUnit {
             let Some(mut flit) = self.input.take() else { return Activity::Idle };
             let service = self.service(&flit);
             if let Flit::Head(message) = &mut flit {
-                message.descriptor.trail.mark(now, Step::Begun, message.to);
+                let trail = &mut message.descriptor.trail;
+                trail.mark(now, Step::Begun, message.to);
+                trail.mark(now.saturating_add(service), Step::Finished, message.to);
             }
             self.packets.add(1);
             self.service_cycles.add(service);

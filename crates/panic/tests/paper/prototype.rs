@@ -2,10 +2,13 @@
 
 use crate::bench::{Scene, Units, mean, percentile};
 
-/// The bench's service time: 0.06 cycles a byte without forwarding and two cycles more, give or take a quarter.
+/// The bench's service time: 0.06 cycles a byte without forwarding and two cycles more, give or take a quarter. The most is one
+/// less than above the mean: alone, packets of 256 and 1536 bytes take 76 to 80 and 119 to 151 cycles there, and the
+/// scheduler's edge makes one of these.
 fn service(bytes: u64) -> (u64, u64) {
     let mean = (bytes * 6 / 100).saturating_sub(bytes.div_ceil(64) + 2);
-    (mean - mean / 4, mean + mean / 4)
+    let least = mean - mean / 4;
+    (least, (mean + mean / 4).max(least + 1) - 1)
 }
 
 /// What the RTL did: bytes, Gbit/s offered, credits, chain; delivered; latency min, mean, p99.
@@ -49,17 +52,17 @@ fn latencies_and_rates_are_the_prototypes() {
         64 5 6 empty | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 0.000
         1536 5 6 empty | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 0.000
         64 5 6 delay | 5.0 5.0 | 69.0 69.0 | 69.6 69.5 | 70.0 70.0 | 0.000
-        256 5 6 delay | 5.0 5.0 | 76.0 76.0 | 78.6 77.8 | 81.0 80.0 | 0.000
-        1536 5 6 delay | 5.0 5.0 | 119.0 107.0! | 135.5 134.7 | 152.0 150.0 | 0.000
-        1536 26 6 delay | 26.0 25.8 | 119.0 103.0! | 135.5 134.6 | 152.0 150.0 | 0.000
-        1536 75 6 delay | 75.0 75.1 | 119.0 119.0 | 141.1 141.0 | 210.0 198.0 | 0.000
-        1536 100 6 delay | 98.7 98.8 | 119.0 120.0 | 189.4 189.0 | 268.0 255.0 | 0.000
-        64 100 6 delay | 56.8 56.3 | 69.0 69.0 | 69.8 73.2 | 71.0 80.0! | 0.000
-        256 100 6 delay | 85.1 83.8 | 76.0 76.0 | 79.4 78.7 | 89.0 83.0 | 0.000
-        1024 100 6 delay | 97.2 95.5 | 102.0 102.0 | 141.7 138.4 | 187.0 181.0 | 0.000
-        64 100 2 delay | 35.0 30.8! | 69.0 69.0 | 287.7 92.4! | 314.0 189.0! | 0.362
-        256 100 2 delay | 85.1 83.8 | 76.0 76.0 | 79.4 79.2 | 88.0 86.0 | 0.000
-        1024 100 2 delay | 97.2 95.6 | 102.0 103.0 | 141.7 137.9 | 184.0 180.0 | 0.000
+        256 5 6 delay | 5.0 5.0 | 76.0 76.0 | 78.1 77.8 | 80.0 80.0 | 0.000
+        1536 5 6 delay | 5.0 5.0 | 119.0 107.0! | 135.0 134.7 | 151.0 150.0 | 0.000
+        1536 26 6 delay | 26.0 25.8 | 119.0 103.0! | 135.0 134.6 | 151.0 150.0 | 0.000
+        1536 75 6 delay | 75.0 75.1 | 119.0 119.0 | 142.5 141.0 | 213.0 198.0 | 0.000
+        1536 100 6 delay | 98.7 98.8 | 119.0 120.0 | 186.1 189.0 | 258.0 255.0 | 0.000
+        64 100 6 delay | 56.8 56.3 | 69.0 69.0 | 69.9 73.2 | 71.0 80.0! | 0.000
+        256 100 6 delay | 85.1 83.8 | 76.0 76.0 | 78.3 78.7 | 80.0 83.0 | 0.000
+        1024 100 6 delay | 97.2 95.5 | 102.0 102.0 | 138.9 138.4 | 184.0 181.0 | 0.000
+        64 100 2 delay | 32.0 30.8 | 69.0 69.0 | 311.3 92.4! | 339.0 189.0! | 0.413
+        256 100 2 delay | 85.1 83.8 | 76.0 76.0 | 78.3 79.2 | 80.0 86.0 | 0.000
+        1024 100 2 delay | 97.2 95.6 | 102.0 103.0 | 138.9 137.9 | 183.0 180.0 | 0.000
     "#]]
     .assert_eq(&table);
 }

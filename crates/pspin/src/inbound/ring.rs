@@ -73,13 +73,22 @@ impl<T> Ring<T> {
 
     /// Marks the piece at `offset` as free; `None` if there is none, or it is free already.
     pub fn free(&mut self, offset: u32) -> Option<&T> {
+        let at = self.position(offset)?;
+        self.pieces[at].freed = true;
+        Some(&self.pieces[at].what)
+    }
+
+    /// The piece at `offset`, if there is one and it is not free.
+    pub fn at(&self, offset: u32) -> Option<&T> {
+        self.position(offset).map(|at| &self.pieces[at].what)
+    }
+
+    fn position(&self, offset: u32) -> Option<usize> {
         let head = self.pieces.front()?.offset;
         // From the head on, with wrap-around, pieces lie in order.
         let ahead = |offset: u32| (offset + self.size - head) % self.size;
         let at = self.pieces.partition_point(|piece| ahead(piece.offset) < ahead(offset));
-        let piece = self.pieces.get_mut(at).filter(|piece| piece.offset == offset && !piece.freed)?;
-        piece.freed = true;
-        Some(&piece.what)
+        self.pieces.get(at).is_some_and(|piece| piece.offset == offset && !piece.freed).then_some(at)
     }
 
     /// Lets the oldest pieces leave as far as they are free.

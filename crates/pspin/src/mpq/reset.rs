@@ -20,10 +20,10 @@ impl MpqEngine {
     pub fn give_up_stale(&mut self, now: Cycle) -> Option<Notice> {
         let (q, _) = self.oldest().filter(|&(_, cycle)| cycle <= now)?;
         let queue = &self.queues[q];
-        let (msgid, context) = (queue.msgid, queue.context.clone()?);
+        let (msgid, received, context) = (queue.msgid, queue.received, queue.context.clone()?);
         self.timeouts.add(1);
         let dropped = self.reset(q, DropReason::MessageTimeout);
-        Some(context.notice(HostEvent::MessageTimeout { msgid, dropped }))
+        Some(context.notice(HostEvent::MessageTimeout { msgid, dropped, received }))
     }
 
     /// Ends a message that packet memory has no room for. Returns what the host is to be told.

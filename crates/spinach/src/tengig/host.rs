@@ -1,4 +1,11 @@
-//! The host of the 10 Gigabit NIC: its memory, and the driver that keeps the card's rings full.
+//! `tengig-host`: the host of the 10 Gigabit NIC, its memory and the driver that keeps the card's rings full.
+//!
+//! Ports:   `memory[0]` and `memory[1]` (memory, answer): the card's DMA, in each direction; `bus` (memory, asks): the card's
+//!          registers; `interrupt` (interrupt, receives); `go` (go, sends, optional): the network may send.
+//! Timing:  no latency and no limit of its own: everything that is there at an edge is answered at it, and the driver acts
+//!          as soon as it has lowered the interrupt line. Register accesses go one after the other.
+//! Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as
+//!          possible (3.2.3).
 
 mod driver;
 mod rings;
@@ -14,9 +21,6 @@ use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use driver::Driver;
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
-
-/// Bytes of the longest frame without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
-const LONGEST_FRAME: usize = 1514;
 
 /// Parameters of [`TengigHost`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -44,17 +48,22 @@ pub struct TengigHostParams {
     pub firmware: Vec<FirmwareMemory>,
 }
 
+/// The ports of a [`TengigHost`].
+pub struct TengigHostPorts {
+    /// The card's DMA: its reads, its writes.
+    pub memory: [Responder; 2],
+    /// The card's registers.
+    pub bus: Requester,
+    /// The card's interrupt.
+    pub interrupt: Rx<InterruptLine>,
+    /// Where it says that the network may send.
+    pub go: Option<Tx<Go>>,
+}
+
 /// Sends what the run offers and takes what arrives.
-///
-/// Ports:   `memory[0]` and `memory[1]` (memory, answer: the card's DMA, in each direction), `bus` (memory, asks: the card's
-///          registers), `interrupt`, and `go`, optional: the network may send.
-/// Timing:  no latency and no limit of its own: everything that is there at an edge is answered at it, and the driver acts
-///          as soon as it has lowered the interrupt line. Register accesses go one after the other.
-/// Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as
-///          possible (3.2.3).
 pub struct TengigHost {
     clock: Clock,
-    ports: HostPorts,
+    ports: TengigHostPorts,
     memory: HostMemory,
     driver: Driver,
     /// Reads and writes of the card.
@@ -66,14 +75,24 @@ pub struct TengigHost {
     asked: Option<u32>,
 }
 
-struct HostPorts {
-    memory: [Responder; 2],
-    bus: Requester,
-    interrupt: Rx<InterruptLine>,
-    go: Option<Tx<Go>>,
-}
+/// Bytes of the longest frame without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
+const LONGEST_FRAME: usize = 1514;
 
 impl TengigHost {
+    /// A host before its first access; `offered` is what it sends and expects.
+    pub fn new(params: TengigHostParams, ports: TengigHostPorts, clock: Clock, offered: Offered) -> TengigHost {
+        TengigHost {
+            clock,
+            ports,
+            memory: HostMemory::new(params.base, rings::BYTES as usize),
+            driver: Driver::new(params, offered),
+            dma_bytes: Default::default(),
+            interrupts: Counter::default(),
+            is_raised: false,
+            asked: None,
+        }
+    }
+
     /// Its parameters.
     pub fn params(&self) -> &TengigHostParams {
         self.driver.params()
@@ -218,7 +237,7 @@ impl TengigHostParams {
 
 impl Module for TengigHostParams {
     const NAME: &'static str = "tengig-host";
-    const ABOUT: &'static str = "The host of the 10 Gigabit NIC: its memory, and a driver that keeps the rings full";
+    const ABOUT: &'static str = "The host of the 10 Gigabit NIC: its memory, and a driver that keeps the rings full.";
     const EXAMPLE: &'static str = r#"
 base = 0x1_0000_0000
 send_frames = 256
@@ -234,11 +253,11 @@ firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<Memory>("memory[0]"),
-            PortSpec::to::<Memory>("memory[1]"),
-            PortSpec::from::<Memory>("bus"),
-            PortSpec::to::<OneWay<InterruptLine>>("interrupt"),
-            PortSpec::from::<OneWay<Go>>("go").optional(),
+            PortSpec::to::<Memory>("memory[0]").about("the card's reads"),
+            PortSpec::to::<Memory>("memory[1]").about("the card's writes"),
+            PortSpec::from::<Memory>("bus").about("the card's registers"),
+            PortSpec::to::<OneWay<InterruptLine>>("interrupt").about("from the card"),
+            PortSpec::from::<OneWay<Go>>("go").about("the network may send").optional(),
         ]
     }
 
@@ -263,21 +282,12 @@ firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 
 
     fn build(self, site: &mut Site) -> Built {
         let offered = site.environment.get::<Offered>().map(|offered| (*offered).clone()).unwrap_or_default();
-        let ports = HostPorts {
+        let ports = TengigHostPorts {
             memory: [site.to::<Memory>("memory[0]"), site.to::<Memory>("memory[1]")],
             bus: site.from::<Memory>("bus"),
             interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
             go: site.try_from::<OneWay<Go>>("go"),
         };
-        Built::new(TengigHost {
-            clock: site.system.edges(site.clock),
-            ports,
-            memory: HostMemory::new(self.base, rings::BYTES as usize),
-            driver: Driver::new(self, offered),
-            dma_bytes: Default::default(),
-            interrupts: Counter::default(),
-            is_raised: false,
-            asked: None,
-        })
+        Built::new(TengigHost::new(self, ports, site.system.edges(site.clock), offered))
     }
 }

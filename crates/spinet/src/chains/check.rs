@@ -154,22 +154,19 @@ impl CheckedChains {
         if preset.ends_with(".toml") {
             *preset = base_dir.join(&*preset).display().to_string();
         }
-        let (mut services, policies) = services(&experiment, &nic)?;
+        let (services, policies) = services(&experiment, &nic)?;
         let tenants = Tenants::of(&experiment).map_err(|(path, error)| (path, Box::new(error.into())))?;
         nic::set_classes(&mut nic, tenants.n_classes());
-        let mut weighted = Vec::new();
-        for (service, (policy, place)) in policies {
-            let is_panic = matches!(nic, NicModel::Panic(_));
-            if !is_panic {
-                return Err(fault(&place.path(), Problem::NoPolicies));
-            }
-            let (level, is_weighted) = tenants.level(&policy, &nic).map_err(|error| fault(&place.path(), error))?;
-            services[service].policy = level;
-            weighted.extend(is_weighted.then_some(service));
-        }
         nic::set_services(&mut nic, services);
         let set = &experiment.nic.0.set.0;
-        let nic = nic::set(nic, set, "nic").map_err(|problem| fault(&["nic", "set"], problem))?;
+        let mut nic = nic::set(nic, set, "nic").map_err(|problem| fault(&["nic", "set"], problem))?;
+        let (n_classes, needed) = (nic.n_classes(), tenants.n_classes());
+        if n_classes < needed {
+            let problem = format!("n_classes is {n_classes}, must be at least {needed}: each tenant has one");
+            return Err(fault(&["nic", "set"], Problem::Params(problem)));
+        }
+        // Policies count the classes that there are in the end.
+        let weighted = set_policies(&mut nic, &tenants, &experiment, &policies)?;
         nic.check().map_err(|problem| fault(&["service"], Problem::Params(problem)))?;
         let services = nic::services_of(&nic);
         programs(&mut experiment, &services, &base_dir)?;
@@ -180,6 +177,40 @@ impl CheckedChains {
         let changes = changes(&experiment, chains.all(), &tenants, !weighted.is_empty())?;
         Ok(CheckedChains { experiment, nic, services, tenants: tenants.all, chains, sources, weighted, changes })
     }
+}
+
+/// Gives services their policies; positions of those whose policy is `weighted-fair` by name.
+fn set_policies(
+    nic: &mut NicModel,
+    tenants: &Tenants,
+    experiment: &ChainExperiment,
+    policies: &[Said],
+) -> Result<Vec<usize>, Fault> {
+    let mut weighted = Vec::new();
+    for (service, (policy, place)) in policies {
+        if !matches!(nic, NicModel::Panic(_)) {
+            return Err(fault(&place.path(), Problem::NoPolicies));
+        }
+        let (level, is_weighted) = tenants.level(policy, experiment, nic).map_err(|error| {
+            let keys = match &error {
+                TenantError::Level(error) => path_of(&error.at),
+                _ => Vec::new(),
+            };
+            let place = place.path().into_iter().map(str::to_owned).chain(keys).collect();
+            (place, Box::new(error.into()))
+        })?;
+        if let NicModel::Panic(params) = &mut *nic {
+            params.services[*service].policy = level;
+        }
+        weighted.extend(is_weighted.then_some(*service));
+    }
+    Ok(weighted)
+}
+
+/// The keys of a path such as `branches[0].level`.
+fn path_of(at: &str) -> Vec<String> {
+    let keys = at.replace('[', ".").replace(']', "");
+    keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
 /// The programs of services: each has one if its engine is a core, and a file that is there.
@@ -241,8 +272,7 @@ fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Re
                 return fault(&["otherwise"], Problem::Chain(error));
             }
         };
-        let keys = error.at.replace('[', ".").replace(']', "");
-        path.extend(keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
+        path.extend(path_of(&error.at));
         (path, Box::new(Problem::Chain(error)))
     })
 }

@@ -124,8 +124,8 @@ pub enum EngineSpec {
 pub enum PolicySpec {
     /// `fifo`, `strict-priority`, `least-slack`, `round-robin`, `weighted-fair` or `leaky-bucket`.
     Named(String),
-    /// A policy with its numbers for each class, or a hierarchy.
-    Given(Level),
+    /// A policy with its numbers, or a hierarchy: a table that [`super::level`] reads, which can say where in it a mistake is.
+    Given(#[schemars(with = "Level")] toml::Table),
 }
 
 /// Somebody whose packets are told apart: `gold: weight=2, priority=0`.

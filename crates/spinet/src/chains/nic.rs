@@ -9,7 +9,7 @@ use panic::params::ServiceSpec;
 use panic::policy::{Level, PolicyParams};
 use panic::unit::EngineParams;
 use std::path::Path;
-use toml::{Table, Value};
+use toml::Table;
 use wire::near::nearest;
 
 /// NICs of offload chains that are compiled in.
@@ -84,12 +84,8 @@ pub fn set(params: NicModel, settings: &[Setting], file: &str) -> Result<NicMode
     if settings.is_empty() {
         return Ok(params);
     }
-    let mut table = Table::try_from(&params).expect("parameters are tables of numbers and words");
-    let mut params = params;
-    for (key, value) in settings {
-        nics::set(&mut table, key, value)?;
-        params = Value::Table(table.clone()).try_into().map_err(|error| nics::not_a_value(key, value, &error))?;
-    }
+    let table = Table::try_from(&params).expect("parameters are tables of numbers and words");
+    let params: NicModel = nics::apply(table, settings)?;
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
     let named = |problem| NicError::Chains { file: format!("{file} with {}", keys.join(", ")), problem };
     params.check().map_err(named)?;
@@ -214,20 +210,18 @@ fn set_engine(engine: &EngineParams, settings: &[Setting]) -> Result<EngineParam
         return Ok(engine.clone());
     }
     let refuse = |error: NicError| ServiceError::Set { problem: error.to_string().replacen("set: ", "", 1) };
-    let mut table = Table::try_from(engine).expect("parameters are tables of numbers and words");
-    let mut engine = engine.clone();
-    for (key, value) in settings {
-        let paths = nics::paths(&table, "");
+    let table = Table::try_from(engine).expect("parameters are tables of numbers and words");
+    let paths = nics::paths(&table, "");
+    let whole = |(key, value): &Setting| {
         let mut ends = paths.iter().filter(|path| *path == key || path.ends_with(&format!(".{key}")));
         let key = match (ends.next(), ends.next()) {
             (Some(only), None) => only.clone(),
             _ => key.clone(),
         };
-        nics::set(&mut table, &key, value).map_err(refuse)?;
-        let read = Value::Table(table.clone()).try_into();
-        engine = read.map_err(|error| refuse(nics::not_a_value(&key, value, &error)))?;
-    }
-    Ok(engine)
+        (key, value.clone())
+    };
+    let settings: Vec<Setting> = settings.iter().map(whole).collect();
+    nics::apply(table, &settings).map_err(refuse)
 }
 
 #[cfg(test)]

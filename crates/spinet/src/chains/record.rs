@@ -3,6 +3,7 @@
 use super::captures::{CaptureFailed, Captures};
 use super::check::CheckedChains;
 use super::classify::Chains;
+use super::shares::Shares;
 use super::stats::Stats;
 use super::table::Tables;
 use super::trail::Way;
@@ -103,6 +104,7 @@ impl Record {
         let names: Vec<_> = chains.iter().map(|chain| (chain.params.name.clone(), chain.tenant)).collect();
         let mut stats = Stats::default();
         stats.tenants.resize_with(checked.tenants.len() + 1, Default::default);
+        stats.shares = Shares::new(checked.tenants.len());
         stats.chains.resize_with(chains.len() + 1, Default::default);
         stats.services.resize_with(checked.services.len(), Default::default);
         stats.hops = chains.iter().map(|chain| vec![Default::default(); chain.params.services.len()]).collect();
@@ -253,6 +255,7 @@ impl Outlet for Record {
         for group in [&mut stats.all, &mut stats.chains[chain], &mut stats.tenants[tenant]] {
             group.leave(now, bytes, &way);
         }
+        stats.shares.add(now, tenant, bytes);
         let (flow, fate, stream, place) = match side {
             Side::Network(port) => (&mut stats.to_network, Fate::Network, Stream::Out, u64::from(port)),
             Side::Host(queue) => (&mut stats.to_host, Fate::Host, Stream::Host, u64::from(queue)),

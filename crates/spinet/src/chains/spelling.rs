@@ -4,7 +4,6 @@ use super::experiment::{
     ChainEntry, ChainNic, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry,
 };
 use crate::experiment::Span;
-use panic::policy::Level;
 use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
@@ -250,8 +249,12 @@ fn named<'a>(text: &'a str, like: &str) -> Result<(String, Vec<&'a str>), String
 }
 
 fn number<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
-    let kind = if std::any::type_name::<T>() == "bool" { "true or false" } else { "a number" };
-    value.parse().map_err(|_| format!("{key} is `{value}`, must be {kind} in its range"))
+    let allowed = match std::any::type_name::<T>() {
+        "bool" => "true or false",
+        "u8" => "a whole number from 0 to 255",
+        _ => "a whole number from 0 to 4294967295",
+    };
+    value.parse().map_err(|_| format!("{key} is `{value}`, must be {allowed}"))
 }
 
 fn near<const N: usize>(word: &str, known: [&'static str; N]) -> String {
@@ -270,7 +273,7 @@ impl<'de> Deserialize<'de> for EngineSpec {
 impl<'de> Deserialize<'de> for PolicySpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let like = "the name of a policy, or a table such as { policy = { kind = \"fifo\" } }";
-        text_or_table(deserializer, like, PolicySpec::Named, |map| Level::deserialize(map).map(PolicySpec::Given))
+        text_or_table(deserializer, like, PolicySpec::Named, |map| map.try_into().map(PolicySpec::Given))
     }
 }
 

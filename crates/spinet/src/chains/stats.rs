@@ -1,5 +1,6 @@
 //! Sums over packets; they do not grow with their number.
 
+use super::shares::Shares;
 use super::trail::{PARTS, Visit, Way};
 use crate::histogram::Histogram;
 use crate::stats::{Flow, Traffic};
@@ -77,7 +78,7 @@ impl Visits {
 pub struct UnitStats {
     /// Packets that it was done with, and their bytes when they left the NIC.
     pub packets: u64,
-    /// Cycles that its engine had packets, all packets together.
+    /// Cycles that its engine worked on packets, all packets together.
     pub service_cycles: u64,
 }
 
@@ -94,6 +95,8 @@ pub struct Stats {
     pub line_wait: Histogram,
     /// By tenant; the last is what no chain took.
     pub tenants: Vec<Group>,
+    /// Bytes of each tenant that left, over time.
+    pub shares: Shares,
     /// By chain; the last is what no chain took.
     pub chains: Vec<Group>,
     /// Hops of each chain.

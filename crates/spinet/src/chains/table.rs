@@ -100,6 +100,7 @@ impl Tables {
                 ps(visit.scheduled),
                 ps(visit.taken),
                 ps(visit.begun),
+                ps(visit.finished),
                 ps(visit.done),
                 interconnect,
                 queueing,
@@ -150,7 +151,7 @@ columns! {
     "interconnect_ps" I64 "in the interconnect";
     "queueing_ps" I64 "in the scheduler";
     "detours_ps" I64 "from where a unit refused it until another took it";
-    "unit_wait_ps" I64 "in units before their engines began with it";
+    "unit_wait_ps" I64 "in units before their engines began with it and after they were done";
     "service_ps" I64 "in engines";
     "hops" U32 "services that it came to";
     "detours" U32 "how often a unit refused it";
@@ -169,10 +170,11 @@ columns! {
     "scheduled_ps" I64 "it left the scheduler, the last time here";
     "taken_ps" I64 "the unit took it";
     "begun_ps" I64 "the engine began with it";
+    "finished_ps" I64 "the engine was done with it";
     "done_ps" I64 "it left the unit";
     "interconnect_ps" I64 "in the interconnect, the way to here";
     "queueing_ps" I64 "in the scheduler";
     "detours_ps" I64 "from where a unit refused it until another took it";
-    "unit_wait_ps" I64 "in the unit before the engine began with it";
+    "unit_wait_ps" I64 "in the unit before the engine began with it and after it was done";
     "service_ps" I64 "in the engine";
 }

@@ -1,10 +1,12 @@
 //! Tenants, and the policies that are made of their weights, priorities and rates.
 
 use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
+use super::level;
 use crate::experiment::Span;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
-use panic::policy::{Bucket, Level, PolicyParams};
+use panic::policy::{Bucket, Level, LevelError, PolicyParams};
+use std::collections::BTreeSet;
 use wire::near::nearest;
 use wire::units::parse_bps;
 
@@ -45,12 +47,12 @@ pub enum TenantError {
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]{}",
             near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     None { found: String, near: Option<String> },
-    #[error("there is no policy `{found}`, must be one of {}{}", POLICIES.join(", "),
+    #[error("there is no policy `{found}`, must be one of {}{}", level::names().collect::<Vec<_>>().join(", "),
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     NoPolicy { found: String, near: Option<&'static str> },
+    #[error("{}", .0.problem)]
+    Level(#[from] LevelError),
 }
-
-const POLICIES: [&str; 6] = ["fifo", "strict-priority", "least-slack", "round-robin", "weighted-fair", "leaky-bucket"];
 
 /// All tenants of an experiment.
 pub struct Tenants {
@@ -124,10 +126,41 @@ impl Tenants {
         position.ok_or_else(|| TenantError::None { found: wanted.clone(), near: near() })
     }
 
+    /// Words for whose class this is, if it is anybody's.
+    pub fn of_class(&self, class: usize) -> String {
+        let tenant = self.all.iter().find(|tenant| usize::from(tenant.class) == class);
+        tenant.map_or_else(String::new, |tenant| format!(" (`{}`)", tenant.name))
+    }
+
+    /// Classes that packets can have: those of tenants and chains; all, if the pipeline's own tables may say another.
+    fn used(&self, experiment: &ChainExperiment, n_classes: usize) -> BTreeSet<usize> {
+        if experiment.rmt.is_some() {
+            return (0..n_classes).collect();
+        }
+        let of_chains = experiment.chain.iter().filter_map(|chain| chain.0.class);
+        let all = self.all.iter().map(|tenant| tenant.class).chain(of_chains).map(usize::from);
+        all.filter(|&class| class < n_classes).collect()
+    }
+
     /// What a policy is on this NIC, and whether it is `weighted-fair` by name.
-    pub fn level(&self, policy: &PolicySpec, nic: &NicModel) -> Result<(Level, bool), TenantError> {
+    pub fn level(
+        &self,
+        policy: &PolicySpec,
+        experiment: &ChainExperiment,
+        nic: &NicModel,
+    ) -> Result<(Level, bool), TenantError> {
         let name = match policy {
-            PolicySpec::Given(level) => return Ok((level.clone(), false)),
+            PolicySpec::Given(table) => {
+                let n_classes = nic.n_classes();
+                let level = level::complete(
+                    level::read(table, n_classes)?,
+                    &self.used(experiment, n_classes),
+                    n_classes,
+                    self,
+                )?;
+                level.check(n_classes)?;
+                return Ok((level, false));
+            }
             PolicySpec::Named(name) => name.as_str(),
         };
         let policy = match name {
@@ -137,7 +170,7 @@ impl Tenants {
             "round-robin" => PolicyParams::RoundRobin,
             "weighted-fair" => PolicyParams::WeightedFair { weights: self.weights(nic.n_classes()) },
             "leaky-bucket" => PolicyParams::LeakyBucket { buckets: self.buckets(nic) },
-            _ => return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, POLICIES) }),
+            _ => return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, level::names()) }),
         };
         Ok((Level::of(policy), name == "weighted-fair"))
     }
@@ -148,10 +181,8 @@ impl Tenants {
     }
 
     fn buckets(&self, nic: &NicModel) -> Vec<Bucket> {
-        // As fast as a bucket can be: faster than any interconnect.
-        let open = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
         let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
-        self.by_class(nic.n_classes(), open, |tenant| {
+        self.by_class(nic.n_classes(), level::OPEN, |tenant| {
             let (bps, burst_bytes) = tenant.rate?;
             let bytes = u128::from(bps) * thousand_cycles_fs / 8 / 1_000_000_000_000_000;
             let bytes_per_1000_cycles = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, 1 << 30);

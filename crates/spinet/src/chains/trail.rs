@@ -14,9 +14,9 @@ pub struct Parts {
     pub queueing: Cycle,
     /// From where a unit refused it until another took it.
     pub detours: Cycle,
-    /// In a unit, before its engine began.
+    /// In a unit, before its engine began and after it was done.
     pub unit_wait: Cycle,
-    /// In engines.
+    /// In engines, from when they began to when they were done.
     pub service: Cycle,
 }
 
@@ -54,6 +54,8 @@ pub struct Visit {
     pub taken: Option<Cycle>,
     /// When the engine began with it.
     pub begun: Option<Cycle>,
+    /// When the engine was done with it.
+    pub finished: Option<Cycle>,
     /// When it left the unit.
     pub done: Option<Cycle>,
     /// How often a unit refused it.
@@ -101,10 +103,14 @@ impl Way {
                 (_, Step::Arrived | Step::Unserved | Step::Left) => {}
                 (_, Step::Entered) => here.ingress = span,
                 (_, Step::Scheduled) => here.queueing = span,
-                (Some(Step::Taken), Step::Begun) => here.unit_wait = span,
-                (Some(Step::Begun | Step::Taken), Step::Done) => here.service = span,
+                (Some(Step::Taken), Step::Begun | Step::Finished) | (Some(Step::Finished), Step::Done) => {
+                    here.unit_wait = span;
+                }
+                (Some(Step::Begun), Step::Finished) | (Some(Step::Begun | Step::Taken), Step::Done) => {
+                    here.service = span
+                }
                 (_, Step::Queued | Step::Taken | Step::Refused | Step::Leaving) => here.interconnect = span,
-                (_, Step::Begun | Step::Done) => here.service = span,
+                (_, Step::Begun | Step::Finished | Step::Done) => here.service = span,
             }
             way.parts.add(&here);
             match mark.step {
@@ -146,6 +152,7 @@ impl Visit {
             Step::Refused => self.detours += 1,
             Step::Taken => (self.taken, self.unit) = (at, Some(mark.node)),
             Step::Begun => self.begun = at,
+            Step::Finished => self.finished = at,
             Step::Done => self.done = at,
             Step::Arrived | Step::Unserved | Step::Entered | Step::Leaving | Step::Left => {}
         }
@@ -171,6 +178,7 @@ mod tests {
                 "taken" => Step::Taken,
                 "refused" => Step::Refused,
                 "begun" => Step::Begun,
+                "finished" => Step::Finished,
                 "done" => Step::Done,
                 "leaving" => Step::Leaving,
                 "left" => Step::Left,
@@ -201,6 +209,17 @@ mod tests {
                 Some(131) [2, 41, 35, 0, 4, 49]
                 unit 4, pushed false, detours 0: [0, 19, 35, 0, 4, 20]
                 unit 6, pushed true, detours 0: [0, 11, 0, 0, 0, 29]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn in_a_unit_waiting_is_no_service() {
+        check(
+            "arrived@10 entered@12 queued@20:0 scheduled@55:0 taken@66:4 begun@80:4 finished@90:4 done@97:4 leaving@108:1",
+            expect![[r#"
+                Some(98) [2, 30, 35, 0, 21, 10]
+                unit 4, pushed false, detours 0: [0, 19, 35, 0, 21, 10]
             "#]],
         );
     }

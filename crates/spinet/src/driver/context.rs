@@ -3,9 +3,8 @@
 use super::handles::Handle;
 use super::memory::Kind;
 use super::{ContextId, Driver, DriverError, HostId, MemoryId, OPERATOR, ProgramId, TenantId};
-use crate::experiment::DESCRIPTOR_BYTES;
+use crate::experiment::{DESCRIPTOR_BYTES, DeliverySpec};
 use crate::program;
-use pspin::delivery::Delivery;
 use pspin::iommu::whole_pages;
 use pspin::protocol::{Context, ErrorRecord, Protection, Region};
 use std::rc::Rc;
@@ -27,8 +26,8 @@ pub struct ContextSpec {
     pub host: Option<HostId>,
     /// Copies at most so many bytes of each packet to L1; all if not given.
     pub copy_bytes: Option<u32>,
-    /// What becomes of packets when something is in their way; what the card says if not given.
-    pub delivery: Option<Delivery>,
+    /// What becomes of packets when something is in their way; what the card says where nothing is given.
+    pub delivery: DeliverySpec,
     /// Cycles that a handler may run, 0 for ever; what the card's parameters say if not given.
     pub watchdog_cycles: Option<u32>,
 }
@@ -82,6 +81,8 @@ impl Driver {
         let handler_mem = self.region_of(tenant, spec.handler_memory, Kind::Handler)?;
         let scratchpad = self.region_of(tenant, spec.scratchpad, Kind::Scratchpad)?;
         let host = spec.host.map(|host| self.hosts.get(tenant, host).copied()).transpose()?;
+        let delivery = spec.delivery.over(self.params.delivery);
+        delivery.validate()?;
         let Some(descriptor) = self.descriptors.take(DESCRIPTOR_BYTES) else {
             return Err(DriverError::Exhausted {
                 memory: "descriptors of contexts",
@@ -107,7 +108,7 @@ impl Driver {
             payload,
             completion,
             scratchpads: vec![scratchpad; self.params.n_clusters as usize],
-            delivery: spec.delivery.unwrap_or(self.params.delivery),
+            delivery,
             protection,
         };
         let id = self.keep(tenant, spec, context);
@@ -183,7 +184,9 @@ impl Driver {
         if n > 0 {
             return Err(DriverError::Busy { what, number, n });
         }
-        if let Some(rule) = self.feed.borrow().rules.of_context(built.idx) {
+        let feed = &mut *self.feed.borrow_mut();
+        feed.end_given_up(self.at + 1);
+        if let Some(rule) = feed.rules.of_context(built.idx) {
             let user = format!("a message that rule {rule} began");
             return Err(DriverError::InUse { what, number, user, end: "end, or be killed" });
         }

@@ -2,6 +2,7 @@
 
 use crate::elf::ElfError;
 use crate::program::ProgramError;
+use pspin::ParamError;
 use wire::expr::ExprError;
 use wire::message::MessageError;
 
@@ -33,6 +34,10 @@ pub enum DriverError {
     Elf(#[from] ElfError),
     #[error(transparent)]
     Program(#[from] ProgramError),
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    #[error("packet {index} {problem}")]
+    Packet { index: usize, problem: String },
     #[error("match: {0}")]
     Match(#[from] ExprError),
     #[error("message: {0}")]

@@ -4,6 +4,7 @@ use super::handles::Handle;
 use super::heap::Heap;
 use super::{Driver, DriverError, MemoryId, OPERATOR, TenantId, TicketId};
 use pspin::HostAccessDone;
+use pspin::map;
 use pspin::protocol::Region;
 
 /// Which memory of the card.
@@ -58,7 +59,8 @@ impl Driver {
         }
     }
 
-    /// So many bytes of a memory of the card, which are zero (what is in a scratchpad is what was left there).
+    /// So many bytes of a memory of the card, which are zero once a rule is installed that lets handlers use them (where the
+    /// host cannot clear scratchpads, what is in one is what was left there).
     pub fn allocate(&mut self, tenant: TenantId, kind: Kind, bytes: u32) -> Result<MemoryId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         if bytes == 0 {
@@ -79,7 +81,8 @@ impl Driver {
         (size > 0).then(|| self.memories.add(tenant, Part { kind: Kind::Handler, addr, size }))
     }
 
-    /// Gives memory back. What the host can reach of it is set to zero; no context may use it.
+    /// Gives memory back; no context may use it. What the host can reach of it is set to zero, which takes the host's port a cycle
+    /// for 64 bytes, in each cluster if it is a scratchpad.
     pub fn free(&mut self, tenant: TenantId, memory: MemoryId) -> Result<(), DriverError> {
         let part = *self.memories.get(tenant, memory)?;
         if let Some(user) = self.contexts.all().find(|(.., built)| built.uses_memory(memory)) {
@@ -93,8 +96,14 @@ impl Driver {
     /// A part goes back to its heap, clean.
     pub(super) fn give_back(&mut self, part: Part) {
         self.heap(part.kind).give_back(part.addr.into());
+        let zeros = vec![0; part.size as usize];
         if part.kind != Kind::Scratchpad {
-            self.begin_write(OPERATOR, part.addr, &vec![0; part.size as usize]);
+            self.begin_write(OPERATOR, part.addr, &zeros);
+        } else if self.params.isolation.host_clears_scratchpads {
+            let first = map::L1_BASE + self.params.cluster.scratchpad_offset + part.addr;
+            for cluster in 0..self.params.n_clusters {
+                self.begin_write(OPERATOR, first + cluster * map::L1_STRIDE, &zeros);
+            }
         }
     }
 
@@ -196,7 +205,7 @@ impl Driver {
     fn reach(&self, tenant: TenantId, memory: MemoryId, offset: u32, asked: u64) -> Result<u32, DriverError> {
         let part = self.memories.get(tenant, memory)?;
         if part.kind == Kind::Scratchpad {
-            let allowed = "handler memory or program memory: the host's port reaches no L1".into();
+            let allowed = "handler memory or program memory: a scratchpad is the handlers' alone".into();
             return Err(DriverError::Value { what: "memory", found: format!("{memory}, a scratchpad"), allowed });
         }
         let (size, offset) = (u64::from(part.size), u64::from(offset));

@@ -24,8 +24,8 @@ pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
 
 use crate::elf::Elf;
-use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
-use crate::feed::{Feed, SharedFeed};
+use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, Traffic};
+use crate::feed::{Feed, FeedError, SharedFeed};
 use crate::packets::Row;
 use crate::program;
 use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
@@ -45,6 +45,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::expr::Matcher;
+use wire::faults::Faults;
+use wire::pacing::Pacing;
 
 /// Who owns the tenants.
 const OPERATOR: TenantId = TenantId(0);
@@ -81,7 +83,7 @@ impl Event {
                     ("core", error.core.into()),
                 ],
             ),
-            HostEvent::MessageTimeout { msgid, dropped } => {
+            HostEvent::MessageTimeout { msgid, dropped, .. } => {
                 ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
             HostEvent::MessageKilled { msgid, dropped } => {
@@ -171,6 +173,8 @@ pub struct Driver {
     tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
+    /// What the network does to packets, and the seed that decides it for those that are added next.
+    faults: (Faults, u64),
 }
 
 impl Driver {
@@ -183,7 +187,7 @@ impl Driver {
         seed: u64,
     ) -> Result<Self, PspinError> {
         let (told, page_tables) = (Told::default(), SharedPageTables::default());
-        let (tell, mut scribe) = (told.clone(), Scribe(record.clone()));
+        let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
             source: Box::new(crate::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
@@ -193,6 +197,9 @@ impl Driver {
             page_tables: page_tables.clone(),
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
+                if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
+                    heard.borrow_mut().gave_up(at, msgid, received);
+                }
                 tell.borrow_mut().push((at, context, *event));
             }),
         };
@@ -222,6 +229,7 @@ impl Driver {
             tickets: Registry::default(),
             told,
             events: VecDeque::new(),
+            faults: (Faults::NONE, 0),
             params: params.clone(),
         })
     }
@@ -290,9 +298,9 @@ impl Driver {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
-            max_copy_bytes: self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings,
-            reliable: self.nic.network().reliable,
-            in_order: self.nic.network().in_order,
+            max_copy_bytes: self.max_copy_bytes(),
+            reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
+            in_order: self.nic.network().in_order && self.faults.0.is_in_order(),
             isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
             reports_errors: isolation.report_errors,
             watchdog_cycles: isolation.watchdog_cycles,
@@ -339,6 +347,11 @@ impl Driver {
         Ok(mine.into_iter().map(|(_, event)| event).collect())
     }
 
+    /// Forgets what nobody will ask for: kept, it would grow with the traffic.
+    pub(crate) fn forget_events(&mut self) {
+        self.events.clear();
+    }
+
     /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
     pub fn keep_packets(&mut self) {
         self.record.borrow_mut().kept.get_or_insert_default();
@@ -382,9 +395,63 @@ impl Driver {
         self.record.borrow().digest.to_hex()
     }
 
-    /// More packets for the card; those whose time is over arrive at once.
-    pub fn add_traffic(&mut self, stream: Stream) {
+    /// From now on the network loses, doubles and reorders packets that are added, as `seed` decides, each call's by
+    /// themselves; [`Driver::capabilities`] promise no more than that.
+    pub fn set_network(&mut self, faults: Faults, seed: u64) {
+        self.faults = (faults, seed);
+    }
+
+    /// Lets packets arrive, each at its time from the next cycle on, or from when the card is ready; times do not descend.
+    pub fn add_packets(&mut self, packets: Vec<(Time, Box<[u8]>)>) -> Result<(), DriverError> {
+        let most = self.max_copy_bytes() as usize;
+        let mut before = Time::ZERO;
+        for (index, (time, bytes)) in packets.iter().enumerate() {
+            let problem = match bytes.len() {
+                _ if *time < before => {
+                    format!("arrives after {} ps, must not arrive before the one before, {} ps", time.ps(), before.ps())
+                }
+                found if !(1..=most).contains(&found) => {
+                    format!("has {found} bytes, must have 1 to {most}, which is what the card can copy to L1")
+                }
+                _ => {
+                    before = *time;
+                    continue;
+                }
+            };
+            return Err(DriverError::Packet { index, problem });
+        }
+        let network = self.next_network();
+        self.add(Stream::made(packets, network, self.at + 1));
+        Ok(())
+    }
+
+    /// Lets the first `count` packets of some traffic arrive, in the same way. What is too long for the card to copy is
+    /// dropped there, and counted.
+    pub fn add_traffic(&mut self, traffic: &Traffic, pacing: Pacing, count: u64) -> Result<(), FeedError> {
+        let network = self.next_network();
+        self.add(Stream::open(traffic, pacing, count, network, Some(self.at + 1))?);
+        Ok(())
+    }
+
+    /// What the network does to the packets of the next call.
+    fn next_network(&mut self) -> (Faults, u64) {
+        let network = self.faults;
+        self.faults.1 = network.1.wrapping_add(1);
+        network
+    }
+
+    fn add(&mut self, stream: Stream) {
         self.feed.borrow_mut().add(stream);
         self.nic.expect_packets(self.at + 1);
+    }
+
+    /// Most bytes of a packet that can be copied to L1.
+    fn max_copy_bytes(&self) -> u32 {
+        self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings
+    }
+
+    /// Whether all packets that were added have arrived, and the card is done with them.
+    pub fn is_idle(&self) -> bool {
+        self.feed.borrow().is_over() && self.record.borrow().window.n_open == 0
     }
 }

@@ -55,6 +55,8 @@ pub enum Problem {
     Pacing(#[from] NotAPacing),
     #[error("{file}: {source}")]
     File { file: String, source: io::Error },
+    #[error("{file}: a pipe or device, must be a file, since it is read more than once")]
+    NotAFile { file: String },
     #[error("there are {found}, must be 1 to {allowed}")]
     Number { found: usize, allowed: usize },
     #[error("`{found}` is the name of two contexts, each must have its own")]
@@ -114,6 +116,10 @@ impl Traffic {
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
         if !TrafficSpec::is_meant_by(source) {
             absolute(source);
+            let metadata = std::fs::metadata(&*source);
+            if metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+                return Err(Problem::NotAFile { file: source.clone() }); // Opening a pipe might wait for ever.
+            }
             CaptureReader::open(&*source)?;
             return Ok(Traffic::Capture(PathBuf::from(&*source), snapped));
         }

@@ -156,7 +156,7 @@ pub struct ContextSpec {
 }
 
 /// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverySpec {
     /// A packet finds no room in packet memory.
@@ -182,7 +182,7 @@ impl DeliverySpec {
     }
 
     /// What it comes to over what the NIC's parameters say.
-    fn over(&self, preset: Delivery) -> Delivery {
+    pub(crate) fn over(&self, preset: Delivery) -> Delivery {
         Delivery {
             when_full: self.when_full.unwrap_or(preset.when_full),
             ecn_threshold_percent: self.ecn_threshold_percent.unwrap_or(preset.ecn_threshold_percent),

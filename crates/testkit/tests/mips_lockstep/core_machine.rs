@@ -3,7 +3,8 @@
 
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use blocks::mips::{
-    Cause, CpuControl, Cycles, Ends, InstructionCacheParams, MipsCore, MipsCoreParams, PipelineKind, StoreKind, Window,
+    Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
+    StoreKind, Window,
 };
 use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, Stream, SystemBuilder, Time};
 use std::cell::RefCell;
@@ -34,8 +35,8 @@ pub fn run_core(
     };
     let ((memory, data), (fetch, code)) = (port("data"), port("code"));
     let (orders, control) = builder.inlet("orders", clock);
-    let ends = Ends { memory, fetch: Some(fetch), registers: None, control: Some(control), status: None };
-    let core = MipsCore::new(params(programs, pipeline, stores), ends, builder.tracer("cpu", clock));
+    let ports = MipsCorePorts { memory, fetch: Some(fetch), registers: None, control: Some(control), status: None };
+    let core = MipsCore::new(params(programs, pipeline, stores), ports, builder.tracer("cpu", clock));
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
     let mut bytes = programs.image.clone();

@@ -117,13 +117,13 @@ impl Pcapng {
         let is_section = head[..4] == MAGIC;
         body.clear();
         if is_section {
-            // The length is in the byte order that the next word tells.
-            body.resize(4, 0);
+            // The length is in the byte order that the next word tells; then comes the version.
+            body.resize(8, 0);
             if input.fill(body)? != Fill::Whole {
                 return Ok(Step::Stop(CaptureStop::Truncated { offset, found: input.offset - offset, needed: 28 }));
             }
             let mut words = [0; 8];
-            words[4..].copy_from_slice(body);
+            words[4..].copy_from_slice(&body[..4]);
             let Some(order) = section_order(&words) else {
                 let found = u64::from(Order::Big.u32(body, 0));
                 let (what, allowed) = ("byte-order magic", "439041101 or, swapped, 1295788826");
@@ -163,6 +163,12 @@ impl Pcapng {
         }
         if is_known && !is_read {
             return Ok(Step::Malformed);
+        }
+        if is_section {
+            let major = self.order.u16(body, 4);
+            if major != 1 {
+                return corrupt("major version of the section", u32::from(major), "1");
+            }
         }
         if kind == INTERFACE_DESCRIPTION && self.interfaces.len() == MAX_INTERFACES {
             return corrupt("number of interfaces", MAX_INTERFACES as u32 + 1, "at most 65536");

@@ -270,6 +270,14 @@ fn pcapng_blocks_that_contradict_themselves_are_skipped_or_end_it() {
         corrupt: 1
         the capture is damaged: block length at the end of the block at offset 48 is 1, must be the length at its start"#]],
     );
+    let mut later = section(Little);
+    later[12] = 2;
+    check(
+        &with(later),
+        expect![[r#"
+        corrupt: 1
+        the capture is damaged: major version of the section at offset 48 is 2, must be 1"#]],
+    );
     let huge = u32s(Little, &[6, 0xffff_fffc, 0]);
     check(
         &with(huge),

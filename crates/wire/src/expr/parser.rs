@@ -146,6 +146,10 @@ impl Parser<'_> {
         match name.as_str() {
             "true" => return Ok(Expr::Constant(true)),
             "false" => return Ok(Expr::Constant(false)),
+            "and" | "or" | "not" | "in" => {
+                self.at = span.start;
+                return self.unexpected("a protocol, a field, `!` or `(`");
+            }
             _ => {}
         }
         if let Some((_, layer)) = LAYERS.iter().find(|(layer, _)| *layer == name) {
@@ -192,7 +196,7 @@ impl Parser<'_> {
         self.skip_space();
         let start = self.at;
         let digits = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
-        match number(digits).and_then(|(n, _)| u32::try_from(n).ok()) {
+        match number(digits).and_then(|(n, _)| u32::try_from(n?).ok()) {
             Some(n) => Ok(n),
             None => {
                 self.at = start;
@@ -298,6 +302,9 @@ impl Parser<'_> {
         };
         let prefix_start = self.at;
         let digits = self.take_while(|c| c.is_ascii_alphanumeric() || c == '.').to_string();
+        if digits.is_empty() {
+            return self.unexpected("a number of bits such as 8");
+        }
         match digits.parse::<u32>() {
             Ok(prefix) if prefix <= bits => {
                 let host = field.kind.max().checked_shr(prefix).unwrap_or(0);
@@ -368,6 +375,7 @@ impl Parser<'_> {
         let len = match rest.chars().next() {
             None => 0,
             Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            Some(c) if "=&|<>".contains(c) => rest.find(|next| next != c).unwrap_or(rest.len()),
             Some(c) => c.len_utf8(),
         };
         let found = if len == 0 { "the end".into() } else { format!("`{}`", &rest[..len]) };

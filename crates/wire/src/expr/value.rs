@@ -27,7 +27,11 @@ impl Parser<'_> {
         self.at += len;
         let plain = |bits| Some(Value { bits, style: Style::Plain });
         let value = match field.kind {
-            Kind::Number { .. } | Kind::Bytes { .. } => number(word).map(|(bits, style)| Value { bits, style }),
+            Kind::Number { .. } | Kind::Bytes { .. } => match number(word) {
+                Some((Some(bits), style)) => Some(Value { bits, style }),
+                Some((None, _)) => return self.too_large(start, field),
+                None => None,
+            },
             Kind::Flag => match word {
                 "1" | "true" => plain(1),
                 "0" | "false" => plain(0),
@@ -39,13 +43,10 @@ impl Parser<'_> {
             Kind::Ipv4 => word.parse::<Ipv4Addr>().ok().and_then(|a| plain(u128::from(u32::from(a)))),
             Kind::Ipv6 => word.parse::<Ipv6Addr>().ok().and_then(|a| plain(u128::from(a))),
         };
-        let (max, name) = (field.kind.max(), field.to_string());
+        let max = field.kind.max();
         match value {
             Some(value) if value.bits <= max => Ok(value),
-            Some(_) => {
-                let (found, max) = (word.to_string(), shown(max, field));
-                self.fail(start..self.at, ExprProblem::TooLarge { field: name, found, max })
-            }
+            Some(_) => self.too_large(start, field),
             None => {
                 let allowed = match field.kind {
                     Kind::Number { .. } => format!("a number, 0 to {max}"),
@@ -55,9 +56,16 @@ impl Parser<'_> {
                     Kind::Ipv4 => "an IPv4 address such as 10.0.0.1".into(),
                     Kind::Ipv6 => "an IPv6 address such as 2001:db8::1".into(),
                 };
-                self.fail(start..self.at, ExprProblem::WrongValue { field: name, found: word.into(), allowed })
+                let (field, found) = (field.to_string(), word.into());
+                self.fail(start..self.at, ExprProblem::WrongValue { field, found, allowed })
             }
         }
+    }
+
+    /// The error for the number from `start` to here, which `field` cannot hold.
+    fn too_large<T>(&self, start: usize, field: &Field) -> Result<T> {
+        let (found, max) = (self.text[start..self.at].to_string(), shown(field.kind.max(), field));
+        self.fail(start..self.at, ExprProblem::TooLarge { field: field.to_string(), found, max })
     }
 
     /// A string, which only slices have as values.
@@ -98,6 +106,7 @@ impl Parser<'_> {
                 let bits = bytes.iter().fold(0, |v, b| v << 8 | u128::from(*b));
                 return Ok(Value { bits, style: Style::Text(len) });
             }
+            Kind::Bytes { len: 1 } => format!("1 byte long, not {}", bytes.len()),
             Kind::Bytes { len } => format!("{len} bytes long, not {}", bytes.len()),
             _ => "a value without quotes".into(),
         };
@@ -114,8 +123,8 @@ pub(super) fn shown(max: u128, field: &Field) -> String {
     text
 }
 
-/// A number in decimal, or in hexadecimal after `0x`; `_` may stand between digits.
-pub(super) fn number(word: &str) -> Option<(u128, Style)> {
+/// A number in decimal, or in hexadecimal after `0x`; `_` may stand between digits. Its value is `None` beyond 128 bits.
+pub(super) fn number(word: &str) -> Option<(Option<u128>, Style)> {
     let (digits, radix, style) = match word.strip_prefix("0x").or(word.strip_prefix("0X")) {
         Some(digits) => (digits, 16, Style::Hex),
         None => (word, 10, Style::Plain),
@@ -124,6 +133,5 @@ pub(super) fn number(word: &str) -> Option<(u128, Style)> {
         return None;
     }
     let digits: String = digits.chars().filter(|&c| c != '_').collect();
-    // A number beyond 128 bits fits no field; the largest stands for it.
-    Some((u128::from_str_radix(&digits, radix).unwrap_or(u128::MAX), style))
+    Some((u128::from_str_radix(&digits, radix).ok(), style))
 }

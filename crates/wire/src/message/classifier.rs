@@ -154,6 +154,11 @@ impl Classifier {
         key.write(packet, layers, &mut self.key) && self.open.contains_key(self.key.as_slice())
     }
 
+    /// The message of this number is over, though its last packet has not come: the next packet with its key begins another.
+    pub fn give_up(&mut self, message: u64) {
+        self.open.retain(|_, open| open.message != message);
+    }
+
     /// How many messages wait for their last packet.
     pub fn n_open(&self) -> usize {
         self.open.len()

@@ -1,5 +1,6 @@
 use super::*;
 use crate::assist::testing::{Shared, hex, memory};
+use crate::netlist::Module;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -50,13 +51,13 @@ fn scene(
         rings.iter().for_each(|(at, entries)| put_ring(&card, *at, entries));
         let base = [(1, DmaOrder::Ring(0, RING as u64)), (1, DmaOrder::Ring(1, HIGH as u64))];
         let orders = base.iter().chain(orders).copied().collect();
-        let ports = DmaPorts {
+        let card_ports = CardPorts {
             orders: bench.input("orders", 16, orders),
             progress: bench.output("progress", 2, |_| true, |progress| format!("{progress:?}")),
             memory: memory(bench, "card", &card, logged.contains("card")),
             descriptors: None,
-            host: memory(bench, "host", &host, logged.contains("host")),
         };
+        let ports = DmaAssistPorts { card: card_ports, host: memory(bench, "host", &host, logged.contains("host")) };
         bench.add("dma", DmaAssist::new(params.clone(), ports));
     });
     (log, card.take(), host.take())

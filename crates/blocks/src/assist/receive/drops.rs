@@ -1,12 +1,13 @@
 //! Counts of dropped frames in memory, where firmware finds them.
 
-use super::{Asked, Attention, Use};
+use super::{Attention, Use};
+use crate::assist::asked::Asked;
 use crate::assist::filter::Stranger;
 use crate::bus::{Access, Data, word};
 use kernel::Cycle;
 
 /// Where the words are from the base of the block: frames for other cards, for other groups, without room.
-/// Source: the Tigon-2's statistics block, as the released firmware copies it into what it tells the host.
+/// Source: docs/machines/tigon2.md, Descriptors.
 const OFFSETS: [u64; 3] = [0x60, 0x64, 0x6c];
 
 /// What there is to do for the words.
@@ -49,18 +50,18 @@ impl Drops {
     }
 
     /// Refers to memory if there is a reason to and nobody else does.
-    pub fn work(&mut self, now: Cycle, memory: &mut Asked<(u32, Use)>) {
+    pub fn work(&mut self, now: Cycle, memory: &mut Asked<Use>) {
         let Some(base) = self.base.filter(|_| memory.is_free(now)) else { return };
         match self.step {
             Step::Rest => {
                 let Some(kind) = self.pending.iter().position(|&pending| pending > 0) else { return };
-                memory.ask(now, base + OFFSETS[kind], Access::Read(4), (0, Use::Count(kind)));
+                memory.ask(now, base + OFFSETS[kind], Access::Read(4), Use::Count(kind));
                 self.step = Step::Asked;
             }
             Step::Asked => {}
             Step::Write(kind, value) => {
                 let data = Data::from_slice(&value.to_be_bytes());
-                memory.ask(now, base + OFFSETS[kind], Access::Write(data), (0, Use::Counted));
+                memory.ask(now, base + OFFSETS[kind], Access::Write(data), Use::Counted);
                 self.step = Step::Rest;
             }
         }

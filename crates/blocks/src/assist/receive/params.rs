@@ -1,11 +1,12 @@
 //! What a wiring says about a receiving MAC assist.
 
 use super::{MacReceive, MacReceivePorts};
+use crate::assist::card_side::CardPorts;
 use crate::assist::line::Line;
 use crate::assist::protocol::{ReceiveOrder, ReceiveProgress};
 use crate::checks;
 use crate::ethernet::Frame;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 
 /// A receiving MAC assist.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -28,7 +29,7 @@ pub struct MacReceiveParams {
 
 impl Module for MacReceiveParams {
     const NAME: &'static str = "mac-receive";
-    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors";
+    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors.";
     const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
 ring_entries = 512
 buffer_bytes = 2048
@@ -37,13 +38,9 @@ memory_burst_bytes = 8
 memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        vec![
-            PortSpec::to::<OneWay<ReceiveOrder>>("orders"),
-            PortSpec::from::<OneWay<ReceiveProgress>>("progress"),
-            PortSpec::from::<Memory>("memory"),
-            PortSpec::from::<Memory>("descriptors").optional(),
-            PortSpec::to::<OneWay<Frame>>("wire"),
-        ]
+        let mut ports = CardPorts::<ReceiveOrder, ReceiveProgress>::specs();
+        ports.push(PortSpec::to::<OneWay<Frame>>("wire").about("the line in"));
+        ports
     }
 
     fn check(&self) -> Result<(), String> {
@@ -56,16 +53,7 @@ memory_references = 4"#;
 
     fn build(self, site: &mut Site) -> Built {
         let clock = site.system.edges(site.clock);
-        Built::new(MacReceive::new(
-            self,
-            clock,
-            MacReceivePorts {
-                orders: site.to::<OneWay<ReceiveOrder>>("orders"),
-                progress: site.from::<OneWay<ReceiveProgress>>("progress"),
-                memory: site.from::<Memory>("memory"),
-                descriptors: site.try_from::<Memory>("descriptors"),
-                wire: site.to::<OneWay<Frame>>("wire"),
-            },
-        ))
+        let ports = MacReceivePorts { card: CardPorts::of(site), wire: site.to::<OneWay<Frame>>("wire") };
+        Built::new(MacReceive::new(self, ports, clock))
     }
 }

@@ -40,15 +40,16 @@ fn scene(
             let bytes: Vec<u8> = (0..len.unsigned_abs()).map(|i| (i as u8) ^ 16 * (id as u8 + 1)).collect();
             (cycle, Frame { id, bytes: bytes.into(), is_intact: len > 0 })
         };
-        let ports = MacReceivePorts {
+        let card_ports = CardPorts {
             orders: bench.input("orders", 16, base.iter().chain(orders).copied().collect()),
             progress: bench.output("progress", 2, |_| true, |progress| format!("{progress:x?}")),
             memory: memory(bench, "card", &card, is_logged),
             descriptors: None,
-            wire: bench.input("wire", 2, (0..).zip(frames).map(frame).collect()),
         };
+        let ports =
+            MacReceivePorts { card: card_ports, wire: bench.input("wire", 2, (0..).zip(frames).map(frame).collect()) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacReceive::new(params.clone(), clock, ports));
+        bench.add("mac", MacReceive::new(params.clone(), ports, clock));
         bench.log_counters();
     });
     (log, card.take())

@@ -1,3 +1,4 @@
+use super::outgoing::{GOES_ON, INSERT_TAG};
 use super::*;
 use crate::assist::testing::{Shared, hex, memory};
 use expect_test::{Expect, expect};
@@ -35,15 +36,15 @@ fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, Transm
             let mark = if frame.is_intact { "" } else { " broken" };
             format!("#{} {} bytes {}..{}{mark}", frame.id, frame.bytes.len(), hex(head), hex(tail))
         };
-        let ports = MacTransmitPorts {
+        let card_ports = CardPorts {
             orders: bench.input("orders", 16, base.iter().chain(orders).copied().collect()),
             progress: bench.output("progress", 2, |_| true, |progress| format!("{progress:?}")),
             memory: memory(bench, "card", &card, false),
             descriptors: None,
-            wire: bench.output("wire", 2, |_| true, show),
         };
+        let ports = MacTransmitPorts { card: card_ports, wire: bench.output("wire", 2, |_| true, show) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacTransmit::new(params.clone(), clock, ports));
+        bench.add("mac", MacTransmit::new(params.clone(), ports, clock));
         bench.log_counters();
     })
 }

@@ -14,7 +14,7 @@ fn check(params: &PciBusParams, scripts: [&str; 3], memory_cycles: u64, want: Ex
         let masters = vec![asks(bench, "a", a, 0), asks(bench, "b", b, 0)];
         let host = asks(bench, "host", host, 0);
         let (target, card) = (answers(bench, "memory", memory_cycles), answers(bench, "card", 0));
-        bench.add("pci", PciBus::new(params.clone(), PciPorts { masters, host, target, card }));
+        bench.add("pci", PciBus::new(params.clone(), PciBusPorts { masters, host, target, card }));
         bench.log_counters();
     });
     want.assert_eq(&log);
@@ -189,7 +189,7 @@ fn the_overhead_is_what_the_thesis_gives_for_its_load() {
         let masters = vec![asks(bench, "a", reads, 0), asks(bench, "b", &writes, 0)];
         let host = asks(bench, "host", "", 0);
         let (target, card) = (answers(bench, "memory", 0), answers(bench, "card", 0));
-        bench.add("pci", PciBus::new(params.clone(), PciPorts { masters, host, target, card }));
+        bench.add("pci", PciBus::new(params.clone(), PciBusPorts { masters, host, target, card }));
         bench.log_counters();
     });
     let counters: Vec<&str> = log.lines().filter(|line| line.starts_with("pci.") && !line.contains("s[")).collect();

@@ -1,6 +1,6 @@
 //! The entry of an engine: packets to its lanes.
 
-use crate::protocol::{Flit, Step};
+use crate::protocol::Flit;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 
 /// Deals packets to lanes in turn.
@@ -21,18 +21,17 @@ impl Entry {
 }
 
 impl Component for Entry {
-    fn tick(&mut self, now: Cycle) -> Activity {
+    fn tick(&mut self, _now: Cycle) -> Activity {
         let lane = &self.lanes[self.lane];
         if !self.input.has_item() || !lane.has_room() {
             return Activity::Idle;
         }
-        let mut flit = self.input.take().expect("a flit is there");
-        match &mut flit {
-            Flit::Head(message) => message.descriptor.trail.mark(now, Step::Begun, message.to),
-            Flit::Body => {}
-            Flit::Tail => self.lane = (self.lane + 1) % self.lanes.len(),
-        }
+        let flit = self.input.take().expect("a flit is there");
+        let is_last = matches!(flit, Flit::Tail);
         lane.send(flit);
+        if is_last {
+            self.lane = (self.lane + 1) % self.lanes.len();
+        }
         Activity::Busy
     }
 

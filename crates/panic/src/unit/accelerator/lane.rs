@@ -1,10 +1,20 @@
 //! A lane of an engine: what works on packets.
 
 use super::{Headers, Work, headers};
-use crate::protocol::{Flit, Message};
+use crate::protocol::{Flit, Message, Step};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
+
+/// What a lane is told of where it stands.
+pub(super) struct Site {
+    /// What it does with headers.
+    pub headers: Headers,
+    /// Bytes of a flit.
+    pub flit_bytes: usize,
+    /// Its own clock, and the NIC's.
+    pub clocks: (Clock, Clock),
+}
 
 /// Takes packets in, at the pace of its [`Work`], and gives out what becomes of them, in order.
 ///
@@ -13,8 +23,7 @@ use std::collections::VecDeque;
 /// Differs: hardware that is held up at its end may stop as a whole; here packets that are in it go on to its end and wait there.
 pub(super) struct Lane<W> {
     work: W,
-    headers: Headers,
-    flit_bytes: usize,
+    site: Site,
     input: Rx<Flit>,
     output: Tx<Box<Message>>,
     /// The packet that goes in, and how many of its bytes have, or are about to.
@@ -30,17 +39,10 @@ pub(super) struct Lane<W> {
 }
 
 impl<W: Work> Lane<W> {
-    pub(super) fn new(
-        work: W,
-        headers: Headers,
-        flit_bytes: usize,
-        input: Rx<Flit>,
-        output: Tx<Box<Message>>,
-    ) -> Lane<W> {
+    pub(super) fn new(work: W, site: Site, input: Rx<Flit>, output: Tx<Box<Message>>) -> Lane<W> {
         Lane {
             work,
-            headers,
-            flit_bytes,
+            site,
             input,
             output,
             taking: None,
@@ -68,10 +70,13 @@ impl<W: Work> Lane<W> {
         }
         let Some(flit) = self.input.take() else { return false };
         match (flit, self.taking.take()) {
-            (Flit::Head(message), None) => self.taking = Some((message, 0)),
+            (Flit::Head(mut message), None) => {
+                self.mark(&mut message, now, Step::Begun);
+                self.taking = Some((message, 0));
+            }
             (Flit::Body, Some((message, before))) => {
-                self.absorb(now, before, before + self.flit_bytes);
-                self.taking = Some((message, before + self.flit_bytes));
+                self.absorb(now, before, before + self.site.flit_bytes);
+                self.taking = Some((message, before + self.site.flit_bytes));
             }
             (Flit::Tail, Some((message, before))) => {
                 self.absorb(now, before, message.data.len().max(1));
@@ -80,6 +85,12 @@ impl<W: Work> Lane<W> {
             (flit, _) => panic!("{flit:?} is out of place: a message is a descriptor and then its packet"),
         }
         true
+    }
+
+    /// Something happens to a packet in a cycle of this lane: the first of the NIC's from then on counts.
+    fn mark(&self, message: &mut Message, at: Cycle, step: Step) {
+        let (own, nic) = self.site.clocks;
+        message.descriptor.trail.mark(nic.cycle_at_or_after(own.edge(at)), step, message.to);
     }
 
     /// The bytes from `before` to `after` go in.
@@ -95,13 +106,15 @@ impl<W: Work> Lane<W> {
         self.packets.add(1);
         self.bytes.add(len as u64);
         if self.work.transform(&mut message)
-            && self.headers == Headers::Update
+            && self.site.headers == Headers::Update
             && headers::update(&mut message, len).is_some()
         {
             self.headers_updated.add(1);
         }
         let len_after = message.data.len();
-        self.working.push_back((self.free_at + self.work.finish_cycles(len, len_after), message));
+        let done = self.free_at + self.work.finish_cycles(len, len_after);
+        self.mark(&mut message, done, Step::Finished);
+        self.working.push_back((done, message));
         self.free_at += self.work.pause_cycles(len, len_after);
     }
 }

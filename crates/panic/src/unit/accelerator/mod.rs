@@ -146,7 +146,9 @@ impl Lanes {
             let lane = format!("{path}.lane[{i}]");
             let (to_lane, lane_in) = system.channel(&format!("to {lane}"), self.fifo_flits as usize, latency);
             let (lane_out, from_lane) = system.channel(&format!("from {lane}"), latency as usize + 1, latency);
-            system.add(&lane, clock, lane::Lane::new(work(), self.headers, flit_bytes, lane_in, lane_out));
+            let clocks = (system.edges(clock), system.edges(nic));
+            let site = lane::Site { headers: self.headers, flit_bytes, clocks };
+            system.add(&lane, clock, lane::Lane::new(work(), site, lane_in, lane_out));
             to_lanes.push(to_lane);
             from_lanes.push(from_lane);
         }

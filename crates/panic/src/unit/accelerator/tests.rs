@@ -95,12 +95,14 @@ pub(super) fn at(payload: u16) -> Fields {
     Fields { payload, ..Fields::default() }
 }
 
+/// When the engine takes the descriptor of the first packet.
+pub(super) const TAKEN: Cycle = 1;
+
 /// A packet that came out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Out {
     pub id: usize,
-    /// When the engine took its descriptor, gave it out, and gave out its last flit; cycles of the NIC.
-    pub begun: Cycle,
+    /// When the engine gave out its descriptor, and its last flit; cycles of the NIC.
     pub head: Cycle,
     pub tail: Cycle,
     /// Flits behind the descriptor.
@@ -170,13 +172,12 @@ fn feed(packets: &[Packet]) -> Vec<(Cycle, Flit)> {
 fn show(flit: &Flit) -> String {
     let Flit::Head(message) = flit else { return format!("{flit:?}") };
     let Message { descriptor, data, .. } = &**message;
-    let begun = descriptor.trail.marks()[0].at;
     let metadata: String = descriptor.chain.iter().map(|hop: &Hop| format!(" {}", hop.metadata)).collect();
     let hex = data.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
         hex
     });
-    format!("#{} {:?} {begun}{metadata} :{hex}", descriptor.id, message.leg)
+    format!("#{} {:?}{metadata} :{hex}", descriptor.id, message.leg)
 }
 
 /// Packets and counters of a log.
@@ -184,10 +185,9 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
     let (mut outs, mut counters): (Vec<Out>, _) = (Vec::new(), Vec::new());
     for line in log.lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [at, "out", id, leg, begun, ref metadata @ .., hex] if id.starts_with('#') => outs.push(Out {
+            [at, "out", id, leg, ref metadata @ .., hex] if id.starts_with('#') => outs.push(Out {
                 id: id[1..].parse().unwrap(),
                 leg: leg.to_owned(),
-                begun: begun.parse().unwrap(),
                 head: at.parse().unwrap(),
                 tail: 0,
                 n_flits: 0,
@@ -223,7 +223,7 @@ pub(super) fn speed(toml: &str, len: usize, scene: &Scene) -> (f64, f64) {
     let (skipped, n) = (8, 40);
     let outs = run(toml, &vec![packet; skipped + n + 1], scene).0;
     let gbps = (8 * len * n) as f64 / ns(outs[skipped + n].tail - outs[skipped].tail);
-    (gbps, ns(lone.head - lone.begun))
+    (gbps, ns(lone.head - TAKEN))
 }
 
 /// Lengths at which something may change.

@@ -119,7 +119,7 @@ impl Doorbells {
         })
     }
 
-    pub fn write(&mut self, register: Register, value: u32) -> Written {
+    pub fn write(&mut self, now: Cycle, register: Register, value: u32) -> Written {
         match register {
             Register::OutAddress => self.out_address = value,
             Register::OutChain if !self.is_at_hand => return Written::Wrong(Cause::NoPacket),
@@ -129,19 +129,19 @@ impl Doorbells {
                 }
                 self.out_chain = Some(value);
             }
-            Register::OutDrop => return self.answer(None),
-            Register::OutLength => return self.answer(Some(value)),
+            Register::OutDrop => return self.answer(now, None),
+            Register::OutLength => return self.answer(now, Some(value)),
             _ => unreachable!("{register:?} cannot be written"),
         }
         Written::Kept
     }
 
-    fn answer(&mut self, len: Option<u32>) -> Written {
+    fn answer(&mut self, now: Cycle, len: Option<u32>) -> Written {
         if !self.is_at_hand {
             return Written::Wrong(Cause::NoPacket);
         }
         let Some(len) = len else {
-            self.drop_packet("program");
+            self.drop_packet(now, "program");
             return Written::Answered;
         };
         let addr = self.out_address;
@@ -155,15 +155,17 @@ impl Doorbells {
         if let Some(chain) = self.out_chain.take() {
             rechain(&mut packet.message.descriptor, chain);
         }
+        packet.message.descriptor.trail.mark(now, Step::Finished, packet.message.to);
         self.answers.push_back(Answer { packet, at: at as usize, len: len as usize });
         Written::Answered
     }
 
     /// Drops the first packet, if there is one; says its number.
-    pub fn drop_packet(&mut self, reason: &'static str) -> Option<u64> {
+    pub fn drop_packet(&mut self, now: Cycle, reason: &'static str) -> Option<u64> {
         (self.out_chain, self.is_at_hand) = (None, false);
         let mut packet = self.packets.pop_front()?;
         packet.message.leg = Leg::Dropped(reason);
+        packet.message.descriptor.trail.mark(now, Step::Finished, packet.message.to);
         let id = packet.message.descriptor.id;
         self.answers.push_back(Answer { packet, at: 0, len: 0 });
         Some(id)

@@ -156,13 +156,13 @@ impl RiscvUnit {
             }
             What::Write(which, value) => {
                 served = Served::Register;
-                match self.doorbells.write(which, value) {
+                match self.doorbells.write(now, which, value) {
                     Written::Kept => {}
                     Written::Answered => self.core.let_packet_go(now),
                     Written::Wrong(cause) => {
                         self.counts.bad_doorbells.add(1);
                         let is_at_hand = self.doorbells.is_at_hand;
-                        let packet = if is_at_hand { self.doorbells.drop_packet("bad-doorbell") } else { None };
+                        let packet = if is_at_hand { self.doorbells.drop_packet(now, "bad-doorbell") } else { None };
                         self.core.let_packet_go(now);
                         self.tell(now, cause, packet, request.pc);
                     }
@@ -205,13 +205,13 @@ impl RiscvUnit {
         if !self.core.enter_trap(trap) {
             return self.reset(now, cause, trap.pc, "trap");
         }
-        let packet = if self.doorbells.is_at_hand { self.doorbells.drop_packet("trap") } else { None };
+        let packet = if self.doorbells.is_at_hand { self.doorbells.drop_packet(now, "trap") } else { None };
         self.tell(now, cause, packet, trap.pc);
     }
 
     /// Starts the program again, once there is a packet; the one that is next is dropped.
     fn reset(&mut self, now: Cycle, cause: Cause, pc: u32, reason: &'static str) {
-        let packet = self.doorbells.drop_packet(reason);
+        let packet = self.doorbells.drop_packet(now, reason);
         self.tell(now, cause, packet, pc);
         self.core.reset(now + 1, self.program.image.entry);
         if self.doorbells.packets.is_empty() {

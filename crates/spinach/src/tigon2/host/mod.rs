@@ -1,7 +1,15 @@
-//! A host that drives a Tigon-2 as Linux's `acenic` driver does, and checks every frame.
+//! `tigon2-host`: a host that drives a Tigon-2 as Linux's `acenic` driver does, and checks every frame.
 //!
 //! The driver is one thread on one processor: it does one thing after the other, waits for what it reads from the card, and
 //! spends `frame_ns` on every frame. Apart from that its memory answers the card's DMA at any time.
+//!
+//! Ports:   `memory` (memory, answers): a reference an edge, any length; `bus` (memory, asks): a word each, one an edge;
+//!          `interrupt` (interrupt, receives); `go` (go, sends, optional): says once that frames may come.
+//! Timing:  memory answers at the edge at which it is asked. Writes to the card are posted; the driver goes on when its last
+//!          write is on the bus. From an interrupt to its first access it takes `interrupt_latency_ns`, for a frame `frame_ns`.
+//! Errors:  what the card does that makes no sense to a driver is counted, and the first of it is told with its time.
+//! Source:  the public Tigon-2 driver headers; order of accesses as in Linux's `acenic`; thesis, 2.1.1 and 3.2.3.
+//! Differs: buffers are fixed and copied by nobody; the driver has one thread where Linux has several contexts.
 
 mod accesses;
 mod boot;
@@ -14,17 +22,12 @@ mod receive;
 mod send;
 mod window;
 
-#[cfg(test)]
-mod scripted_card;
-#[cfg(test)]
-mod tests;
-
 pub use diagnosis::{Diagnosis, Fault, Faults, RingState};
 pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Tigon2HostParams};
 
 use super::FirmwareImage;
 use accesses::Accesses;
-use blocks::bus::Responder;
+use blocks::bus::{Requester, Responder};
 use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Traffic};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
@@ -38,89 +41,19 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::eth::Mac;
 
-impl Module for Tigon2HostParams {
-    const NAME: &'static str = "tigon2-host";
-    const ABOUT: &'static str =
-        "A host that drives a Tigon-2 as Linux does: start-up, rings, interrupts, frames both ways";
-    const EXAMPLE: &'static str = r#"memory_base = 0x123456000
-mac = "02:00:00:00:00:01"
-mtu = 1518
-mode = 0x56
-local_control = 0x200
-pci_state = 0x76020000
-link = 0x400C0000
-dma_config = 0x100
-transmit_ratio_64ths = 21
-clear_end = 0x6000
-boot_timeout_us = 10_000
-watchdog_us = 1000
-promiscuous = false
-send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
-receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
-coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }
-interrupts = "acknowledge"
-interrupt_latency_ns = 1000
-frame_ns = 0
-kept_times = 1000"#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        vec![
-            PortSpec::to::<Memory>("memory"),
-            PortSpec::from::<Memory>("bus"),
-            PortSpec::to::<OneWay<InterruptLine>>("interrupt"),
-            PortSpec::from::<OneWay<Go>>("go").optional(),
-        ]
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.validate()
-    }
-
-    /// # Panics
-    ///
-    /// When the run brings no [`FirmwareImage`] along.
-    fn build(self, site: &mut Site) -> Built {
-        let image = site.environment.get::<FirmwareImage>().expect("a run of a Tigon-2 brings its firmware along");
-        let offered = site.environment.get::<Offered>().unwrap_or_default();
-        let ports = HostPorts {
-            memory: site.to::<Memory>("memory"),
-            bus: site.from::<Memory>("bus"),
-            interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
-            go: site.try_from::<OneWay<Go>>("go"),
-        };
-        Built::new(Tigon2Host::new(self, site.system.edges(site.clock), image, &offered, ports))
-    }
-}
-
-/// Connections of a [`Tigon2Host`].
-pub struct HostPorts {
+/// The ports of a [`Tigon2Host`].
+pub struct Tigon2HostPorts {
     /// The card's references to host memory.
     pub memory: Responder,
     /// The host's references to the card's window of 4 KB, a word each; addresses are offsets in it.
-    pub bus: blocks::bus::Requester,
+    pub bus: Requester,
     /// The card's interrupt.
     pub interrupt: Rx<InterruptLine>,
     /// Where it says that frames may come.
     pub go: Option<Tx<Go>>,
 }
 
-/// What the driver is at.
-enum Stage {
-    /// Steps that are left.
-    Boot(VecDeque<Step>),
-    Serve,
-    /// It has given up.
-    Stopped,
-}
-
 /// A host with memory, driver and traffic.
-///
-/// Ports:   `memory`, one reference an edge, any length; `bus`, a word each, one an edge; `interrupt`; `go`, optional, says once
-///          that frames may come.
-/// Timing:  memory answers at the edge at which it is asked. Writes to the card are posted; the driver goes on when its last
-///          write is on the bus. From an interrupt to its first access it takes `interrupt_latency_ns`, for a frame `frame_ns`.
-/// Source:  the public Tigon-2 driver headers; order of accesses as in Linux's `acenic`; Willmann 2004, 2.1.1 and 3.2.3.
-/// Differs: buffers are fixed and copied by nobody; the driver has one thread where Linux has several contexts.
 pub struct Tigon2Host {
     params: Tigon2HostParams,
     clock: Clock,
@@ -169,14 +102,23 @@ pub struct Tigon2Host {
     diagnosis: Option<Diagnosis>,
 }
 
+/// What the driver is at.
+enum Stage {
+    /// Steps that are left.
+    Boot(VecDeque<Step>),
+    Serve,
+    /// It has given up.
+    Stopped,
+}
+
 impl Tigon2Host {
     /// A host before its first access. `offered.host` is what it sends, `offered.network` what it expects.
     pub fn new(
         params: Tigon2HostParams,
+        ports: Tigon2HostPorts,
         clock: Clock,
         image: Rc<FirmwareImage>,
         offered: &Offered,
-        ports: HostPorts,
     ) -> Tigon2Host {
         let layout = Layout::new(&params);
         let steps = boot::steps(&params, &image, layout.information);
@@ -375,3 +317,61 @@ impl Component for Tigon2Host {
         }
     }
 }
+
+impl Module for Tigon2HostParams {
+    const NAME: &'static str = "tigon2-host";
+    const ABOUT: &'static str =
+        "A host that drives a Tigon-2 as Linux does: start-up, rings, interrupts, frames both ways.";
+    const EXAMPLE: &'static str = r#"memory_base = 0x123456000
+mac = "02:00:00:00:00:01"
+mtu = 1518
+mode = 0x56
+local_control = 0x200
+pci_state = 0x76020000
+link = 0x400C0000
+dma_config = 0x100
+transmit_ratio_64ths = 21
+clear_end = 0x6000
+boot_timeout_us = 10_000
+watchdog_us = 1000
+promiscuous = false
+send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
+receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
+coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }
+interrupts = "acknowledge"
+interrupt_latency_ns = 1000
+frame_ns = 0
+kept_times = 1000"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<Memory>("memory").about("the card's references to host memory"),
+            PortSpec::from::<Memory>("bus").about("the card's window"),
+            PortSpec::to::<OneWay<InterruptLine>>("interrupt").about("from the card"),
+            PortSpec::from::<OneWay<Go>>("go").about("the network may send").optional(),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.validate()
+    }
+
+    /// # Panics
+    /// When the run brings no [`FirmwareImage`] along.
+    fn build(self, site: &mut Site) -> Built {
+        let image = site.environment.get::<FirmwareImage>().expect("a run of a Tigon-2 brings its firmware along");
+        let offered = site.environment.get::<Offered>().unwrap_or_default();
+        let ports = Tigon2HostPorts {
+            memory: site.to::<Memory>("memory"),
+            bus: site.from::<Memory>("bus"),
+            interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
+            go: site.try_from::<OneWay<Go>>("go"),
+        };
+        Built::new(Tigon2Host::new(self, ports, site.system.edges(site.clock), image, &offered))
+    }
+}
+
+#[cfg(test)]
+mod scripted_card;
+#[cfg(test)]
+mod tests;

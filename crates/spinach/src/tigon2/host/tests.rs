@@ -5,7 +5,7 @@ use super::*;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
     Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,
-    Station,
+    PacketFeederPorts, Station,
 };
 use expect_test::{Expect, expect};
 use kernel::Freq;
@@ -99,19 +99,22 @@ impl Scene {
         let (feeder_out, wire_in) = bench.channel("wire in", 64, 1);
         let offered = Offered { network: self.receive.clone(), host: self.send.clone(), replies: self.replies };
         let image = FirmwareImage::raw((0..0x1000u32).map(|n| n as u8).collect(), 0x4000, 0x4008);
-        let ports = HostPorts { memory: host_memory, bus, interrupt, go: Some(go) };
+        let ports = Tigon2HostPorts { memory: host_memory, bus, interrupt, go: Some(go) };
         let image = Rc::new(image.expect("an image"));
-        let host = Rc::new(RefCell::new(Tigon2Host::new(self.params.clone(), clock, image, &offered, ports)));
+        let host = Rc::new(RefCell::new(Tigon2Host::new(self.params.clone(), ports, clock, image, &offered)));
         bench.add("host", host.clone());
         let log = if self.accesses { bench.log.clone() } else { Default::default() };
         let card = ScriptedCard::new((card_window, dma, raise), (wire_out, wire_in), self.misdeed, log);
         bench.add("card", card);
         let line = PacketFeederParams { line_bps: 1_000_000_000, kept_times: 0 };
-        bench.add("network", PacketFeeder::new(line, clock, offered.network, feeder_out, Some(may_go)));
+        bench.add(
+            "network",
+            PacketFeeder::new(line, PacketFeederPorts { wire: feeder_out, go: Some(may_go) }, clock, offered.network),
+        );
         let checker = Checker::new(offered.host.frames);
         let replies = self.replies.map(|replies| Checker::new(Frames::Acknowledgements(replies)));
         let sink = FrameSinkParams { kept_times: 0, kept_frames: 0 };
-        let sink = Rc::new(RefCell::new(FrameSink::new(sink, clock, checker, sink_in).with_replies(replies)));
+        let sink = Rc::new(RefCell::new(FrameSink::new(sink, sink_in, clock, checker).with_replies(replies)));
         bench.add("sink", sink.clone());
         (host, sink)
     }

@@ -1,4 +1,16 @@
-//! The registers of the Tigon-2: what cores, host and assists say to each other.
+//! `tigon2-registers`: the registers of the Tigon-2, by which cores, host and assists talk to each other.
+//!
+//! Ports:   `cpus[i]` (memory, answer): a reference a cycle to a whole register, or to bytes of one; the low ten bits of its
+//!          address count. `host` (memory, answers): the host's window, see `window.rs`; it reaches memory through `sram`
+//!          (memory, asks). For each assist, orders (sends) and progress (receives), for each core, its control (sends) and
+//!          status (receives), and `interrupt` (sends), all optional.
+//! Timing:  a core's reference is answered in the cycle in which it is seen. What a write causes outside is on its way in
+//!          the same cycle.
+//! Order:   in one cycle, what assists report comes first, then cores in their order, then the host.
+//! Errors:  a register of which nothing is known keeps what is written, and is counted as a surprise.
+//! Source:  docs/machines/tigon2.md.
+//! Differs: status of the DMA channels does not count while the rings work. The cores' private memories cannot be reached
+//!          by 0x154 and 0x158.
 
 mod block;
 mod eeprom;
@@ -31,100 +43,7 @@ pub struct Tigon2RegistersParams {
     pub mac_address: String,
 }
 
-impl Module for Tigon2RegistersParams {
-    const NAME: &'static str = "tigon2-registers";
-    const ABOUT: &'static str = "The Tigon-2's registers: events, pointers, mailboxes, semaphore, timer, host window";
-    const EXAMPLE: &'static str = r#"cpus = 2
-buffers_end = 0x200000
-mac_address = "00:60:cf:00:00:01""#;
-
-    fn ports(&self) -> Vec<PortSpec> {
-        let cpus = (0..self.cpus).flat_map(|i| {
-            [
-                PortSpec::to::<Memory>(format!("cpus[{i}]")),
-                PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]")).optional(),
-                PortSpec::to::<OneWay<CpuStatus>>(format!("statuses[{i}]")).optional(),
-            ]
-        });
-        cpus.chain([
-            PortSpec::to::<Memory>("host"),
-            PortSpec::from::<Memory>("sram"),
-            PortSpec::from::<OneWay<InterruptLine>>("interrupt").optional(),
-            PortSpec::from::<OneWay<DmaOrder>>("dma_read.orders").optional(),
-            PortSpec::to::<OneWay<DmaProgress>>("dma_read.progress").optional(),
-            PortSpec::from::<OneWay<DmaOrder>>("dma_write.orders").optional(),
-            PortSpec::to::<OneWay<DmaProgress>>("dma_write.progress").optional(),
-            PortSpec::from::<OneWay<TransmitOrder>>("mac_transmit.orders").optional(),
-            PortSpec::to::<OneWay<TransmitProgress>>("mac_transmit.progress").optional(),
-            PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders").optional(),
-            PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress").optional(),
-        ])
-        .collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if !(1..=4).contains(&self.cpus) {
-            return Err(format!("cpus is {}, must be 1 to 4", self.cpus));
-        }
-        if !self.buffers_end.is_multiple_of(8) {
-            return Err(format!("buffers_end is 0x{:x}, must be a multiple of 8", self.buffers_end));
-        }
-        mac_address(&self.mac_address).map(|_| ())
-    }
-
-    fn build(self, site: &mut Site) -> Built {
-        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
-        let controls =
-            (0..self.cpus).map(|i| Outbox::new(site.try_from::<OneWay<CpuControl>>(&format!("controls[{i}]"))));
-        let boxes = Outboxes {
-            controls: controls.collect(),
-            dma_read: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_read.orders")),
-            dma_write: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_write.orders")),
-            transmit: Outbox::new(site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
-            receive: Outbox::new(site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
-            interrupt: Outbox::new(site.try_from::<OneWay<InterruptLine>>("interrupt")),
-        };
-        let mac = mac_address(&self.mac_address).expect("it was checked");
-        Built::new(Tigon2Registers {
-            block: Block::new(site.system.edges(site.clock), mac, self.buffers_end, boxes),
-            window: Window::new(site.to::<Memory>("host"), site.from::<Memory>("sram")),
-            cpus,
-            statuses: (0..self.cpus).map(|i| site.try_to::<OneWay<CpuStatus>>(&format!("statuses[{i}]"))).collect(),
-            dma: [
-                site.try_to::<OneWay<DmaProgress>>("dma_read.progress"),
-                site.try_to::<OneWay<DmaProgress>>("dma_write.progress"),
-            ],
-            transmit: site.try_to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
-            receive: site.try_to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
-            reads: 0,
-            writes: 0,
-            errors: 0,
-        })
-    }
-}
-
-/// Bytes of registers; a core's address counts modulo this. Source: docs/machines/tigon2.md.
-const REGISTER_BYTES: u32 = 0x400;
-
-/// Six bytes in hexadecimal, with colons between them.
-fn mac_address(text: &str) -> Result<[u8; 6], String> {
-    let wrong = || format!("mac_address is `{text}`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`");
-    let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
-    let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
-    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(wrong)
-}
-
 /// Registers that cores read and write within a cycle.
-///
-/// Ports:   `cpus[i]`: one reference of a core to a whole register, or to bytes of one, a cycle; the low ten bits of its address
-///          count.
-///          `host`: the host's window, see `window.rs`; it reaches memory through `sram`. For each assist, orders out and
-///          progress in; for each core, control out and status in; `interrupt` out, its level.
-/// Timing:  a core's reference is answered in the cycle in which it is seen. In one cycle, what assists report comes first,
-///          then cores in their order, then the host. What a write causes outside is on its way in the same cycle.
-/// Source:  docs/machines/tigon2.md.
-/// Differs: a register of which nothing is known keeps what is written, and is counted as a surprise. Status of the DMA
-///          channels does not count while the rings work. The cores' private memories cannot be reached by 0x154 and 0x158.
 pub struct Tigon2Registers {
     block: Block,
     window: Window,
@@ -137,6 +56,17 @@ pub struct Tigon2Registers {
     reads: u64,
     writes: u64,
     errors: u64,
+}
+
+/// Bytes of registers; a core's address counts modulo this. Source: docs/machines/tigon2.md.
+const REGISTER_BYTES: u32 = 0x400;
+
+/// Six bytes in hexadecimal, with colons between them.
+fn mac_address(text: &str) -> Result<[u8; 6], String> {
+    let wrong = || format!("mac_address is `{text}`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`");
+    let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
+    let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(wrong)
 }
 
 impl Tigon2Registers {
@@ -268,6 +198,78 @@ impl Component for Tigon2Registers {
         for (offset, times) in self.surprises() {
             counters.add(&format!("surprises.0x{offset:03x}"), times);
         }
+    }
+}
+
+impl Module for Tigon2RegistersParams {
+    const NAME: &'static str = "tigon2-registers";
+    const ABOUT: &'static str = "The Tigon-2's registers: events, pointers, mailboxes, semaphore, timer, host window.";
+    const EXAMPLE: &'static str = r#"cpus = 2
+buffers_end = 0x200000
+mac_address = "00:60:cf:00:00:01""#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let cpus = (0..self.cpus).flat_map(|i| {
+            [
+                PortSpec::to::<Memory>(format!("cpus[{i}]")).about("references of the cores"),
+                PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]")).about("orders to the cores").optional(),
+                PortSpec::to::<OneWay<CpuStatus>>(format!("statuses[{i}]")).about("how cores are").optional(),
+            ]
+        });
+        cpus.chain([
+            PortSpec::to::<Memory>("host").about("the host's window"),
+            PortSpec::from::<Memory>("sram").about("memory behind the window"),
+            PortSpec::from::<OneWay<InterruptLine>>("interrupt").about("to the host").optional(),
+            PortSpec::from::<OneWay<DmaOrder>>("dma_read.orders").optional(),
+            PortSpec::to::<OneWay<DmaProgress>>("dma_read.progress").optional(),
+            PortSpec::from::<OneWay<DmaOrder>>("dma_write.orders").optional(),
+            PortSpec::to::<OneWay<DmaProgress>>("dma_write.progress").optional(),
+            PortSpec::from::<OneWay<TransmitOrder>>("mac_transmit.orders").optional(),
+            PortSpec::to::<OneWay<TransmitProgress>>("mac_transmit.progress").optional(),
+            PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders").optional(),
+            PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress").optional(),
+        ])
+        .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !(1..=4).contains(&self.cpus) {
+            return Err(format!("cpus is {}, must be 1 to 4", self.cpus));
+        }
+        if !self.buffers_end.is_multiple_of(8) {
+            return Err(format!("buffers_end is 0x{:x}, must be a multiple of 8", self.buffers_end));
+        }
+        mac_address(&self.mac_address).map(|_| ())
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
+        let controls =
+            (0..self.cpus).map(|i| Outbox::new(site.try_from::<OneWay<CpuControl>>(&format!("controls[{i}]"))));
+        let boxes = Outboxes {
+            controls: controls.collect(),
+            dma_read: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_read.orders")),
+            dma_write: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_write.orders")),
+            transmit: Outbox::new(site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
+            receive: Outbox::new(site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
+            interrupt: Outbox::new(site.try_from::<OneWay<InterruptLine>>("interrupt")),
+        };
+        let mac = mac_address(&self.mac_address).expect("it was checked");
+        Built::new(Tigon2Registers {
+            block: Block::new(site.system.edges(site.clock), mac, self.buffers_end, boxes),
+            window: Window::new(site.to::<Memory>("host"), site.from::<Memory>("sram")),
+            cpus,
+            statuses: (0..self.cpus).map(|i| site.try_to::<OneWay<CpuStatus>>(&format!("statuses[{i}]"))).collect(),
+            dma: [
+                site.try_to::<OneWay<DmaProgress>>("dma_read.progress"),
+                site.try_to::<OneWay<DmaProgress>>("dma_write.progress"),
+            ],
+            transmit: site.try_to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+            receive: site.try_to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+            reads: 0,
+            writes: 0,
+            errors: 0,
+        })
     }
 }
 

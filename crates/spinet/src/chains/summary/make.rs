@@ -4,7 +4,7 @@ use super::*;
 use crate::chains::check::CheckedSource;
 use crate::chains::classify::Chain;
 use crate::chains::run::{ChainRun, Ended};
-use crate::chains::stats::{Group, UnitStats, Visits};
+use crate::chains::stats::{Group, Stats, UnitStats, Visits};
 use crate::chains::tenants::Tenant;
 use crate::chains::trail::PARTS;
 use crate::feed::FeedReport;
@@ -94,6 +94,8 @@ impl ChainRun {
         let (stats, maker) = (&record.stats, Maker { clock: self.clock });
         let experiment = &self.checked.experiment;
         let all = maker.group(&stats.all);
+        let services = self.services(&stats.services, &stats.units, &maker);
+        let (window, got) = self.got(stats);
         let seconds = self.wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         ChainSummary {
@@ -123,10 +125,12 @@ impl ChainRun {
             },
             latency_ns: all.latency_ns,
             line_wait_ns: maker.part(&stats.line_wait),
-            jain_index: self.jain_index(&stats.tenants),
-            tenants: self.tenants(&stats.tenants, &maker),
+            jain_index: self.jain_index(&stats.tenants, &got),
+            share_window_ns: window.map(|(from, to)| (maker.ns(from as f64), maker.ns(to as f64))),
+            tenants: self.tenants(&stats.tenants, &got, &maker),
             chains: self.chains(&stats.chains, &stats.hops, &maker),
-            services: self.services(&stats.services, &stats.units, &maker),
+            unused: Unused::of(&self.checked, stats, &services),
+            services,
             credits: self.credit_summary(&maker),
             sources: self.source_summaries(),
             time: TimeSummary {
@@ -167,18 +171,27 @@ impl ChainRun {
         EndedSummary { reason, text, unfinished_packets }
     }
 
-    /// Bytes of each tenant that left, in proportion to weights; of those that sent anything.
-    fn jain_index(&self, groups: &[Group]) -> f64 {
-        let sent = self.checked.tenants.iter().zip(groups).filter(|(_, group)| group.came.packets > 0);
+    /// Bytes of each tenant that left while all sent that sent anything, and when that was; of the whole run, if never.
+    fn got(&self, stats: &Stats) -> (Option<(Cycle, Cycle)>, Vec<u64>) {
+        let groups = &stats.tenants[..self.checked.tenants.len()];
+        let spans: Vec<_> = groups.iter().map(|group| group.came.span).collect();
+        match stats.shares.together(&spans) {
+            Some((window, bytes)) => (Some(window), bytes),
+            None => (None, groups.iter().map(|group| group.left.bytes).collect()),
+        }
+    }
+
+    /// How fair what tenants got was, by their weights; of those that sent anything.
+    fn jain_index(&self, groups: &[Group], got: &[u64]) -> f64 {
+        let all = self.checked.tenants.iter().zip(groups).zip(got);
+        let sent = all.filter(|((_, group), _)| group.came.packets > 0);
         let (weights, bytes): (Vec<u64>, Vec<u64>) =
-            sent.map(|(tenant, group)| (u64::from(tenant.weight), group.left.bytes)).unzip();
+            sent.map(|((tenant, _), &bytes)| (u64::from(tenant.weight), bytes)).unzip();
         jain(&bytes, &weights)
     }
 
-    fn tenants(&self, groups: &[Group], maker: &Maker) -> Vec<TenantSummary> {
-        let bytes: Vec<u64> = groups.iter().map(|group| group.left.bytes).collect();
-        let shares = shares(&bytes);
-        let named = self.checked.tenants.iter().zip(groups).zip(shares);
+    fn tenants(&self, groups: &[Group], got: &[u64], maker: &Maker) -> Vec<TenantSummary> {
+        let named = self.checked.tenants.iter().zip(groups).zip(shares(got));
         let summary = |((tenant, group), share): ((&Tenant, &Group), f64)| TenantSummary {
             name: tenant.name.clone(),
             weight: tenant.weight,

@@ -5,6 +5,7 @@
 mod make;
 
 use super::experiment::ChainExperiment;
+use super::unused::Unused;
 use crate::summary::{CaptureSummary, WallSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,11 +26,13 @@ pub struct ChainSummary {
     pub latency_ns: Option<LatencySummary>,
     pub line_wait_ns: Option<PartSummary>,
     pub jain_index: f64,
+    pub share_window_ns: Option<(f64, f64)>,
     pub tenants: Vec<TenantSummary>,
     pub chains: Vec<ChainGroupSummary>,
     pub services: Vec<ServiceSummary>,
     pub credits: CreditSummary,
     pub sources: Vec<SourceSummary>,
+    pub unused: Unused,
     pub time: TimeSummary,
     pub troubles: Vec<TroubleSummary>,
     pub counters: BTreeMap<String, u64>,

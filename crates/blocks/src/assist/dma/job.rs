@@ -1,0 +1,76 @@
+//! A transfer that has begun: how far it is, and what it refers to next.
+
+use crate::assist::checksum::OnesComplement;
+use crate::assist::pieces::{mirrored_piece, piece};
+use crate::assist::protocol::{Buffers, Transfer};
+use crate::bus::word;
+
+/// An entry of one of the rings.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub ring: u8,
+    pub index: u32,
+}
+
+pub struct Job {
+    /// None if it came without a descriptor.
+    pub entry: Option<Entry>,
+    pub transfer: Transfer,
+    /// Bytes asked of the source, come from it, given to the sink, and settled there.
+    pub asked: u32,
+    pub come: u32,
+    pub given: u32,
+    pub settled: u32,
+    pub sum: OnesComplement,
+    pub is_sum_asked: bool,
+    pub is_sum_stored: bool,
+}
+
+impl Job {
+    pub fn new(entry: Option<Entry>, transfer: Transfer) -> Job {
+        let is_sum_stored = transfer.state & Transfer::CHECKSUM != Transfer::CHECKSUM;
+        let sum = OnesComplement::default();
+        Job {
+            entry,
+            transfer,
+            asked: 0,
+            come: 0,
+            given: 0,
+            settled: 0,
+            sum,
+            is_sum_asked: is_sum_stored,
+            is_sum_stored,
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.settled == self.transfer.bytes && self.is_sum_stored
+    }
+
+    /// Address and bytes of the next reference on one side, behind `done` bytes.
+    pub fn reference(&self, is_host: bool, done: u32, limit: u32, buffers: &Buffers) -> (u64, u32) {
+        let Transfer { host, local, bytes, .. } = self.transfer;
+        let (addr, left) = (host.wrapping_add(u64::from(done)), bytes - done);
+        match is_host {
+            true if self.is_mirrored() => mirrored_piece(addr, left, limit),
+            true => (addr, piece(addr, left, limit)),
+            false => buffers.piece(local, done, bytes, limit),
+        }
+    }
+
+    pub fn is_mirrored(&self) -> bool {
+        self.transfer.state & Transfer::KEEPS_WORDS != 0
+    }
+}
+
+/// What a descriptor says; a short one has no state and no place for a checksum.
+pub fn transfer(descriptor: &[u8]) -> Transfer {
+    let at = |i: usize| descriptor.get(4 * i..4 * i + 4).map_or(0, word);
+    Transfer {
+        host: u64::from(at(0)) << 32 | u64::from(at(1)),
+        local: u64::from(at(2)),
+        bytes: at(3) & 0xffff,
+        state: at(4),
+        checksum_at: u64::from(at(5)),
+    }
+}

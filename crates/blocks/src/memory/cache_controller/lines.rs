@@ -1,0 +1,88 @@
+//! Which lines of memory a cache has, and where.
+
+use super::CacheControllerParams;
+use crate::policy::{Head, Replacer};
+use kernel::Stream;
+use std::ops::RangeInclusive;
+
+/// The tags of all cached lines. A line is the number of so many bytes of memory, a slot a way of a set.
+pub struct Lines {
+    line_bytes: u64,
+    sets: usize,
+    ways: usize,
+    /// The line in each slot.
+    tags: Vec<Option<u64>>,
+    replacer: Replacer,
+}
+
+impl Lines {
+    /// None cached; `draws` is for random replacement.
+    pub fn new(params: &CacheControllerParams, draws: Stream) -> Lines {
+        let (sets, ways) = (params.sets as usize, params.ways as usize);
+        Lines {
+            line_bytes: u64::from(params.line_bytes),
+            sets,
+            ways,
+            tags: vec![None; sets * ways],
+            replacer: Replacer::new(params.replacement, sets, ways, draws),
+        }
+    }
+
+    /// The line that has a byte.
+    pub fn of(&self, addr: u64) -> u64 {
+        addr / self.line_bytes
+    }
+
+    /// The lines that a reference touches.
+    pub fn touched(&self, head: Head) -> RangeInclusive<u64> {
+        let last = head.addr.saturating_add(u64::from(head.bytes.max(1) - 1));
+        self.of(head.addr)..=self.of(last)
+    }
+
+    /// Address of a line's first byte in memory.
+    pub fn addr(&self, line: u64) -> u64 {
+        line * self.line_bytes
+    }
+
+    /// Address of a byte of memory in the memory of slots.
+    pub fn place(&self, slot: usize, addr: u64) -> u64 {
+        slot as u64 * self.line_bytes + addr % self.line_bytes
+    }
+
+    /// The slot of a line that is cached.
+    pub fn slot(&self, line: u64) -> Option<usize> {
+        let first = self.set(line) * self.ways;
+        (first..first + self.ways).find(|&slot| self.tags[slot] == Some(line))
+    }
+
+    /// A slot was used: it goes later.
+    pub fn use_slot(&mut self, slot: usize) {
+        self.replacer.used(slot / self.ways, slot % self.ways);
+    }
+
+    /// Empties the slot into which a line is to go: a free one, or that of the line that has to go.
+    pub fn free_slot(&mut self, line: u64) -> usize {
+        let set = self.set(line);
+        let first = set * self.ways;
+        let free = (first..first + self.ways).find(|&slot| self.tags[slot].is_none());
+        let slot = free.unwrap_or_else(|| first + self.replacer.victim(set));
+        self.tags[slot] = None;
+        slot
+    }
+
+    /// A line is in its slot.
+    pub fn put(&mut self, slot: usize, line: u64) {
+        self.tags[slot] = Some(line);
+        self.use_slot(slot);
+    }
+
+    /// Forgets these lines; the result is how many were there.
+    pub fn invalidate(&mut self, lines: &RangeInclusive<u64>) -> u64 {
+        let gone = self.tags.iter_mut().filter_map(|tag| tag.take_if(|line| lines.contains(line)));
+        gone.count() as u64
+    }
+
+    fn set(&self, line: u64) -> usize {
+        (line as usize) & (self.sets - 1)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a wiring says about a memory and its controller.
+
+use super::MemoryController;
+use crate::memory::RowsParams;
+use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use crate::policy::Policy;
+
+/// A synchronous memory of bursts behind one bus.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryControllerParams {
+    /// Bytes of memory; a power of two. Addresses above alias.
+    pub bytes: u64,
+    /// Width of the bus in bytes: what moves in a cycle.
+    pub word_bytes: u32,
+    /// Cycles of the first word of a burst.
+    pub first_word_cycles: u64,
+    /// Words of a burst at most; after that a new one begins.
+    pub burst_words: u32,
+    /// How many may refer to it.
+    pub requesters: usize,
+    /// Longest reference in bytes.
+    pub max_bytes: u32,
+    /// The rows of a DRAM; without them it is an SRAM. A word in a row that is not open takes that many cycles more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsParams>,
+    /// Who goes first.
+    pub policy: Policy,
+}
+
+impl Module for MemoryControllerParams {
+    const NAME: &'static str = "memory-controller";
+    const ABOUT: &'static str =
+        "A synchronous memory and its controller: bursts of words on one bus, shared by several requesters.";
+    const EXAMPLE: &'static str = r#"bytes = 1048576
+word_bytes = 8
+first_word_cycles = 2
+burst_words = 4
+requesters = 3
+max_bytes = 128
+policy = { kind = "fixed-priority", groups = [[0], [1, 2]], keeps_bursts = true, timeout_cycles = 64 }"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        (0..self.requesters)
+            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks").optional())
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let in_range = |name: &str, value: u64, least: u64, most: u64| {
+            let is_in = (least..=most).contains(&value);
+            if is_in { Ok(()) } else { Err(format!("{name} is {value}, must be {least} to {most}")) }
+        };
+        in_range("bytes", self.bytes, 8, 1 << 30)?;
+        if !self.bytes.is_power_of_two() || !self.word_bytes.is_power_of_two() {
+            return Err(format!("bytes {} and word_bytes {} must be powers of two", self.bytes, self.word_bytes));
+        }
+        in_range("word_bytes", u64::from(self.word_bytes), 1, 64)?;
+        in_range("first_word_cycles", self.first_word_cycles, 1, 1000)?;
+        in_range("burst_words", u64::from(self.burst_words), 1, 1024)?;
+        in_range("requesters", self.requesters as u64, 1, 64)?;
+        in_range("max_bytes", u64::from(self.max_bytes), 1, 65_536)?;
+        self.rows.as_ref().map_or(Ok(()), RowsParams::check)?;
+        self.policy.check(self.requesters)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let ports = (0..self.requesters).map(|i| site.try_to::<Memory>(&format!("requesters[{i}]"))).collect();
+        Built::new(MemoryController::new(self, ports))
+    }
+}

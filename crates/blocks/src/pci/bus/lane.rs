@@ -1,0 +1,74 @@
+//! The ports of a bus, and what waits there.
+
+use crate::bus::{Access, BusError, Data, Reference, Requester, Responder};
+use kernel::Cycle;
+use kernel::trace::Counter;
+use std::collections::VecDeque;
+
+/// A port that refers, and its reference.
+pub struct Lane {
+    pub port: Responder,
+    pub queue: VecDeque<Active>,
+    pub transactions: Counter,
+    pub bytes: Counter,
+    pub wait_cycles: Counter,
+}
+
+pub struct Active {
+    pub reference: Reference,
+    /// Since when it waits for the bus.
+    pub since: Cycle,
+    /// Bytes that had a transaction, and that were answered.
+    pub given: u32,
+    pub settled: u32,
+    pub read: Data,
+    pub failed: Option<BusError>,
+}
+
+/// A port that answers, and who waits there: lane and bytes.
+pub struct Side {
+    pub port: Requester,
+    pub waiting: VecDeque<(usize, u32)>,
+}
+
+impl Lane {
+    pub fn new(port: Responder) -> Lane {
+        Lane {
+            port,
+            queue: VecDeque::new(),
+            transactions: Counter::default(),
+            bytes: Counter::default(),
+            wait_cycles: Counter::default(),
+        }
+    }
+
+    /// The first reference that has something left for the bus.
+    pub fn next(&self) -> Option<usize> {
+        self.queue.iter().position(|active| active.given < active.reference.access.len())
+    }
+}
+
+impl Side {
+    pub fn new(port: Requester) -> Side {
+        Side { port, waiting: VecDeque::new() }
+    }
+}
+
+impl Active {
+    pub fn is_write(&self) -> bool {
+        matches!(self.reference.access, Access::Write(_))
+    }
+
+    /// The next transaction.
+    pub fn part(&self, burst: u32) -> Reference {
+        let (given, Reference { id, addr, access }) = (self.given, &self.reference);
+        let addr = addr.wrapping_add(u64::from(given));
+        let to_boundary = burst - (addr % u64::from(burst)) as u32;
+        let bytes = (access.len() - given).min(to_boundary);
+        let access = match access {
+            Access::Read(_) => Access::Read(bytes),
+            Access::Write(data) => Access::Write(Data::from_slice(&data[given as usize..(given + bytes) as usize])),
+        };
+        Reference { id: *id, addr, access }
+    }
+}

@@ -1,0 +1,243 @@
+//! What can be wrong with a hierarchy of policies.
+
+use super::{Level, PolicyParams};
+
+/// The most levels of a hierarchy.
+/// assumed: no source bounds it; it keeps a file that nests without end from being followed.
+const MOST_LEVELS: usize = 8;
+
+/// A level that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}{}{problem}", if at.is_empty() { "" } else { ": " })]
+pub struct LevelError {
+    /// Where in it: `branches[0].level.policy.weights[1]`; empty if the level itself is meant.
+    pub at: String,
+    /// What was found, and what is allowed.
+    pub problem: String,
+}
+
+impl LevelError {
+    /// `problem` at the key of this path.
+    pub fn new(at: impl Into<String>, problem: impl Into<String>) -> LevelError {
+        LevelError { at: at.into(), problem: problem.into() }
+    }
+}
+
+/// What a level decides between.
+struct Served<'a> {
+    classes: &'a [usize],
+    /// The level is the outermost.
+    is_all: bool,
+}
+
+impl Level {
+    /// What is wrong with it for packets of `n_classes`.
+    pub fn check(&self, n_classes: usize) -> Result<(), LevelError> {
+        self.check_for(&(0..n_classes).collect::<Vec<_>>())
+    }
+
+    /// What is wrong with it for packets of these classes.
+    pub fn check_for(&self, classes: &[usize]) -> Result<(), LevelError> {
+        self.check_below("", &Served { classes, is_all: true }, 0)
+    }
+
+    fn check_below(&self, at: &str, served: &Served<'_>, depth: usize) -> Result<(), LevelError> {
+        if depth == MOST_LEVELS {
+            return Err(LevelError::new(at.trim_end_matches('.'), format!("lies deeper than {MOST_LEVELS} levels")));
+        }
+        if self.branches.is_empty() {
+            let whom = match served.is_all {
+                true => format!("one for each of the NIC's {} classes (n_classes)", served.classes.len()),
+                false => format!("one for each of the branch's `classes` {:?}, in that order", served.classes),
+            };
+            return self.policy.check(at, served.classes.len(), &whom, served.is_all);
+        }
+        self.policy.check(at, self.branches.len(), "one for each of `branches`", served.is_all)?;
+        self.check_classes(at, served.classes)?;
+        self.branches.iter().enumerate().try_for_each(|(i, branch)| {
+            let served = Served { classes: &branch.classes, is_all: false };
+            branch.level.check_below(&format!("{at}branches[{i}].level."), &served, depth + 1)
+        })
+    }
+
+    /// Each class that comes here goes into one branch.
+    fn check_classes(&self, at: &str, classes: &[usize]) -> Result<(), LevelError> {
+        let mut sorted = classes.to_vec();
+        sorted.sort_unstable();
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (i, branch) in self.branches.iter().enumerate() {
+            if branch.classes.is_empty() {
+                return Err(LevelError::new(
+                    format!("{at}branches[{i}].classes"),
+                    "is empty, must have a class or more",
+                ));
+            }
+            for (j, class) in branch.classes.iter().enumerate() {
+                let place = format!("{at}branches[{i}].classes[{j}]");
+                if !sorted.contains(class) {
+                    let problem = format!("is {class}, must be one of the classes that come here: {sorted:?}");
+                    return Err(LevelError::new(place, problem));
+                }
+                if let Some((_, other)) = found.iter().find(|(known, _)| known == class) {
+                    let problem = format!("is {class}, which stands in branches[{other}] already");
+                    return Err(LevelError::new(place, problem));
+                }
+                found.push((*class, i));
+            }
+        }
+        match sorted.iter().find(|class| found.iter().all(|(known, _)| known != *class)) {
+            Some(class) => {
+                let problem = format!("none has class {class}; each of {sorted:?} must stand in one");
+                Err(LevelError::new(format!("{at}branches"), problem))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl PolicyParams {
+    /// What is wrong with it where it decides between `n`; `whom` says what its numbers are for.
+    fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), LevelError> {
+        let sized = |name: &str, found: usize| match found == n {
+            true => Ok(()),
+            false => Err(LevelError::new(
+                format!("{at}policy.{name}"),
+                format!("has {found} entries, must have {n}: {whom}"),
+            )),
+        };
+        match self {
+            PolicyParams::WeightedFair { weights } => {
+                sized("weights", weights.len())?;
+                weights.iter().enumerate().try_for_each(|(i, weight)| match (1..=65536).contains(weight) {
+                    true => Ok(()),
+                    false => {
+                        let place = format!("{at}policy.weights[{i}]");
+                        Err(LevelError::new(place, format!("is {weight}, must be 1 to 65536")))
+                    }
+                })
+            }
+            PolicyParams::LeakyBucket { .. } if !is_outermost => {
+                let problem = "is `leaky-bucket`, which may stand at the outermost level only";
+                Err(LevelError::new(format!("{at}policy.kind"), problem))
+            }
+            PolicyParams::LeakyBucket { buckets } => {
+                sized("buckets", buckets.len())?;
+                buckets.iter().enumerate().try_for_each(|(i, bucket)| {
+                    bucket
+                        .check()
+                        .map_err(|(key, problem)| LevelError::new(format!("{at}policy.buckets[{i}].{key}"), problem))
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::Level;
+    use expect_test::{Expect, expect};
+
+    /// Level as TOML, for three classes.
+    fn check(level: &str, want: Expect) {
+        let level: Level = toml::from_str(level).unwrap();
+        want.assert_eq(&level.check(3).map_or_else(|error| error.to_string(), |()| "fine".to_owned()));
+    }
+
+    #[test]
+    fn hierarchies_are_data() {
+        check(r#"policy = { kind = "weighted-fair", weights = [2, 1, 1] }"#, expect!["fine"]);
+        check(
+            r#"
+            policy = { kind = "strict-priority" }
+            branches = [
+                { classes = [1], level = { policy = { kind = "fifo" } } },
+                { classes = [2, 0], level = { policy = { kind = "weighted-fair", weights = [3, 1] } } },
+            ]"#,
+            expect!["fine"],
+        );
+    }
+
+    #[test]
+    fn numbers_are_for_what_the_level_decides_between() {
+        check(
+            r#"policy = { kind = "weighted-fair", weights = [2, 1] }"#,
+            expect!["policy.weights: has 2 entries, must have 3: one for each of the NIC's 3 classes (n_classes)"],
+        );
+        check(
+            r#"policy = { kind = "weighted-fair", weights = [2, 0, 1] }"#,
+            expect!["policy.weights[1]: is 0, must be 1 to 65536"],
+        );
+        check(
+            r#"
+            policy = { kind = "weighted-fair", weights = [1, 1, 1] }
+            branches = [
+                { classes = [1], level = { policy = { kind = "fifo" } } },
+                { classes = [2, 0], level = { policy = { kind = "fifo" } } },
+            ]"#,
+            expect!["policy.weights: has 3 entries, must have 2: one for each of `branches`"],
+        );
+        check(
+            r#"
+            policy = { kind = "fifo" }
+            branches = [
+                { classes = [1], level = { policy = { kind = "fifo" } } },
+                { classes = [2, 0], level = { policy = { kind = "weighted-fair", weights = [1, 3, 1] } } },
+            ]"#,
+            expect![
+                "branches[1].level.policy.weights: has 3 entries, must have 2: one for each of the branch's `classes` [2, 0], in that order"
+            ],
+        );
+        check(
+            r#"policy = { kind = "leaky-bucket", buckets = [{ bytes_per_1000_cycles = 0, burst_bytes = 0 }, { bytes_per_1000_cycles = 1, burst_bytes = 0 }, { bytes_per_1000_cycles = 1, burst_bytes = 0 }] }"#,
+            expect!["policy.buckets[0].bytes_per_1000_cycles: is 0, must be 1 to 1073741824"],
+        );
+    }
+
+    #[test]
+    fn each_class_stands_in_one_branch() {
+        let branches = |first: &str, second: &str| {
+            format!(
+                r#"
+                policy = {{ kind = "strict-priority" }}
+                branches = [
+                    {{ classes = {first}, level = {{ policy = {{ kind = "fifo" }} }} }},
+                    {{ classes = {second}, level = {{ policy = {{ kind = "fifo" }} }} }},
+                ]"#
+            )
+        };
+        check(
+            &branches("[0, 1]", "[1, 2]"),
+            expect!["branches[1].classes[0]: is 1, which stands in branches[0] already"],
+        );
+        check(&branches("[0]", "[1]"), expect!["branches: none has class 2; each of [0, 1, 2] must stand in one"]);
+        check(
+            &branches("[0, 3]", "[1, 2]"),
+            expect!["branches[0].classes[1]: is 3, must be one of the classes that come here: [0, 1, 2]"],
+        );
+        check(&branches("[]", "[0, 1, 2]"), expect!["branches[0].classes: is empty, must have a class or more"]);
+    }
+
+    #[test]
+    fn only_the_outermost_level_can_hold_packets_back() {
+        check(
+            r#"
+            policy = { kind = "fifo" }
+            branches = [{ classes = [0, 1, 2], level = { policy = { kind = "leaky-bucket", buckets = [] } } }]"#,
+            expect!["branches[0].level.policy.kind: is `leaky-bucket`, which may stand at the outermost level only"],
+        );
+    }
+
+    #[test]
+    fn nobody_nests_without_end() {
+        let (mut text, fifo) = (String::from("{ policy = { kind = 'fifo' } }"), "policy = { kind = 'fifo' }");
+        for _ in 0..8 {
+            text = format!("{{ {fifo}, branches = [{{ classes = [0, 1, 2], level = {text} }}] }}");
+        }
+        let table: toml::Table = toml::from_str(&format!("level = {text}")).unwrap();
+        let level: Level = table["level"].clone().try_into().unwrap();
+        let told = level.check(3).unwrap_err();
+        assert_eq!(told.problem, "lies deeper than 8 levels");
+        assert_eq!(told.at.matches("branches[0].level").count(), 8);
+    }
+}

@@ -1,0 +1,384 @@
+//! Policies and hierarchies of them, as files say them.
+
+use super::tenants::Tenants;
+use panic::policy::{Branch, Bucket, Level, LevelError, PolicyParams};
+use std::collections::BTreeSet;
+use toml::{Table, Value};
+use wire::near::{nearest, teach};
+
+/// How a level looks, for errors.
+const LIKE: &str = "{ policy = { kind = \"fifo\" } }";
+
+/// The names of policies, with the key that each needs beside `kind`.
+const KINDS: [(&str, Option<&str>); 6] = [
+    ("fifo", None),
+    ("strict-priority", None),
+    ("least-slack", None),
+    ("round-robin", None),
+    ("weighted-fair", Some("weights")),
+    ("leaky-bucket", Some("buckets")),
+];
+
+/// The names of policies.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|&(name, _)| name)
+}
+
+/// Reads a level for packets of `n_classes`; errors name the key.
+pub fn read(table: &Table, n_classes: usize) -> Result<Level, LevelError> {
+    level(table, "", n_classes.saturating_sub(1) as u32)
+}
+
+fn level(table: &Table, at: &str, last_class: u32) -> Result<Level, LevelError> {
+    known(table, at, &["policy", "branches"])?;
+    let here = format!("{at}policy");
+    let policy =
+        policy(as_table(needed(table, at, "policy", "{ kind = \"fifo\" }")?, &here, "{ kind = \"fifo\" }")?, &here)?;
+    let mut branches = Vec::new();
+    if let Some(value) = table.get("branches") {
+        let here = format!("{at}branches");
+        for (i, value) in as_list(value, &here)?.iter().enumerate() {
+            let here = format!("{here}[{i}]");
+            let table = as_table(value, &here, "{ classes = [0], level = ... }")?;
+            branches.push(branch(table, &format!("{here}."), last_class)?);
+        }
+    }
+    Ok(Level { policy, branches })
+}
+
+fn branch(table: &Table, at: &str, last_class: u32) -> Result<Branch, LevelError> {
+    known(table, at, &["classes", "level"])?;
+    let here = format!("{at}classes");
+    let classes = as_list(needed(table, at, "classes", "[0, 1]")?, &here)?.iter().enumerate();
+    let classes = classes.map(|(i, value)| Ok(number(value, &format!("{here}[{i}]"), last_class)? as usize));
+    let here = format!("{at}level");
+    let below = as_table(needed(table, at, "level", LIKE)?, &here, LIKE)?;
+    let level = level(below, &format!("{here}."), last_class)?;
+    Ok(Branch { classes: classes.collect::<Result<_, LevelError>>()?, level })
+}
+
+fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
+    let place = format!("{at}.kind");
+    let kind = match needed(table, &format!("{at}."), "kind", "\"fifo\"")? {
+        Value::String(kind) => kind.as_str(),
+        other => return Err(LevelError::new(place, format!("is {}, must be one of {}", said(other), listed()))),
+    };
+    let Some(&(_, numbers)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+        let near = nearest(kind, names()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        return Err(LevelError::new(place, format!("is `{kind}`, must be one of {}{near}", listed())));
+    };
+    let at = format!("{at}.");
+    let keys: Vec<&str> = std::iter::once("kind").chain(numbers).collect();
+    known(table, &at, &keys)?;
+    let list =
+        |key| as_list(needed(table, &at, key, "[2, 1]")?, &format!("{at}{key}")).map(|list| list.iter().enumerate());
+    Ok(match kind {
+        "fifo" => PolicyParams::Fifo,
+        "strict-priority" => PolicyParams::StrictPriority,
+        "least-slack" => PolicyParams::LeastSlack,
+        "round-robin" => PolicyParams::RoundRobin,
+        "weighted-fair" => {
+            let weight = |(i, value): (usize, &Value)| number(value, &format!("{at}weights[{i}]"), 65536);
+            PolicyParams::WeightedFair { weights: list("weights")?.map(weight).collect::<Result<_, _>>()? }
+        }
+        _ => {
+            let bucket = |(i, value): (usize, &Value)| {
+                let refuse =
+                    |error: toml::de::Error| LevelError::new(format!("{at}buckets[{i}]"), teach(error.message()));
+                value.clone().try_into::<Bucket>().map_err(refuse)
+            };
+            PolicyParams::LeakyBucket { buckets: list("buckets")?.map(bucket).collect::<Result<_, _>>()? }
+        }
+    })
+}
+
+fn listed() -> String {
+    names().collect::<Vec<_>>().join(", ")
+}
+
+/// What a value is, for errors.
+fn said(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text `{text}`"),
+        Value::Table(_) => "a table".into(),
+        Value::Array(_) => "a list".into(),
+        other => format!("`{other}`"),
+    }
+}
+
+fn as_table<'a>(value: &'a Value, at: &str, like: &str) -> Result<&'a Table, LevelError> {
+    value.as_table().ok_or_else(|| LevelError::new(at, format!("is {}, must be a table such as {like}", said(value))))
+}
+
+fn as_list<'a>(value: &'a Value, at: &str) -> Result<&'a [Value], LevelError> {
+    let list = value.as_array().map(Vec::as_slice);
+    list.ok_or_else(|| LevelError::new(at, format!("is {}, must be a list", said(value))))
+}
+
+fn number(value: &Value, at: &str, most: u32) -> Result<u32, LevelError> {
+    let found = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|&number| number <= most);
+    found.ok_or_else(|| LevelError::new(at, format!("is {}, must be a whole number up to {most}", said(value))))
+}
+
+fn needed<'a>(table: &'a Table, at: &str, key: &str, like: &str) -> Result<&'a Value, LevelError> {
+    let missing = || {
+        let at = at.trim_end_matches('.');
+        LevelError::new(at, format!("has no `{key}`, which it must have, such as {key} = {like}"))
+    };
+    table.get(key).ok_or_else(missing)
+}
+
+fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), LevelError> {
+    let Some(found) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let near =
+        nearest(found, keys.iter().copied()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let listed: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    let problem = format!("there is no such key here, must be {}{near}", listed.join(" or "));
+    Err(LevelError::new(format!("{at}{found}"), problem))
+}
+
+/// A level that says all that it must about the classes that packets can have: of those beyond, which none has, the rest.
+pub fn complete(
+    mut level: Level,
+    used: &BTreeSet<usize>,
+    n_classes: usize,
+    tenants: &Tenants,
+) -> Result<Level, LevelError> {
+    if !level.branches.is_empty() {
+        let is_said = |class: &usize, level: &Level| level.branches.iter().any(|branch| branch.classes.contains(class));
+        if let Some(class) = used.iter().find(|class| !is_said(class, &level)) {
+            let problem = format!("none has class {class}{}; each class must stand in one", tenants.of_class(*class));
+            return Err(LevelError::new("branches", problem));
+        }
+        // First as it was written, so that what is wrong is told in its numbers.
+        let own: Vec<usize> = (0..n_classes).filter(|class| used.contains(class) || is_said(class, &level)).collect();
+        level.check_for(&own)?;
+        let rest: Vec<usize> = (0..n_classes).filter(|class| !is_said(class, &level)).collect();
+        let last = level.branches.last_mut().expect("there are some");
+        add(last, &rest);
+        return Ok(level);
+    }
+    let least = used.last().map_or(0, |class| class + 1);
+    let short = |name: &str, found: usize| {
+        let last = least - 1;
+        let problem = format!(
+            "has {found} entries, must have {least} at least: class {last}{} is the last",
+            tenants.of_class(last)
+        );
+        LevelError::new(format!("policy.{name}"), problem)
+    };
+    match &mut level.policy {
+        PolicyParams::WeightedFair { weights } if weights.len() < least => return Err(short("weights", weights.len())),
+        PolicyParams::LeakyBucket { buckets } if buckets.len() < least => return Err(short("buckets", buckets.len())),
+        PolicyParams::WeightedFair { weights } => weights.resize(n_classes.max(weights.len()), 1),
+        PolicyParams::LeakyBucket { buckets } => buckets.resize(n_classes.max(buckets.len()), OPEN),
+        _ => {}
+    }
+    Ok(level)
+}
+
+/// A bucket as fast as can be: faster than any interconnect.
+pub const OPEN: Bucket = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
+
+/// More classes in a branch, which no packet has.
+fn add(branch: &mut Branch, classes: &[usize]) {
+    branch.classes.extend(classes);
+    match (branch.level.branches.last_mut(), &mut branch.level.policy) {
+        (Some(below), _) => add(below, classes),
+        (None, PolicyParams::WeightedFair { weights }) => weights.extend(classes.iter().map(|_| 1)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chains::CheckedChains;
+    use crate::toml_text::Format;
+    use expect_test::{Expect, expect};
+    use std::path::Path;
+
+    /// Three tenants, and a service with what `policy` says.
+    fn check(policy: &str, want: Expect) {
+        let text = format!(
+            r#"
+chain = ["vip [udp.dst_port == 1]: work", "gold [udp.dst_port == 2]: work", "rest: work"]
+traffic = "udp:count=1"
+[[service]]
+name = "work"
+engine = "delay"
+[service.policy]
+{policy}
+"#
+        );
+        let read = CheckedChains::read(&text, "test.toml", Path::new(""), Format::Toml);
+        let told = match read {
+            Err(error) => error.to_string(),
+            Ok(checked) => {
+                let found = checked.services.iter().find(|service| service.name == "work");
+                format!("{:?}", found.expect("it is there").policy)
+            }
+        };
+        want.assert_eq(&told);
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_is_told_with_its_place() {
+        check(
+            "polcy = { kind = 'fifo' }",
+            expect![
+                "test.toml: line 8: service[0].policy.polcy: there is no such key here, must be `policy` or `branches`; did you mean `policy`?"
+            ],
+        );
+        check(
+            "policy = { kind = 'fifoo' }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.kind: is `fifoo`, must be one of fifo, strict-priority, least-slack, round-robin, weighted-fair, leaky-bucket; did you mean `fifo`?"
+            ],
+        );
+        check(
+            "policy = { knd = 'fifo' }",
+            expect![[
+                r#"test.toml: line 8: service[0].policy.policy: has no `kind`, which it must have, such as kind = "fifo""#
+            ]],
+        );
+        check(
+            "policy = { kind = 7 }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.kind: is `7`, must be one of fifo, strict-priority, least-slack, round-robin, weighted-fair, leaky-bucket"
+            ],
+        );
+        check(
+            "policy = 'fifo'",
+            expect![[
+                r#"test.toml: line 8: service[0].policy.policy: is the text `fifo`, must be a table such as { kind = "fifo" }"#
+            ]],
+        );
+        check(
+            "policy = { kind = 'fifo', weights = [1] }",
+            expect!["test.toml: line 8: service[0].policy.policy.weights: there is no such key here, must be `kind`"],
+        );
+        check(
+            "policy = { kind = 'weighted-fair', weight = [1] }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.weight: there is no such key here, must be `kind` or `weights`; did you mean `weights`?"
+            ],
+        );
+        check(
+            "policy = { kind = 'weighted-fair' }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy: has no `weights`, which it must have, such as weights = [2, 1]"
+            ],
+        );
+        check(
+            "policy = { kind = 'weighted-fair', weights = 3 }",
+            expect!["test.toml: line 8: service[0].policy.policy.weights: is `3`, must be a list"],
+        );
+        check(
+            "policy = { kind = 'weighted-fair', weights = [1, 'two', 3] }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.weights[1]: is the text `two`, must be a whole number up to 65536"
+            ],
+        );
+        check(
+            "policy = { kind = 'weighted-fair', weights = [1, -2, 3] }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.weights[1]: is `-2`, must be a whole number up to 65536"
+            ],
+        );
+        check(
+            "policy = { kind = 'leaky-bucket', buckets = [{ bytes_per_1000_cycle = 3 }] }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.buckets[0]: unknown field `bytes_per_1000_cycle`, expected `bytes_per_1000_cycles` or `burst_bytes`; did you mean `bytes_per_1000_cycles`?"
+            ],
+        );
+    }
+
+    #[test]
+    fn below_the_outermost_level_places_are_as_exact() {
+        let two = |second: &str| {
+            format!(
+                "policy = {{ kind = 'strict-priority' }}\n\
+                 [[service.policy.branches]]\nclasses = [0]\nlevel = {{ policy = {{ kind = 'fifo' }} }}\n\
+                 [[service.policy.branches]]\n{second}"
+            )
+        };
+        check(
+            &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fare', weights = [3, 1] } }"),
+            expect![
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.kind: is `weighted-fare`, must be one of fifo, strict-priority, least-slack, round-robin, weighted-fair, leaky-bucket; did you mean `weighted-fair`?"
+            ],
+        );
+        check(
+            &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fair', weights = [1, 3, 1] } }"),
+            expect![
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries, must have 2: one for each of the branch's `classes` [1, 2], in that order"
+            ],
+        );
+        check(
+            &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fair', weights = [3, 0] } }"),
+            expect![
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights[1]: is 0, must be 1 to 65536"
+            ],
+        );
+        check(
+            &two("classes = [1, 2]\nlevels = { policy = { kind = 'fifo' } }"),
+            expect![
+                "test.toml: line 14: service[0].policy.branches[1].levels: there is no such key here, must be `classes` or `level`; did you mean `level`?"
+            ],
+        );
+        check(
+            &two("classes = [1, 2]"),
+            expect![[
+                r#"test.toml: line 12: service[0].policy.branches[1]: has no `level`, which it must have, such as level = { policy = { kind = "fifo" } }"#
+            ]],
+        );
+        check(
+            &two("classes = [1]\nlevel = { policy = { kind = 'fifo' } }"),
+            expect![
+                "test.toml: line 9: service[0].policy.branches: none has class 2 (`rest`); each class must stand in one"
+            ],
+        );
+        check(
+            &two("classes = [0, 1, 2]\nlevel = { policy = { kind = 'fifo' } }"),
+            expect![
+                "test.toml: line 13: service[0].policy.branches[1].classes[0]: is 0, which stands in branches[0] already"
+            ],
+        );
+        check(
+            &two("classes = [1, 2, 300]\nlevel = { policy = { kind = 'fifo' } }"),
+            expect![
+                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is `300`, must be a whole number up to 7"
+            ],
+        );
+        check(
+            &two("classes = [1, 2, 30]\nlevel = { policy = { kind = 'fifo' } }"),
+            expect![
+                "test.toml: line 13: service[0].policy.branches[1].classes[2]: is `30`, must be a whole number up to 7"
+            ],
+        );
+        check(
+            &two("classes = 1\nlevel = { policy = { kind = 'fifo' } }"),
+            expect!["test.toml: line 13: service[0].policy.branches[1].classes: is `1`, must be a list"],
+        );
+    }
+
+    #[test]
+    fn classes_that_nobody_has_need_no_numbers() {
+        check(
+            "policy = { kind = 'weighted-fair', weights = [3, 2, 1] }",
+            expect!["Level { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] }"],
+        );
+        check(
+            "policy = { kind = 'weighted-fair', weights = [3, 2] }",
+            expect![
+                "test.toml: line 8: service[0].policy.policy.weights: has 2 entries, must have 3 at least: class 2 (`rest`) is the last"
+            ],
+        );
+        check(
+            "policy = { kind = 'fifo' }\nbranches = [{ classes = [2, 0, 1], level = { policy = { kind = 'weighted-fair', weights = [3, 2, 1] } } }]",
+            expect![
+                "Level { policy: Fifo, branches: [Branch { classes: [2, 0, 1, 3, 4, 5, 6, 7], level: Level { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] } }] }"
+            ],
+        );
+    }
+}

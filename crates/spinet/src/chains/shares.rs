@@ -1,0 +1,106 @@
+//! What tenants got, over the time when all of them sent: before and after it a share says who was there, and not what is fair.
+
+use kernel::Cycle;
+
+/// Bins at most; when there would be more, each two become one.
+const MOST_BINS: usize = 1024;
+
+/// Bytes that left, by tenant, over time; it does not grow with time.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    /// Cycles of a bin.
+    width: Cycle,
+    n_tenants: usize,
+    /// Bytes of each tenant in the first bin, then in the second, and so on.
+    bytes: Vec<u64>,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Shares::new(0)
+    }
+}
+
+impl Shares {
+    /// Nothing has left.
+    pub fn new(n_tenants: usize) -> Shares {
+        Shares { width: 1, n_tenants, bytes: Vec::new() }
+    }
+
+    /// A packet of a tenant has left.
+    pub fn add(&mut self, at: Cycle, tenant: usize, bytes: u64) {
+        if tenant >= self.n_tenants {
+            return; // It is nobody's.
+        }
+        while at / self.width >= MOST_BINS as Cycle {
+            self.halve();
+        }
+        let slot = (at / self.width) as usize * self.n_tenants + tenant;
+        if slot >= self.bytes.len() {
+            self.bytes.resize(slot + self.n_tenants - tenant, 0);
+        }
+        self.bytes[slot] += bytes;
+    }
+
+    fn halve(&mut self) {
+        let pair = |two: &[u64]| -> Vec<u64> {
+            (0..self.n_tenants).map(|tenant| two.iter().skip(tenant).step_by(self.n_tenants).sum()).collect()
+        };
+        self.bytes = self.bytes.chunks(2 * self.n_tenants).flat_map(pair).collect();
+        self.width *= 2;
+    }
+
+    /// The bytes of each tenant in the cycles from the first to before the second, which begin and end with bins, and lie within
+    /// all `spans`: the first and last arrivals of those tenants that sent. None if these have no bin in common.
+    pub fn together(&self, spans: &[Option<(Cycle, Cycle)>]) -> Option<((Cycle, Cycle), Vec<u64>)> {
+        let sent = || spans.iter().flatten();
+        let (first, last) = (sent().map(|span| span.0).max()?, sent().map(|span| span.1).min()?);
+        let (begin, end) = (first.div_ceil(self.width), last / self.width);
+        if begin >= end {
+            return None;
+        }
+        let mut found = vec![0; self.n_tenants];
+        for bin in self.bytes.chunks(self.n_tenants).take(end as usize).skip(begin as usize) {
+            found.iter_mut().zip(bin).for_each(|(sum, bytes)| *sum += bytes);
+        }
+        Some(((begin * self.width, end * self.width), found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Two tenants whose packets of 100 bytes leave every `every[i]` cycles within `spans[i]`.
+    fn check(every: [Cycle; 2], spans: [(Cycle, Cycle); 2], want: Expect) {
+        let mut shares = Shares::new(2);
+        for at in 0..spans[0].1.max(spans[1].1) {
+            for i in (0..2).filter(|&i| (spans[i].0..=spans[i].1).contains(&at) && at % every[i] == 0) {
+                shares.add(at, i, 100);
+            }
+        }
+        want.assert_eq(&format!("{:?}", shares.together(&spans.map(Some))));
+    }
+
+    #[test]
+    fn only_the_time_counts_in_which_all_send() {
+        check([10, 20], [(0, 500), (100, 300)], expect!["Some(((100, 300), [2000, 1000]))"]);
+        check([10, 20], [(0, 500_000), (100_000, 300_000)], expect!["Some(((100352, 299520), [1991600, 995800]))"]);
+    }
+
+    #[test]
+    fn who_never_sent_together_shared_nothing() {
+        check([10, 10], [(0, 100), (100, 300)], expect!["None"]);
+        check([10, 10], [(0, 100), (200, 300)], expect!["None"]);
+    }
+
+    #[test]
+    fn who_sent_nothing_does_not_count() {
+        let mut shares = Shares::new(3);
+        shares.add(7, 1, 60);
+        shares.add(7, 5, 60);
+        expect!["Some(((0, 9), [0, 60, 0]))"].assert_eq(&format!("{:?}", shares.together(&[None, Some((0, 9)), None])));
+        expect!["None"].assert_eq(&format!("{:?}", shares.together(&[None, None, None])));
+    }
+}

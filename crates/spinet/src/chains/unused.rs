@@ -1,0 +1,57 @@
+//! What an experiment says and no packet used: a slip of the pen, most often.
+
+use super::check::CheckedChains;
+use super::stats::Stats;
+use super::summary::ServiceSummary;
+use serde::Serialize;
+
+/// Names of what no packet came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Unused {
+    /// Chains that took no packet.
+    pub chains: Vec<String>,
+    /// Services that the experiment names and no packet was for.
+    pub services: Vec<String>,
+    /// Units, such as `aes[1]`, of services that packets visited, that got none.
+    pub units: Vec<String>,
+    /// Tenants that no packet was of.
+    pub tenants: Vec<String>,
+}
+
+impl Unused {
+    /// What was not used so far; nothing, as long as nothing came.
+    pub(super) fn of(checked: &CheckedChains, stats: &Stats, services: &[ServiceSummary]) -> Unused {
+        if stats.all.came.packets == 0 {
+            return Unused::default();
+        }
+        let chains = || checked.chains.all().iter().zip(&stats.chains);
+        let is_wanted = |service: &str| {
+            let visits =
+                |hops: &[_]| hops.iter().any(|hop: &panic::rmt::action_params::HopParams| hop.service == service);
+            chains().any(|(chain, group)| group.came.packets > 0 && visits(&chain.params.services))
+        };
+        let is_said = |name: &str| checked.experiment.service.iter().any(|said| said.0.name == name);
+        let is_idle = |service: &&ServiceSummary| service.visits.packets == 0 && !is_wanted(&service.visits.service);
+        let used = services.iter().filter(|service| !is_idle(service));
+        Unused {
+            chains: chains()
+                .filter(|(_, group)| group.came.packets == 0)
+                .map(|(chain, _)| chain.params.name.clone())
+                .collect(),
+            services: services
+                .iter()
+                .filter(|service| is_idle(service) && is_said(&service.visits.service))
+                .map(|service| service.visits.service.clone())
+                .collect(),
+            units: used
+                .flat_map(|service| &service.units)
+                .filter(|unit| unit.packets == 0 && unit.busy_percent.unwrap_or(0.0) == 0.0)
+                .map(|unit| unit.path.clone())
+                .collect(),
+            tenants: (checked.tenants.iter().zip(&stats.tenants))
+                .filter(|(_, group)| group.came.packets == 0)
+                .map(|(tenant, _)| tenant.name.clone())
+                .collect(),
+        }
+    }
+}

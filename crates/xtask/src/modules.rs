@@ -1,0 +1,115 @@
+//! Modules of cards are written alike, as docs/guides/write-a-module.md says.
+
+use std::path::Path;
+
+use crate::Error;
+use crate::tree::{self, File};
+
+pub fn check(root: &Path) -> Result<Vec<String>, Error> {
+    let is_model = |path: &str| {
+        let is_in = ["crates/blocks/src/", "crates/spinach/src/"].iter().any(|crate_| path.starts_with(crate_));
+        is_in && path.ends_with(".rs") && !path.contains("/tests")
+    };
+    Ok(judge(&tree::files(root, is_model)?))
+}
+
+/// What the first lines of a module say, in this order; others may stand between.
+const LABELS: [&str; 3] = ["Ports:", "Timing:", "Source:"];
+
+fn judge(files: &[File]) -> Vec<String> {
+    let modules = files.iter().filter(|file| file.text.contains("\nimpl Module for "));
+    modules.flat_map(|file| of_module(file, files)).collect()
+}
+
+fn of_module(file: &File, files: &[File]) -> Vec<String> {
+    let between = |text: &str, before: &str, after: &str| -> Option<String> {
+        let behind = text.split_once(before)?.1;
+        Some(behind.split_once(after)?.0.to_owned())
+    };
+    let stem = between(&file.text, "\nimpl Module for ", "Params {");
+    let name = between(&file.text, "const NAME: &'static str = \"", "\"");
+    let (Some(stem), Some(name)) = (stem, name) else {
+        return vec![format!("{}: a module is a type called SomethingParams and has a NAME", file.path)];
+    };
+    let Some(page) = files.iter().find(|file| file.text.starts_with(&format!("//! `{name}`: "))) else {
+        return vec![format!("{}: no file of the module begins with //! `{name}`: ...", file.path)];
+    };
+    let mut findings = Vec::new();
+    let header: Vec<&str> = page.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    if !is_in_order(LABELS.map(|label| header.iter().position(|line| line.starts_with(label)))) {
+        findings.push(format!("{}: its first lines must say {}", page.path, LABELS.join(" ")));
+    }
+    let order = [
+        format!("\npub struct {stem}Params"),
+        format!("\npub struct {stem}Ports"),
+        format!("\npub struct {stem} {{"),
+        format!("\nimpl {stem} {{"),
+        format!("Component for {stem} {{"),
+        "\nimpl Module for ".to_owned(),
+        "\nmod tests".to_owned(),
+    ];
+    for part in [file, page] {
+        let places: Vec<(usize, &str)> =
+            order.iter().filter_map(|what| Some((part.text.find(what)?, what.trim()))).collect();
+        for pair in places.windows(2).filter(|pair| pair[0].0 > pair[1].0) {
+            findings.push(format!("{}: `{}` stands before `{}`", part.path, pair[1].1, pair[0].1));
+        }
+    }
+    findings.dedup();
+    findings
+}
+
+/// Whether all are there, one behind the other.
+fn is_in_order<const N: usize>(places: [Option<usize>; N]) -> bool {
+    places.iter().all(Option::is_some) && places.is_sorted()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    const TEE: &str = "//! `tee`: one stream.
+//!
+//! Ports:   `input`.
+//! Timing:  0 cycles.
+//! Source:  a table.
+
+pub struct TeeParams {}
+
+pub struct Tee {}
+
+impl Component for Tee {}
+
+impl Module for TeeParams {
+    const NAME: &'static str = \"tee\";
+}
+";
+
+    fn check(text: &str, want: Expect) {
+        let file = File { path: "tee.rs".to_owned(), text: text.to_owned() };
+        want.assert_eq(&judge(&[file]).join("\n"));
+    }
+
+    #[test]
+    fn a_module_in_its_form_is_not_found() {
+        check(TEE, expect![""]);
+        check("pub struct Tee {}\n", expect![""]);
+    }
+
+    #[test]
+    fn what_is_missing_or_out_of_order_is_told() {
+        check(&TEE.replace("Timing:", "Time:"), expect!["tee.rs: its first lines must say Ports: Timing: Source:"]);
+        check(
+            &TEE.replace("//! `tee`", "//! A tee"),
+            expect!["tee.rs: no file of the module begins with //! `tee`: ..."],
+        );
+        let (params, rest) = TEE.split_once("pub struct TeeParams {}\n\n").expect("it has them");
+        let late = format!("{params}{rest}\npub struct TeeParams {{}}\n");
+        check(&late, expect!["tee.rs: `pub struct Tee {` stands before `pub struct TeeParams`"]);
+        check(
+            &TEE.replace("for TeeParams", "for Tee"),
+            expect!["tee.rs: a module is a type called SomethingParams and has a NAME"],
+        );
+    }
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kind of card a command line of `spinet run` is about, and whether what it says goes with that."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
+
+# What a card of each kind does, one to name, and which options are for some kinds only.
+_DOES = {
+    HANDLERS: "runs handlers",
+    CHAINS: "runs chains of offloads",
+    MODULES: "is wired from modules and runs firmware",
+}
+_EXAMPLE = {HANDLERS: "pspin", CHAINS: "panic", MODULES: "tigon2"}
+_KINDS_OF = {
+    "--match": (HANDLERS,),
+    "--message": (HANDLERS,),
+    "--handler": (HANDLERS,),
+    "--handler-memory": (HANDLERS,),
+    "--trace-instructions": (HANDLERS,),
+    "--trace-cores": (HANDLERS,),
+    "--trace-time": (HANDLERS,),
+    "--chain": (CHAINS,),
+    "--service": (CHAINS,),
+    "--tenant": (CHAINS,),
+    "--policy": (CHAINS,),
+    "--firmware": (MODULES,),
+    "--load": (MODULES,),
+    "--entry": (MODULES,),
+    "--send": (CHAINS, MODULES),
+    "--pace": (HANDLERS, CHAINS),
+    "--count": (HANDLERS, CHAINS),
+    "--fault": (HANDLERS, CHAINS),
+}
+_HINTS = {
+    ("--match", CHAINS): "which packets a chain takes stands in its brackets: --chain 'NAME [EXPR]: SERVICE'",
+    ("--handler", CHAINS): "say it of the service: --service 'core: riscv, program=FILE, handler=NAME'",
+    ("--firmware", CHAINS): "cores run programs: --service 'core: riscv, program=FILE' --chain 'all: core'",
+    ("--firmware", HANDLERS): "handlers are named without an option: spinet run HANDLER.c",
+    ("--pace", MODULES): "its traffic says when packets come: --traffic 'udp:rate=1G'",
+    ("--count", MODULES): "its traffic says how many come: --traffic 'datagrams:count=100'",
+    ("--send", HANDLERS): "cards with a host that sends are panic and tigon2, for example",
+}
+_TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --nic panic, or no --nic at all"
+
+
+def of_nic(nic: str) -> str | None:
+    """The kind of a card, by name or file; none if there is no such card."""
+    from spinet import _core
+
+    if _core.nic_has_chains(nic):
+        return CHAINS
+    if _core.card_is_wired(nic):
+        return MODULES
+    is_known = nic in (name for name, _about in _core.nic_list()) or Path(nic).is_file()
+    return HANDLERS if is_known else None
+
+
+def is_experiment(program: Sequence[str]) -> bool:
+    """Whether what is to be run is an experiment file, and not sources."""
+    return len(program) == 1 and program[0].endswith((".toml", ".json"))
+
+
+def of(program: Sequence[str], nic: str | None, chains: Sequence[str]) -> str:
+    """What a command line is about: the card that it names, else what else it says.
+
+    Raises
+    ------
+    UsageError
+        If it names a card and an experiment for one of another kind.
+    """
+    from spinet._core import UsageError
+
+    kind = None if nic is None else of_nic(nic)
+    experiment = _of_experiment(program[0]) if is_experiment(program) else None
+    if kind is not None and experiment is not None and experiment != kind:
+        says = "has chains of offloads" if experiment == CHAINS else "has no chains of offloads"
+        raise UsageError(f"{program[0]} {says}; {nic} {_DOES[kind]}")
+    return kind or experiment or (CHAINS if chains else HANDLERS)
+
+
+def _of_experiment(file: str) -> str | None:
+    from spinet import _core
+
+    path = Path(file)
+    try:
+        text = path.read_text()
+        json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError):
+        return None  # whoever reads it as an experiment says what is wrong
+    is_of_chains = _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
+    return CHAINS if is_of_chains else HANDLERS
+
+
+def check(kind: str, subject: str, given: Mapping[str, object]) -> None:
+    """Refuse the first option that does not go with this kind of card; `subject` is the card, or the file that says it.
+
+    Raises
+    ------
+    UsageError
+        With the option, what has it, and what to say instead.
+    """
+    from spinet._core import UsageError
+
+    for option, value in given.items():
+        kinds = _KINDS_OF[option]
+        if not value or kind in kinds:
+            continue
+        others = " or ".join(f"{_plural(_DOES[other])} (such as {_EXAMPLE[other]})" for other in kinds)
+        hint = _TAKES_CHAINS if kinds == (CHAINS,) else _HINTS.get((option, kind), "")
+        raise UsageError(f"{option} is for cards that {others}; {subject} {_DOES[kind]}", hint=hint)
+
+
+def _plural(does: str) -> str:
+    return does.replace("runs", "run").replace("is ", "are ")
