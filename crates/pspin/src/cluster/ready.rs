@@ -44,19 +44,15 @@ impl Ready {
     /// A core asks for a bank of the own L1 in cycle `at`.
     #[inline(always)]
     pub fn ask(&mut self, core: usize, bank: u8, now: Cycle, at: Cycle) {
-        self.at(now, at).ask(core as u32, bank);
+        debug_assert!(at - now < AHEAD, "a core asks too far ahead");
+        self.due[(at % AHEAD) as usize].ask(core as u32, bank);
     }
 
     /// A core does something else in cycle `at`.
     #[inline]
     pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
-        self.at(now, at).others |= 1 << core;
-    }
-
-    #[inline(always)]
-    fn at(&mut self, now: Cycle, at: Cycle) -> &mut Due {
         assert!(at - now < AHEAD, "a core is due too far ahead");
-        &mut self.due[(at % AHEAD) as usize]
+        self.due[(at % AHEAD) as usize].others |= 1 << core;
     }
 
     /// What is due now, and then is no more.
