@@ -12,9 +12,10 @@ _SIDES = {"from": "asks or sends", "to": "answers or receives"}
 _HEAD = """# Modules
 
 What a card's file may name as `module`. [Build a NIC](../guides/build-a-nic.md) tells how files are written; `spinet
-nic modules NAME` prints the same. A port connects to the other side of its [protocol](../concepts/protocols.md), one to one: left of the arrow who
-asks or sends, right of it who answers or receives. Ports that are not optional must be connected. The ports listed are
-those of the example; their number may follow from parameters. Ranges such as `[0..4]` leave out their end.
+nic modules NAME` prints the same. A port connects to the other side of its [protocol](../concepts/protocols.md), one to
+one: left of the arrow who asks or sends, right of it who answers or receives. Ports that are not optional must be
+connected. The ports listed are those of the example; their number may follow from parameters. Ranges such as `[0..4]`
+leave out their end.
 """
 
 

@@ -51,7 +51,7 @@ def points() -> list[Point]:
 
 
 def engine(size: int) -> Mapping[str, Any]:
-    """The bench's delay unit. Alone, packets take 76 to 80 and 119 to 151 cycles there: the most is one less than a quarter more."""
+    """The bench's delay unit. Alone, packets take 119 to 151 cycles there: the most is one less than a quarter more."""
     mean = max(0, size * 6 // 100 - (-(-size // 64) + 2))
     least = mean - mean // 4
     times = {"kind": "uniform", "least_cycles": least, "most_cycles": max(least, mean + mean // 4 - 1)}

@@ -5,7 +5,7 @@ Packets of 1 KiB. On PsPIN: all 32 cores at work, the handlers that work on ever
 this machine: the same sources compiled by its C compiler, one and four threads over packets that lie in memory
 (`spinet native`), which is the paper's set-up for ault and zynq. A look at the clock is subtracted. Misses on PsPIN are
 accesses to L2 or to another cluster's L1. Instructions and misses here come from hardware counters (Linux
-perf_event_open, user mode), where the system has them; a count that had to take turns with others on one counter is scaled.
+perf_event_open, user mode), where the system has them; what had to take turns on one counter is scaled.
 
 What this machine is differs from reader to reader: its numbers are shown and not judged.
 """

@@ -1,5 +1,5 @@
 /* Sizes and policies that the firmware chooses itself. BASE builds the first version, HARDWARE_QUEUE the optimised one for a card
- * whose registers have an event queue, neither of them the optimised one of the thesis. */
+ * that has an event queue, neither of them the optimised one of the thesis. */
 #ifndef TENGIG_CONFIG_H
 #define TENGIG_CONFIG_H
 

@@ -18,7 +18,7 @@ static handler *const handlers[EVENT_TYPES] = {
 
 #ifdef HARDWARE_QUEUE
 
-/* The registers keep the queue; each processor writes through places of its own, so there is no lock. The limit of a type's
+/* The hardware keeps the queue; each processor writes through places of its own, so there is no lock. The limit of a type's
  * events is set once. */
 void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) {
     (void)most;

@@ -17,7 +17,7 @@ from pathlib import Path
 from spinet import _build_cache, _elf, _unit
 from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
 from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge
-from spinet._compiler import Compiler
+from spinet._compiler import Compiler, environment
 
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
 PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
@@ -193,10 +193,8 @@ def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
 
 
 def _run(request: Request, compiler: Compiler, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    zig = str(request.cache / "zig")
-    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig, "LC_ALL": "C.UTF-8"}
-    command = (*compiler.command, *arguments)
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    command, env = (*compiler.command, *arguments), environment(request.cache)
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", env=env)
 
 
 def _headers(request: Request, workshop: Path) -> dict[str, str]:

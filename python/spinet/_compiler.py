@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet._build_errors import CompilerNotFound
+from spinet._build_errors import BuildError, CompilerNotFound
 from spinet._target import RISCV, Kind, Target
 
 
@@ -79,12 +79,22 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
         return Compiler(target=target, kind=known["kind"], command=command, version=known["version"], identity=identity)
     except (OSError, ValueError, KeyError):
         pass
-    kind, version = _ask(command, target)
-    note.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "name a folder that you may write with SPINET_CACHE"
+        raise BuildError(f"cannot keep builds in {cache}: {error.strerror}", hint=hint) from error
+    kind, version = _ask(command, target, environment(cache))
     scratch = note.with_suffix(f".{os.getpid()}.tmp")
     scratch.write_text(json.dumps({"kind": kind, "version": version}))
     os.replace(scratch, note)
     return Compiler(target=target, kind=kind, command=command, version=version, identity=identity)
+
+
+def environment(cache: Path) -> dict[str, str]:
+    """What compilers find in their environment: zig keeps its own builds in `cache`, and needs no home."""
+    zig = str(cache / "zig")
+    return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig, "LC_ALL": "C.UTF-8"}
 
 
 def _first_of(target: Target) -> tuple[str, ...]:
@@ -113,21 +123,24 @@ def _zig_command(target: Target) -> tuple[str, ...]:
 def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
     if wanted == "zig":
         return _zig_command(target)
-    words = shlex.split(wanted)
+    try:
+        words = shlex.split(wanted)
+    except ValueError as error:
+        raise CompilerNotFound(f"{wanted!r} is no command: {str(error).lower()}", hint=target.hint) from error
     found = shutil.which(words[0]) if words else None
     if found is None:
         raise CompilerNotFound(f"no compiler {wanted!r} in the search path", hint=target.hint)
     return (os.path.abspath(found), *words[1:])
 
 
-def _ask(command: tuple[str, ...], target: Target) -> tuple[Kind, str]:
+def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple[Kind, str]:
     """Kind and version of a compiler, from what it says about itself."""
-    said = _output((*command, "--version"))
+    said = _output((*command, "--version"), env)
     if said is None:
         raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)
     first_line = said.splitlines()[0] if said else ""
     if command[-1] == "cc" and Path(command[0]).name.startswith("zig"):
-        zig = _output((command[0], "version")) or ""
+        zig = _output((command[0], "version"), env) or ""
         return "zig", f"zig {zig.strip()} ({first_line})"
     if "clang" in said:
         if "clang" not in target.kind_flags:
@@ -135,16 +148,16 @@ def _ask(command: tuple[str, ...], target: Target) -> tuple[Kind, str]:
                 f"{shlex.join(command)} is a clang, which does not link for {target.name}", hint=target.hint
             )
         return "clang", first_line
-    machine = _output((*command, "-dumpmachine"))
+    machine = _output((*command, "-dumpmachine"), env)
     if machine is None or not machine.startswith(target.machine):
         other = (machine or "an unknown machine").strip()
         raise CompilerNotFound(f"{shlex.join(command)} compiles for {other}, not for {target.name}", hint=target.hint)
     return "gcc", first_line
 
 
-def _output(command: tuple[str, ...]) -> str | None:
+def _output(command: tuple[str, ...], env: dict[str, str] | None = None) -> str | None:
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
 

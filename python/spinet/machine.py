@@ -187,8 +187,8 @@ class Machine:
         Parameters
         ----------
         faults
-            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is reordered
-            among itself. `capabilities` promise no more than this.
+            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is
+            reordered among itself. `capabilities` promise no more than this.
         seed
             Decides which packets; each call that adds packets draws anew.
         """
@@ -298,8 +298,8 @@ class Tenant:
         watchdog_cycles
             How long a handler may run, 0 for ever; what the card says if not given.
         delivery
-            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`, such as
-            ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
+            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`,
+            such as ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
         """
         number = self._native.build(
             self._number,

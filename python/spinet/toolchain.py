@@ -251,7 +251,16 @@ def define_flags(defines: Mapping[str, str | int]) -> list[str]:
 
 
 def copy_elf(elf: Path, out: Path) -> None:
-    """Write the ELF file in one step."""
+    """Write the ELF file in one step; a device such as /dev/null is written, not replaced."""
+    if out.is_dir():
+        raise BuildError(f"cannot write {out}: it is a folder")
+    if out.exists() and not out.is_file():
+        out.write_bytes(elf.read_bytes())
+        return
     scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    shutil.copyfile(elf, scratch)
-    os.replace(scratch, out)
+    try:
+        shutil.copyfile(elf, scratch)
+        os.replace(scratch, out)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise BuildError(f"cannot write {out}: {error.strerror}") from error

@@ -50,6 +50,10 @@ spinet run good.c --traffic cut_packet.pcap
 spinet run good.c --traffic absurd.pcap
 spinet run good.c --traffic absurd.pcapng
 spinet run good.c --traffic raw_ip.pcap
+spinet run good.c --traffic pipe.pcap
+spinet run good.c --traffic dns.pcap --count 99999999999999999999
+spinet run good.c --traffic dns.pcap --cc "'"
+spinet run good.c --traffic dns.pcap -D 'A B'
 spinet run good.c --traffic udp:size=7,count=1
 spinet run good.c --traffic udp:sise=64
 spinet run good.c --traffic dns.pcap --match 'udp.dst_prt == 53'
@@ -102,12 +106,15 @@ spinet run good.toml good.c
 spinet build missing.c
 spinet build broken.c
 spinet build good.c -o a_file/good.elf
+spinet build good.c -o there
 spinet nic show pspinn
 spinet nic show no_clusters.toml
+spinet nic show one_key.toml
 spinet nic shw
 spinet match 'udp && (tcp' dns.pcap
 spinet match udp missing.pcap
 spinet match udp text.pcap
+spinet match eth raw_ip.pcap
 spinet exec missing.elf
 spinet exec text.elf
 spinet exec cut.elf

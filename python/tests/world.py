@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -49,6 +50,7 @@ def make(folder: Path) -> None:
     preset = (ROOT / "presets" / "pspin.toml").read_text()
     (folder / "no_clusters.toml").write_text(preset.replace("n_clusters = 4", "n_clusters = 0"))
     (folder / "typo.toml").write_text(preset.replace("n_clusters = 4", "n_clutsers = 4"))
+    (folder / "one_key.toml").write_text('model = "pipeline"\nbuffer_bytes = 1.5\n')
     (folder / "there").mkdir()
     (folder / "a_file").write_text("not a folder\n")
 
@@ -61,6 +63,7 @@ def _captures(folder: Path) -> None:
     (folder / "cut_header.pcap").write_bytes(real[:11])
     (folder / "cut_packet.pcap").write_bytes(real[:-10])
     (folder / "text.pcap").write_text("No. Time Source Destination\n")
+    os.mkfifo(folder / "pipe.pcap")
     # A packet that claims to be 4 GB long.
     (folder / "absurd.pcap").write_bytes(real[:24] + struct.pack("<IIII", 0, 0, 0xFFFFFFF0, 0xFFFFFFF0) + real[40:])
     # The link type of raw IP.

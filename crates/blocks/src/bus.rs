@@ -35,6 +35,28 @@ pub enum Access {
     Read(u32),
     /// Keep these bytes.
     Write(Data),
+    /// Half of a read and a write that nobody comes between.
+    Linked(Link),
+}
+
+/// A word that is read to be written unless somebody else writes it first. It is aligned, and links are kept by the memory
+/// that has it, so that they hold between requesters: any write to one of its bytes breaks all links to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// Give me the word, big-endian, and behind it a token of four bytes that stands for the link.
+    Load,
+    /// Keep this word if the link of this token holds, and say by a byte whether that was so, 1 or 0.
+    Store {
+        /// What is to be kept.
+        word: u32,
+        /// Which link.
+        token: u32,
+    },
+}
+
+impl Link {
+    /// Bytes of a word.
+    pub const BYTES: u32 = 4;
 }
 
 impl Access {
@@ -43,7 +65,13 @@ impl Access {
         match self {
             Access::Read(bytes) => *bytes,
             Access::Write(data) => data.len() as u32,
+            Access::Linked(_) => Link::BYTES,
         }
+    }
+
+    /// Whether memory may change by it.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Access::Write(_) | Access::Linked(Link::Store { .. }))
     }
 
     /// Whether no byte moves.
@@ -70,6 +98,9 @@ pub enum BusError {
     /// The responder does not take references of this length or alignment.
     #[error("a reference to {1} bytes at 0x{0:x} is not possible")]
     Length(u64, u32),
+    /// The responder keeps no links, or not to this address.
+    #[error("no word can be linked at 0x{0:x}")]
+    NoLink(u64),
 }
 
 /// The end of a memory connection that refers.

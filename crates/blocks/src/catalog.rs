@@ -1,6 +1,6 @@
 //! The modules of this library, by name.
 
-use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams};
+use crate::assist::{DmaAssistParams, MacReceiveParams, MacTransmitParams, PointerReaderParams};
 use crate::feeders::{FrameSinkParams, NicFeederParams, PacketFeederParams};
 use crate::interconnect::{
     ArbiterParams, CrossbarParams, DemuxParams, FunctionParams, MuxParams, PipeParams, TapParams, TeeParams,
@@ -39,6 +39,7 @@ pub fn catalog() -> Catalog {
         .with::<PacketFeederParams>()
         .with::<PciBusParams>()
         .with::<PipeParams>()
+        .with::<PointerReaderParams>()
         .with::<ScratchpadBanksParams>()
         .with::<ScratchpadFilterParams>()
         .with::<TapParams>()

@@ -38,6 +38,7 @@ pub fn show_reference(reference: &Reference) -> String {
     match &reference.access {
         Access::Read(bytes) => format!("r {:x}+{bytes}", reference.addr),
         Access::Write(data) => format!("w {:x}={}", reference.addr, hex(data)),
+        Access::Linked(link) => format!("{link:?} {:x}", reference.addr),
     }
 }
 
@@ -91,6 +92,7 @@ impl Component for Behind {
             _ if reference.addr >> 32 != 0 => Err(crate::bus::BusError::Nowhere(reference.addr)),
             Access::Read(bytes) => Ok((0..*bytes).map(|i| (reference.addr + u64::from(i)) as u8).collect()),
             Access::Write(_) => Ok(Data::new()),
+            Access::Linked(_) => Err(crate::bus::BusError::NoLink(reference.addr)),
         };
         self.port.replies.send(Reply { id: reference.id, result });
         drop(reference);

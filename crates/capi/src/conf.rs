@@ -120,7 +120,8 @@ impl PspinConf {
             params.pcie.buffer_beats = buffers(pcie).into_iter().min().unwrap_or(0);
         }
         params.validate().map_err(|error| {
-            let field = FIELDS.iter().find(|(key, _)| *key == error.key).map_or(error.key, |(_, field)| (*field).to_owned());
+            let field =
+                FIELDS.iter().find(|(key, _)| *key == error.key).map_or(error.key, |(_, field)| (*field).to_owned());
             Error::Conf { field, found: error.found, allowed: error.allowed }
         })
     }
@@ -187,9 +188,6 @@ mod tests {
             |conf| conf.no_conf.network_g = f64::NAN,
             expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns a byte"],
         );
-        check(
-            |conf| conf.no_conf.max_pkt_size = 0,
-            expect!["conf: no_conf.max_pkt_size is 0, must be 96 to 65536"],
-        );
+        check(|conf| conf.no_conf.max_pkt_size = 0, expect!["conf: no_conf.max_pkt_size is 0, must be 96 to 65536"]);
     }
 }

@@ -159,7 +159,8 @@ impl Edge {
     }
 
     fn tell_feedback(&mut self, done: &PacketDone, clock: &Clock) {
-        let [nic_arrival, her, feedback] = [done.nic_arrival, done.her, done.feedback].map(|cycle| clock.edge(cycle).ps());
+        let [nic_arrival, her, feedback] =
+            [done.nic_arrival, done.her, done.feedback].map(|cycle| clock.edge(cycle).ps());
         self.tell(done.feedback, Call::Feedback([done.user, nic_arrival, her, feedback]));
     }
 

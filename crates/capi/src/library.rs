@@ -185,9 +185,8 @@ impl Library {
     fn check_range(&self, addr: u32, size: u64) -> Result<(), Error> {
         let memories =
             [(map::L2_HANDLER_BASE, self.params.l2.handler_bytes), (map::PROGRAM_BASE, self.params.l2.program_bytes)];
-        let first = u64::from(addr);
-        let inside =
-            |&(base, bytes): &(u32, u32)| first >= base.into() && first + size <= u64::from(base) + u64::from(bytes);
+        let (first, end) = (u64::from(addr), u64::from(addr).saturating_add(size));
+        let inside = |&(base, bytes): &(u32, u32)| first >= base.into() && end <= u64::from(base) + u64::from(bytes);
         if size > 0 && memories.iter().any(inside) {
             return Ok(());
         }

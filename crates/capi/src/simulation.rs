@@ -92,13 +92,14 @@ impl Simulation {
 
     /// Runs until all packets are done.
     pub fn run(&mut self) -> Result<(), Error> {
-        loop {
+        let state = loop {
             match self.tick()? {
                 State::Busy => {}
-                State::Done => return Ok(()),
-                State::Stuck => return Err(self.stuck()),
+                ended => break ended,
             }
-        }
+        };
+        self.finish_watch()?;
+        if state == State::Done { Ok(()) } else { Err(self.stuck()) }
     }
 
     /// Lets the next cycle begin with what the program asked for.

@@ -97,7 +97,9 @@ impl Watch {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 < sure) {
             let at = first.key().0;
             let heard = first.remove();
-            if self.has_transcript && let Some(line) = self.line(at, &heard) {
+            if self.has_transcript
+                && let Some(line) = self.line(at, &heard)
+            {
                 print(&line);
             }
             self.note(at, &heard)?;
@@ -124,7 +126,9 @@ impl Watch {
             () if heard.is(&ev::HOST_READ) => {
                 ("PCIeSlave.hpp", format!("PCIe: got read request: address {:#x}, {} bytes", value(0), value(1)))
             }
-            () if heard.is(&ev::HANDLER_START) => ("synt", format!("INFO HANDLER_START {} {}", heard.cluster, value(2))),
+            () if heard.is(&ev::HANDLER_START) => {
+                ("synt", format!("INFO HANDLER_START {} {}", heard.cluster, value(2)))
+            }
             () if heard.is(&ev::HANDLER_END) => {
                 let Stored { msgid, bytes, addr, .. } = packet()?;
                 let handler = self.handlers.get(&(heard.cluster, value(2)))?;

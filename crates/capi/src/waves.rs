@@ -166,7 +166,8 @@ mod tests {
     fn changes_are_told_once_and_with_their_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("waves.vcd");
-        let settings = ["n_clusters=2", "cluster.n_cores=1"].map(|text| spinet::nics::parse_setting(text).expect("a setting"));
+        let settings =
+            ["n_clusters=2", "cluster.n_cores=1"].map(|text| spinet::nics::parse_setting(text).expect("a setting"));
         let params = spinet::nics::load("pspin-rtl", &settings, Path::new("")).expect("a preset");
         let mut waves = Waves::create(&file, &params).expect("a file");
         waves.packets(1000, 1).expect("written");
@@ -179,7 +180,52 @@ mod tests {
         waves.task(5000, 1, -1).expect("written");
         waves.flush().expect("written");
         let text = std::fs::read_to_string(&file).expect("a file");
-        expect![[r#""#]].assert_eq(&text);
+        expect![[r#"
+            $version spinet $end
+            $timescale 1ps $end
+            $scope module nic $end
+            $var wire 16 ! packets_in_memory $end
+            $var wire 32 " hers_sent $end
+            $var wire 32 # packets_sent $end
+            $var wire 32 $ bytes_sent $end
+            $var wire 32 % host_bytes_written $end
+            $var wire 32 & host_bytes_read $end
+            $scope module cluster_0 $end
+            $var wire 8 ' tasks $end
+            $var wire 2 ( hpu_0_handler $end
+            $upscope $end
+            $scope module cluster_1 $end
+            $var wire 8 ) tasks $end
+            $var wire 2 * hpu_0_handler $end
+            $upscope $end
+            $upscope $end
+            $enddefinitions $end
+            #0
+            b0 !
+            b0 "
+            b0 #
+            b0 $
+            b0 %
+            b0 &
+            b0 '
+            b0 (
+            b0 )
+            b0 *
+            #1000
+            b1 !
+            b1 "
+            #2000
+            b1 )
+            #3000
+            b10 *
+            #4000
+            b1 #
+            b1000000 $
+            #5000
+            b0 *
+            b0 )
+        "#]]
+        .assert_eq(&text);
         let words: std::collections::BTreeSet<String> = (0..10_000).map(identifier).collect();
         assert_eq!(words.len(), 10_000);
     }

@@ -220,12 +220,123 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     bench.write("handlers", HANDLERS);
     bench.compile("loop");
     let ran = bench.run("loop", &["handlers"], &[("SPINET_TRANSCRIPT", "1"), ("SPINET_WAVES", "waves.vcd")]);
-    expect![[r#""#]].assert_eq(&ran.told());
+    expect![[r#"
+        trace on!
+        written for the start
+        [257000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
+        [263000][NICInbound.hpp]: HER sent (0x1c400000)
+        [282000][synt]: INFO HANDLER_START 1 0
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 0 done
+        [327000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
+        [330000][NICOutbound.hpp]: packet sent; size: 128
+        [333000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
+        [334000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
+        [340000][NICInbound.hpp]: HER sent (0x1c400080)
+        [359000][synt]: INFO HANDLER_START 1 0
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 1 done, in L2 1000 ps after the one before was done
+        [380000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
+        [383000][NICOutbound.hpp]: packet sent; size: 128
+        [386000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
+        [387000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
+        [393000][NICInbound.hpp]: HER sent (0x1c400100)
+        [412000][synt]: INFO HANDLER_START 1 0
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 2 done, in L2 1000 ps after the one before was done
+        [433000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
+        [436000][NICOutbound.hpp]: packet sent; size: 128
+        [439000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
+        [440000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
+        [446000][NICInbound.hpp]: HER sent (0x1c400180)
+        [465000][synt]: INFO HANDLER_START 1 0
+        out: 128 bytes, 04030201..., sum 423a1be0
+        packet 3 done, in L2 1000 ps after the one before was done
+        [486000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
+        [489000][NICOutbound.hpp]: packet sent; size: 128
+        read for the end: the same
+        [492000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
+        stderr: error: pspinsim_run: the simulation is running, must not come from a callback
+        error: pspinsim_run_tick: the simulation is running, must not come from a callback
+        error: pspinsim_fini: the simulation is running, must not come from a callback
+        exit code 0
+    "#]]
+    .assert_eq(&ran.told());
     let waves = std::fs::read_to_string(bench.path("waves.vcd")).expect("waveforms");
     let changes = waves.split_once("$enddefinitions $end\n").expect("two parts").1;
     // Without what holds at the start.
     let later: Vec<&str> = changes.split("\n#").skip(1).collect();
-    expect![[r#""#]].assert_eq(&later.join("\n#"));
+    expect![[r#"
+        257000
+        b1 !
+        #263000
+        b1 "
+        #265000
+        b1 0
+        #282000
+        b10 1
+        #327000
+        b0 1
+        #330000
+        b1 #
+        b10000000 $
+        #332000
+        b0 0
+        #333000
+        b0 !
+        #334000
+        b1 !
+        #340000
+        b10 "
+        #342000
+        b1 0
+        #359000
+        b10 1
+        #380000
+        b0 1
+        #383000
+        b10 #
+        b100000000 $
+        #385000
+        b0 0
+        #386000
+        b0 !
+        #387000
+        b1 !
+        #393000
+        b11 "
+        #395000
+        b1 0
+        #412000
+        b10 1
+        #433000
+        b0 1
+        #436000
+        b11 #
+        b110000000 $
+        #438000
+        b0 0
+        #439000
+        b0 !
+        #440000
+        b1 !
+        #446000
+        b100 "
+        #448000
+        b1 0
+        #465000
+        b10 1
+        #486000
+        b0 1
+        #489000
+        b100 #
+        b1000000000 $
+        #491000
+        b0 0
+        #492000
+        b0 !
+    "#]]
+    .assert_eq(&later.join("\n#"));
     // Watching changes nothing.
     let unwatched = bench.run("loop", &["handlers"], &[]);
     let statistics = |ran: &support::Ran| ran.stdout.split_once("###### Statistics").map(|(_, text)| text.to_owned());
@@ -240,7 +351,11 @@ fn callbacks_come_in_the_call_of_their_cycle() {
         "ticks",
         "handlers",
         &["handlers"],
-        expect![[r#""#]],
+        expect![[r#"
+            trace off!
+            50 added, 50 sent, 50 done, 0 of them heard in another cycle
+            exit code 0
+        "#]],
     );
 }
 
@@ -294,6 +409,10 @@ fn what_is_wrong_is_said() {
         pspinsim_packet_add(&ec, 0, NULL, 1, 1, 1, 0, 0): 1
         pspinsim_packet_add(&ec, 0, &byte, 0, 0, 1, 0, 0): 1
         pspinsim_packet_add(&ec, 0, &byte, 1, 16385, 1, 0, 0): 1
+        pspinsim_packet_add(&ec, 0, &byte, SIZE_MAX, 1, 1, 0, 0): 1
+        pspinsim_packet_add(&ec, 0, &byte, 1, SIZE_MAX, 1, 0, 0): 1
+        spin_nicmem_write(0x1c000000, &byte, SIZE_MAX, NULL): 1
+        spin_nicmem_read(0x1c000000, &byte, SIZE_MAX, NULL): 1
         pspinsim_packet_trace_read("nowhere", "nowhere"): 1
         spin_nicmem_write(0x1c400000, &byte, 1, NULL): 1
         spin_nicmem_write(0x1c000000, &byte, 0, NULL): 1
@@ -326,6 +445,10 @@ fn what_is_wrong_is_said() {
         error: pspinsim_packet_add: pkt_data is NULL, must point to the bytes
         error: pspinsim_packet_add: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
         error: pspinsim_packet_add: pkt_l1_len is 16385, must be 0 to 16384, the bytes of a ring of the L1 packet buffer
+        error: pspinsim_packet_add: pkt_len is 18446744073709551615, must be 1 to 4194304, the bytes of L2 packet memory
+        error: pspinsim_packet_add: pkt_l1_len is 18446744073709551615, must be 0 to 16384, the bytes of a ring of the L1 packet buffer
+        error: spin_nicmem_write: 18446744073709551615 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_read: 18446744073709551615 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
         error: pspinsim_packet_trace_read: nowhere: No such file or directory (os error 2)
         error: spin_nicmem_write: 1 bytes at 0x1c400000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
         error: spin_nicmem_write: 0 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
@@ -369,7 +492,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     let variables = [("PSPIN_HW", &hw[..]), ("SPINET_NIC", "pspn")];
     expect![[r#"
         line 7: pspinsim_init(argc, argv, NULL) failed
-        stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+        stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
         exit code 1
     "#]].assert_eq(&bench.run("variables", &[], &variables).text());
 }

@@ -18,7 +18,7 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
     let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
     expect![[r#"
         spinet_boot("pspn", argv[1], 1, &card)
-          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
         spinet_boot("pspin", "nowhere.elf", 1, &card)
           -11: nowhere.elf: No such file or directory (os error 2)
         spinet_boot("pspin", argv[1], 1, NULL)
@@ -74,7 +74,7 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         spinet_write(card, a, counter, 0, "", 0, NULL)
           -1: size is 0, must be 1 or more
         spinet_write(card, a, pad, 0, "L1", 2, NULL)
-          -1: memory is memory 2, a scratchpad, must be handler memory or program memory: the host's port reaches no L1
+          -1: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
         spinet_host_read(card, a, inbox, 4095, &count, 4)
           -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
         spinet_destroy(card, a, counts)
@@ -84,11 +84,11 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         spinet_build(card, b, &spec, &others)
           -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
         spinet_add_packets(card, &nothing, 1)
-          -1: size is 0, must be 1 to 16384, which is what the card can copy to L1
+          -1: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1
         spinet_add_packets(card, &long_one, 1)
-          -1: size is 16385, must be 1 to 16384, which is what the card can copy to L1
+          -1: packets[0].size is 16385, must be 1 to 16384, which is what the card can copy to L1
         spinet_add_packets(card, pair, 2)
-          -1: after_ps is 1, must be 2 or more
+          -1: packet 1 arrives after 1 ps, must not arrive before the one before, 2 ps
         spinet_run_until(card, UINT64_MAX)
           -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
         spinet_remove(card, a, to_counts, 2)
@@ -130,6 +130,77 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
     bench.write("handlers.elf", programs::handlers_at(0x1d00_1000));
     bench.compile("traffic");
     let ran = bench.run("traffic", &["runtime.elf", "handlers.elf"], &[]);
-    expect![[r#""#]]
+    expect![[r#"
+        stall: 200 sent;; 200 done; 0 marked
+        drop: 40 dropped 160 sent; 40 full; 160 done; 0 marked
+        mark: 40 dropped 160 sent; 40 full; 160 done; 0 marked
+        kill: 120 dropped 80 sent; 120 killed; 20 killed; 0 marked
+        mark what can be: 200 sent;; 200 done; 197 marked
+        reliable 1, in order 0
+        buffer: 160 to host;; 8 done; 0 marked
+        reliable 1, in order 0
+        drop: 3 dropped 157 to host; 3 before header; 8 done; 0 marked
+        spinet_digest(scene.card, digest[again], 8)
+          -1: room is 8, must be 65 or more
+        lost: 46 consumed;; 1 timeout; 0 marked
+        spinet_digest(scene.card, digest[again], 8)
+          -1: room is 8, must be 65 or more
+        lost: 46 consumed;; 1 timeout; 0 marked
+        twice the same
+        idle 0, idle 1
+        sent at 115000 ps: 100 bytes, number 1
+        sent at 118000 ps: 60 bytes, number 1
+        sent at 5112000 ps: 60 bytes, number 2
+        sent at 10115000 ps: 100 bytes, number 2
+        sent at 20091000 ps: 100 bytes, number 3
+        context 1, packet 0, message 0 (id 0, last 1): 100 bytes came at 47000 ps, stored 47000, done 118000, sent 115000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 72000 to 113000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 47000 ps, stored 48000, done 121000, sent 118000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 1.0, 73000 to 115000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5047000 ps, stored 5047000, done 5115000, sent 5112000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 2.0, 5070000 to 5111000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 3 (id 3, last 1): 100 bytes came at 10047000 ps, stored 10047000, done 10118000, sent 10115000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 3.0, 10072000 to 10113000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 2, message 4 (id 4, last 1): 100 bytes came at 20047000 ps, stored 20047000, done 20094000, sent 20091000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 20072000 to 20089000 ps, 13 instructions, cause 0xffffffff
+        spinet_boot_with("pspin", wrong, 1, runtime, 1, &card)
+          -12: presets/pspin.toml with n_clusters: n_clusters is 0, must be 1 to 16
+        spinet_boot_with("pspin", unknown, 1, runtime, 1, &card)
+          -12: set: there is no `n_cluster` in the preset; did you mean `n_clusters`?
+        spinet_boot_with("pspin", none, 1, runtime, 1, &card)
+          -1: settings is NULL, must point to a text
+        spinet_boot_with("pspin", NULL, 1, runtime, 1, &card)
+          -1: settings is NULL, must point to the settings
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: when_full is 4, must be SPINET_FULL_STALL (0), SPINET_FULL_DROP (1), SPINET_FULL_MARK_ECN (2), SPINET_FULL_KILL (3) or SPINET_DEFAULT
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: early_payload is 2, must be SPINET_EARLY_BUFFER (0), SPINET_EARLY_DROP (1) or SPINET_DEFAULT
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: delivery.early_packets is 0, must be 1 to 65536
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: delivery.timeout_cycles is 18000000000001, must be 0 to 18000000000000
+        spinet_add_traffic(scene.card, NULL)
+          -1: traffic is NULL, must point to what arrives
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source is NULL, must point to a text
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source: nowhere.pcap: No such file or directory (os error 2)
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source: unknown key `sice`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+          udp:sice=64
+              ^^^^
+        spinet_add_traffic(scene.card, &traffic)
+          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`
+        spinet_add_traffic(scene.card, &traffic)
+          -1: snapped is 9, must be SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)
+        spinet_network(scene.card, "loss=2", 1)
+          -1: faults: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+        spinet_take_done(scene.card, &done, 1, &n)
+          -1: done: packets are not kept; spinet_keep_done comes first
+        over 0, over 1
+        spinet_is_over(scene.card, scene.tenant, 99, &over)
+          -2: there is no ticket 99; handles are what the driver handed out
+        exit code 0
+    "#]]
     .assert_eq(&ran.text());
 }

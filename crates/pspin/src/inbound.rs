@@ -220,7 +220,7 @@ impl Inbound {
 
     fn drop_arriving(&mut self, now: Cycle, reason: DropReason) -> Arrival {
         let arriving = self.arriving.take().expect("a packet arrives");
-        self.next_at = now + arriving.gap.max(1);
+        self.next_at = now.saturating_add(arriving.gap.max(1));
         self.stats.stall_cycles.add(self.stalled_since.take().map_or(0, |since| now - since));
         self.dropped(now, PacketId(self.n_seen), reason);
         self.n_seen += 1;

@@ -61,7 +61,8 @@ impl NhiMap {
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
         let mut windows = vec![handler, window(PROGRAM_BASE, params.l2.program_bytes, Target::Program)];
         if params.isolation.host_clears_scratchpads {
-            let l1 = |cluster| window(L1_BASE + cluster * L1_STRIDE, params.cluster.l1_bytes, Target::L1(cluster as usize));
+            let l1 =
+                |cluster| window(L1_BASE + cluster * L1_STRIDE, params.cluster.l1_bytes, Target::L1(cluster as usize));
             windows.extend((0..params.n_clusters).map(l1));
         }
         NhiMap { windows }

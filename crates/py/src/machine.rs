@@ -200,7 +200,8 @@ impl Machine {
         watchdog_cycles: Option<u32>,
         delivery: Option<&str>,
     ) -> PyResult<u64> {
-        let delivery = delivery.map(|json| toml_text::read(json, "delivery", Format::Json)).transpose().map_err(input)?;
+        let delivery =
+            delivery.map(|json| toml_text::read(json, "delivery", Format::Json)).transpose().map_err(input)?;
         let spec = ContextSpec {
             handler,
             symbols: symbols.into(),

@@ -15,6 +15,7 @@ pub use load::{FirmwareMemory, LoadError, load};
 pub fn catalog() -> blocks::netlist::Catalog {
     blocks::catalog()
         .with::<BootLoaderParams>()
+        .with::<tengig::EventQueueParams>()
         .with::<tengig::TengigHostParams>()
         .with::<tengig::TengigRegistersParams>()
         .with::<tigon2::host::Tigon2HostParams>()

@@ -21,6 +21,7 @@ use wire::near::nearest;
 /// Cards wired from modules that are compiled in.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "tengig", text: include_str!("../../../presets/tengig.toml") },
+    Preset { name: "tengig-events", text: include_str!("../../../presets/tengig-events.toml") },
     Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
 ];
 

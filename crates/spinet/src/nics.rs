@@ -87,7 +87,8 @@ pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
     let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
         return Err(NicError::NotASetting { found: text.into() });
     };
-    let parsed = format!("v = {}", value.trim()).parse::<Table>().ok().and_then(|mut table| table.remove("v"));
+    let table = format!("v = {}", value.trim()).parse::<Table>().ok().filter(|table| table.len() == 1);
+    let parsed = table.and_then(|mut table| table.remove("v"));
     Ok((key.trim().into(), parsed.unwrap_or_else(|| Value::String(value.trim().into()))))
 }
 

@@ -255,8 +255,8 @@ impl Window {
     pub fn n_unheard(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
         let is_its = |id: u32| id % n_queues == queue;
         let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();
-        let waiting = |row: &&Box<Row>| row.her.is_none() && is_its(row.msgid.into());
-        self.rows.iter().flatten().filter(waiting).count() as u64 + sent.saturating_sub(received)
+        let waiting = self.rows.iter().flatten().filter(|row| row.her.is_none() && is_its(row.msgid.into()));
+        waiting.count() as u64 + sent.saturating_sub(received)
     }
 
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {

@@ -215,7 +215,6 @@ impl Run {
             let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
             let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
             let outcome = self.driver.run_until(target);
-            self.driver.forget_events(); // The summary has their counts.
             self.timeline.act(&mut self.driver)?;
             self.driver.check()?;
             self.traces.check()?;

@@ -225,6 +225,7 @@ impl Answering {
                 there.copy_from_slice(&data);
                 Ok(Data::new())
             }
+            (Some(_), Access::Linked(_)) => Err(BusError::NoLink(addr)),
         };
         Reply { id, result }
     }

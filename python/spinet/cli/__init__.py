@@ -6,7 +6,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -111,16 +113,49 @@ def cli() -> None:
            differ (spinet diff-trace), or a point misses (spinet reproduce)
       2    something about the input is wrong, or the run ended before its packets were done
       70   a mistake in spinet itself
-      130  stopped with Ctrl-C
+      130  stopped with Ctrl-C or by a request to end (SIGTERM, SIGHUP)
       141  the reader of the output has gone, as with | head
     """
+
+
+def _check_texts(arguments: Sequence[str]) -> None:
+    """Refuse what is not UTF-8: it could stand in no summary, no experiment file and no message."""
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        raise click.UsageError("the current folder is not there any more") from None
+    for text in (*arguments, here):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raw = os.fsencode(text).decode(errors="backslashreplace")
+            what = f"the argument {raw}" if text in arguments else f"the current folder {raw}"
+            raise click.UsageError(f"{what} is not UTF-8; rename the file or folder") from None
+
+
+@contextlib.contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Who is asked to end cleans up first, as after Ctrl-C; a signal that somebody ignores or handles stays theirs."""
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = threading.current_thread() is threading.main_thread()
+    ours = [one for one in signals if is_main and signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
-        sys.stdout.flush()
+        _check_texts(sys.argv[1:] if arguments is None else arguments)
+        with _ended_like_ctrl_c():
+            code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
+        if sys.stdout is not None:  # as after `>&-`
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BaseException as error:  # errors.report raises again what is not its business
         if isinstance(error, BrokenPipeError | _ReaderGone):

@@ -120,6 +120,8 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     yield run_report.table("Frames", "sent", "received", rows=rows)
     if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
         yield f"No rates: {summary['unmeasured']}"
+    if summary["short_window"]:
+        yield f"Short: {summary['short_window']}"
     cores = summary["cores"]
     for at in range(0, len(cores), _CORES_ABREAST):
         yield _cores(cores[at : at + _CORES_ABREAST])

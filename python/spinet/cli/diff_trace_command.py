@@ -19,7 +19,7 @@ from spinet.cli import parameters
     help="Search so many instructions for where the runs meet again. Default: 20000.",
 )
 @click.option(
-    "--list", "listed", metavar="N", type=click.IntRange(min=1), help="With --json: list so many. Default: 10."
+    "--list", "listed", metavar="N", type=parameters.Whole(min=1), help="With --json: list so many. Default: 10."
 )
 @parameters.json_option
 def command(a: str, b: str, elf: str | None, lookahead: int | None, listed: int | None, as_json: bool) -> int:

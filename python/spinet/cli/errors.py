@@ -60,8 +60,10 @@ def _report_ours(error: BaseException) -> int:
     if isinstance(error, InputError | BuildError):
         complain(str(error), hint=getattr(error, "hint", ""))
         return BAD_INPUT
-    if isinstance(error, OSError) and error.filename is not None:
-        complain(f"{error.filename}: {error.strerror}")
+    if isinstance(error, OSError):
+        # Writes to a full disk do not say which file they were for.
+        place = f"{error.filename}: " if error.filename is not None else ""
+        complain(f"{place}{error.strerror or error}")
         return BAD_INPUT
     if isinstance(error, InternalError) or type(error).__name__ == "PanicException":
         complain(f"this is a mistake in spinet: {error}", hint="please report it with the command that caused it")
@@ -74,7 +76,8 @@ def complain(message: str, *, hint: str = "") -> None:
     click.echo(f"error: {message}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
-    sys.stderr.flush()
+    if sys.stderr is not None:  # as after `2>&-`
+        sys.stderr.flush()
 
 
 def _near(name: str, known: Sequence[str]) -> str:

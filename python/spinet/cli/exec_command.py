@@ -17,8 +17,8 @@ from spinet.cli import errors, parameters
     "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
 )
 @click.option("--trace", metavar="FILE", type=click.Path(), help="Write down every instruction, a line each.")
-@click.option("--max-instructions", metavar="N", type=click.IntRange(min=1), help="End after so many instructions.")
-@click.option("--max-cycles", metavar="N", type=click.IntRange(min=1), help="End after so many cycles.")
+@click.option("--max-instructions", metavar="N", type=parameters.Whole(min=1), help="End after so many instructions.")
+@click.option("--max-cycles", metavar="N", type=parameters.Whole(min=1), help="End after so many cycles.")
 @click.option("--linux-user", is_flag=True, help="Serve write and exit calls, as user-mode emulators do.")
 @parameters.json_option
 def command(

@@ -13,7 +13,7 @@ from spinet.cli import parameters
 @click.command(short_help="Try a match expression on a capture.")
 @click.argument("expression", metavar="EXPR")
 @click.argument("capture", type=click.Path(), metavar="CAPTURE")
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Show so many packets.")
+@click.option("--limit", type=parameters.Whole(min=0), default=10, show_default=True, help="Show so many packets.")
 @parameters.json_option
 def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     """Say how many packets of a capture satisfy an expression, and show the first of them.
@@ -26,6 +26,7 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
       spinet match 'bytes[42:2] == 0x1234' capture.pcap --json
     """
     from spinet import _core
+    from spinet.cli import run_report
 
     found = json.loads(_core.match_capture(expression, capture, limit))
     if as_json:
@@ -38,5 +39,5 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     for packet in found["first"]:
         time = f"{packet['time_ns'] / 1e9:.9f} s" if packet["time_ns"] is not None else "no time"
         click.echo(f"  {packet['index']:>7}  {time:>20}  {packet['bytes']:>5} bytes  {packet['summary']}")
-    if found["stop"]:
-        click.echo(f"warning: {found['stop']}", err=True)
+    if notes := run_report.capture_notes(found["capture"], found["stop"]):
+        click.echo("\n".join(["", "About the capture", *notes]))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @click.option("--message", metavar="SPEC", help="Which packets are one message, and what ends it. Default: each.")
 @click.option("--handler", metavar="NAME", help="Which handlers, if the program has several.")
 @click.option("--handler-memory", metavar="FILE", help="What stands in the handlers' L2 memory. Default: zeros.")
-@click.option("--count", metavar="N", type=click.IntRange(min=1), help="Take only the first N packets.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
+@click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
 @click.option(
     "--threads",
     metavar="N",

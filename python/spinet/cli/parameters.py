@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
 )
+
+
+# What -D may define: a macro, or one with arguments.
+_MACRO = re.compile(r"[A-Za-z_]\w*(\(.*\))?", re.ASCII)
+
+
+class Whole(click.IntRange):
+    """A whole number that the simulator can hold: up to 64 bits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it."""
+        number = super().convert(value, param, ctx)
+        if number >= 1 << 64:
+            self.fail(f"{number} is too large, must be below 2^64", param, ctx)
+        return number
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -35,6 +51,9 @@ def complete_nics(_context: click.Context, _parameter: click.Parameter, incomple
 
 def macros(definitions: Sequence[str]) -> dict[str, str | int]:
     """`NAME=VALUE` texts as a mapping; a name alone has no value."""
+    for text in definitions:
+        if not _MACRO.fullmatch(text.partition("=")[0]):
+            raise click.UsageError(f"-D {text}: must begin with a C identifier, such as -D SIZE=64")
     return {name: value for name, _, value in (text.partition("=") for text in definitions)}
 
 

@@ -96,7 +96,7 @@ from spinet.cli import errors, parameters
 @click.option(
     "--count",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=parameters.Whole(min=1),
     help="Take only the first N packets of each --traffic and --send.",
 )
 @click.option(
@@ -111,7 +111,7 @@ from spinet.cli import errors, parameters
     multiple=True,
     help="What the network does to packets: loss=0.01, duplicate=0.001, reorder=0.02:8 (late, by up to 8).",
 )
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides everything random. Default: 1.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
 @click.option(
     "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
 )
@@ -205,7 +205,7 @@ def command(
     when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
 
     \b
-    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped by Ctrl-C.
+    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped.
     """
     from spinet import api, experiment
     from spinet.cli import card_run, chain_run, kinds

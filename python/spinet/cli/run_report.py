@@ -240,16 +240,20 @@ _CAPTURE_NOTES = {
 }
 
 
+def capture_notes(capture: Mapping[str, Any], stop: str | None) -> list[str]:
+    """What a reader of a capture should know of it, a line each."""
+    notes = [f"  {_count(int(capture[name]))} {text}" for name, text in _CAPTURE_NOTES.items() if capture.get(name)]
+    return [*notes, f"  reading stopped: {stop}"] if stop else notes
+
+
 def _capture(summary: Mapping[str, Any]) -> Blocks:
     capture = summary["capture"] or {}
-    notes = [f"  {_count(int(capture[name]))} {text}" for name, text in _CAPTURE_NOTES.items() if capture.get(name)]
+    notes = capture_notes(capture, capture.get("stop"))
     pacing = summary["pacing"]
     if pacing["out_of_order"]:
         notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
     if pacing["cut_gaps"]:
         notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
-    if capture.get("stop"):
-        notes.append(f"  reading stopped: {capture['stop']}")
     if notes:
         yield "\n".join(["About the capture", *notes])
 

@@ -39,6 +39,13 @@ BEGIN(MPP)
     TEST(32, s1, 12, nop)
     /* Misaligned accesses are done, or trap as misaligned (4, 6). */
     TEST(33, a0, 0x05040302, la a1, bytes; lw a0, 1(a1))
+    /* What the standard asks for is there, even if it is always 0; what belongs to other extensions is not. */
+    TEST(34, s1, 0, li s1, 0; csrr a0, 0xb04; csrr a0, 0xb9f; csrr a0, 0x33f; csrr a0, 0x310; csrr a0, 0x30a; csrr a0, 0xf15)
+    TEST(35, s2, 2, li s2, 0; .word 0x00200073)                 /* uret */
+    TEST(36, s2, 2, li s2, 0; csrr a0, 0)                       /* ustatus */
+    TEST(37, a0, 0, li a1, 0x11; csrs mstatus, a1; csrr a0, mstatus; and a0, a0, a1)
+    TEST(38, a0, 0x888, li a1, -1; csrw mie, a1; csrr a0, mie; csrw mie, zero)
+    TEST(39, s2, 5, li a1, 0x100; lr.w a0, (a1))
     /* In user mode the registers of machine mode are out of reach. */
     TEST(40, s2, 2, li a1, MPP; csrc mstatus, a1; la a1, 1f; csrw mepc, a1; mret; 1: li s2, 0; csrr a0, mscratch)
     TEST(41, s2, 2, li s2, 0; mret)

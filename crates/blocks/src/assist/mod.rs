@@ -12,6 +12,7 @@ mod dma;
 mod filter;
 mod line;
 mod pieces;
+mod pointer_reader;
 mod protocol;
 mod receive;
 mod ring;
@@ -23,6 +24,7 @@ pub use card_side::CardPorts;
 pub use checksum::OnesComplement;
 pub use dma::{Direction, DmaAssist, DmaAssistParams, DmaAssistPorts};
 pub use filter::{Filter, group};
+pub use pointer_reader::{PointerReader, PointerReaderParams, PointerReaderPorts, Reader};
 pub use protocol::{
     Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,
 };

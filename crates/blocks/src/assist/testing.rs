@@ -46,11 +46,13 @@ impl Component for Ram {
                 bytes[from..to].copy_from_slice(data);
                 Ok(Data::new())
             }
+            Access::Linked(_) => Err(BusError::NoLink(reference.addr)),
         };
         if let Some(log) = &self.log {
             let what = match &reference.access {
                 Access::Read(bytes) => format!("r {from:x}+{bytes}"),
                 Access::Write(data) => format!("w {from:x}={}", hex(data)),
+                Access::Linked(link) => format!("{link:?} {from:x}"),
             };
             log.note(now, format!("{} {what}", self.name));
         }

@@ -319,7 +319,7 @@ impl Core {
     /// The access was refused in cycle `at`: a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
         let cause = match self.access.kind {
-            AccessKind::Load(_) => cause::LOAD_FAULT,
+            AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved) => cause::LOAD_FAULT,
             AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
         };
         self.refuse(at, cause)

@@ -26,6 +26,10 @@ const MSTATUS_MIE: u32 = 1 << 3;
 const MSTATUS_MPIE: u32 = 1 << 7;
 const MSTATUS_MPP: u32 = 3 << 11;
 const MSTATUS_MPRV: u32 = 1 << 17;
+/// UIE and UPIE, of the extension N.
+const MSTATUS_USER: u32 = 0x11;
+/// Software, timer and external interrupts of machine mode.
+const MIE_STANDARD: u32 = 0x888;
 /// RV32 with A, C, I, M and user mode.
 const MISA: u32 = 1 << 30 | 1 << 20 | 1 << 12 | 1 << 8 | 1 << 2 | 1;
 /// Set besides where there are extensions that are not the standard's. RI5CY, `riscv_cs_registers.sv`.
@@ -155,10 +159,10 @@ impl Csrs {
         let (cycle, instret) = (self.cycle.read(counted.cycle), self.instret.read(counted.instructions));
         let event = self.event.read(counted.events);
         Some(match number {
-            csr::USTATUS => self.mstatus & 0x11,
-            csr::UTVEC => self.utvec,
-            csr::UEPC => self.uepc,
-            csr::UCAUSE => self.ucause,
+            csr::USTATUS if !standard => self.mstatus & MSTATUS_USER,
+            csr::UTVEC if !standard => self.utvec,
+            csr::UEPC if !standard => self.uepc,
+            csr::UCAUSE if !standard => self.ucause,
             csr::UHARTID if !standard => self.hart_id,
             csr::PRIVLV if !standard => self.privilege as u32 * 3,
             csr::CYCLE | csr::CYCLEH | csr::TIME | csr::TIMEH | csr::INSTRET | csr::INSTRETH
@@ -181,6 +185,7 @@ impl Csrs {
             csr::MIE => self.mie,
             csr::MTVEC => self.mtvec,
             csr::MCOUNTEREN if standard => self.mcounteren,
+            csr::MSTATUSH | csr::MENVCFG | csr::MENVCFGH if standard => 0,
             // There are no triggers.
             csr::TSELECT..=csr::TDATA3 if standard => 0,
             csr::MCOUNTINHIBIT => self.inhibit,
@@ -196,7 +201,11 @@ impl Csrs {
             csr::MINSTRETH => (instret >> 32) as u32,
             csr::MHPMCOUNTER3 => event as u32,
             csr::MHPMCOUNTER3H => (event >> 32) as u32,
+            // Counters that count nothing have to be there (RISC-V Privileged ISA 20211203, 3.1.10).
+            csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31 | csr::MHPMCOUNTER3H..=csr::MHPMCOUNTER31H if standard => 0,
+            csr::MHPMEVENT3..=csr::MHPMEVENT31 if standard => 0,
             csr::MHARTID => self.hart_id,
+            csr::MCONFIGPTR if standard => 0,
             csr::LPSTART0..=csr::LPCOUNT1 if !standard => {
                 let (id, part) = loop_part(number)?;
                 self.loops.read(id, part)
@@ -211,16 +220,17 @@ impl Csrs {
         let low = |old: u64| old & !0xffff_ffff | u64::from(value);
         let high = |old: u64| old & 0xffff_ffff | u64::from(value) << 32;
         match number {
-            csr::USTATUS => self.mstatus = self.mstatus & !0x11 | value & 0x11,
+            csr::USTATUS => self.mstatus = self.mstatus & !MSTATUS_USER | value & MSTATUS_USER,
             csr::UTVEC => self.utvec = value,
             csr::UEPC => self.uepc = value & !1,
             csr::UCAUSE => self.ucause = value,
             csr::MSTATUS => {
                 // MPP holds user or machine; a write of another mode becomes user mode.
                 let mpp = if value & MSTATUS_MPP == MSTATUS_MPP { MSTATUS_MPP } else { 0 };
-                self.mstatus = value & (MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPRV | 0x11) | mpp;
+                let user = if self.profile == Profile::Ri5cy { MSTATUS_USER } else { 0 };
+                self.mstatus = value & (MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPRV | user) | mpp;
             }
-            csr::MIE => self.mie = value,
+            csr::MIE => self.mie = if self.profile == Profile::Ri5cy { value } else { value & MIE_STANDARD },
             csr::MTVEC => self.mtvec = if self.profile == Profile::Ri5cy { value & !0xfe } else { value & !3 },
             csr::MCOUNTEREN => self.mcounteren = value & 7,
             csr::MCOUNTINHIBIT => {
@@ -283,12 +293,15 @@ impl Csrs {
         self.mstatus &= !(MSTATUS_MPP | MSTATUS_MIE);
         self.mstatus |= MSTATUS_MPIE | if enabled { MSTATUS_MIE } else { 0 };
         self.privilege = if to_machine { Privilege::Machine } else { Privilege::User };
+        if self.profile == Profile::Standard && !to_machine {
+            self.mstatus &= !MSTATUS_MPRV;
+        }
         Some(self.mepc)
     }
 
-    /// `uret`: back to where `uepc` says.
-    pub(crate) fn user_return(&self) -> u32 {
-        self.uepc
+    /// `uret`: back to where `uepc` says; `None` in the standard, which has no such instruction without the extension N.
+    pub(crate) fn user_return(&self) -> Option<u32> {
+        (self.profile == Profile::Ri5cy).then_some(self.uepc)
     }
 
     /// The cause of `ecall` at this privilege.

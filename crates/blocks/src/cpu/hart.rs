@@ -83,7 +83,7 @@ impl Hart for Core {
             }
             System::Wfi => Pending::Done { cycles: timing::FENCE, stop: Stop::Wait },
             System::Mret | System::Uret => {
-                let target = if what == System::Mret { self.csrs.leave_trap() } else { Some(self.csrs.user_return()) };
+                let target = if what == System::Mret { self.csrs.leave_trap() } else { self.csrs.user_return() };
                 let Some(target) = target else { return self.illegal_here() };
                 self.next = target;
                 self.stretch = Stretch::default();

@@ -67,6 +67,7 @@ impl HostMemory {
                 bytes.copy_from_slice(&data);
                 Data::new()
             }),
+            Access::Linked(_) => return Reply { id, result: Err(BusError::NoLink(addr)) },
         };
         Reply { id, result: result.ok_or(BusError::Nowhere(addr)) }
     }

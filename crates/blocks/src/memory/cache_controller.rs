@@ -130,7 +130,9 @@ impl CacheController {
         }
         let reference = self.requester.references.take().expect("a reference is there");
         let lines = self.lines.touched(head);
-        let is_whole = head.bytes > 0 && lines.start() == lines.end();
+        // What is linked is memory's to keep.
+        let is_linked = matches!(reference.access, Access::Linked(_));
+        let is_whole = head.bytes > 0 && lines.start() == lines.end() && !is_linked;
         let slot = self.lines.slot(*lines.start()).filter(|_| is_whole);
         if !is_whole {
             if head.is_write {

@@ -10,8 +10,8 @@
 
 mod params;
 
-use super::Rows;
-use crate::bus::{Access, BusError, Data, Reference, Reply, Responder};
+use super::{Links, Rows};
+use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
 use crate::policy::{Arbitration, Arbitrator, Contest, Waits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
@@ -27,6 +27,7 @@ pub struct MemoryController {
     rows: Option<Rows>,
     free_at: Cycle,
     bytes: Vec<u8>,
+    links: Links,
     busy_cycles: Counter,
     bursts: Counter,
 }
@@ -73,6 +74,7 @@ impl MemoryController {
             rows: params.rows.clone().map(Rows::new),
             free_at: 0,
             bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
+            links: Links::default(),
             busy_cycles: Counter::default(),
             bursts: Counter::default(),
             params,
@@ -92,6 +94,7 @@ impl MemoryController {
 
     /// Puts `bytes` at `addr`, between two slices of time.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        self.links.written(addr & (self.params.bytes - 1), bytes.len() as u32);
         for (i, &byte) in (0..).zip(bytes) {
             let place = self.place(addr + i);
             self.bytes[place] = byte;
@@ -115,7 +118,7 @@ impl MemoryController {
             // Room for the reply is made sure of before the first word moves.
             let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
             waiting |= 1 << i;
-            let here = (i, active.addr(), active.is_write());
+            let here = (i, active.addr(), active.reference.access.is_write());
             if burst.is_some_and(|burst| (burst.lane, burst.next_addr, burst.is_write) == here) {
                 continues |= 1 << i;
             }
@@ -127,20 +130,27 @@ impl MemoryController {
     /// Moves one word of requester `winner`; returns the cycles it takes.
     fn serve(&mut self, now: Cycle, winner: usize, goes_on: bool) -> u64 {
         let word = u64::from(self.params.word_bytes);
-        let MemoryController { lanes, bytes, params, .. } = self;
+        let MemoryController { lanes, bytes, links, params, .. } = self;
         let lane = &mut lanes[winner];
         lane.wait_cycles.add(self.waits.went(now, winner as u32));
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
-        let (addr, is_write) = (active.addr(), active.is_write());
+        let (addr, is_write) = (active.addr(), active.reference.access.is_write());
         // A word ends where the bus's words end.
         let here = ((word - addr % word) as u32).min(active.reference.access.len() - active.done);
-        if !is_wrong {
+        let mut linked = Ok(());
+        if let Access::Linked(link) = active.reference.access {
+            linked = active.link(link, here, bytes, links);
+        } else if !is_wrong {
+            if is_write {
+                links.written(addr & (params.bytes - 1), here);
+            }
             for i in 0..u64::from(here) {
                 let place = (addr.wrapping_add(i) & (params.bytes - 1)) as usize;
                 match &active.reference.access {
                     Access::Read(_) => active.read.push(bytes[place]),
                     Access::Write(data) => bytes[place] = data[(u64::from(active.done) + i) as usize],
+                    Access::Linked(_) => unreachable!("it has been dealt with"),
                 }
             }
         }
@@ -160,7 +170,7 @@ impl MemoryController {
         if is_wrong || active.done == active.reference.access.len() {
             let Active { reference, read, .. } = lane.active.take().expect("it was served");
             let error = BusError::Length(reference.addr, reference.access.len());
-            let result = if is_wrong { Err(error) } else { Ok(read) };
+            let result = if is_wrong { Err(error) } else { linked.map(|()| read) };
             let port = lane.port.as_ref().expect("who asks is connected");
             port.replies.send_late(Reply { id: reference.id, result }, cycles - 1);
         }
@@ -174,8 +184,18 @@ impl Active {
         self.reference.addr.wrapping_add(u64::from(self.done))
     }
 
-    fn is_write(&self) -> bool {
-        matches!(self.reference.access, Access::Write(_))
+    /// Carries out half of a linked access, of which `here` bytes stand in one word of the bus.
+    fn link(&mut self, link: Link, here: u32, bytes: &mut [u8], links: &mut Links) -> Result<(), BusError> {
+        if here < Link::BYTES {
+            return Err(BusError::NoLink(self.reference.addr));
+        }
+        // The size is a power of two.
+        let place = self.reference.addr as usize & (bytes.len() - 1);
+        let word = &mut bytes[place..place + Link::BYTES as usize];
+        let (reply, written) = links.serve(link, place as u64, word)?;
+        written.iter().for_each(|written| word.copy_from_slice(written));
+        self.read = reply;
+        Ok(())
     }
 }
 

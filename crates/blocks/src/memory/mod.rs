@@ -4,6 +4,7 @@ mod block_transfer;
 mod cache_controller;
 mod controller;
 mod frame_memory;
+mod links;
 mod multiported;
 mod rows;
 mod scratchpad_banks;
@@ -15,6 +16,7 @@ pub use block_transfer::{BlockTransfer, BlockTransferParams, BlockTransferPorts}
 pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
+pub use links::Links;
 pub use multiported::{MultiportedMemory, MultiportedMemoryParams};
 pub use rows::{Rows, RowsParams};
 pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams, ScratchpadBanksPorts};

@@ -201,6 +201,17 @@ impl ScratchpadBanks {
                 lane.reads.add(1);
                 self.store.get(at, moved).map(|word| lane.read.extend_from_slice(word))
             }
+            Access::Linked(link) => {
+                if reference.access.is_write() {
+                    lane.writes.add(1);
+                } else {
+                    lane.reads.add(1);
+                }
+                if moved < bytes {
+                    return Err(BusError::NoLink(addr));
+                }
+                self.store.link(*link, addr).map(|reply| lane.read = reply)
+            }
             Access::Write(data) => {
                 lane.writes.add(1);
                 let word = &data[lane.done as usize..(lane.done + moved) as usize];

@@ -1,19 +1,21 @@
 //! The bytes of a memory, without time.
 
-use crate::bus::{Access, BusError, Data, Reference};
+use super::Links;
+use crate::bus::{Access, BusError, Data, Link, Reference};
 
 /// Consecutive bytes from an address on.
 #[derive(Clone, Debug)]
 pub struct Store {
     base: u64,
     bytes: Vec<u8>,
+    links: Links,
 }
 
 impl Store {
     /// So many zero bytes from `base` on.
     pub fn new(base: u64, bytes: u32) -> Store {
         assert!(base.checked_add(u64::from(bytes)).is_some(), "a memory ends within the address space");
-        Store { base, bytes: vec![0; bytes as usize] }
+        Store { base, bytes: vec![0; bytes as usize], links: Links::default() }
     }
 
     /// Whether a byte is in it.
@@ -35,10 +37,11 @@ impl Store {
         Ok(&self.bytes[place..place + bytes as usize])
     }
 
-    /// The same, to be written.
+    /// The same, to be written: links to them are broken.
     #[inline]
     pub fn get_mut(&mut self, addr: u64, bytes: u32) -> Result<&mut [u8], BusError> {
         let place = self.place(addr, bytes)?;
+        self.links.written(addr, bytes);
         Ok(&mut self.bytes[place..place + bytes as usize])
     }
 
@@ -51,7 +54,17 @@ impl Store {
                 self.get_mut(reference.addr, data.len() as u32)?.copy_from_slice(data);
                 Ok(Data::new())
             }
+            Access::Linked(link) => self.link(*link, reference.addr),
         }
+    }
+
+    /// Carries out half of a linked access.
+    pub fn link(&mut self, link: Link, addr: u64) -> Result<Data, BusError> {
+        let place = self.place(addr, Link::BYTES)?;
+        let word = &mut self.bytes[place..place + Link::BYTES as usize];
+        let (reply, written) = self.links.serve(link, addr, word)?;
+        written.iter().for_each(|bytes| word.copy_from_slice(bytes));
+        Ok(reply)
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use super::pipeline::Start;
 use super::refer::{self, DataPort, Pending, Purpose};
 use super::state::Asked;
 use super::trouble::Cause;
-use crate::bus::Access;
+use crate::bus::{Access, Link};
 use isa::mips::{Cpu, Exception, Load, Store};
 use kernel::{Activity, Cycle};
 
@@ -49,6 +49,9 @@ impl MipsCore {
             Asked::Load { rt, addr, kind } => self.load(now, start, rt, addr, kind),
             Asked::Store { addr, value, kind } => self.store(now, start, addr, value, kind),
             Asked::Conditional { addr, .. } if self.state.linked != Some(addr) => Outcome::Done(start),
+            Asked::Conditional { rt, addr, value } if self.place(addr) == Place::Memory => {
+                self.store_conditional(now, start, rt, addr, value)
+            }
             Asked::Conditional { addr, value, .. } => self.store(now, start, addr, value, Store::Word),
             Asked::Sync if self.is_quiet() => Outcome::Done(start),
             Asked::Sync => Outcome::Waits(Activity::Idle),
@@ -77,7 +80,9 @@ impl MipsCore {
             self.pipeline.uses_scratchpad(start.executes);
         } else {
             let pending = Pending { purpose: Purpose::Load { rt, kind }, addr, pc: self.state.pc, sent: now };
-            if let Err(activity) = self.send(now, &mut start, place, addr & !3, Access::Read(4), pending) {
+            let is_linked = kind == Load::Linked && place == Place::Memory;
+            let access = if is_linked { Access::Linked(Link::Load) } else { Access::Read(4) };
+            if let Err(activity) = self.send(now, &mut start, place, addr & !3, access, pending) {
                 return Outcome::Waits(activity);
             }
         }
@@ -106,6 +111,23 @@ impl MipsCore {
             }
         }
         self.references.stores[place as usize] += 1;
+        Outcome::Done(start)
+    }
+
+    /// A store to a word of memory that is linked: memory decides whether the link holds.
+    fn store_conditional(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, value: u32) -> Outcome {
+        if self.holding > 0 {
+            return Outcome::Waits(Activity::Idle); // The link's token may be on its way.
+        }
+        let pending = Pending { purpose: Purpose::Conditional { rt }, addr, pc: self.state.pc, sent: now };
+        let access = Access::Linked(Link::Store { word: value, token: self.state.token });
+        if let Err(activity) = self.send(now, &mut start, Place::Memory, addr, access, pending) {
+            return Outcome::Waits(activity);
+        }
+        if let Some(fetch) = &mut self.fetch {
+            fetch.stored(addr);
+        }
+        self.references.stores[Place::Memory as usize] += 1;
         Outcome::Done(start)
     }
 
@@ -159,8 +181,12 @@ impl MipsCore {
             }
             Asked::Conditional { rt, addr, .. } => {
                 let holds = self.state.linked.take() == Some(addr);
-                self.state.set(rt, holds.into());
-                self.pipeline.loads_at_once(executes, slot.writes);
+                if holds && self.place(addr) == Place::Memory {
+                    self.pipeline.awaits(rt);
+                } else {
+                    self.state.set(rt, holds.into());
+                    self.pipeline.loads_at_once(executes, slot.writes);
+                }
             }
             _ => (),
         }

@@ -11,7 +11,8 @@
 //! Errors:  an exception, or a reference that a memory refuses, stops the core, which says why.
 //! Source:  thesis, 3.2.4, 3.3.1 and 4.2.
 //! Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
-//!          The link of `ll` and `sc` is the core's own, as without a coherent bus: other writers do not break it.
+//! Links:   of `ll` and `sc` to port `memory` the memory keeps the link, to the aligned word of four bytes: any store to it by
+//!          anybody, this core or a DMA write among them, breaks it. Links in the scratchpad and to registers are the core's own.
 
 use super::access::{Outcome, Place, References};
 use super::code::{InstructionCache, Scratchpad, Slot, What};

@@ -7,7 +7,7 @@ use super::refer::{DataPort, Pending, Purpose};
 use super::state::State;
 use super::trouble::{Cause, STOPPED, Trouble};
 use crate::bus::BusError;
-use isa::mips::Cpu;
+use isa::mips::{Cpu, Load};
 use kernel::{Cycle, Rx};
 
 impl MipsCore {
@@ -61,23 +61,31 @@ impl MipsCore {
     pub(super) fn take_answers(&mut self, now: Cycle) {
         while let Some((pending, cycles, result)) = self.next_answer() {
             let Pending { purpose, addr, pc, sent } = pending;
-            if matches!(purpose, Purpose::Load { .. } | Purpose::Held) {
-                let rt = if let Purpose::Load { rt, .. } = purpose { rt } else { 0 };
+            if matches!(purpose, Purpose::Load { .. } | Purpose::Conditional { .. } | Purpose::Held) {
+                let rt = if let Purpose::Load { rt, .. } | Purpose::Conditional { rt } = purpose { rt } else { 0 };
                 self.holding -= 1;
                 self.pipeline.answered(rt, sent, cycles, now);
             }
             match (purpose, result) {
                 (Purpose::Forgotten, _) | (Purpose::Held | Purpose::Posted, Ok(_)) => (),
-                (Purpose::Load { rt, kind }, Ok(word)) => self.state.set(rt, kind.value(addr, word, self.state.r(rt))),
+                (Purpose::Load { rt, kind }, Ok((word, token))) => {
+                    self.state.set(rt, kind.value(addr, word, self.state.r(rt)));
+                    if kind == Load::Linked {
+                        self.state.token = token;
+                    }
+                }
+                (Purpose::Conditional { rt }, Ok((holds, _))) => self.state.set(rt, holds),
                 (Purpose::Load { .. }, Err(_)) => self.stop(now, Cause::LoadBus, pc, addr),
-                (Purpose::Held | Purpose::Posted, Err(_)) => self.stop(now, Cause::StoreBus, pc, addr),
+                (Purpose::Held | Purpose::Posted | Purpose::Conditional { .. }, Err(_)) => {
+                    self.stop(now, Cause::StoreBus, pc, addr)
+                }
             }
         }
         self.take_line(now);
     }
 
     /// An answer that has come, with the cycles that its port takes by itself.
-    fn next_answer(&mut self) -> Option<(Pending, u64, Result<u32, BusError>)> {
+    fn next_answer(&mut self) -> Option<(Pending, u64, Result<(u32, u32), BusError>)> {
         [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
             let (pending, result) = port.answer()?;
             Some((pending, port.cycles, result))

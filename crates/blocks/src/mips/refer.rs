@@ -15,6 +15,8 @@ const MAX_UNDER_WAY: usize = 4;
 pub(super) enum Purpose {
     /// A load.
     Load { rt: u8, kind: Load },
+    /// A conditional store to memory.
+    Conditional { rt: u8 },
     /// A store that holds the memory stage.
     Held,
     /// A store that does not.
@@ -83,11 +85,16 @@ impl DataPort {
         self.done
     }
 
-    /// The next answer that has come: the word that was read (0 for a write), or why not.
-    pub fn answer(&mut self) -> Option<(Pending, Result<u32, BusError>)> {
+    /// The next answer that has come: the word that was read (0 for a write) and the token of its link if it has one, or why
+    /// not.
+    pub fn answer(&mut self) -> Option<(Pending, Result<(u32, u32), BusError>)> {
         let reply = self.requester.replies.take()?;
         let pending = self.under_way.pop_front().expect("an answer is to a reference");
-        Some((pending, reply.result.map(|data| bus::word(&data))))
+        let words = |data: bus::Data| {
+            let (word, token) = data.split_at(data.len().min(4));
+            (bus::word(word), bus::word(token))
+        };
+        Some((pending, reply.result.map(words)))
     }
 
     /// Whatever comes is not wanted any more.

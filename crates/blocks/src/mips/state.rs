@@ -26,6 +26,8 @@ pub(super) struct State {
     pub annuls: bool,
     /// Address of the word that a linked load has read.
     pub linked: Option<u32>,
+    /// By which memory knows that link.
+    pub token: u32,
     pub asked: Asked,
 }
 
@@ -40,6 +42,7 @@ impl State {
             after: pc.wrapping_add(8),
             annuls: false,
             linked: None,
+            token: 0,
             asked: Asked::Nothing,
         }
     }

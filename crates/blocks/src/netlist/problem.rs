@@ -68,7 +68,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a card, in the order of the files; at most [`NetlistErrors::MOST`] are kept.
+/// All that is wrong with a card, causes before what they cause: instances, the inner ones first, then connections; at most
+/// [`NetlistErrors::MOST`] are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetlistErrors {
     /// The first of them.
@@ -95,10 +96,12 @@ impl fmt::Display for NetlistErrors {
 
 impl std::error::Error for NetlistErrors {}
 
-/// Problems while they are collected. The same one, found again in another copy of a module, counts once.
+/// Problems while they are collected, in the order in which they were found. The same one, found again in another copy of a
+/// module, counts once.
 #[derive(Default)]
 pub(super) struct Problems {
-    found: BTreeSet<Problem>,
+    found: Vec<Problem>,
+    known: BTreeSet<Problem>,
     n_more: usize,
 }
 
@@ -108,7 +111,10 @@ const MOST_COLLECTED: usize = 1000;
 impl Problems {
     pub fn add(&mut self, place: &Place, text: impl Into<String>) {
         if self.found.len() < MOST_COLLECTED {
-            self.found.insert(Problem { place: place.clone(), text: text.into() });
+            let problem = Problem { place: place.clone(), text: text.into() };
+            if self.known.insert(problem.clone()) {
+                self.found.push(problem);
+            }
         } else {
             self.n_more += 1;
         }

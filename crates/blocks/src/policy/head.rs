@@ -1,6 +1,6 @@
 //! What of a reference decides whether a burst goes on.
 
-use crate::bus::{Access, Reference};
+use crate::bus::Reference;
 
 /// What an arbiter looks at before it grants a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +16,7 @@ pub struct Head {
 impl From<&Reference> for Head {
     #[inline]
     fn from(reference: &Reference) -> Head {
-        let is_write = matches!(reference.access, Access::Write(_));
-        Head { addr: reference.addr, bytes: reference.access.len(), is_write }
+        Head { addr: reference.addr, bytes: reference.access.len(), is_write: reference.access.is_write() }
     }
 }
 

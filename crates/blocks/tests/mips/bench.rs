@@ -1,6 +1,7 @@
 //! A core between memories of a given latency.
 
 use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
+use blocks::memory::Links;
 use blocks::mips::{
     CpuControl, CpuStatus, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, Profile, StoreKind, Window,
 };
@@ -99,7 +100,10 @@ impl Scene {
             let log = self.shows_references.then(|| b.log.clone());
             let responder = Responder { references: asked, replies: answers };
             let bytes = bytes.clone();
-            b.add(name, Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, log });
+            b.add(
+                name,
+                Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, links: Links::default(), log },
+            );
             Requester { references, replies }
         };
         let image: BTreeMap<u32, u8> =
@@ -164,6 +168,7 @@ struct Flat {
     gap: u64,
     free: Cycle,
     bytes: Rc<RefCell<BTreeMap<u32, u8>>>,
+    links: Links,
     log: Option<Log>,
 }
 
@@ -184,6 +189,7 @@ impl Component for Flat {
             let what = match &access {
                 Access::Read(bytes) => format!("read {bytes}"),
                 Access::Write(data) => format!("write {:02x?}", data.as_slice()),
+                Access::Linked(link) => format!("{link:?}"),
             };
             log.note(now, format!("{} {addr:x} {what}", self.name));
         }
@@ -195,8 +201,17 @@ impl Component for Flat {
                 Ok((first..first + n).map(|addr| bytes.get(&addr).copied().unwrap_or(0)).collect())
             }
             Access::Write(data) => {
+                self.links.written(addr, data.len() as u32);
                 self.bytes.borrow_mut().extend((first..).zip(data));
                 Ok(blocks::bus::Data::new())
+            }
+            Access::Linked(link) => {
+                let mut bytes = self.bytes.borrow_mut();
+                let word: Vec<u8> = (first..first + 4).map(|addr| bytes.get(&addr).copied().unwrap_or(0)).collect();
+                self.links.serve(link, addr, &word).map(|(reply, written)| {
+                    bytes.extend((first..).zip(written.into_iter().flatten()));
+                    reply
+                })
             }
         };
         // One cycle each way is the channels'.

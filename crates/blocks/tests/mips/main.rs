@@ -2,6 +2,7 @@
 
 mod bench;
 mod caches;
+mod links;
 mod memory;
 mod orders;
 mod pipeline;

@@ -12,7 +12,6 @@ mod traffic;
 use crate::ffi::put;
 use crate::guard::no_panic;
 use refusal::{Refusal, remember};
-use structs::{Done, Told};
 use spinet::driver::Driver;
 use spinet::elf::Elf;
 use spinet::nics::{self, Setting};
@@ -22,6 +21,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
 use std::thread::{self, ThreadId};
+use structs::{Done, Told};
 
 /// Times in ps may be so large, 5 hours; 64 bits of femtoseconds reach little further.
 const MAX_PS: u64 = 18_000_000_000_000_000;

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Machine, traffic: *con
         let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "what arrives"))?;
         let mut source = unsafe { required("source", traffic.source) }?.to_owned();
         let pacing = unsafe { optional("pacing", traffic.pacing) }?.unwrap_or("times");
-        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument("pacing", pacing, error))?;
+        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument_says("traffic", error))?;
         let snapped = match traffic.snapped {
             0 => Snapped::Pad,
             1 => Snapped::Keep,
@@ -205,19 +205,14 @@ pub unsafe extern "C" fn spinet_keep_done(machine: *mut Machine, keep: c_int) ->
 /// # Safety
 /// As [`with_result`] for `n`; `done` is NULL or has room for `room`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_done(
-    machine: *mut Machine,
-    done: *mut Done,
-    room: usize,
-    n: *mut usize,
-) -> c_int {
+pub unsafe extern "C" fn spinet_take_done(machine: *mut Machine, done: *mut Done, room: usize, n: *mut usize) -> c_int {
     let take = |machine: &mut Machine| {
         if done.is_null() && room > 0 {
             return Err(Refusal::null("done", "room for packets"));
         }
         machine.collect_done();
         let Some(waiting) = &mut machine.done else {
-            return Err(Refusal::argument("done", "not kept", "kept: spinet_keep_done comes first"));
+            return Err(Refusal::argument_says("done", "packets are not kept; spinet_keep_done comes first"));
         };
         // SAFETY: there is room, by the caller's promise.
         Ok(unsafe { give(waiting, done, room) })

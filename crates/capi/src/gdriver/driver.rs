@@ -150,6 +150,7 @@ impl Driver {
             let takes = |context: &mut Context| context.takes(matches, &source);
             let taker = self.contexts.iter_mut().find_map(|context| takes(context).then_some(context));
             let taker = taker.ok_or_else(|| problem(format!("no context takes packets from {source}")))?;
+            library::check_packet(size as usize, 0)?;
             // One buffer for all packets, as in PsPIN's driver: what a fill callback leaves stays.
             if buffer.len() < size as usize {
                 buffer.resize(size as usize, 0);

@@ -43,6 +43,7 @@ static int begin(scene_t *scene, const char *setting, const char *handler)
     DO(spinet_load(scene->card, scene->tenant, handlers, &scene->program));
     DO(spinet_context_spec(scene->program, &scene->spec));
     scene->spec.handler = handler;
+    DO(spinet_register(scene->card, scene->tenant, 4096, &scene->spec.host));
     DO(spinet_keep_done(scene->card, 1));
     return 0;
 }
@@ -154,7 +155,7 @@ static int full(void)
     if (begin(&scene, SMALL, "echo") != 0)
         return 1;
     scene.spec.when_full = SPINET_FULL_MARK_ECN;
-    scene.spec.ecn_threshold_percent = 75;
+    scene.spec.ecn_threshold_percent = 50;
     return play(&scene, "each", NULL) != 0 || tell("mark what can be", &scene) != 0;
 }
 

@@ -96,6 +96,12 @@ registers! {
     MCOUNTINHIBIT "mcountinhibit" = 0x320;
     /// Which counters user mode may read, by bit.
     MCOUNTEREN "mcounteren" = 0x306;
+    /// What user mode's surroundings are.
+    MENVCFG "menvcfg" = 0x30a;
+    /// Upper half of [`MSTATUS`].
+    MSTATUSH "mstatush" = 0x310;
+    /// Upper half of [`MENVCFG`].
+    MENVCFGH "menvcfgh" = 0x31a;
     /// Which trigger the next registers show; this and they are of RISC-V Debug 0.13.2, 5.2.
     TSELECT "tselect" = 0x7a0;
     /// Kind and settings of the trigger; kind 0 says that there is none.
@@ -106,6 +112,8 @@ registers! {
     TDATA3 "tdata3" = 0x7a3;
     /// What [`MHPMCOUNTER3`] counts, by bit.
     MHPMEVENT3 "mhpmevent3" = 0x323;
+    /// The last of its kind.
+    MHPMEVENT31 "mhpmevent31" = 0x33f;
     /// A word for the trap handler.
     MSCRATCH "mscratch" = 0x340;
     /// Program counter at a machine-mode trap.
@@ -138,12 +146,16 @@ registers! {
     MINSTRET "minstret" = 0xb02;
     /// Programmable event counter.
     MHPMCOUNTER3 "mhpmcounter3" = 0xb03;
+    /// The last of its kind.
+    MHPMCOUNTER31 "mhpmcounter31" = 0xb1f;
     /// Upper half of [`MCYCLE`].
     MCYCLEH "mcycleh" = 0xb80;
     /// Upper half of [`MINSTRET`].
     MINSTRETH "minstreth" = 0xb82;
     /// Upper half of [`MHPMCOUNTER3`].
     MHPMCOUNTER3H "mhpmcounter3h" = 0xb83;
+    /// Upper half of [`MHPMCOUNTER31`].
+    MHPMCOUNTER31H "mhpmcounter31h" = 0xb9f;
     /// Vendor of the core.
     MVENDORID "mvendorid" = 0xf11;
     /// Base microarchitecture.
@@ -152,4 +164,6 @@ registers! {
     MIMPID "mimpid" = 0xf13;
     /// Cluster and core.
     MHARTID "mhartid" = 0xf14;
+    /// Where a description of the machine is; 0 if nowhere.
+    MCONFIGPTR "mconfigptr" = 0xf15;
 }

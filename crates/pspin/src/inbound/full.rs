@@ -15,39 +15,39 @@ fn it_waits() {
         "64 64 64 64 64!",
         "40:0",
         expect![[r#"
-        5    event packet_in packet=0x0 msgid=0x3 bytes=0x40
-        6    event packet_in packet=0x1 msgid=0x3 bytes=0x40
-        6    l2: write 64 at 0x1c400000
-        7    event packet_in packet=0x2 msgid=0x3 bytes=0x40
-        7    l2: write 64 at 0x1c400040
-        8    event packet_in packet=0x3 msgid=0x3 bytes=0x40
-        8    l2: write 64 at 0x1c400080
-        9    event packet_stalled packet=0x4
-        9    l2: write 64 at 0x1c4000c0
-        10   event her_sent packet=0x0 eom=0x0
-        10   her 0 at 0x1c400000 of 64
-        11   event her_sent packet=0x1 eom=0x0
-        11   her 1 at 0x1c400040 of 64
-        12   event her_sent packet=0x2 eom=0x0
-        12   her 2 at 0x1c400080 of 64
-        13   event her_sent packet=0x3 eom=0x0
-        13   her 3 at 0x1c4000c0 of 64
-        39   event packet_done packet=0x0
-        39   packet 0 done, stored from 5, her 10
-        40   event packet_in packet=0x4 msgid=0x3 bytes=0x40
-        41   l2: write 64 at 0x1c400000
-        45   event her_sent packet=0x4 eom=0x1
-        45   her 4 at 0x1c400000 of 64!
-        inbound.packets 5
-        inbound.bytes 320
-        inbound.stall_cycles 31
-        inbound.done 1
-        inbound.latency_cycles 34
-        inbound.latency_min 34
-        inbound.latency_max 34
-        inbound.first_done_cycle 39
-        inbound.last_done_cycle 39
-    "#]],
+            5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
+            7    l2: write 64 at 0x1c400040
+            8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
+            8    l2: write 64 at 0x1c400080
+            9    event packet_stalled packet=0x4
+            9    l2: write 64 at 0x1c4000c0
+            10   event her_sent packet=0x0 eom=0x0
+            10   her 0 at 0x1c400000 of 64
+            11   event her_sent packet=0x1 eom=0x0
+            11   her 1 at 0x1c400040 of 64
+            12   event her_sent packet=0x2 eom=0x0
+            12   her 2 at 0x1c400080 of 64
+            13   event her_sent packet=0x3 eom=0x0
+            13   her 3 at 0x1c4000c0 of 64
+            39   event packet_done packet=0x0
+            39   packet 0 done, stored from 5, her 10
+            40   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            41   l2: write 64 at 0x1c400000
+            45   event her_sent packet=0x4 eom=0x1
+            45   her 4 at 0x1c400000 of 64!
+            inbound.packets 5
+            inbound.bytes 320
+            inbound.stall_cycles 31
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
     );
 }
 
@@ -59,39 +59,39 @@ fn it_is_dropped_until_there_is_room() {
         "64 64 64 64 64@39 64@40!",
         "40:0",
         expect![[r#"
-        5    event packet_in packet=0x0 msgid=0x3 bytes=0x40
-        6    event packet_in packet=0x1 msgid=0x3 bytes=0x40
-        6    l2: write 64 at 0x1c400000
-        7    event packet_in packet=0x2 msgid=0x3 bytes=0x40
-        7    l2: write 64 at 0x1c400040
-        8    event packet_in packet=0x3 msgid=0x3 bytes=0x40
-        8    l2: write 64 at 0x1c400080
-        9    l2: write 64 at 0x1c4000c0
-        10   event her_sent packet=0x0 eom=0x0
-        10   her 0 at 0x1c400000 of 64
-        11   event her_sent packet=0x1 eom=0x0
-        11   her 1 at 0x1c400040 of 64
-        12   event her_sent packet=0x2 eom=0x0
-        12   her 2 at 0x1c400080 of 64
-        13   event her_sent packet=0x3 eom=0x0
-        13   her 3 at 0x1c4000c0 of 64
-        39   event packet_done packet=0x0
-        39   event packet_dropped packet=0x4 reason=0x3
-        39   packet 0 done, stored from 5, her 10
-        40   event packet_in packet=0x5 msgid=0x3 bytes=0x40
-        41   l2: write 64 at 0x1c400000
-        45   event her_sent packet=0x5 eom=0x1
-        45   her 5 at 0x1c400000 of 64!
-        inbound.packets 5
-        inbound.bytes 320
-        inbound.dropped_packet_memory_full 1
-        inbound.done 1
-        inbound.latency_cycles 34
-        inbound.latency_min 34
-        inbound.latency_max 34
-        inbound.first_done_cycle 39
-        inbound.last_done_cycle 39
-    "#]],
+            5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
+            7    l2: write 64 at 0x1c400040
+            8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
+            8    l2: write 64 at 0x1c400080
+            9    l2: write 64 at 0x1c4000c0
+            10   event her_sent packet=0x0 eom=0x0
+            10   her 0 at 0x1c400000 of 64
+            11   event her_sent packet=0x1 eom=0x0
+            11   her 1 at 0x1c400040 of 64
+            12   event her_sent packet=0x2 eom=0x0
+            12   her 2 at 0x1c400080 of 64
+            13   event her_sent packet=0x3 eom=0x0
+            13   her 3 at 0x1c4000c0 of 64
+            39   event packet_done packet=0x0
+            39   event packet_dropped packet=0x4 reason=0x3
+            39   packet 0 done, stored from 5, her 10
+            40   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400000
+            41   l2: write 64 at 0x1c400000
+            45   event her_sent packet=0x5 eom=0x1
+            45   her 5 at 0x1c400000 of 64!
+            inbound.packets 5
+            inbound.bytes 320
+            inbound.dropped_packet_memory_full 1
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
     );
 }
 
@@ -103,44 +103,44 @@ fn it_is_marked_beyond_the_threshold_and_waits_or_is_dropped() {
         "3e:64 3:64 3e:64 3e:64 3:64 3e:64!",
         "40:0",
         expect![[r#"
-        5    event packet_in packet=0x0 msgid=0x3 bytes=0x40
-        6    event packet_in packet=0x1 msgid=0x3 bytes=0x40
-        6    l2: write 64 at 0x1c400000
-        7    event packet_in packet=0x2 msgid=0x3 bytes=0x40
-        7    l2: write 64 at 0x1c400040
-        8    event packet_in packet=0x3 msgid=0x3 bytes=0x40
-        8    event packet_marked packet=0x3 occupied=0xc0
-        8    l2: write 64 at 0x1c400080
-        9    event packet_dropped packet=0x4 reason=0x3
-        9    l2: write 64 at 0x1c4000c0
-        10   event her_sent packet=0x0 eom=0x0
-        10   event packet_stalled packet=0x5
-        10   her 0 at 0x1c400000 of 64
-        11   event her_sent packet=0x1 eom=0x0
-        11   her 1 at 0x1c400040 of 64
-        12   event her_sent packet=0x2 eom=0x0
-        12   her 2 at 0x1c400080 of 64
-        13   event her_sent packet=0x3 eom=0x0
-        13   her 3 at 0x1c4000c0 of 64
-        39   event packet_done packet=0x0
-        39   packet 0 done, stored from 5, her 10
-        40   event packet_in packet=0x5 msgid=0x3 bytes=0x40
-        40   event packet_marked packet=0x5 occupied=0xc0
-        41   l2: write 64 at 0x1c400000
-        45   event her_sent packet=0x5 eom=0x1
-        45   her 5 at 0x1c400000 of 64!
-        inbound.packets 5
-        inbound.bytes 320
-        inbound.dropped_packet_memory_full 1
-        inbound.marked 2
-        inbound.stall_cycles 30
-        inbound.done 1
-        inbound.latency_cycles 34
-        inbound.latency_min 34
-        inbound.latency_max 34
-        inbound.first_done_cycle 39
-        inbound.last_done_cycle 39
-    "#]],
+            5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
+            7    l2: write 64 at 0x1c400040
+            8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
+            8    event packet_marked packet=0x3 occupied=0xc0
+            8    l2: write 64 at 0x1c400080
+            9    event packet_dropped packet=0x4 reason=0x3
+            9    l2: write 64 at 0x1c4000c0
+            10   event her_sent packet=0x0 eom=0x0
+            10   event packet_stalled packet=0x5
+            10   her 0 at 0x1c400000 of 64
+            11   event her_sent packet=0x1 eom=0x0
+            11   her 1 at 0x1c400040 of 64
+            12   event her_sent packet=0x2 eom=0x0
+            12   her 2 at 0x1c400080 of 64
+            13   event her_sent packet=0x3 eom=0x0
+            13   her 3 at 0x1c4000c0 of 64
+            39   event packet_done packet=0x0
+            39   packet 0 done, stored from 5, her 10
+            40   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400000
+            40   event packet_marked packet=0x5 occupied=0xc0
+            41   l2: write 64 at 0x1c400000
+            45   event her_sent packet=0x5 eom=0x1
+            45   her 5 at 0x1c400000 of 64!
+            inbound.packets 5
+            inbound.bytes 320
+            inbound.dropped_packet_memory_full 1
+            inbound.marked 2
+            inbound.stall_cycles 30
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
     );
 }
 
@@ -152,12 +152,12 @@ fn its_message_is_killed_and_another_is_not() {
         "4:64 3:64 3:64 3:64 3:64 3:64 3:64! 3:64@60!",
         "40:0",
         expect![[r#"
-            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40
-            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40
+            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
-            7    event packet_in packet=0x2 msgid=0x3 bytes=0x40
+            7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
             7    l2: write 64 at 0x1c400040
-            8    event packet_in packet=0x3 msgid=0x3 bytes=0x40
+            8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
             8    l2: write 64 at 0x1c400080
             9    event packet_dropped packet=0x4 reason=0x4
             9    l2: write 64 at 0x1c4000c0
@@ -171,7 +171,7 @@ fn its_message_is_killed_and_another_is_not() {
             13   event packet_dropped packet=0x3 reason=0x4
             39   event packet_done packet=0x0
             39   packet 0 done, stored from 5, her 11
-            60   event packet_in packet=0x7 msgid=0x3 bytes=0x40
+            60   event packet_in packet=0x7 msgid=0x3 bytes=0x40 addr=0x1c400000
             61   l2: write 64 at 0x1c400000
             65   event her_sent packet=0x7 eom=0x1
             65   her 7 at 0x1c400000 of 64!
@@ -196,8 +196,8 @@ fn a_killed_message_whose_last_packet_is_lost_ends_with_the_next_header() {
         "4:64 3:64 3:64 3:64@50 3^:64@50 3:64@55!",
         "40:0",
         expect![[r#"
-            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40
-            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40
+            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
             7    event packet_dropped packet=0x2 reason=0x4
             7    l2: write 64 at 0x1c400040
@@ -208,9 +208,9 @@ fn a_killed_message_whose_last_packet_is_lost_ends_with_the_next_header() {
             39   event packet_done packet=0x0
             39   packet 0 done, stored from 5, her 10
             50   event packet_dropped packet=0x3 reason=0x4
-            51   event packet_in packet=0x4 msgid=0x3 bytes=0x40
+            51   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
             52   l2: write 64 at 0x1c400000
-            55   event packet_in packet=0x5 msgid=0x3 bytes=0x40
+            55   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400040
             56   event her_sent packet=0x4 eom=0x0
             56   her 4 at 0x1c400000 of 64
             56   l2: write 64 at 0x1c400040

@@ -1,283 +1,226 @@
-//! A hardware-managed event queue: what the firmware's dispatch loop does in software, answered by one register.
+//! `event-queue`: a hardware-managed event queue, which takes the work of a dispatch loop from the processors.
 //!
-//! Beyond the thesis, as its conclusion asks (4.5.3: "the nonprogrammable assist units are designed around an event queue
-//! mechanism"). Everything about it is assumed. Firmware of `firmware/tengig` uses it when built with `-D HARDWARE_QUEUE`.
+//! Reading one register takes the next event, with its range in pieces of its type's share: news of hardware pointers, ticks of
+//! the timer, and what processors have queued, in turn. Slots of the DMA rings that are filled in any order are posted in theirs.
+//!
+//! Ports:   `cpus[i]` (memory, answers): a processor's references to registers; `onward[i]` (memory, asks): those to other
+//!          registers than its own, EVENT to before BUFFERS_THERE of [`map`]; `sources` (event-sources, receives): how far
+//!          pointers are; `posted` (posted-slots, sends): how far slots of the DMA rings are filled.
+//! Timing:  one cycle: a reference to its registers is answered at the edge that sees it, all processors at once. 0 cycles of
+//!          its own on the way onward and back: a reference and an answer a cycle for each processor.
+//! Order:   a processor's references take effect and are answered in their order: one to the queue waits until those that went
+//!          onward are answered. Of processors that ask at one edge the first in turn gets the first event, and whose turn is
+//!          first moves on every cycle.
+//! Errors:  what is not a whole word is an error of the bus; an event for which there is no room is lost and counted.
+//! Source:  assumed throughout: the thesis asks for such a block in its conclusion and says no more than that the assists are
+//!          designed around an event queue mechanism (4.5.3). Registers: `firmware/tengig/regs.h`.
 
+mod queue;
+
+use super::event_messages::{EventSource, PostedSlots};
 use super::map;
-use kernel::trace::Counter;
-use std::collections::VecDeque;
+use blocks::activity::after;
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
+use blocks::checks;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
+use queue::{Queue, SOURCES, TIMER};
 
-/// Kinds of events that pointers make, in the order of the firmware's types; those behind come from the firmware alone.
-pub const SOURCES: usize = 6;
-/// All types.
-const TYPES: usize = 8;
-/// Place of the timer among the sources.
-const TIMER: usize = 5;
-
-/// Parameters of the event queue.
+/// Parameters of an [`EventQueue`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventQueueParams {
+    /// Processors, 1 to 32.
+    pub cpus: usize,
     /// Events that processors have queued, at most; one more is lost and counted.
     pub events: u32,
 }
 
-/// Elements `start` to before `end` of type `kind`.
-#[derive(Clone, Copy, Default, Debug)]
-struct Event {
-    kind: u32,
-    start: u32,
-    end: u32,
+/// The ports of an [`EventQueue`].
+pub struct EventQueuePorts {
+    /// Processors.
+    pub cpus: Vec<Responder>,
+    /// All other registers, by processor.
+    pub onward: Vec<Requester>,
+    /// How far pointers are.
+    pub sources: Rx<EventSource>,
+    /// How far slots are filled.
+    pub posted: Tx<PostedSlots>,
 }
 
-/// Where DMA slots that are filled in any order are handed to the assist in theirs.
-#[derive(Clone, Debug)]
-struct Posting {
-    is_ready: [bool; map::DMA_ENTRIES as usize],
-    posted: u32,
+/// Gives events to those who ask, and passes on what is asked of other registers.
+pub struct EventQueue {
+    clock: Clock,
+    cpus: Vec<Lane>,
+    sources: Rx<EventSource>,
+    posted: Tx<PostedSlots>,
+    queue: Queue,
+    /// How far each source is, and the microseconds from one tick of the timer to the next.
+    newest: [u32; SOURCES],
+    tick_us: u32,
+    /// Producers that have not been sent, by ring.
+    unsent: [Option<u32>; 2],
 }
 
-/// Gives each processor that asks the next event, with sources and queue in turn.
-///
-/// Timing: a part of the registers, which answer in one cycle.
-pub(super) struct EventQueue {
-    params: EventQueueParams,
-    /// How far each pointer has become events.
-    seen: [u32; SOURCES],
-    /// Largest number of elements of an event, by type; 0 for no limit.
-    most: [u32; TYPES],
-    queue: VecDeque<Event>,
-    /// By processor: the event that it got last, and the one that it is about to queue.
-    given: Vec<Event>,
-    coming: Vec<Event>,
-    /// Where the next search begins.
-    turn: usize,
-    postings: [Posting; 2],
-    pub handed: Counter,
-    pub queued: Counter,
-    pub lost: Counter,
+/// A processor and its way onward.
+struct Lane {
+    port: Responder,
+    onward: Requester,
+    /// References that went onward and are not answered.
+    under_way: u32,
 }
 
 impl EventQueue {
-    pub fn new(params: EventQueueParams, cpus: usize) -> EventQueue {
-        let posting = Posting { is_ready: [false; map::DMA_ENTRIES as usize], posted: 0 };
+    /// A queue that has heard of no event; `clock` drives it.
+    pub fn new(params: EventQueueParams, ports: EventQueuePorts, clock: Clock) -> EventQueue {
+        let EventQueuePorts { cpus, onward, sources, posted } = ports;
+        let lanes = cpus.into_iter().zip(onward);
         EventQueue {
-            params,
-            seen: [0; SOURCES],
-            most: [0; TYPES],
-            queue: VecDeque::new(),
-            given: vec![Event::default(); cpus],
-            coming: vec![Event::default(); cpus],
-            turn: 0,
-            postings: [posting.clone(), posting],
-            handed: Counter::default(),
-            queued: Counter::default(),
-            lost: Counter::default(),
+            clock,
+            cpus: lanes.map(|(port, onward)| Lane { port, onward, under_way: 0 }).collect(),
+            sources,
+            posted,
+            queue: Queue::new(params.events as usize, params.cpus),
+            newest: [0; SOURCES],
+            tick_us: 0,
+            unsent: [None; 2],
         }
     }
 
-    /// The next event for `cpu`: its type and 1, or 0. `newest` is how far pointers are, of the timer what it shows; `tick` is
-    /// the timer's period.
-    pub fn next(&mut self, cpu: usize, newest: [u32; SOURCES], tick: u32) -> u32 {
-        for i in 0..=SOURCES {
-            let source = (self.turn + i) % (SOURCES + 1);
-            let event = match source {
-                SOURCES => self.queue.pop_front(),
-                TIMER => self.tick(newest[TIMER], tick),
-                _ => self.advance(source, newest[source]),
-            };
-            if let Some(event) = event {
-                self.turn = source + 1;
-                self.given[cpu] = event;
-                self.handed.add(1);
-                return event.kind + 1;
+    fn hear(&mut self) {
+        while let Some(source) = self.sources.take() {
+            match source {
+                EventSource::Pointer(source, count) => self.newest[usize::from(source)] = count,
+                EventSource::TickEvery(us) => self.tick_us = us,
             }
         }
-        0
     }
 
-    fn advance(&mut self, source: usize, newest: u32) -> Option<Event> {
-        let start = self.seen[source];
-        let n = newest.wrapping_sub(start);
-        // What has a limit may stand behind what was seen for a while.
-        if n == 0 || n > 1 << 31 {
-            return None;
+    /// Passes an answer back, or does with the next reference of a processor what can be done. The result is whether
+    /// something was.
+    fn serve(&mut self, now: Cycle, cpu: usize) -> bool {
+        let lane = &mut self.cpus[cpu];
+        let mut goes_on = false;
+        let is_answered = lane.onward.replies.has_item() && lane.port.replies.has_room();
+        if is_answered {
+            lane.port.replies.send(lane.onward.replies.take().expect("an answer is there"));
+            lane.under_way -= 1;
+            goes_on = true;
         }
-        let end = start.wrapping_add(n.min(self.limit(source)));
-        self.seen[source] = end;
-        Some(Event { kind: source as u32, start, end })
-    }
-
-    fn tick(&mut self, now: u32, tick: u32) -> Option<Event> {
-        let start = self.seen[TIMER];
-        if tick == 0 || now.wrapping_sub(start) > 1 << 31 {
-            return None;
+        let Some(addr) = lane.port.references.peek().map(|reference| reference.addr) else { return goes_on };
+        let offset = addr as u32 % map::WINDOW_BYTES;
+        if !(map::EVENT..map::BUFFERS_THERE).contains(&offset) {
+            if lane.onward.references.has_room() {
+                lane.onward.references.send(lane.port.references.take().expect("a reference is there"));
+                lane.under_way += 1;
+                goes_on = true;
+            }
+        } else if lane.under_way == 0 && !is_answered && lane.port.replies.has_room() {
+            let reference = lane.port.references.take().expect("a reference is there");
+            let reply = self.answer(now, cpu, offset, reference);
+            self.cpus[cpu].port.replies.send(reply);
+            goes_on = true;
         }
-        self.seen[TIMER] = now.wrapping_add(tick);
-        Some(Event { kind: TIMER as u32, start, end: now.wrapping_add(1) })
+        goes_on
     }
 
-    fn limit(&self, kind: usize) -> u32 {
-        if self.most[kind] == 0 { u32::MAX } else { self.most[kind] }
-    }
-
-    /// What `cpu` reads at `offset` beside the event itself.
-    pub fn read(&self, cpu: usize, offset: u32) -> u32 {
-        match offset {
-            map::EVENT_START => self.given[cpu].start,
-            map::EVENT_END => self.given[cpu].end,
-            _ => 0,
-        }
-    }
-
-    /// `cpu` writes `value` at `offset`; the result is the ring and its new producer, if slots are posted.
-    pub fn write(&mut self, cpu: usize, offset: u32, value: u32) -> Option<(usize, u32)> {
-        match offset {
-            map::PUSH_START => self.coming[cpu].start = value,
-            map::PUSH_END => self.coming[cpu].end = value,
-            map::PUSH => self.push(Event { kind: value % TYPES as u32, ..self.coming[cpu] }),
-            map::READ_READY => return self.postings[0].ready(value).map(|producer| (0, producer)),
-            map::WRITE_READY => return self.postings[1].ready(value).map(|producer| (1, producer)),
-            _ => {
-                if let Some(kind) = offset.checked_sub(map::EVENT_MOST).filter(|place| *place < 4 * TYPES as u32) {
-                    self.most[(kind / 4) as usize] = value;
+    /// What a reference to a register of the queue does.
+    fn answer(&mut self, now: Cycle, cpu: usize, offset: u32, reference: Reference) -> Reply {
+        let Reference { id, addr, access } = reference;
+        let result = match access {
+            _ if access.len() != 4 || !offset.is_multiple_of(4) => Err(BusError::Length(addr, access.len())),
+            Access::Read(_) => Ok(Data::from_slice(&self.read(now, cpu, offset).to_be_bytes())),
+            Access::Linked(_) => Err(BusError::NoLink(addr)),
+            Access::Write(data) => {
+                if let Some((ring, producer)) = self.queue.write(cpu, offset, word(&data)) {
+                    self.unsent[ring] = Some(producer);
                 }
+                Ok(Data::new())
             }
-        }
-        None
+        };
+        Reply { id, result }
     }
 
-    /// Queues an event, in pieces of its type's limit.
-    fn push(&mut self, event: Event) {
-        let Event { kind, mut start, end } = event;
-        while start != end {
-            if self.queue.len() >= self.params.events as usize {
-                self.lost.add(1);
-                return;
+    fn read(&mut self, now: Cycle, cpu: usize, offset: u32) -> u32 {
+        if offset != map::EVENT {
+            return self.queue.read(cpu, offset);
+        }
+        self.newest[TIMER] = (self.clock.edge(now).ns() / 1000) as u32;
+        self.queue.next(cpu, self.newest, self.tick_us)
+    }
+
+    /// Sends the newest producers that there is room for; room wakes us for others.
+    fn post(&mut self) {
+        for (ring, unsent) in (0..).zip(&mut self.unsent) {
+            if self.posted.has_room()
+                && let Some(producer) = unsent.take()
+            {
+                self.posted.send(PostedSlots { ring, producer });
             }
-            let here = start.wrapping_add(end.wrapping_sub(start).min(self.limit(kind as usize)));
-            self.queue.push_back(Event { kind, start, end: here });
-            self.queued.add(1);
-            start = here;
         }
     }
 }
 
-impl Posting {
-    /// Slot number `slot` is filled; gives the new producer if that moves it.
-    fn ready(&mut self, slot: u32) -> Option<u32> {
-        let place = |slot: u32| (slot % map::DMA_ENTRIES) as usize;
-        let before = self.posted;
-        self.is_ready[place(slot)] = true;
-        while std::mem::take(&mut self.is_ready[place(self.posted)]) {
-            self.posted = self.posted.wrapping_add(1);
+impl Component for EventQueue {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.hear();
+        let n_cpus = self.cpus.len();
+        let mut goes_on = false;
+        for i in 0..n_cpus {
+            goes_on |= self.serve(now, (now as usize + i) % n_cpus);
         }
-        (self.posted != before).then_some(self.posted)
+        self.post();
+        after(goes_on)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, lane) in self.cpus.iter().enumerate() {
+            lane.port.port(&format!("cpus[{i}]"), ports);
+            lane.onward.port(&format!("onward[{i}]"), ports);
+        }
+        ports.input("sources", &self.sources);
+        ports.output("posted", &self.posted);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("handed", self.queue.handed.total());
+        counters.add("queued", self.queue.queued.total());
+        counters.add("lost", self.queue.lost.total());
+    }
+}
+
+impl Module for EventQueueParams {
+    const NAME: &'static str = "event-queue";
+    const ABOUT: &'static str = "A hardware-managed event queue between the processors and the registers of a card.";
+    const EXAMPLE: &'static str = "cpus = 6\nevents = 1024";
+
+    fn ports(&self) -> Vec<PortSpec> {
+        let cpus = (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")).about("processors"));
+        let onward =
+            (0..self.cpus).map(|i| PortSpec::from::<Memory>(format!("onward[{i}]")).about("all other registers"));
+        let others = [
+            PortSpec::to::<OneWay<EventSource>>("sources").about("how far pointers are"),
+            PortSpec::from::<OneWay<PostedSlots>>("posted").about("how far DMA slots are filled"),
+        ];
+        cpus.chain(onward).chain(others).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::count("cpus", self.cpus, 1, 32)?;
+        checks::within("events", self.events, 1, 65_536)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        let ports = EventQueuePorts {
+            cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
+            onward: (0..self.cpus).map(|i| site.from::<Memory>(&format!("onward[{i}]"))).collect(),
+            sources: site.to::<OneWay<EventSource>>("sources"),
+            posted: site.from::<OneWay<PostedSlots>>("posted"),
+        };
+        let clock = site.system.edges(site.clock);
+        Built::new(EventQueue::new(self, ports, clock))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::{Expect, expect};
-
-    /// What one processor gets that asks until there is nothing.
-    fn check(queue: &mut EventQueue, newest: [u32; SOURCES], tick: u32, want: Expect) {
-        let mut got = String::new();
-        loop {
-            let kind = queue.next(0, newest, tick);
-            if kind == 0 {
-                break;
-            }
-            let (start, end) = (queue.read(0, map::EVENT_START), queue.read(0, map::EVENT_END));
-            got += &format!("{}: {start}..{end}\n", kind - 1);
-        }
-        want.assert_eq(&got);
-    }
-
-    fn push(queue: &mut EventQueue, kind: u32, start: u32, end: u32) {
-        for (offset, value) in [(map::PUSH_START, start), (map::PUSH_END, end), (map::PUSH, kind)] {
-            assert_eq!(queue.write(0, offset, value), None);
-        }
-    }
-
-    #[test]
-    fn sources_and_queue_take_turns_and_long_events_come_in_pieces() {
-        let mut queue = EventQueue::new(EventQueueParams { events: 8 }, 1);
-        queue.write(0, map::EVENT_MOST + 4 * 2, 4);
-        queue.write(0, map::EVENT_MOST + 4 * 6, 2);
-        push(&mut queue, 6, 10, 15);
-        check(
-            &mut queue,
-            [3, 0, 9, 0, 0, 0],
-            0,
-            expect![[r#"
-            0: 0..3
-            2: 0..4
-            6: 10..12
-            2: 4..8
-            6: 12..14
-            2: 8..9
-            6: 14..15
-        "#]],
-        );
-        check(
-            &mut queue,
-            [3, 0, 10, 1, 0, 0],
-            0,
-            expect![[r#"
-            2: 9..10
-            3: 0..1
-        "#]],
-        );
-    }
-
-    #[test]
-    fn the_timer_ticks_and_limits_may_lag() {
-        let mut queue = EventQueue::new(EventQueueParams { events: 8 }, 1);
-        check(
-            &mut queue,
-            [0, 0, 0, 0, 7, 49],
-            50,
-            expect![[r#"
-            4: 0..7
-            5: 0..50
-        "#]],
-        );
-        check(&mut queue, [0, 0, 0, 0, 5, 98], 50, expect![]);
-        check(
-            &mut queue,
-            [0, 0, 0, 0, 8, 99],
-            50,
-            expect![[r#"
-            4: 7..8
-            5: 99..100
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_full_queue_loses_what_comes_and_counts_it() {
-        let mut queue = EventQueue::new(EventQueueParams { events: 2 }, 1);
-        queue.write(0, map::EVENT_MOST + 4 * 7, 1);
-        push(&mut queue, 7, 0, 5);
-        check(
-            &mut queue,
-            [0; SOURCES],
-            0,
-            expect![[r#"
-            7: 0..1
-            7: 1..2
-        "#]],
-        );
-        assert_eq!(queue.lost.total(), 1);
-    }
-
-    #[test]
-    fn slots_are_posted_in_order() {
-        let mut queue = EventQueue::new(EventQueueParams { events: 2 }, 1);
-        let posted: Vec<_> = [1, 2, 0, 4, 3].map(|slot| queue.write(0, map::READ_READY, slot)).to_vec();
-        assert_eq!(posted, [None, None, Some((0, 3)), None, Some((0, 5))]);
-        assert_eq!(queue.write(0, map::WRITE_READY, 0), Some((1, 1)));
-    }
-}
+mod tests;

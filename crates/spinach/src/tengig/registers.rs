@@ -1,8 +1,17 @@
-//! The registers of the 10 Gigabit NIC: what joins processors, assists and host.
+//! `tengig-registers`: the registers of the 10 Gigabit NIC, which join processors, assists and host.
+//!
+//! Ports:   `cpus[i]` and `host` (memory, answer): words at the offsets of [`map`]; `interrupt` (interrupt, sends); for each
+//!          assist its orders (sends) and its progress (receives); `sources` (event-sources, sends, optional) and `posted`
+//!          (posted-slots, receives, optional): an `event-queue`.
+//! Timing:  one cycle: a reference is answered at the edge that sees it; each port one a cycle, all at once.
+//! Order:   reading a free lock takes it; of those who read it at one edge the first in turn gets it, and whose turn is
+//!          first moves on every cycle.
+//! Errors:  what is not a whole word is an error of the bus.
+//! Source:  assumed, see `firmware/tengig/regs.h`; the Tigon-2's registers answer in one cycle too (thesis, 2.1.2).
 
 mod assists;
 
-use super::event_queue::{EventQueue, EventQueueParams, SOURCES};
+use super::event_messages::{EventSource, PostedSlots};
 use super::map;
 use assists::{Assists, Dma, Receive, Transmit};
 use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
@@ -11,7 +20,7 @@ use blocks::checks;
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
 /// Parameters of [`TengigRegisters`].
@@ -20,25 +29,45 @@ use std::collections::VecDeque;
 pub struct TengigRegistersParams {
     /// Processors, 1 to 32. Source: thesis, 4.5 (six and eight are evaluated).
     pub cpus: usize,
-    /// The hardware-managed event queue, if the card has one; the thesis's has none.
-    pub event_queue: Option<EventQueueParams>,
 }
 
+/// The ports of a [`TengigRegisters`].
+pub struct TengigRegistersPorts {
+    /// Processors.
+    pub cpus: Vec<Responder>,
+    /// The host's accesses.
+    pub host: Responder,
+    /// To the host.
+    pub interrupt: Tx<InterruptLine>,
+    /// Orders to the DMA read assist, and its progress.
+    pub dma_read: (Tx<DmaOrder>, Rx<DmaProgress>),
+    /// The same of the DMA write assist.
+    pub dma_write: (Tx<DmaOrder>, Rx<DmaProgress>),
+    /// The same of the transmitter.
+    pub mac_transmit: (Tx<TransmitOrder>, Rx<TransmitProgress>),
+    /// The same of the receiver.
+    pub mac_receive: (Tx<ReceiveOrder>, Rx<ReceiveProgress>),
+    /// How far pointers are, for an event queue.
+    pub sources: Option<Tx<EventSource>>,
+    /// How far an event queue has seen slots filled.
+    pub posted: Option<Rx<PostedSlots>>,
+}
+
+/// Pointers that an event queue is told of, and the timer's period.
+const TOLD: usize = 6;
+
 /// Pointers, mailboxes, timer, locks, and what the host tells the firmware.
-///
-/// Ports:    `cpus[i]` and `host` (memory, answer: words at the offsets of [`map`]), `interrupt`, and for each assist
-///           `X.orders` and `X.progress`.
-/// Timing:   one cycle: a reference is answered at the edge that sees it; each port one a cycle, all at once.
-/// Locks:    reading a free lock takes it; of those who read it at one edge the first in turn gets it, and whose turn is
-///           first moves on every cycle.
-/// Source:   assumed, see `firmware/tengig/regs.h`; the Tigon-2's registers answer in one cycle too (thesis, 2.1.2).
 pub struct TengigRegisters {
+    params: TengigRegistersParams,
     clock: Clock,
     cpus: Vec<Responder>,
     host: Responder,
     interrupt: Tx<InterruptLine>,
     assists: Assists,
-    events: Option<EventQueue>,
+    sources: Option<Tx<EventSource>>,
+    posted: Option<Rx<PostedSlots>>,
+    /// What the event queue was told last: pointers, then the timer's period.
+    told: [u32; TOLD],
     /// What was written, by word; pointers and locks stand elsewhere.
     words: Vec<u32>,
     locks: u32,
@@ -53,22 +82,24 @@ pub struct TengigRegisters {
 }
 
 impl TengigRegisters {
-    /// Everything is 0 and every lock free.
-    fn new(
-        clock: Clock,
-        cpus: Vec<Responder>,
-        host: Responder,
-        interrupt: Tx<InterruptLine>,
-        assists: Assists,
-        event_queue: Option<EventQueueParams>,
-    ) -> TengigRegisters {
+    /// Everything is 0 and every lock free; `clock` drives it.
+    pub fn new(params: TengigRegistersParams, ports: TengigRegistersPorts, clock: Clock) -> TengigRegisters {
+        let assists = Assists {
+            dma_read: Dma::new(ports.dma_read),
+            dma_write: Dma::new(ports.dma_write),
+            transmit: Transmit::new(ports.mac_transmit),
+            receive: Receive::new(ports.mac_receive),
+        };
         TengigRegisters {
-            events: event_queue.map(|params| EventQueue::new(params, cpus.len())),
+            params,
             clock,
-            cpus,
-            host,
-            interrupt,
+            cpus: ports.cpus,
+            host: ports.host,
+            interrupt: ports.interrupt,
             assists,
+            sources: ports.sources,
+            posted: ports.posted,
+            told: [0; TOLD],
             words: vec![0; (map::WINDOW_BYTES / 4) as usize],
             locks: 0,
             interrupts: Counter::default(),
@@ -87,13 +118,14 @@ impl TengigRegisters {
         // Who is connected has chosen the window: only the place in it counts.
         let offset = addr as u32 % map::WINDOW_BYTES;
         let result = match access.len() {
-            4 if offset.is_multiple_of(4) => Ok(match access {
-                Access::Read(_) => Data::from_slice(&self.read(now, cpu, offset).to_be_bytes()),
+            4 if offset.is_multiple_of(4) => match access {
+                Access::Read(_) => Ok(Data::from_slice(&self.read(now, cpu, offset).to_be_bytes())),
                 Access::Write(data) => {
-                    self.write(cpu, offset, word(&data));
-                    Data::new()
+                    self.write(offset, word(&data));
+                    Ok(Data::new())
                 }
-            }),
+                Access::Linked(_) => Err(BusError::NoLink(addr)),
+            },
             bytes => Err(BusError::Length(addr, bytes)),
         };
         if result.is_err() {
@@ -102,8 +134,8 @@ impl TengigRegisters {
         Reply { id, result }
     }
 
-    /// How far pointers are that the event queue makes events of.
-    fn newest(&self, now: Cycle) -> [u32; SOURCES] {
+    /// How far pointers are of which events are made, in the order of the firmware's types, and the timer's period.
+    fn newest(&self) -> [u32; TOLD] {
         let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
         let word = |offset: u32| self.words[(offset / 4) as usize];
         // No descriptors are fetched of frames that have no place in the transmitter's ring; two a frame.
@@ -114,27 +146,44 @@ impl TengigRegisters {
             dma_read.consumer.count(),
             dma_write.consumer.count(),
             earlier(receive.producer.count(), word(map::BUFFERS_THERE)),
-            self.microseconds(now),
+            word(map::COALESCE_US),
         ]
+    }
+
+    /// Tells the event queue what is new, as far as there is room, which wakes us for the rest.
+    fn tell_sources(&mut self) {
+        let Some(sources) = &self.sources else { return };
+        let newest = self.newest();
+        for (source, (told, newest)) in (0..).zip(self.told.iter_mut().zip(newest)) {
+            if *told != newest && sources.has_room() {
+                let is_pointer = usize::from(source) < TOLD - 1;
+                sources.send(if is_pointer {
+                    EventSource::Pointer(source, newest)
+                } else {
+                    EventSource::TickEvery(newest)
+                });
+                *told = newest;
+            }
+        }
+    }
+
+    /// Hears of slots that are filled.
+    fn take_posted(&mut self) {
+        while let Some(PostedSlots { ring, producer }) = self.posted.as_ref().and_then(Rx::take) {
+            let assist = if ring == 0 { &mut self.assists.dma_read } else { &mut self.assists.dma_write };
+            assist.set_producer(producer);
+        }
     }
 
     fn microseconds(&self, now: Cycle) -> u32 {
         (self.clock.edge(now).ns() / 1000) as u32
     }
 
-    fn next_event(&mut self, now: Cycle, cpu: usize) -> u32 {
-        let (newest, tick) = (self.newest(now), self.words[(map::COALESCE_US / 4) as usize]);
-        self.events.as_mut().map_or(0, |events| events.next(cpu, newest, tick))
-    }
-
     fn read(&mut self, now: Cycle, cpu: Option<usize>, offset: u32) -> u32 {
-        if let (Some(events), Some(cpu), map::EVENT..map::BUFFERS_THERE) = (&self.events, cpu, offset) {
-            return if offset == map::EVENT { self.next_event(now, cpu) } else { events.read(cpu, offset) };
-        }
         let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
         match offset {
             map::CPU_ID => cpu.map_or(u32::MAX, |cpu| cpu as u32),
-            map::CPUS => self.cpus.len() as u32,
+            map::CPUS => self.params.cpus as u32,
             map::TIMER => self.microseconds(now),
             map::DMA_READ_BASE => dma_read.base,
             map::DMA_READ_PRODUCER => dma_read.producer,
@@ -155,15 +204,7 @@ impl TengigRegisters {
         }
     }
 
-    fn write(&mut self, cpu: Option<usize>, offset: u32, value: u32) {
-        if let (Some(events), Some(cpu), map::EVENT..map::BUFFERS_THERE) = (&mut self.events, cpu, offset) {
-            match events.write(cpu, offset, value) {
-                Some((0, producer)) => self.assists.dma_read.set_producer(producer),
-                Some((_, producer)) => self.assists.dma_write.set_producer(producer),
-                None => {}
-            }
-            return;
-        }
+    fn write(&mut self, offset: u32, value: u32) {
         let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
         self.words[(offset / 4) as usize] = value;
         match offset {
@@ -219,6 +260,11 @@ fn lock_at(offset: u32) -> Option<u32> {
     (lock < map::LOCKS).then_some(lock)
 }
 
+/// The next reference at a port whose answer has room.
+fn next_at(port: &Responder) -> Option<Reference> {
+    if port.references.has_item() && port.replies.has_room() { port.references.take() } else { None }
+}
+
 impl Component for TengigRegisters {
     fn tick(&mut self, now: Cycle) -> Activity {
         let Assists { dma_read, dma_write, transmit, receive } = &mut self.assists;
@@ -226,7 +272,8 @@ impl Component for TengigRegisters {
         dma_write.tick();
         transmit.tick();
         receive.tick();
-        let n_cpus = self.cpus.len();
+        self.take_posted();
+        let n_cpus = self.params.cpus;
         let mut goes_on = false;
         for i in 0..n_cpus {
             let cpu = (now as usize + i) % n_cpus;
@@ -245,6 +292,7 @@ impl Component for TengigRegisters {
             let change = self.changes.pop_front().map(|is_raised| InterruptLine { is_raised });
             change.into_iter().for_each(|line| self.interrupt.send(line));
         }
+        self.tell_sources();
         // What was written at this edge is passed on at the next, and a second reference is answered there.
         if goes_on { Activity::Busy } else { Activity::Idle }
     }
@@ -261,6 +309,8 @@ impl Component for TengigRegisters {
         ports.input("mac_transmit.progress", &self.assists.transmit.progress);
         ports.output("mac_receive.orders", &self.assists.receive.orders.tx);
         ports.input("mac_receive.progress", &self.assists.receive.progress);
+        self.sources.iter().for_each(|sources| ports.output("sources", sources));
+        self.posted.iter().for_each(|posted| ports.input("posted", posted));
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -273,26 +323,17 @@ impl Component for TengigRegisters {
         counters.add("transmit_attentions", transmit.attentions.total());
         counters.add("receive_attentions", receive.attentions.total());
         counters.add("dropped_frames", receive.dropped.total());
-        if let Some(events) = &self.events {
-            counters.add("events.handed", events.handed.total());
-            counters.add("events.queued", events.queued.total());
-            counters.add("events.lost", events.lost.total());
-        }
     }
-}
-
-/// The next reference at a port whose answer has room.
-fn next_at(port: &Responder) -> Option<Reference> {
-    if port.references.has_item() && port.replies.has_room() { port.references.take() } else { None }
 }
 
 impl Module for TengigRegistersParams {
     const NAME: &'static str = "tengig-registers";
-    const ABOUT: &'static str = "The registers of the 10 Gigabit NIC: pointers, mailboxes, timer, locks";
+    const ABOUT: &'static str = "The registers of the 10 Gigabit NIC: pointers, mailboxes, timer, locks.";
     const EXAMPLE: &'static str = "cpus = 6";
 
     fn ports(&self) -> Vec<PortSpec> {
-        let cpus = (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")));
+        let cpus =
+            (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")).about("references of the cores"));
         let dma = ["dma_read", "dma_write"].into_iter().flat_map(|name| {
             [
                 PortSpec::from::<OneWay<DmaOrder>>(format!("{name}.orders")),
@@ -304,47 +345,44 @@ impl Module for TengigRegistersParams {
             PortSpec::to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
             PortSpec::from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
             PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
-            PortSpec::to::<Memory>("host"),
-            PortSpec::from::<OneWay<InterruptLine>>("interrupt"),
+            PortSpec::to::<Memory>("host").about("the host's accesses"),
+            PortSpec::from::<OneWay<InterruptLine>>("interrupt").about("to the host"),
+            PortSpec::from::<OneWay<EventSource>>("sources").optional().about("news for an event queue"),
+            PortSpec::to::<OneWay<PostedSlots>>("posted").optional().about("slots that an event queue posts"),
         ];
         cpus.chain(dma).chain(others).collect()
     }
 
     fn check(&self) -> Result<(), String> {
-        let events = self.event_queue.as_ref().map_or(1, |queue| queue.events);
-        checks::within("event_queue.events", events, 1, 65_536)?;
-        checks::within("cpus", u32::try_from(self.cpus).unwrap_or(u32::MAX), 1, 32)
+        checks::count("cpus", self.cpus, 1, 32)
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let assists = Assists {
-            dma_read: Dma::new(
+        let ports = TengigRegistersPorts {
+            cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
+            host: site.to::<Memory>("host"),
+            interrupt: site.from::<OneWay<InterruptLine>>("interrupt"),
+            dma_read: (
                 site.from::<OneWay<DmaOrder>>("dma_read.orders"),
                 site.to::<OneWay<DmaProgress>>("dma_read.progress"),
             ),
-            dma_write: Dma::new(
+            dma_write: (
                 site.from::<OneWay<DmaOrder>>("dma_write.orders"),
                 site.to::<OneWay<DmaProgress>>("dma_write.progress"),
             ),
-            transmit: Transmit::new(
+            mac_transmit: (
                 site.from::<OneWay<TransmitOrder>>("mac_transmit.orders"),
                 site.to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
             ),
-            receive: Receive::new(
+            mac_receive: (
                 site.from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
                 site.to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
             ),
+            sources: site.try_from::<OneWay<EventSource>>("sources"),
+            posted: site.try_to::<OneWay<PostedSlots>>("posted"),
         };
-        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
-        let (host, interrupt) = (site.to::<Memory>("host"), site.from::<OneWay<InterruptLine>>("interrupt"));
-        Built::new(TengigRegisters::new(
-            site.system.edges(site.clock),
-            cpus,
-            host,
-            interrupt,
-            assists,
-            self.event_queue,
-        ))
+        let clock = site.system.edges(site.clock);
+        Built::new(TengigRegisters::new(self, ports, clock))
     }
 }
 

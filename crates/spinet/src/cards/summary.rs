@@ -33,6 +33,8 @@ pub struct CardSummary {
     pub total: Rate,
     /// Why the rates are zero, if they could not be measured.
     pub unmeasured: Option<String>,
+    /// Why the rates say little, if they are of few frames.
+    pub short_window: Option<String>,
     /// Each core.
     pub cores: Vec<CoreSummary>,
     /// Where time went, by function, all cores together; only with a profile.
@@ -161,6 +163,20 @@ fn ns(time: Time) -> f64 {
     time.fs() as f64 / 1e6
 }
 
+/// Frames of a direction that a rate is to be of. Source: Willmann 2004, 3.4: a steady state is reached within 100 frames.
+const STEADY_FRAMES: u64 = 100;
+
+/// What to say of rates over a window of few frames.
+fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
+    let least = flows.iter().map(|flow| flow.frames).filter(|&frames| frames > 0).min()?;
+    (least < STEADY_FRAMES).then(|| {
+        let us = span_fs as f64 / 1e9;
+        format!(
+            "the rates are of {us:.0} us, in which a direction had {least} frames; let {STEADY_FRAMES} or more pass"
+        )
+    })
+}
+
 impl CardRun {
     /// The summary so far.
     pub fn summary(&self) -> CardSummary {
@@ -181,7 +197,7 @@ impl CardRun {
         received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
         let passages = self.passages();
         [sent.latency_ns, received.latency_ns] = [&passages[0], &passages[1]].map(|way| latency(&way.given, &way.out));
-        let (total, unmeasured) = match throughput(&passages) {
+        let (total, unmeasured, short_window) = match throughput(&passages) {
             Ok(found) => {
                 let span = (found.to - found.from).fs();
                 [sent.rate, received.rate] = [found.sent, found.received].map(|flow| Rate::of(flow, span));
@@ -189,9 +205,9 @@ impl CardRun {
                     frames: found.sent.frames + found.received.frames,
                     bytes: found.sent.bytes + found.received.bytes,
                 };
-                (Rate::of(both, span), None)
+                (Rate::of(both, span), None, short_window(&[found.sent, found.received], span))
             }
-            Err(error) => (Rate::default(), Some(error.to_string())),
+            Err(error) => (Rate::default(), Some(error.to_string()), None),
         };
         CardSummary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -207,6 +223,7 @@ impl CardRun {
             received,
             total,
             unmeasured,
+            short_window,
             cores: self.core_summaries(),
             functions: self.functions(),
             rings: self.hosts.iter().flat_map(|host| host.rings()).collect(),

@@ -124,7 +124,8 @@ pub enum EngineSpec {
 pub enum PolicySpec {
     /// `fifo`, `strict-priority`, `least-slack`, `round-robin`, `weighted-fair` or `leaky-bucket`.
     Named(String),
-    /// A policy with its numbers, or a hierarchy: a table that [`super::level`] reads, which can say where in it a mistake is.
+    // A table: `super::level` reads it, which can say where in it a mistake is.
+    /// A policy with its numbers, or a hierarchy.
     Given(#[schemars(with = "Level")] toml::Table),
 }
 

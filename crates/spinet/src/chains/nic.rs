@@ -62,12 +62,30 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel, NicError> {
     let (file, text) = text_of(nic, base_dir)?;
     let has_model = toml::from_str::<Table>(&text).is_ok_and(|table| table.contains_key("model"));
-    let model: NicModel = match has_model {
-        true => toml_text::read(&text, &file, Format::Toml)?,
-        false => NicModel::Panic(toml_text::read(&text, &file, Format::Toml)?),
+    let model = match model_of(&text) {
+        Some((name, rest)) if name == "panic" => NicModel::Panic(toml_text::read(&rest, &file, Format::Toml)?),
+        Some((name, rest)) if name == "pipeline" => NicModel::Pipeline(toml_text::read(&rest, &file, Format::Toml)?),
+        Some((name, rest)) if name == "manycore" => NicModel::Manycore(toml_text::read(&rest, &file, Format::Toml)?),
+        Some((name, rest)) if name == "rmt-only" => NicModel::RmtOnly(toml_text::read(&rest, &file, Format::Toml)?),
+        _ if has_model => toml_text::read(&text, &file, Format::Toml)?,
+        _ => NicModel::Panic(toml_text::read(&text, &file, Format::Toml)?),
     };
     model.check().map_err(|problem| NicError::Chains { file: file.clone(), problem })?;
     set(model, settings, &file)
+}
+
+/// What the key `model` says, and the text with blanks in its place: read whole, by its tag, a file would lose the places
+/// that errors tell.
+fn model_of(text: &str) -> Option<(String, String)> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        model: toml::Spanned<String>,
+    }
+    let model = toml::from_str::<Head>(text).ok()?.model;
+    let span = model.span();
+    let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let rest = format!("{}{}{}", &text[..start], " ".repeat(span.end - start), &text[span.end..]);
+    Some((model.into_inner(), rest))
 }
 
 /// The text of a NIC's file; with settings, the values that hold.
@@ -227,6 +245,13 @@ fn set_engine(engine: &EngineParams, settings: &[Setting]) -> Result<EngineParam
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_model_is_taken_out_and_all_else_keeps_its_place() {
+        let (model, rest) = model_of("a = 1\nmodel = \"rmt-only\" # why\n[t]\n").expect("a file with a model");
+        assert_eq!((model.as_str(), rest.as_str()), ("rmt-only", "a = 1\n                   # why\n[t]\n"));
+        assert_eq!(model_of("a = 1\n"), None);
+    }
 
     #[test]
     fn every_preset_and_every_service_is_right() {

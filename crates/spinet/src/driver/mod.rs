@@ -16,6 +16,7 @@ mod heap;
 mod host;
 mod memory;
 mod rule;
+mod traffic;
 
 pub use context::ContextSpec;
 pub use error::DriverError;
@@ -24,14 +25,13 @@ pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
 
 use crate::elf::Elf;
-use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, Traffic};
-use crate::feed::{Feed, FeedError, SharedFeed};
+use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
+use crate::feed::{Feed, SharedFeed};
 use crate::packets::Row;
 use crate::program;
 use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
 use crate::run::RunError;
 use crate::stats::Stats;
-use crate::streams::Stream;
 use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
@@ -46,7 +46,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::faults::Faults;
-use wire::pacing::Pacing;
 
 /// Who owns the tenants.
 const OPERATOR: TenantId = TenantId(0);
@@ -143,8 +142,8 @@ struct Tenant {
     scope: Option<Matcher>,
 }
 
-/// Events on their way from the card to the tenants.
-type Told = Rc<RefCell<Vec<(Cycle, u32, HostEvent)>>>;
+/// Events on their way from the card to the tenants; `None` where nobody will ask for them, since they would pile up.
+type Told = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
 
 /// A card and its driver. It lives on one thread.
 pub struct Driver {
@@ -178,7 +177,8 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`.
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`. It
+    /// keeps no events: [`Driver::boot`] makes one that does.
     pub fn new(
         params: &PspinParams,
         image: &Image,
@@ -200,7 +200,9 @@ impl Driver {
                 if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
                     heard.borrow_mut().gave_up(at, msgid, received);
                 }
-                tell.borrow_mut().push((at, context, *event));
+                if let Some(told) = tell.borrow_mut().as_mut() {
+                    told.push((at, context, *event));
+                }
             }),
         };
         let mut nic = Pspin::new(params, image, boundary, seed)?;
@@ -242,6 +244,7 @@ impl Driver {
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
         let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
+        driver.told.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
         Ok(driver)
     }
@@ -330,7 +333,7 @@ impl Driver {
         let outcome = self.nic.run_until(cycle.max(self.at));
         self.at = self.at.max(cycle);
         self.end_accesses();
-        for (at, context, what) in self.told.borrow_mut().drain(..) {
+        for (at, context, what) in self.told.borrow_mut().iter_mut().flat_map(|told| told.drain(..)) {
             let context = ContextId(context.into());
             if let Some(owner) = self.contexts.owner(context) {
                 self.events.push_back((owner, Event { at, context, what }));
@@ -345,11 +348,6 @@ impl Driver {
         let (mine, others) = self.events.drain(..).partition::<Vec<_>, _>(|(owner, _)| *owner == tenant);
         self.events = others.into();
         Ok(mine.into_iter().map(|(_, event)| event).collect())
-    }
-
-    /// Forgets what nobody will ask for: kept, it would grow with the traffic.
-    pub(crate) fn forget_events(&mut self) {
-        self.events.clear();
     }
 
     /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
@@ -393,65 +391,5 @@ impl Driver {
     /// Stands for all that the card did so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
-    }
-
-    /// From now on the network loses, doubles and reorders packets that are added, as `seed` decides, each call's by
-    /// themselves; [`Driver::capabilities`] promise no more than that.
-    pub fn set_network(&mut self, faults: Faults, seed: u64) {
-        self.faults = (faults, seed);
-    }
-
-    /// Lets packets arrive, each at its time from the next cycle on, or from when the card is ready; times do not descend.
-    pub fn add_packets(&mut self, packets: Vec<(Time, Box<[u8]>)>) -> Result<(), DriverError> {
-        let most = self.max_copy_bytes() as usize;
-        let mut before = Time::ZERO;
-        for (index, (time, bytes)) in packets.iter().enumerate() {
-            let problem = match bytes.len() {
-                _ if *time < before => {
-                    format!("arrives after {} ps, must not arrive before the one before, {} ps", time.ps(), before.ps())
-                }
-                found if !(1..=most).contains(&found) => {
-                    format!("has {found} bytes, must have 1 to {most}, which is what the card can copy to L1")
-                }
-                _ => {
-                    before = *time;
-                    continue;
-                }
-            };
-            return Err(DriverError::Packet { index, problem });
-        }
-        let network = self.next_network();
-        self.add(Stream::made(packets, network, self.at + 1));
-        Ok(())
-    }
-
-    /// Lets the first `count` packets of some traffic arrive, in the same way. What is too long for the card to copy is
-    /// dropped there, and counted.
-    pub fn add_traffic(&mut self, traffic: &Traffic, pacing: Pacing, count: u64) -> Result<(), FeedError> {
-        let network = self.next_network();
-        self.add(Stream::open(traffic, pacing, count, network, Some(self.at + 1))?);
-        Ok(())
-    }
-
-    /// What the network does to the packets of the next call.
-    fn next_network(&mut self) -> (Faults, u64) {
-        let network = self.faults;
-        self.faults.1 = network.1.wrapping_add(1);
-        network
-    }
-
-    fn add(&mut self, stream: Stream) {
-        self.feed.borrow_mut().add(stream);
-        self.nic.expect_packets(self.at + 1);
-    }
-
-    /// Most bytes of a packet that can be copied to L1.
-    fn max_copy_bytes(&self) -> u32 {
-        self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings
-    }
-
-    /// Whether all packets that were added have arrived, and the card is done with them.
-    pub fn is_idle(&self) -> bool {
-        self.feed.borrow().is_over() && self.record.borrow().window.n_open == 0
     }
 }

@@ -2,6 +2,7 @@
 //! change what a program computes.
 
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
+use blocks::memory::Links;
 use blocks::mips::{
     Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
     StoreKind, Window,
@@ -41,8 +42,14 @@ pub fn run_core(
     builder.add("cpu", clock, core.clone());
     let mut bytes = programs.image.clone();
     bytes.resize(bytes.len().next_multiple_of(64), 0); // Whole lines.
-    let memory =
-        Memory { ports: [data, code], base: programs.base, bytes, free: [0; 2], draws: Stream::new(1, "memory") };
+    let memory = Memory {
+        ports: [data, code],
+        base: programs.base,
+        bytes,
+        links: Links::default(),
+        free: [0; 2],
+        draws: Stream::new(1, "memory"),
+    };
     let memory = Rc::new(RefCell::new(memory));
     builder.add("memory", clock, memory.clone());
     let mut system = builder.build().map_err(|error| error.to_string())?;
@@ -98,6 +105,7 @@ struct Memory {
     ports: [Responder; 2],
     base: u32,
     bytes: Vec<u8>,
+    links: Links,
     free: [Cycle; 2],
     draws: Stream,
 }
@@ -119,7 +127,14 @@ impl Component for Memory {
                 Access::Read(n) => Data::from_slice(&self.bytes[place..place + n as usize]),
                 Access::Write(data) => {
                     self.bytes[place..place + data.len()].copy_from_slice(&data);
+                    self.links.written(addr, data.len() as u32);
                     Data::new()
+                }
+                Access::Linked(link) => {
+                    let word = &mut self.bytes[place..place + 4];
+                    let (reply, written) = self.links.serve(link, addr, word).expect("words are aligned");
+                    written.iter().for_each(|bytes| word.copy_from_slice(bytes));
+                    reply
                 }
             };
             let late = self.draws.below(6);

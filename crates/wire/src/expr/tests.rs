@@ -346,18 +346,27 @@ fn errors_point_into_the_text() {
               bytes[0:16] == 0x100000000000000000000000000000000
                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
-    fails("udp and and tcp", expect![[r#"
+    fails(
+        "udp and and tcp",
+        expect![[r#"
         found `and`, must be a protocol, a field, `!` or `(`
           udp and and tcp
-                  ^^^"#]]);
-    fails("ipv4.src in 10.0.0.0/", expect![[r#"
+                  ^^^"#]],
+    );
+    fails(
+        "ipv4.src in 10.0.0.0/",
+        expect![[r#"
         found the end, must be a number of bits such as 8
           ipv4.src in 10.0.0.0/
-                               ^"#]]);
-    fails("udp == 1", expect![[r#"
+                               ^"#]],
+    );
+    fails(
+        "udp == 1",
+        expect![[r#"
         found `==`, must be `&&`, `||` or the end
           udp == 1
-              ^^"#]]);
+              ^^"#]],
+    );
 }
 
 #[test]

@@ -300,15 +300,15 @@ fn modules_files_and_bases_are_found_or_refused() {
     check(
         &pair("about =", "include = [\"behnd.toml\", \"circle.toml\", 4]\nabout ="),
         expect![[r#"
-        card.toml: line 3: include: there is no `behnd.toml`
-          include = ["behnd.toml", "circle.toml", 4]
-                     ^^^^^^^^^^^^
-        card.toml: line 3: include is a whole number, must be the name of a file or of a preset
-          include = ["behnd.toml", "circle.toml", 4]
-                                                  ^
-        circle.toml: line 1: include: files ask for each other in a circle: card.toml -> circle.toml -> circle.toml
-          include = ["circle.toml"]
-                     ^^^^^^^^^^^^^"#]],
+            card.toml: line 3: include: there is no `behnd.toml`
+              include = ["behnd.toml", "circle.toml", 4]
+                         ^^^^^^^^^^^^
+            circle.toml: line 1: include: files ask for each other in a circle: card.toml -> circle.toml -> circle.toml
+              include = ["circle.toml"]
+                         ^^^^^^^^^^^^^
+            card.toml: line 3: include is a whole number, must be the name of a file or of a preset
+              include = ["behnd.toml", "circle.toml", 4]
+                                                      ^"#]],
     );
     check(
         &pair("about =", "include = [\"behind.toml\", \"other.toml\", \"number.toml\"]\nabout ="),
@@ -365,34 +365,34 @@ fn what_is_no_card_is_said_plainly() {
     check(
         "name = \"x\"\n[instances]\nconnections = []\n\"a b\" = {}\n",
         expect![[r#"
-        card.toml: line 3: instances.connections is a list, must be a table such as { module = "..." }; what a card itself says stands above its first [table]
-          connections = []
-                        ^^
-        card.toml: line 4: instances.a b is no name; names are made of letters, digits, `_` and `-`
-          "a b" = {}
-          ^^^^^"#]],
+            card.toml: line 4: instances.a b is no name; names are made of letters, digits, `_` and `-`
+              "a b" = {}
+              ^^^^^
+            card.toml: line 3: instances.connections is a list, must be a table such as { module = "..." }; what a card itself says stands above its first [table]
+              connections = []
+                            ^^"#]],
     );
     check(
         "name = 4\nconnections = 4\ninstances = 4\nclocks = [1]\nmodules = { a = 1 }\nremove = [\"x\"]\n",
         expect![[r#"
-        card.toml: line 1: name is a whole number, must be a text
-          name = 4
-                 ^
-        card.toml: line 2: connections is a whole number, must be a list
-          connections = 4
-                        ^
-        card.toml: line 3: instances is a whole number, must be a table
-          instances = 4
-                      ^
-        card.toml: line 4: clocks is a list, must be a table
-          clocks = [1]
-                   ^^^
-        card.toml: line 5: modules.a is a whole number, must be a table
-          modules = { a = 1 }
+            card.toml: line 1: name is a whole number, must be a text
+              name = 4
+                     ^
+            card.toml: line 4: clocks is a list, must be a table
+              clocks = [1]
+                       ^^^
+            card.toml: line 5: modules.a is a whole number, must be a table
+              modules = { a = 1 }
+                              ^
+            card.toml: line 3: instances is a whole number, must be a table
+              instances = 4
                           ^
-        card.toml: line 6: `remove` is for a card that derives from another by `base`
-          remove = ["x"]
-                    ^^^"#]],
+            card.toml: line 2: connections is a whole number, must be a list
+              connections = 4
+                            ^
+            card.toml: line 6: `remove` is for a card that derives from another by `base`
+              remove = ["x"]
+                        ^^^"#]],
     );
 }
 
@@ -402,11 +402,11 @@ fn a_name_that_nothing_uses_was_meant_to_be_another() {
     check(
         derived,
         expect![[r#"
-            card.toml: line 3: nothing uses the parameter `asker`; did you mean `askers`?
-              asker = 3
-              ^^^^^
             card.toml: line 5: no part has the clock `coer`; did you mean `core`?
               coer = "50 MHz"
-              ^^^^"#]],
+              ^^^^
+            card.toml: line 3: nothing uses the parameter `asker`; did you mean `askers`?
+              asker = 3
+              ^^^^^"#]],
     );
 }

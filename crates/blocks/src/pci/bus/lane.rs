@@ -56,7 +56,7 @@ impl Side {
 
 impl Active {
     pub fn is_write(&self) -> bool {
-        matches!(self.reference.access, Access::Write(_))
+        self.reference.access.is_write()
     }
 
     /// The next transaction.
@@ -67,6 +67,7 @@ impl Active {
         let bytes = (access.len() - given).min(to_boundary);
         let access = match access {
             Access::Read(_) => Access::Read(bytes),
+            Access::Linked(link) => Access::Linked(*link),
             Access::Write(data) => Access::Write(Data::from_slice(&data[given as usize..(given + bytes) as usize])),
         };
         Reference { id: *id, addr, access }

@@ -53,7 +53,7 @@ pub(super) struct Receive {
 
 impl Dma {
     /// Nothing has moved.
-    pub fn new(orders: Tx<DmaOrder>, progress: Rx<DmaProgress>) -> Dma {
+    pub fn new((orders, progress): (Tx<DmaOrder>, Rx<DmaProgress>)) -> Dma {
         let consumer = Pointer::new(map::DMA_ENTRIES);
         Dma { orders: Outbox::new(orders), progress, base: 0, producer: 0, consumer, failures: Counter::default() }
     }
@@ -88,7 +88,7 @@ impl Dma {
 
 impl Transmit {
     /// Nothing has moved.
-    pub fn new(orders: Tx<TransmitOrder>, progress: Rx<TransmitProgress>) -> Transmit {
+    pub fn new((orders, progress): (Tx<TransmitOrder>, Rx<TransmitProgress>)) -> Transmit {
         let consumer = Pointer::new(map::MAC_TRANSMIT_ENTRIES);
         Transmit {
             orders: Outbox::new(orders),
@@ -126,7 +126,7 @@ impl Transmit {
 
 impl Receive {
     /// Nothing has moved.
-    pub fn new(orders: Tx<ReceiveOrder>, progress: Rx<ReceiveProgress>) -> Receive {
+    pub fn new((orders, progress): (Tx<ReceiveOrder>, Rx<ReceiveProgress>)) -> Receive {
         Receive {
             orders: Outbox::new(orders),
             progress,

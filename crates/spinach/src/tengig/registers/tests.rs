@@ -1,31 +1,7 @@
 use super::*;
-use blocks::bus::{Access, Reference};
+use crate::tengig::testing::port;
 use expect_test::{Expect, expect};
 use kernel::Freq;
-use testkit::Bench;
-
-/// Accesses and the cycles in which they are seen: `3 88` reads the register at 0x88, `4 88=7` writes it.
-fn script(text: &str) -> Vec<(Cycle, Reference)> {
-    let one = |(id, line): (usize, &str)| {
-        let (cycle, access) = line.trim().split_once(' ').expect("a cycle and an access");
-        let (offset, value) = access.split_once('=').map_or((access, None), |(offset, value)| (offset, Some(value)));
-        let number = |digits| u32::from_str_radix(digits, 16).expect("hexadecimal digits");
-        let write = |value| Access::Write(Data::from_slice(&number(value).to_be_bytes()));
-        let access = value.map_or(Access::Read(4), write);
-        (cycle.parse().expect("a cycle"), Reference { id: id as u32, addr: number(offset).into(), access })
-    };
-    text.split(';').filter(|line| !line.trim().is_empty()).enumerate().map(one).collect()
-}
-
-fn port(bench: &mut Bench, name: &str, text: &str) -> Responder {
-    let references = bench.input(&format!("{name}?"), 2, script(text));
-    let show = |reply: &Reply| match &reply.result {
-        Ok(data) if data.is_empty() => format!("{} done", reply.id),
-        Ok(data) => format!("{} {:x}", reply.id, word(data)),
-        Err(error) => format!("{} {error}", reply.id),
-    };
-    Responder { references, replies: bench.output(name, 2, |_| true, show) }
-}
 
 /// Two processors and the host, and what the assists tell in which cycle.
 fn check(
@@ -35,23 +11,37 @@ fn check(
     receive: &[(Cycle, ReceiveProgress)],
     want: Expect,
 ) {
-    want.assert_eq(&testkit::bench(5000, |bench| {
-        let cpus = [("a", cpus[0]), ("b", cpus[1])].map(|(name, text)| port(bench, name, text)).into();
-        let host = port(bench, "host", host);
-        let orders = bench.output("read", 2, |_| true, |order| format!("{order:?}"));
-        let dma_read = Dma::new(orders, bench.input("read?", 2, read.to_vec()));
-        let orders = bench.output("write", 2, |_| true, |order| format!("{order:?}"));
-        let dma_write = Dma::new(orders, bench.input("write?", 2, vec![]));
-        let orders = bench.output("transmit", 2, |_| true, |order| format!("{order:x?}"));
-        let transmit = Transmit::new(orders, bench.input("transmit?", 2, vec![]));
-        let orders = bench.output("receive", 2, |_| true, |order| format!("{order:x?}"));
-        let receive = Receive::new(orders, bench.input("receive?", 2, receive.to_vec()));
-        let interrupt = bench.output("interrupt", 2, |_| true, |line: &InterruptLine| line.is_raised.to_string());
-        let assists = Assists { dma_read, dma_write, transmit, receive };
+    want.assert_eq(&scene(cpus, host, read, receive, None));
+}
+
+/// The same, with an event queue that posts slots, or none.
+fn scene(
+    cpus: [&str; 2],
+    host: &str,
+    read: &[(Cycle, DmaProgress)],
+    receive: &[(Cycle, ReceiveProgress)],
+    posted: Option<&[(Cycle, PostedSlots)]>,
+) -> String {
+    testkit::bench(5000, |bench| {
+        let read_orders = bench.output("read", 2, |_| true, |order| format!("{order:?}"));
+        let write_orders = bench.output("write", 2, |_| true, |order| format!("{order:?}"));
+        let transmit_orders = bench.output("transmit", 2, |_| true, |order| format!("{order:x?}"));
+        let receive_orders = bench.output("receive", 2, |_| true, |order| format!("{order:x?}"));
+        let ports = TengigRegistersPorts {
+            cpus: [("a", cpus[0]), ("b", cpus[1])].map(|(name, text)| port(bench, name, text)).into(),
+            host: port(bench, "host", host),
+            interrupt: bench.output("interrupt", 2, |_| true, |line: &InterruptLine| line.is_raised.to_string()),
+            dma_read: (read_orders, bench.input("read?", 2, read.to_vec())),
+            dma_write: (write_orders, bench.input("write?", 2, vec![])),
+            mac_transmit: (transmit_orders, bench.input("transmit?", 2, vec![])),
+            mac_receive: (receive_orders, bench.input("receive?", 2, receive.to_vec())),
+            sources: posted.map(|_| bench.output("sources", 2, |_| true, |source| format!("{source:?}"))),
+            posted: posted.map(|posted| bench.input("posted", 2, posted.to_vec())),
+        };
         let clock = Clock::new(Freq::mhz(200).expect("200 MHz is a frequency"));
-        bench.add("registers", TengigRegisters::new(clock, cpus, host, interrupt, assists, None));
+        bench.add("registers", TengigRegisters::new(TengigRegistersParams { cpus: 2 }, ports, clock));
         bench.log_counters();
-    }));
+    })
 }
 
 #[test]
@@ -177,4 +167,21 @@ fn the_interrupt_line_changes_by_writes() {
         registers.interrupts 2
     "#]],
     );
+}
+
+#[test]
+fn an_event_queue_hears_of_pointers_and_posts_slots() {
+    let done = |cycle, place| (cycle, DmaProgress::Consumer(0, place, 0, 0));
+    let posted = [(20, PostedSlots { ring: 0, producer: 7 }), (20, PostedSlots { ring: 1, producer: 3 })];
+    let log = scene(["1 1c=32; 2 40=4; 3 44=9", ""], "", &[done(4, 5)], &[], Some(&posted));
+    expect![[r#"
+        2    a 0 done
+        2    sources TickEvery(50)
+        3    a 1 done
+        3    sources Pointer(0, 4)
+        4    a 2 done
+        4    sources Pointer(1, 9)
+        5    sources Pointer(2, 5)
+        registers.accesses 3
+    "#]].assert_eq(&log);
 }

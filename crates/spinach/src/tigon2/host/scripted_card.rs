@@ -286,7 +286,7 @@ impl Component for ScriptedCard {
             assert_eq!((access.len(), addr % 4), (4, 0), "the host refers to words");
             let (written, is_write) = match &access {
                 Access::Write(data) => (Some(word(data)), true),
-                Access::Read(_) => (None, false),
+                Access::Read(_) | Access::Linked(_) => (None, false),
             };
             let value = self.access(now, addr as u32, written);
             let data = if is_write { Data::new() } else { Data::from_slice(&value.to_be_bytes()) };

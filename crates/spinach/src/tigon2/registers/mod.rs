@@ -147,6 +147,7 @@ impl Tigon2Registers {
                 self.block.write(now, offset, word(&bytes));
                 Ok(Data::new())
             }
+            Access::Linked(_) => Err(BusError::NoLink(addr)),
         }
     }
 }

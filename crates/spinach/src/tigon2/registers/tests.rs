@@ -59,6 +59,7 @@ impl Component for Memory {
                 bytes[from..from + data.len()].copy_from_slice(&data);
                 Data::new()
             }
+            Access::Linked(_) => unreachable!("nobody links"),
         };
         self.0.replies.send(Reply { id, result: Ok(result) });
         Activity::Busy

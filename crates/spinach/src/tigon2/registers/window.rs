@@ -146,6 +146,7 @@ impl Window {
                 let from = active.asked as usize;
                 Access::Write(Data::from_slice(&data[from..from + bytes as usize]))
             }
+            Access::Linked(link) => Access::Linked(*link),
         };
         active.asked += bytes;
         self.sram.references.send(Reference { id: bytes, addr, access });
@@ -176,5 +177,6 @@ fn registers(now: Cycle, block: &mut Block, reference: &Reference) -> Result<Dat
             }
             Ok(Data::new())
         }
+        Access::Linked(_) => Err(BusError::NoLink(reference.addr)),
     }
 }

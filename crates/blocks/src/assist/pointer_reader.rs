@@ -1,0 +1,366 @@
+//! `pointer-reader`: lets an assist know of its ring's pointer only by reading it in memory again and again.
+//!
+//! It stands between the registers and the assist. While the assist is enabled it reads a word of memory, one reading behind
+//! the other; what firmware says of the pointer reaches the assist with the first reading that began behind it.
+//!
+//! Ports:   `orders` (of a DMA or MAC assist, receives), `assist` (the same, sends); `memory` (memory, asks): a word at a time.
+//! Timing:  an order passes in the cycle in which it is seen, or in which the reading that it waits for is answered.
+//! Order:   orders keep theirs: what came behind a pointer waits with it.
+//! Errors:  a reading that memory refuses is counted, and counts as a reading.
+//! Source:  thesis, 2.1.2 (assists poll the producer) and 3.2.3 (they constantly read pointers in the card's memory).
+//! Differs: the value is what registers told; the word in memory is not looked at, and nobody writes it.
+
+use super::asked::{Answer, Asked};
+use super::protocol::{DmaOrder, ReceiveOrder, TransmitOrder};
+use crate::bus::{Access, Requester};
+use crate::checks;
+use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
+use kernel::trace::Counter;
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// Which assist reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reader {
+    /// A DMA assist, its ring's producer.
+    Dma,
+    /// A transmitting MAC assist, its ring's producer.
+    MacTransmit,
+    /// A receiving MAC assist, its ring's consumer.
+    MacReceive,
+}
+
+/// Parameters of a [`PointerReader`].
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PointerReaderParams {
+    /// Which assist reads.
+    pub assist: Reader,
+    /// Address of the pointer, a word of 32 bits.
+    pub pointer_at: u64,
+    /// Cycles from an answer to the next reading; 0 is at once.
+    pub rest_cycles: u32,
+}
+
+/// The ports of a [`PointerReader`].
+pub struct PointerReaderPorts<O> {
+    /// What registers say.
+    pub orders: Rx<O>,
+    /// The assist that it is for.
+    pub assist: Tx<O>,
+    /// Where the pointer stands.
+    pub memory: Requester,
+}
+
+/// Passes orders on, those that move the pointer when it has been read.
+pub struct PointerReader<O> {
+    params: PointerReaderParams,
+    orders: Rx<O>,
+    assist: Tx<O>,
+    memory: Asked<()>,
+    /// Orders that wait, and how many readings had begun when they came.
+    waiting: VecDeque<(O, u64)>,
+    is_enabled: bool,
+    begun: u64,
+    answered: u64,
+    /// The cycle of the last answer.
+    rests_since: Option<Cycle>,
+    readings: Counter,
+    failures: Counter,
+}
+
+/// Orders of which some say how far firmware has filled, or emptied, the ring.
+pub trait Orders: Wire {
+    /// Whether this is one of those.
+    fn is_pointer(&self) -> bool;
+    /// Whether the assist may begin from here on; none if the order does not say.
+    fn enables(&self) -> Option<bool>;
+}
+
+impl Orders for DmaOrder {
+    fn is_pointer(&self) -> bool {
+        matches!(self, DmaOrder::Producer(..))
+    }
+
+    fn enables(&self) -> Option<bool> {
+        if let DmaOrder::Enable(is_enabled) = self { Some(*is_enabled) } else { None }
+    }
+}
+
+impl Orders for TransmitOrder {
+    fn is_pointer(&self) -> bool {
+        matches!(self, TransmitOrder::Producer(_))
+    }
+
+    fn enables(&self) -> Option<bool> {
+        if let TransmitOrder::Enable(is_enabled) = self { Some(*is_enabled) } else { None }
+    }
+}
+
+impl Orders for ReceiveOrder {
+    fn is_pointer(&self) -> bool {
+        matches!(self, ReceiveOrder::Consumer(_))
+    }
+
+    fn enables(&self) -> Option<bool> {
+        if let ReceiveOrder::Enable(is_enabled) = self { Some(*is_enabled) } else { None }
+    }
+}
+
+/// Orders that may wait.
+/// assumed: as many as firmware can write in a reading; more wait in the channel.
+const MOST_WAITING: usize = 16;
+
+impl<O: Orders> PointerReader<O> {
+    /// It reads nothing until the assist is enabled.
+    pub fn new(params: PointerReaderParams, ports: PointerReaderPorts<O>) -> PointerReader<O> {
+        let PointerReaderPorts { orders, assist, memory } = ports;
+        PointerReader {
+            params,
+            orders,
+            assist,
+            memory: Asked::new(memory, 1),
+            waiting: VecDeque::new(),
+            is_enabled: false,
+            begun: 0,
+            answered: 0,
+            rests_since: None,
+            readings: Counter::default(),
+            failures: Counter::default(),
+        }
+    }
+
+    fn hear(&mut self) -> bool {
+        let mut any = false;
+        while self.waiting.len() < MOST_WAITING {
+            let Some(order) = self.orders.take() else { break };
+            self.is_enabled = order.enables().unwrap_or(self.is_enabled);
+            self.waiting.push_back((order, self.begun));
+            any = true;
+        }
+        any
+    }
+
+    fn take_answers(&mut self, now: Cycle) {
+        while let Some(Answer { result, .. }) = self.memory.answer() {
+            self.answered += 1;
+            self.rests_since = Some(now);
+            self.readings.add(1);
+            self.failures.add(u64::from(result.is_err()));
+        }
+    }
+
+    /// Passes on what waits for nothing.
+    fn pass(&mut self) -> bool {
+        let mut any = false;
+        while let Some((order, begun)) = self.waiting.front() {
+            let waits = self.is_enabled && order.is_pointer() && self.answered <= *begun;
+            if waits || !self.assist.has_room() {
+                break;
+            }
+            self.assist.send(self.waiting.pop_front().expect("one waits").0);
+            any = true;
+        }
+        any
+    }
+
+    /// Begins the next reading; if it is not due yet, says when it will be.
+    fn read(&mut self, now: Cycle) -> Option<Cycle> {
+        let due = self.rests_since.map_or(now, |since| since + u64::from(self.params.rest_cycles));
+        if !self.is_enabled || self.begun > self.answered {
+            return None;
+        }
+        if due > now {
+            return Some(due);
+        }
+        if self.memory.is_free(now) {
+            self.memory.ask(now, self.params.pointer_at, Access::Read(4), ());
+            self.begun += 1;
+        }
+        None
+    }
+}
+
+impl<O: Orders> Component for PointerReader<O> {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.take_answers(now);
+        let has_heard = self.hear();
+        let has_passed = self.pass();
+        match self.read(now) {
+            _ if has_heard || has_passed || self.memory.has_asked(now) => Activity::Busy,
+            Some(due) => Activity::Until(due),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("orders", &self.orders);
+        ports.output("assist", &self.assist);
+        self.memory.port("memory", ports);
+    }
+
+    fn counters(&self, counters: &mut CounterList) {
+        counters.add("readings", self.readings.total());
+        counters.add("failures", self.failures.total());
+    }
+}
+
+impl PointerReaderParams {
+    fn ports_of<O: Orders>() -> Vec<PortSpec> {
+        vec![
+            PortSpec::to::<OneWay<O>>("orders").about("what registers say"),
+            PortSpec::from::<OneWay<O>>("assist").about("the assist that it is for"),
+            PortSpec::from::<Memory>("memory").about("where the pointer stands"),
+        ]
+    }
+
+    fn build_of<O: Orders>(self, site: &mut Site) -> Built {
+        let ports = PointerReaderPorts {
+            orders: site.to::<OneWay<O>>("orders"),
+            assist: site.from::<OneWay<O>>("assist"),
+            memory: site.from::<Memory>("memory"),
+        };
+        Built::new(PointerReader::new(self, ports))
+    }
+}
+
+impl Module for PointerReaderParams {
+    const NAME: &'static str = "pointer-reader";
+    const ABOUT: &'static str =
+        "Lets an assist know of its ring's pointer only by reading it in memory again and again";
+    const EXAMPLE: &'static str = r#"assist = "dma"
+pointer_at = 0x2000
+rest_cycles = 0"#;
+
+    fn ports(&self) -> Vec<PortSpec> {
+        match self.assist {
+            Reader::Dma => PointerReaderParams::ports_of::<DmaOrder>(),
+            Reader::MacTransmit => PointerReaderParams::ports_of::<TransmitOrder>(),
+            Reader::MacReceive => PointerReaderParams::ports_of::<ReceiveOrder>(),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        checks::within("rest_cycles", self.rest_cycles, 0, 1_000_000)
+    }
+
+    fn build(self, site: &mut Site) -> Built {
+        match self.assist {
+            Reader::Dma => self.build_of::<DmaOrder>(site),
+            Reader::MacTransmit => self.build_of::<TransmitOrder>(site),
+            Reader::MacReceive => self.build_of::<ReceiveOrder>(site),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assist::testing::{Shared, memory};
+    use expect_test::{Expect, expect};
+    use testkit::bench;
+
+    /// A memory whose answer is seen two cycles behind the question, in which a pointer stands at 0x40.
+    fn check(rest_cycles: u32, orders: &[(Cycle, DmaOrder)], want: Expect) {
+        let params = PointerReaderParams { assist: Reader::Dma, pointer_at: 0x40, rest_cycles };
+        let card: Shared = Default::default();
+        want.assert_eq(&bench(24, |bench| {
+            card.borrow_mut().resize(0x80, 0);
+            let orders = bench.input("orders", 16, orders.to_vec());
+            let assist = bench.output("assist", 16, |_| true, |order| format!("{order:?}"));
+            let memory = memory(bench, "card", &card, true);
+            bench.add("reader", PointerReader::new(params.clone(), PointerReaderPorts { orders, assist, memory }));
+        }));
+    }
+
+    #[test]
+    fn a_pointer_is_known_when_a_reading_that_began_behind_it_is_answered() {
+        let orders =
+            |told| [(1, DmaOrder::Enable(true)), (told, DmaOrder::Producer(0, 1)), (15, DmaOrder::Enable(false))];
+        check(
+            0,
+            &orders(7),
+            expect![[r#"
+            2    assist Enable(true)
+            2    card r 40+4
+            4    card r 40+4
+            6    card r 40+4
+            8    card r 40+4
+            10   assist Producer(0, 1)
+            10   card r 40+4
+            12   card r 40+4
+            14   card r 40+4
+            16   assist Enable(false)
+        "#]],
+        );
+        check(
+            0,
+            &orders(8),
+            expect![[r#"
+            2    assist Enable(true)
+            2    card r 40+4
+            4    card r 40+4
+            6    card r 40+4
+            8    card r 40+4
+            10   card r 40+4
+            12   assist Producer(0, 1)
+            12   card r 40+4
+            14   card r 40+4
+            16   assist Enable(false)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_behind_a_pointer_waits_with_it() {
+        check(
+            0,
+            &[
+                (1, DmaOrder::Enable(true)),
+                (4, DmaOrder::Producer(0, 1)),
+                (4, DmaOrder::Consumer(0, 0)),
+                (9, DmaOrder::Enable(false)),
+            ],
+            expect![[r#"
+                2    assist Enable(true)
+                2    card r 40+4
+                4    card r 40+4
+                6    card r 40+4
+                8    assist Producer(0, 1)
+                8    card r 40+4
+                9    assist Consumer(0, 0)
+                10   assist Enable(false)
+            "#]],
+        );
+    }
+
+    #[test]
+    fn between_readings_it_rests() {
+        let orders = [(1, DmaOrder::Enable(true)), (3, DmaOrder::Producer(0, 1)), (20, DmaOrder::Enable(false))];
+        check(
+            5,
+            &orders,
+            expect![[r#"
+            2    assist Enable(true)
+            2    card r 40+4
+            9    card r 40+4
+            11   assist Producer(0, 1)
+            16   card r 40+4
+            21   assist Enable(false)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn nobody_reads_for_an_assist_that_is_not_enabled() {
+        check(
+            0,
+            &[(1, DmaOrder::Producer(0, 1)), (2, DmaOrder::Ring(0, 0x10))],
+            expect![[r#"
+            2    assist Producer(0, 1)
+            3    assist Ring(0, 16)
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Packets for the card, and what the network does to them on their way.
+
+use super::{Driver, DriverError};
+use crate::experiment::Traffic;
+use crate::feed::FeedError;
+use crate::streams::Stream;
+use kernel::Time;
+use wire::faults::Faults;
+use wire::pacing::Pacing;
+
+impl Driver {
+    /// From now on the network loses, doubles and reorders packets that are added, as `seed` decides, each call's by
+    /// themselves; [`Driver::capabilities`] promise no more than that.
+    pub fn set_network(&mut self, faults: Faults, seed: u64) {
+        self.faults = (faults, seed);
+    }
+
+    /// Lets packets arrive, each at its time from the next cycle on, or from when the card is ready; times do not descend.
+    pub fn add_packets(&mut self, packets: Vec<(Time, Box<[u8]>)>) -> Result<(), DriverError> {
+        let most = self.max_copy_bytes() as usize;
+        let mut before = Time::ZERO;
+        for (index, (time, bytes)) in packets.iter().enumerate() {
+            let problem = match bytes.len() {
+                _ if *time < before => {
+                    format!("arrives after {} ps, must not arrive before the one before, {} ps", time.ps(), before.ps())
+                }
+                found if !(1..=most).contains(&found) => {
+                    format!("has {found} bytes, must have 1 to {most}, which is what the card can copy to L1")
+                }
+                _ => {
+                    before = *time;
+                    continue;
+                }
+            };
+            return Err(DriverError::Packet { index, problem });
+        }
+        let network = self.next_network();
+        self.add(Stream::made(packets, network, self.at + 1));
+        Ok(())
+    }
+
+    /// Lets the first `count` packets of some traffic arrive, in the same way. What is too long for the card to copy is
+    /// dropped there, and counted.
+    pub fn add_traffic(&mut self, traffic: &Traffic, pacing: Pacing, count: u64) -> Result<(), FeedError> {
+        let network = self.next_network();
+        self.add(Stream::open(traffic, pacing, count, network, Some(self.at + 1))?);
+        Ok(())
+    }
+
+    /// What the network does to the packets of the next call.
+    fn next_network(&mut self) -> (Faults, u64) {
+        let network = self.faults;
+        self.faults.1 = network.1.wrapping_add(1);
+        network
+    }
+
+    fn add(&mut self, stream: Stream) {
+        self.feed.borrow_mut().add(stream);
+        self.nic.expect_packets(self.at + 1);
+    }
+
+    /// Most bytes of a packet that can be copied to L1.
+    pub(super) fn max_copy_bytes(&self) -> u32 {
+        self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings
+    }
+
+    /// Whether all packets that were added have arrived, and the card is done with them.
+    pub fn is_idle(&self) -> bool {
+        self.feed.borrow().is_over() && self.record.borrow().window.n_open == 0
+    }
+}
