@@ -169,7 +169,7 @@ fn a_packet_with_all_three_handlers_has_this_timeline() {
         let _ = writeln!(text, "{:<4} {source:15} {name:15} {values:?}", cycle - start);
     }
     expect![[r#"
-        0    nic.inbound     packet_in       [0, 0, 64]
+        0    nic.inbound     packet_in       [0, 0, 64, 473956352]
         5    nic.inbound     her_sent        [0, 1]
         7    nic.scheduler   task_sent       [0, 0]
         7    nic.scheduler   task_dispatched [0, 0, 0]

@@ -4,7 +4,7 @@
 //! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
 
 use super::core::{Core, Lines, NO_LINE, Stop};
-use super::program::{Kind, Pace, Program, SINK, Slot};
+use super::program::{Pace, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
@@ -26,14 +26,14 @@ impl Core {
         let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
 
         let mut at = program.position(self.pc);
-        if !stretch.holds(at) || !is_there(line(at)) {
+        // What is behind the stretch is not there.
+        if at < stretch.first || !is_there(line(at)) {
             return false;
         }
         // Cycles beyond one for each instruction.
         let (mut time, mut beyond) = (self.time, 0);
         // Where the instructions before this one began to follow one another.
         let mut landed = at;
-        let mut asks = false;
         while let Some(mut slot) = slots.get(at) {
             let (run, span) = slot.run();
             if run != 0 {
@@ -58,17 +58,17 @@ impl Core {
             }
             match slot.pace {
                 Pace::Memory | Pace::MemoryLineEnd => {
-                    if slot.pace == Pace::Memory || is_there(line(at) + 1) {
-                        execute(self, &slot.inst);
-                        self.access.feeds_next = slot.feeds_next();
-                        self.next = program.address(at + slot.halves());
-                        asks = true;
+                    if slot.pace == Pace::MemoryLineEnd && !is_there(line(at) + 1) {
+                        break;
                     }
-                    break;
+                    execute(self, &slot.inst);
+                    self.access.feeds_next = slot.feeds_next();
+                    self.next = program.address(at + slot.halves());
+                    self.ran(program.address(at), time - self.time - beyond, time);
+                    return true;
                 }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
-                    // What is behind the stretch is not there.
                     if target < stretch.first
                         || !is_there(line(target))
                         || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
@@ -82,9 +82,8 @@ impl Core {
                     if self.jumped {
                         self.jumped = false;
                         at = target;
-                        let taken = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        time += taken - timing::PLAIN;
-                        beyond += taken - timing::PLAIN;
+                        time += slot.taken() - timing::PLAIN;
+                        beyond += slot.taken() - timing::PLAIN;
                     }
                     landed = at;
                     if time >= end {
@@ -97,13 +96,12 @@ impl Core {
             }
         }
         let n = time - self.time - beyond;
-        // An access decides itself what comes behind it.
-        if !asks && n > 0 {
+        if n > 0 {
             // A jump leaves its link register time enough.
             self.last_rd = slots.get(landed..at).and_then(last).map_or(SINK, |slot| slot.inst.rd);
         }
         self.ran(program.address(at), n, time);
-        asks
+        false
     }
 
     /// Executes instructions that follow one another.
@@ -111,8 +109,8 @@ impl Core {
     fn run_straight(&mut self, run: &[Slot]) {
         let mut at = 0;
         while let Some(slot) = run.get(at) {
+            at += slot.halves(); // Before the call, so that little is kept over it.
             execute(self, &slot.inst);
-            at += slot.halves();
         }
     }
 
@@ -156,7 +154,7 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    time += if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+                    time += slot.taken();
                 }
                 _ => {
                     (at, last_rd) = (at + slot.halves(), slot.inst.rd);

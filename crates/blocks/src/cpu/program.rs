@@ -37,7 +37,7 @@ pub struct Slot {
     /// Instructions of the run that begins here: they follow one another, a cycle each, and none of them asks for memory or
     /// jumps; to the end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
     run: u8,
-    /// Half words that they take.
+    /// Half words that they take; of a branch or jump, the cycles that it takes when taken.
     span: u8,
 }
 
@@ -77,6 +77,12 @@ impl Slot {
     #[inline]
     pub fn crosses(&self) -> bool {
         self.run & Slot::CROSSES != 0
+    }
+
+    /// Cycles that a branch or jump to a constant distance takes when it is taken.
+    #[inline]
+    pub fn taken(&self) -> u64 {
+        u64::from(self.span)
     }
 
     /// Half words to the next instruction in memory.
@@ -225,11 +231,14 @@ impl Program {
             let Slot { inst, pace, .. } = self.slots[index];
             let behind = index + usize::from(inst.halves);
             let (run, span) = match (pace, self.slots.get(behind)) {
+                (Pace::Straight, Some(next)) if next.run == 0 => (1, inst.halves),
                 (Pace::Straight, Some(next)) => (next.run + 1, next.span + inst.halves),
                 (Pace::LineEnd, Some(_)) => {
                     let (run, span) = self.straight_from(behind);
                     (run + 1 + Slot::CROSSES, span + inst.halves)
                 }
+                (Pace::Jump | Pace::JumpLineEnd, _) if inst.class() == Class::Branch => (0, timing::BRANCH_TAKEN as u8),
+                (Pace::Jump | Pace::JumpLineEnd, _) => (0, timing::JUMP as u8),
                 _ => (0, 0),
             };
             let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> inst.rd & 1 != 0);

@@ -7,6 +7,7 @@ use super::Cluster;
 use super::cores::PREFETCH;
 use super::hpu_core::Wait;
 use super::l1::OUTSIDE_PORT;
+use super::ready::Due;
 use blocks::cpu::{Access, AccessKind, Stop};
 use blocks::policy::members;
 use kernel::Cycle;
@@ -16,14 +17,14 @@ impl Cluster {
     #[inline(always)]
     pub(super) fn run_cores(&mut self, now: Cycle) {
         let mut due = self.ready.take(now);
-        members(due.others.into()).for_each(|i| self.go_on(i as usize, now));
+        if due.others != 0 {
+            self.go_on(due.others, now);
+        }
         if !self.is_calm {
-            self.take_remote(now);
-            if let Some(remote) = &self.remote {
-                let bank = self.l1.bank(remote.request.addr) as u8;
-                self.banks[OUTSIDE_PORT as usize] = bank;
-                due.ask(OUTSIDE_PORT, bank);
-            }
+            self.admit_remote(&mut due, now);
+        }
+        if due.asking == 0 {
+            return;
         }
         let blocked = self.l1.blocked(now);
         if due.contested | due.banks & blocked == 0 {
@@ -33,17 +34,31 @@ impl Cluster {
         }
     }
 
-    /// Core `i` does what it is due for, other than asking for a bank.
-    fn go_on(&mut self, i: usize, now: Cycle) {
-        match self.cores[i].wait {
-            Wait::Access => self.access(i, now),
-            Wait::Fetch(addr) => self.fetch(i, addr, now),
-            Wait::Prefetch(addr) => {
-                self.ask_for_line(addr, PREFETCH);
-                self.advance(i, now);
+    /// An access from another cluster takes its place among those of the cores.
+    #[inline(never)]
+    fn admit_remote(&mut self, due: &mut Due, now: Cycle) {
+        self.take_remote(now);
+        if let Some(remote) = &self.remote {
+            let bank = self.l1.bank(remote.request.addr) as u8;
+            self.banks[OUTSIDE_PORT as usize] = bank;
+            due.ask(OUTSIDE_PORT, bank);
+        }
+    }
+
+    /// These cores do what they are due for, other than asking for a bank.
+    #[inline(never)]
+    fn go_on(&mut self, cores: u32, now: Cycle) {
+        for i in members(cores.into()).map(|core| core as usize) {
+            match self.cores[i].wait {
+                Wait::Access => self.access(i, now),
+                Wait::Fetch(addr) => self.fetch(i, addr, now),
+                Wait::Prefetch(addr) => {
+                    self.ask_for_line(addr, PREFETCH);
+                    self.advance(i, now);
+                }
+                Wait::Killed => self.kill(i, now),
+                _ => self.advance(i, now),
             }
-            Wait::Killed => self.kill(i, now),
-            _ => self.advance(i, now),
         }
     }
 
@@ -79,6 +94,7 @@ impl Cluster {
     }
 
     /// Some of the requests want the same bank, or one that is taken.
+    #[inline(never)]
     fn share_banks(&mut self, mut asking: u32, blocked: u64, now: Cycle) {
         while asking != 0 {
             let bank = self.banks[asking.trailing_zeros() as usize];

@@ -228,3 +228,37 @@ impl Guard {
         self.outside[..self.n_outside].iter().any(|window| window.holds(addr, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Core 1 of cluster 2 has no task, and so its stack alone: offsets 0x400 to 0x7ff.
+    fn check(addr: u32, bytes: u32) -> bool {
+        let params = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        Guard::new(2, 1, &params).allows_l1(addr, bytes)
+    }
+
+    #[test]
+    fn a_window_of_the_own_l1_has_all_its_names_and_ends_where_it_ends() {
+        let l1 = map::L1_BASE + 2 * map::L1_STRIDE;
+        for name in [l1, l1 + (1 << 20), map::ALIAS_BASE, map::ALIAS_BASE + (1 << 20)] {
+            assert!(check(name + 0x400, 4) && check(name + 0x7fc, 4) && check(name + 0x7ff, 1), "{name:#x}");
+            assert!(!check(name + 0x3ff, 1) && !check(name + 0x3fe, 4), "{name:#x}: before it");
+            assert!(!check(name + 0x7fd, 4) && !check(name + 0x800, 1), "{name:#x}: behind it");
+        }
+        for other in [map::L1_BASE, l1 + map::CLUSTER_PERIPHERALS, map::L2_HANDLER_BASE, 0] {
+            assert!(!check(other + 0x400, 4), "{other:#x}");
+        }
+    }
+
+    #[test]
+    fn a_window_goes_no_further_than_the_l1() {
+        let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let guard = Guard::new(0, 0, &params);
+        let end = guard.l1_bytes;
+        assert_eq!(guard.own_window(end - 8, 64), Window { base: map::L1_BASE + end - 8, size: 8 });
+        assert_eq!(guard.own_window(end + 64, 64).size, 0);
+        assert_eq!(guard.own_window(16, 5).size, 8, "regions go by words");
+    }
+}

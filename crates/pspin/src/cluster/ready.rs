@@ -44,19 +44,15 @@ impl Ready {
     /// A core asks for a bank of the own L1 in cycle `at`.
     #[inline(always)]
     pub fn ask(&mut self, core: usize, bank: u8, now: Cycle, at: Cycle) {
-        self.at(now, at).ask(core as u32, bank);
+        debug_assert!(at - now < AHEAD, "a core asks too far ahead");
+        self.due[(at % AHEAD) as usize].ask(core as u32, bank);
     }
 
     /// A core does something else in cycle `at`.
     #[inline]
     pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
-        self.at(now, at).others |= 1 << core;
-    }
-
-    #[inline(always)]
-    fn at(&mut self, now: Cycle, at: Cycle) -> &mut Due {
         assert!(at - now < AHEAD, "a core is due too far ahead");
-        &mut self.due[(at % AHEAD) as usize]
+        self.due[(at % AHEAD) as usize].others |= 1 << core;
     }
 
     /// What is due now, and then is no more.
@@ -76,5 +72,25 @@ impl Ready {
     #[inline]
     pub fn next(&self, now: Cycle) -> Option<Cycle> {
         (now + 1..=now + AHEAD).find(|&at| self.is_due(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bank_is_contested_once_a_second_core_asks_for_it_in_the_same_cycle() {
+        let mut ready = Ready::new(4);
+        assert_eq!(ready.take(0).others, 0b1111);
+        ready.ask(0, 7, 0, 5);
+        ready.ask(1, 9, 0, 5);
+        ready.ask(2, 7, 0, 6);
+        assert_eq!((ready.next(0), ready.is_due(4), ready.is_due(5)), (Some(5), false, true));
+        assert_eq!(ready.take(5).contested, 0, "banks 7 and 9");
+        ready.ask(3, 7, 5, 6);
+        let Due { asking, others, banks, contested } = ready.take(6);
+        assert_eq!((asking, others, banks, contested), (0b1100, 0, 1 << 7, 1 << 7));
+        assert_eq!(ready.next(6), None, "what was taken is due no more");
     }
 }
