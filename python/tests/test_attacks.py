@@ -43,7 +43,7 @@ STORE_HALF           0x1C37FFFF 1                   : store access fault, 0x1c37
 STORE_AND_STEP       0x1C200000 1                   : store access fault, 0x1c200000
 LOAD_IN_LOOP         0x1C37FFF0 8                   : load access fault, 0x1c380000
 ADD                  0x1C200000 1                   : store access fault, 0x1c200000
-RESERVE              0x1C200000                     : store access fault, 0x1c200000
+RESERVE              0x1C200000                     : load access fault, 0x1c200000
 STORE_CONDITIONALLY  0x1C200000 1                   : store access fault, 0x1c200000
 LOAD                 0x1008A200                     : load access fault, 0x1008a200
 STORE                0x1008A200 1                   : store access fault, 0x1008a200

@@ -16,6 +16,7 @@ from spinet.cli import errors, parameters, run_report
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 _CORES_ABREAST = 4
 _MOST_FUNCTIONS = 12
@@ -108,7 +109,9 @@ def _print(summary: Mapping[str, Any], output: Path | None) -> None:
         click.echo(f"\nResults are in {output}")
 
 
-def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
+def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:
+    from rich.text import Text
+
     time = summary["time"]
     started = ""
     if time["started_ns"] is not None:
@@ -121,7 +124,7 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
         yield f"No rates: {summary['unmeasured']}"
     if summary.get("short_window"):
-        yield f"Short: {summary['short_window']}"
+        yield Text(f"Short: {summary['short_window']}")
     cores = summary["cores"]
     for at in range(0, len(cores), _CORES_ABREAST):
         yield _cores(cores[at : at + _CORES_ABREAST])
