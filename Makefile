@@ -105,7 +105,7 @@ bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 
 .PHONY: fidelity
 fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
-	@cargo run --quiet --locked --profile quick -p pspin --example fidelity -- --write
+	@cargo run --quiet --locked --release -p pspin --example fidelity -- --write
 	echo 'docs/machines/pspin.md is up to date'
 
 .PHONY: reproduce
