@@ -237,7 +237,7 @@ FIGURES = (
         what="host instructions for a simulated one, all HPUs busy",
         unit="",
         measure=host_instructions,
-        most=150,
+        most=100,
     ),
     Figure(
         key="tigon2_core_cycles_per_s",
