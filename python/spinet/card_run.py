@@ -34,6 +34,11 @@ class Firmware:
     entry: int | None = None  # where execution of that begins; `load` if None
     messages: str = ""  # what the compiler said
 
+    def limit(self) -> str:
+        """End of a run that names none, in simulated time."""
+        # An image of another's may clear memory and negotiate the link for most of 100 ms before the first frame.
+        return "40 ms" if self.image is None else "400 ms"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
@@ -99,7 +104,7 @@ def run_card(
     traffic: str | Path | None = None,
     send: str | Path | None = None,
     set: Sequence[str] = (),
-    limit: str = "40 ms",
+    limit: str | None = None,
     seed: int = 1,
     profile: bool = True,
     base_dir: str | Path = ".",
@@ -130,7 +135,7 @@ def run_card(
     set
         Changes of the card, such as ``clocks.sram='250 MHz'`` or ``cpu_a.scratchpad.bytes=8192``.
     limit
-        End of the run in simulated time.
+        End of the run in simulated time. By default 40 ms, and 400 ms with an image, which may take long to start.
     seed
         Decides everything random.
     profile
@@ -227,7 +232,7 @@ def drive(
     traffic: str | None,
     send: str | None,
     set: Sequence[str],
-    limit: str,
+    limit: str | None,
     seed: int,
     profile: bool,
     base_dir: str | Path,
@@ -245,7 +250,7 @@ def drive(
         entry=chosen.entry,
         traffic=traffic,
         send=send,
-        limit=limit,
+        limit=limit or chosen.limit(),
         seed=seed,
         profile=profile,
     )

@@ -72,7 +72,7 @@ def command(nic: str, wanted: Wanted) -> int:
             traffic=wanted.traffic,
             send=wanted.send,
             set=wanted.sets,
-            limit=wanted.limit or "40 ms",
+            limit=wanted.limit,
             seed=1 if wanted.seed is None else wanted.seed,
             profile=True,
             base_dir=".",

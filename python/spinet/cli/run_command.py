@@ -102,7 +102,8 @@ from spinet.cli import errors, parameters
 @click.option(
     "--limit",
     metavar="TIME",
-    help="End the run after so much simulated time, such as '10 ms'. Default for cards with a host: 40 ms.",
+    help="End the run after so much simulated time, such as '10 ms'. Default for cards with a host: 40 ms, with an "
+    "image 400 ms.",
 )
 @click.option(
     "--fault",
