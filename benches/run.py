@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import api, card_run, experiment
+import saturated
+from spinet import api, experiment
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -91,26 +92,15 @@ def ping_pong_packets_per_s(size: int) -> float:
     return count / min(run.seconds for run in runs)
 
 
-def card_cycles_per_s(nic: str, *, defines: dict[str, str | int], limits: tuple[str, str]) -> float:
-    """Core cycles, of all cores, in a second of host time, with frames of 1518 bytes both ways as fast as they go."""
-    firmware = card_run.choose_firmware(nic, None, defines=defines)
+def card_cycles_per_s(nic: str, limits: tuple[str, str]) -> float:
+    """Core cycles, of all cores, in a second of host time."""
+    firmware = saturated.firmware(nic)
 
     def run(limit: str) -> tuple[int, float]:
         def once() -> tuple[int, float]:
             before = time.process_time()
-            result = card_run.drive(
-                nic,
-                firmware,
-                traffic="datagrams:",
-                send="datagrams:",
-                set=(),
-                limit=limit,
-                seed=1,
-                profile=False,
-                base_dir=".",
-                on_progress=None,
-            )
-            return sum(core["cycles"] for core in result["cores"]), time.process_time() - before
+            cores = saturated.run(nic, firmware, limit)
+            return sum(core["cycles"] for core in cores), time.process_time() - before
 
         cycles, seconds = zip(*(once() for _ in range(_BEST_OF)), strict=True)
         return cycles[0], min(seconds)
@@ -119,11 +109,33 @@ def card_cycles_per_s(nic: str, *, defines: dict[str, str | int], limits: tuple[
     return (long - short) / (long_s - short_s)
 
 
-def host_instructions(scratch: Path) -> float:
-    """Host instructions for a simulated one, all HPUs busy."""
+def card_host_instructions(scratch: Path, nic: str, limits: tuple[str, str]) -> float:
+    """Host instructions for one that a core of the card executes; what Python does in the meantime is among them."""
+    saturated.firmware(nic)
+    command = [sys.executable, str(Path(saturated.__file__)), nic]
+    return counted(scratch, [[*command, limit] for limit in limits])
+
+
+def counted(scratch: Path, commands: list[list[str]]) -> float:
+    """Host instructions for a simulated one, in what the second command does more than the first; both print these."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise SystemExit("error: valgrind is missing\nhint: apt install valgrind")
+
+    def counts(command: list[str]) -> tuple[int, int]:
+        under = [valgrind, "--tool=callgrind", f"--callgrind-out-file={scratch / 'callgrind.out'}"]
+        done = subprocess.run([*under, *command], check=True, capture_output=True, text=True)
+        host = re.search(r"Collected : (\d+)", done.stderr)
+        simulated = re.match(r"(\d+) instructions", done.stdout)
+        assert host is not None and simulated is not None, done.stderr
+        return int(host[1]), int(simulated[1])
+
+    (host_short, short), (host_long, long) = map(counts, commands)
+    return (host_long - host_short) / (long - short)
+
+
+def host_instructions(scratch: Path) -> float:
+    """Host instructions for a simulated one, all HPUs busy."""
     elf = scratch / "busy.elf"
     subprocess.run(
         [sys.executable, "-m", "spinet.cli", "build", str(BUSY), "-o", str(elf)], check=True, stdout=subprocess.DEVNULL
@@ -131,19 +143,7 @@ def host_instructions(scratch: Path) -> float:
     build = ["cargo", "build", "-q", "--release", "--locked", "-p", "spinet", "--example", "run_elf"]
     subprocess.run(build, check=True, cwd=ROOT)
     program = ROOT / "target" / "release" / "examples" / "run_elf"
-
-    def counts(packets: int) -> tuple[int, int]:
-        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={scratch / 'callgrind.out'}", str(program)]
-        done = subprocess.run(
-            [*command, str(elf), f"udp:size=64,count={packets}"], check=True, capture_output=True, text=True
-        )
-        host = re.search(r"Collected : (\d+)", done.stderr)
-        simulated = re.match(r"(\d+) instructions", done.stdout)
-        assert host is not None and simulated is not None, done.stderr
-        return int(host[1]), int(simulated[1])
-
-    (host_short, short), (host_long, long) = counts(256), counts(1024)
-    return (host_long - host_short) / (long - short)
+    return counted(scratch, [[str(program), str(elf), f"udp:size=64,count={packets}"] for packets in (256, 1024)])
 
 
 def panic_cycles_per_s() -> float:
@@ -243,15 +243,27 @@ FIGURES = (
         key="tigon2_core_cycles_per_s",
         what="core cycles of a Tigon-2, both cores busy",
         unit="1/s",
-        measure=lambda _: card_cycles_per_s("tigon2", defines={"SPLIT": ""}, limits=("20 ms", "60 ms")),
+        measure=lambda _: card_cycles_per_s("tigon2", ("20 ms", "60 ms")),
         least=0.5e6,
     ),
     Figure(
         key="tengig_core_cycles_per_s",
         what="core cycles of a 10 Gigabit NIC, six cores busy",
         unit="1/s",
-        measure=lambda _: card_cycles_per_s("tengig", defines={}, limits=("0.5 ms", "2 ms")),
+        measure=lambda _: card_cycles_per_s("tengig", ("0.5 ms", "2 ms")),
         least=0.5e6,
+    ),
+    Figure(
+        key="tigon2_host_instructions_per_simulated_instruction",
+        what="host instructions for one of a Tigon-2's cores",
+        unit="",
+        measure=lambda scratch: card_host_instructions(scratch, "tigon2", ("3 ms", "4 ms")),
+    ),
+    Figure(
+        key="tengig_host_instructions_per_simulated_instruction",
+        what="host instructions for one of a 10 Gigabit NIC's cores",
+        unit="",
+        measure=lambda scratch: card_host_instructions(scratch, "tengig", ("0.4 ms", "0.6 ms")),
     ),
     Figure(
         key="panic_cycles_per_s",
