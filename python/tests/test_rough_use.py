@@ -36,15 +36,25 @@ def test_memory_does_not_grow_with_the_packets() -> None:
     assert many - few < 4096, f"{few} KiB for 30,000 packets, {many} KiB for 230,000"
 
 
+def hear_requests_to_end() -> None:
+    """A process that was started with `nohup`, as the tests may be, hands down that SIGHUP is ignored."""
+    for request_to_end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(request_to_end, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGHUP])
 def test_who_is_asked_to_end_leaves_nothing_behind(request_to_end: signal.Signals, tmp_path: Path) -> None:
     command = (*SPINET, "run", HANDLER, "-t", "udp:count=100000000", "-o", tmp_path / "out")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    pipe = subprocess.PIPE
+    run = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_requests_to_end)
+    try:
         deadline = time.monotonic() + 60
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:  # its folder under construction
             os.sched_yield()
         run.send_signal(request_to_end)
         _, said = run.communicate(timeout=60)
+    finally:
+        run.kill()  # or a run that did not hear would go on for hours
     assert (run.returncode, list(tmp_path.iterdir())) == (130, [])
     assert "nothing was written" in said
 
