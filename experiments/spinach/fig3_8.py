@@ -135,8 +135,8 @@ def claims(results: Results) -> Iterator[Claim]:
     for mhz, (frames, instructions) in published.items():
         found = gain("Polled, Desc. Mem", mhz, "frames", to="Polled")
         yield Claim(
-            text=f"{mhz} MHz: descriptor memory, {frames:+.1f} % frames, within a quarter of it (assists poll; a timeout "
-            "of 8 cycles, chosen)",
+            text=f"{mhz} MHz: descriptor memory, {frames:+.1f} % frames, within a quarter of it (assists poll; a "
+            "timeout of 8 cycles, chosen)",
             holds=abs(found - frames) <= frames / 4,
             found=f"{found:+.1f} %",
             miss=FAST if mhz == 200 else "",
