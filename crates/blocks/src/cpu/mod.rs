@@ -6,6 +6,7 @@ mod csr;
 mod hart;
 mod log;
 mod loops;
+mod pmp;
 mod program;
 mod run;
 mod timing;
