@@ -158,6 +158,7 @@ fn traffic_that_cannot_be_says_why() {
         "datagrams:bytes=18,count=-1",
         "datagrams:rate=0pps",
         "datagrams:rate=1G",
+        "datagrams:count=3,count=4",
         "udp:size=64,count=2000000",
         "udp:size=7,count=1",
         "missing.pcap",
@@ -176,6 +177,7 @@ fn traffic_that_cannot_be_says_why() {
         traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
         traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
         traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:count=3,count=4`: `count` is given twice
         traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
         traffic: size is 7, must be 60 to 65535 bytes
           udp:size=7,count=1
@@ -247,6 +249,12 @@ proptest! {
         let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "5 ms") }, Mode::Normal, 60_000);
         prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
     }
+}
+
+#[test]
+fn a_host_that_acknowledges_nothing_says_so() {
+    let tengig = Setup { nic: "tengig".into(), settings: Vec::new(), ..setup("datagrams:", "tcp-ack", "1 ms") };
+    check(tengig, expect!["tengig: there is no host that acknowledges on this card, so nothing can come of `tcp-ack`"]);
 }
 
 #[test]
