@@ -76,6 +76,55 @@ fn captures_hold_what_came_out() {
     assert_eq!(frames("sent.pcapng"), [60, 60, 60]);
 }
 
+/// Runs with further settings, and shows frames sent and received, and these counters.
+fn check_host(settings: &[&str], traffic: &str, counters: &[&str], want: Expect) {
+    let mut with = setup(traffic, "datagrams:bytes=18,count=3", "60 ms");
+    with.settings.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
+    let summary = finish(with, Mode::Normal, 60_000).summary();
+    let mut text = format!("{}: {} sent, {} received", summary.ended.reason, summary.sent.good, summary.received.good);
+    counters.iter().for_each(|name| text += &format!(", {name} {}", summary.counters[*name]));
+    want.assert_eq(&text);
+}
+
+#[test]
+fn the_host_may_take_its_address_from_the_cards_eeprom() {
+    let address = "registers.mac_address='00:60:cf:12:34:56'";
+    let dropped = ["mac_receive.dropped.filtered"];
+    let settings = ["host.mac='eeprom'", address];
+    check_host(&settings, "datagrams:bytes=18,count=3", &dropped, expect![[r#""#]]);
+    let for_another = "udp:size=64,count=3,dst_mac=00:60:cf:00:00:01";
+    check_host(&settings, for_another, &dropped, expect![[r#""#]]);
+}
+
+#[test]
+fn the_card_takes_frames_for_groups_that_the_host_is_in() {
+    let traffic = "udp:size=64,count=3,dst_mac=01:00:5e:00:00:fb";
+    let counters = ["host.group_events", "mac_receive.dropped.filtered"];
+    check_host(&[], traffic, &counters, expect![[r#""#]]);
+    check_host(&["host.groups=['01:00:5e:00:00:fb']"], traffic, &counters, expect![[r#""#]]);
+}
+
+#[test]
+fn firmware_refreshes_the_statistics_that_the_host_reads() {
+    let mut with = setup("datagrams:bytes=18,count=5", "datagrams:bytes=1000,count=3", "30 ms");
+    let every = ["host.coalescing.statistics_us=500", "host.groups=['01:00:5e:00:00:fb']"];
+    with.settings.extend(every.map(|text| nics::parse_setting(text).unwrap()));
+    let run = finish(with, Mode::Normal, 60_000);
+    let host = run.card().part::<spinach::tigon2::host::Tigon2Host>("host").unwrap();
+    let words = host.borrow().statistics();
+    // 64 bits each: octets, unicast, multicast, broadcast; then commands by kind.
+    let wide = |word: usize| u64::from(words[word]) << 32 | u64::from(words[word + 1]);
+    let way = |word: usize| [0, 2, 4, 6].map(|of| wide(word + of));
+    let found = format!(
+        "in {:?}, out {:?}, commands {:?}, refreshed {}",
+        way(36),
+        way(44),
+        &words[56..64],
+        run.summary().counters["host.statistics_events"] > 1
+    );
+    expect![[r#""#]].assert_eq(&found);
+}
+
 /// The error of a setup, without the test's folder.
 fn check(setup: Setup, want: Expect) {
     let error = match CardRun::new(setup) {
