@@ -60,7 +60,7 @@ const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let preset = include_str!("../../../../presets/panic.toml");
+        let preset = include_str!("../../../../../presets/panic.toml");
         let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);

@@ -1,6 +1,6 @@
 //! The paper's chaining models (7.2, Figure 7), and what it says of them.
 
-use crate::bench::{Scene, Service, Units, mean, percentile};
+use super::bench::{Scene, Service, Units, mean, percentile};
 use expect_test::{Expect, expect};
 
 /// Cycles of 4 ns that a packet takes at so many Gbit/s, with a spread in percent, without being forwarded and the gap behind it.

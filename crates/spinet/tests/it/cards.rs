@@ -1,8 +1,6 @@
 //! Runs of a Tigon-2 with firmware. `elf/tigon2.bin` is the firmware `tigon2` that comes with spinet, as an image with the
 //! header that drivers read; it is committed since `cargo test` has no compiler for MIPS.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use proptest::prelude::*;

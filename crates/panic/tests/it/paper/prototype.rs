@@ -1,6 +1,6 @@
 //! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
 
-use crate::bench::{Scene, Units, mean, percentile};
+use super::bench::{Scene, Units, mean, percentile};
 
 /// The bench's service time: 0.06 cycles a byte without forwarding and two cycles more, give or take a quarter. The most is one
 /// less than above the mean: alone, packets of 256 and 1536 bytes take 76 to 80 and 119 to 151 cycles there, and the

@@ -1,9 +1,6 @@
 //! The driver: what tenants get, what they are refused, and what becomes of packets while rules come and go.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod support;
-
+use crate::support;
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use kernel::Time;
