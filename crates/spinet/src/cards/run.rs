@@ -195,12 +195,10 @@ impl CardRun {
             found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
         };
         let cores = owned(card.parts::<MipsCore>());
-        if setup.profile
-            && let Some(elf) = &elf
-        {
+        if setup.profile {
             // A file may claim any size; of what is not counted by address, the sum is.
             let mut room = MOST_IMAGE_BYTES as u32;
-            let ranges = elf.segments.iter().map(|part| {
+            let ranges = elf.iter().flat_map(|elf| &elf.segments).map(|part| {
                 let bytes = part.size.min(room);
                 room -= bytes;
                 (part.addr, bytes)

@@ -3,7 +3,7 @@
 use super::frames::{Passages, WAYS};
 use super::run::{CardEnded, CardRun};
 use blocks::feeders::{Checker, FrameLog, Passage};
-use blocks::mips::cycle_names;
+use blocks::mips::{Line, cycle_names};
 use kernel::Time;
 use serde::Serialize;
 use spinach::measure::{Flow, MeasureError, Throughput};
@@ -144,8 +144,21 @@ pub struct CoreSummary {
     pub cycles_by_cause: BTreeMap<&'static str, u64>,
     /// Instructions by class.
     pub instructions_by_class: BTreeMap<String, u64>,
+    /// What went on locks; only with a profile.
+    pub locks: Option<LockSummary>,
     /// Why it stopped by itself.
     pub trouble: Option<String>,
+}
+
+/// What a core spent on locks.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LockSummary {
+    /// Cycles from the first attempt at a lock to its success, and those of freeing it.
+    pub cycles: u64,
+    /// Attempts.
+    pub attempts: u64,
+    /// Attempts that found the lock taken.
+    pub vain: u64,
 }
 
 /// A function of the firmware.
@@ -157,6 +170,8 @@ pub struct FunctionSummary {
     pub cycles: u64,
     /// Instructions, of all cores.
     pub instructions: u64,
+    /// Those of the cycles that went on locks.
+    pub lock_cycles: u64,
 }
 
 fn ns(time: Time) -> f64 {
@@ -281,6 +296,10 @@ impl CardRun {
                 cycles: counts.iter().sum(),
                 cycles_by_cause: cycle_names().into_iter().zip(counts).collect(),
                 instructions_by_class: by_class,
+                locks: core.profile().map(|profile| {
+                    let (attempts, vain) = profile.lock_attempts();
+                    LockSummary { cycles: profile.total().lock_cycles, attempts, vain }
+                }),
                 trouble: core
                     .trouble()
                     .map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
@@ -292,7 +311,7 @@ impl CardRun {
     /// Functions by the cycles spent in them, most first.
     fn functions(&self) -> Vec<FunctionSummary> {
         let Some(elf) = &self.elf else { return Vec::new() };
-        let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut found: BTreeMap<&str, Line> = BTreeMap::new();
         let mut code: Vec<_> = elf.symbols.iter().filter(|symbol| symbol.is_code).collect();
         code.sort_by_key(|symbol| (symbol.addr, symbol.size));
         for (_, core) in &self.cores {
@@ -302,19 +321,22 @@ impl CardRun {
                 for (addr, line) in (base..).step_by(4).zip(lines).filter(|(_, line)| line.cycles > 0) {
                     let before = code.partition_point(|symbol| symbol.addr <= addr);
                     let name = before.checked_sub(1).map_or("elsewhere", |at| code[at].name.as_str());
-                    let sum = found.entry(name).or_default();
-                    *sum = (sum.0 + line.cycles, sum.1 + line.instructions);
+                    found.entry(name).or_default().add(line);
                 }
             }
             let rest = profile.elsewhere();
             if rest.cycles > 0 {
-                let sum = found.entry("elsewhere").or_default();
-                *sum = (sum.0 + rest.cycles, sum.1 + rest.instructions);
+                found.entry("elsewhere").or_default().add(&rest);
             }
         }
         let mut functions: Vec<FunctionSummary> = found
             .into_iter()
-            .map(|(name, (cycles, instructions))| FunctionSummary { name: name.to_owned(), cycles, instructions })
+            .map(|(name, Line { cycles, instructions, lock_cycles })| FunctionSummary {
+                name: name.to_owned(),
+                cycles,
+                instructions,
+                lock_cycles,
+            })
             .collect();
         functions.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.name.cmp(&b.name)));
         functions
@@ -390,4 +412,26 @@ fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let mean = took.iter().map(|&fs| fs as f64).sum::<f64>() / took.len() as f64 / 1e6;
     let (count, median, p99) = (took.len() as u64, at(0.5), at(0.99));
     Some(LatencySummary { count, min: first as f64 / 1e6, mean, median, p99, max: last as f64 / 1e6 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Frames sent and received in 500 us.
+    fn check(sent: u64, received: u64, want: Expect) {
+        let flow = |frames| Flow { frames, bytes: 60 * frames };
+        want.assert_eq(&short_window(&[flow(sent), flow(received)], 500_000_000_000).unwrap_or_else(|| "-".into()));
+    }
+
+    #[test]
+    fn rates_of_few_frames_say_so() {
+        check(100, 100, expect!["-"]);
+        check(99, 100, expect![[r#""#]]);
+        check(100, 99, expect![[r#""#]]);
+        check(1, 0, expect![[r#""#]]);
+        check(0, 100, expect!["-"]);
+        check(0, 0, expect!["-"]);
+    }
 }

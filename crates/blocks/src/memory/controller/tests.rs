@@ -13,7 +13,7 @@ struct Log(Vec<Rx<Reply>>, Rc<RefCell<String>>);
 impl Component for Log {
     fn tick(&mut self, now: Cycle) -> Activity {
         for (i, rx) in self.0.iter().enumerate() {
-            while let Some(Reply { id, result }) = rx.take() {
+            while let Some(Reply { id, result, .. }) = rx.take() {
                 let what = result.map_or_else(|error| error.to_string(), |data| format!("{data:02x?}"));
                 writeln!(self.1.borrow_mut(), "{now} port {i} #{id} {what}").expect("a string");
             }

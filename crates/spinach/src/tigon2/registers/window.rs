@@ -87,7 +87,7 @@ impl Window {
                 }
             }
         }
-        self.host.replies.send(Reply { id: reference.id, result: failed.map_or(Ok(read), Err) });
+        self.host.replies.send(Reply::new(reference.id, failed.map_or(Ok(read), Err)));
         true
     }
 
@@ -108,7 +108,7 @@ impl Window {
             }
             0..SHARED => {
                 let result = registers(now, block, &reference);
-                self.host.replies.send(Reply { id: reference.id, result });
+                self.host.replies.send(Reply::new(reference.id, result));
                 return true;
             }
             SHARED..LOCAL if offset + len <= LOCAL => Some(offset - SHARED),
@@ -121,7 +121,7 @@ impl Window {
         match addr {
             None => {
                 let result = Err(BusError::Length(reference.addr, reference.access.len()));
-                self.host.replies.send(Reply { id: reference.id, result });
+                self.host.replies.send(Reply::new(reference.id, result));
             }
             Some(addr) => {
                 let (asked, settled, read, failed) = (0, 0, Data::new(), None);
