@@ -64,7 +64,10 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
         ended=ended["reason"],
         ended_text=ended["text"],
         line_gbps=lines[0] / 1e9,
-        notes=["of the time in the card only the whole is known", *(["takes frames for any address"] if choosy else [])],
+        notes=[
+            "of the time in the card only the whole is known",
+            *(["takes frames for any address"] if choosy else []),
+        ],
     )
 
 

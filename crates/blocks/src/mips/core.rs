@@ -62,6 +62,8 @@ pub struct MipsCore {
     pub(super) owes_status: bool,
     /// Loads and held stores under way.
     pub(super) holding: usize,
+    /// Cycles for which others were in the way of stores that did not hold: a load behind them may have waited for that.
+    pub(super) posted_waited: Cycle,
     /// The first cycle in which the next reference may leave.
     pub(super) memory_free: Cycle,
     pub(super) trouble: Option<Trouble>,
@@ -109,6 +111,7 @@ impl MipsCore {
             mode: if params.runs_at_start { Mode::Running } else { Mode::Halted },
             owes_status: true,
             holding: 0,
+            posted_waited: 0,
             memory_free: 0,
             trouble: None,
             profile: None,

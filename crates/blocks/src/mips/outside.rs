@@ -40,6 +40,7 @@ impl MipsCore {
         self.state = State::new(self.params.reset_pc);
         self.pipeline.forget();
         self.holding = 0;
+        self.posted_waited = 0;
         self.trouble = None;
         self.memory.forget();
         self.registers.iter_mut().for_each(DataPort::forget);
@@ -62,9 +63,13 @@ impl MipsCore {
     pub(super) fn take_answers(&mut self, now: Cycle) {
         while let Some((pending, cycles, waited, result)) = self.next_answer() {
             let Pending { purpose, addr, pc, sent } = pending;
+            if purpose == Purpose::Posted {
+                self.posted_waited += waited;
+            }
             if matches!(purpose, Purpose::Load { .. } | Purpose::Conditional { .. } | Purpose::Held) {
                 let rt = if let Purpose::Load { rt, .. } | Purpose::Conditional { rt } = purpose { rt } else { 0 };
                 self.holding -= 1;
+                let waited = waited + std::mem::take(&mut self.posted_waited);
                 self.pipeline.answered(rt, sent + cycles, waited, now);
             }
             match (purpose, result) {
