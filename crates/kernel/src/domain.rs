@@ -2,6 +2,7 @@
 
 use crate::component::Activity;
 use crate::random::Stream;
+use crate::set::members;
 use crate::system::Mode;
 use crate::time::{Clock, Cycle};
 use crate::wheel::{Cause, Wheel};
@@ -89,7 +90,7 @@ impl Domain {
         }
         match mode {
             Mode::Normal => (0..plan.busy.len()).for_each(|word| {
-                let due = members(word, plan.take_due(cycle, word, is_wanted));
+                let due = members_of(word, plan.take_due(cycle, word, is_wanted));
                 plan.busy[word].set(due.fold(0, |busy, index| busy | plan.hear(index, tick(index))));
             }),
             _ => plan.live_otherwise(cycle, mode, is_wanted, &mut tick),
@@ -110,7 +111,7 @@ impl Plan {
         if is_wanted {
             let [ports, timers] = self.wheel.take(cycle, word);
             self.mail[word].set(self.mail[word].get() | ports);
-            members(word, timers).for_each(|index| self.timers[index as usize].ring());
+            members_of(word, timers).for_each(|index| self.timers[index as usize].ring());
             due |= ports | timers;
         }
         due
@@ -132,7 +133,8 @@ impl Plan {
     #[cold]
     fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) {
         let words = 0..self.busy.len();
-        let mut order: Vec<u32> = words.flat_map(|word| members(word, self.take_due(cycle, word, is_wanted))).collect();
+        let mut order: Vec<u32> =
+            words.flat_map(|word| members_of(word, self.take_due(cycle, word, is_wanted))).collect();
         match mode {
             Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
             _ => order = (0..self.timers.len() as u32).collect(),
@@ -215,15 +217,8 @@ impl Timer {
 
 /// The members of a set that this word of it tells.
 #[inline]
-fn members(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        if bits == 0 {
-            return None;
-        }
-        let bit = bits.trailing_zeros();
-        bits &= bits - 1;
-        Some(word as u32 * 64 + bit)
-    })
+fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
+    members(bits).map(move |bit| word as u32 * 64 + bit)
 }
 
 fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
