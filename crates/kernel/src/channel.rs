@@ -1,7 +1,7 @@
 //! Bounded, typed channels with latency: the only way from one component to another.
 
 use crate::domain::Domain;
-use crate::time::{Cycle, Time};
+use crate::time::{Clock, Cycle, Time};
 use crate::wiring::WiringError;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::VecDeque;
@@ -206,6 +206,17 @@ impl<T> Rx<T> {
     #[inline]
     pub fn is_due(&self, now: Cycle) -> bool {
         self.0.first.get() <= now
+    }
+
+    /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none.
+    #[inline]
+    pub fn due(&self) -> Cycle {
+        self.0.first.get()
+    }
+
+    /// The clock of the receiver, in a system that was built.
+    pub fn clock(&self) -> Clock {
+        self.0.receiver().domain.clock
     }
 
     /// Whether any port of the receiving component has changed since this was asked last: an item has come, or room for

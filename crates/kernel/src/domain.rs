@@ -2,6 +2,7 @@
 
 use crate::component::Activity;
 use crate::random::Stream;
+use crate::set::members;
 use crate::system::Mode;
 use crate::time::{Clock, Cycle};
 use crate::wheel::{Cause, Wheel};
@@ -105,8 +106,8 @@ impl Plan {
         let mut due = self.busy[word].take();
         if is_wanted {
             let [ports, timers] = self.wheel.take(cycle, word);
-            members(word, ports).for_each(|index| self.mail[index as usize].set(true));
-            members(word, timers).for_each(|index| self.timers[index as usize].ring());
+            members_of(word, ports).for_each(|index| self.mail[index as usize].set(true));
+            members_of(word, timers).for_each(|index| self.timers[index as usize].ring());
             due |= ports | timers;
         }
         due
@@ -129,7 +130,7 @@ impl Plan {
     fn live_in_order(&self, cycle: Cycle, is_wanted: bool, mut tick: impl FnMut(u32) -> Activity) -> bool {
         let mut is_busy = false;
         for word in 0..self.busy.len() {
-            let due = members(word, self.take_due(cycle, word, is_wanted));
+            let due = members_of(word, self.take_due(cycle, word, is_wanted));
             let busy = due.fold(0, |busy, index| busy | self.hear(index, tick(index)));
             self.busy[word].set(busy);
             is_busy |= busy != 0;
@@ -141,7 +142,8 @@ impl Plan {
     #[cold]
     fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) -> bool {
         let words = 0..self.busy.len();
-        let mut order: Vec<u32> = words.flat_map(|word| members(word, self.take_due(cycle, word, is_wanted))).collect();
+        let mut order: Vec<u32> =
+            words.flat_map(|word| members_of(word, self.take_due(cycle, word, is_wanted))).collect();
         match mode {
             Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
             _ => order = (0..self.timers.len() as u32).collect(),
@@ -225,15 +227,8 @@ impl Timer {
 
 /// The members of a set that this word of it tells.
 #[inline]
-fn members(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        if bits == 0 {
-            return None;
-        }
-        let bit = bits.trailing_zeros();
-        bits &= bits - 1;
-        Some(word as u32 * 64 + bit)
-    })
+fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
+    members(bits).map(move |bit| word as u32 * 64 + bit)
 }
 
 fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {

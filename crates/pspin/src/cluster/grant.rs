@@ -9,8 +9,7 @@ use super::hpu_core::Wait;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, Stop};
-use blocks::policy::members;
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 impl Cluster {
     /// Lets every core that is due in this cycle go on.

@@ -1,9 +1,6 @@
 //! Instruction traces of whole runs.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod support;
-
+use crate::support::{self, asm};
 use expect_test::expect;
 use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine};
@@ -14,7 +11,6 @@ use spinet::toml_text::Format;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use support::asm;
 
 const EXPERIMENT: &str =
     "program = 'nic.elf'\ntraffic = 'udp:size=64,count=40,rate=100G'\n[[context]]\nhandler = 'store'\n";

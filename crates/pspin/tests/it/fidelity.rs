@@ -1,8 +1,7 @@
 //! The model against the RTL: every figure that was measured there is measured here.
 
-mod rig;
-
-use rig::rtl::{MISSES, markdown, rows};
+use crate::rig;
+use crate::rig::rtl::{MISSES, markdown, rows};
 use std::collections::BTreeSet;
 
 #[test]
@@ -12,7 +11,7 @@ fn every_figure_is_within_its_tolerance_or_listed_with_a_reason_and_the_document
     let listed: BTreeSet<&str> = MISSES.iter().map(|&(name, _)| name).collect();
     assert_eq!(outside, listed, "what is outside its tolerance, and what is listed as such");
 
-    let page = include_str!("../../../docs/machines/pspin.md");
+    let page = include_str!("../../../../docs/machines/pspin.md");
     assert!(page.contains(&markdown(&rows)), "the table has changed: run `make fidelity` and look at the difference");
 }
 

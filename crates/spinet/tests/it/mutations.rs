@@ -1,10 +1,7 @@
 //! Whatever is done to an ELF file or an experiment, reading it ends with a value or an error, never with a panic.
 //! The gate's share of fuzzing; `make fuzz` searches longer.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
-
-mod support;
-
+use crate::support;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use pspin::PspinParams;
@@ -66,7 +63,7 @@ proptest! {
 
     #[test]
     fn broken_elf_files_do_no_harm(edits in edits(), is_cut: bool) {
-        let params: PspinParams = toml_text::read(include_str!("../../../presets/pspin.toml"), "p", Format::Toml).unwrap();
+        let params: PspinParams = toml_text::read(include_str!("../../../../presets/pspin.toml"), "p", Format::Toml).unwrap();
         if let Ok(elf) = Elf::parse("x.elf".to_owned(), edited(&tiny_elf(), &edits, is_cut)) {
             let _ = program::load(&elf, &params);
             for name in program::handler_names(&elf) {
@@ -91,7 +88,7 @@ proptest! {
 
     #[test]
     fn broken_presets_do_no_harm(edits in edits(), is_cut: bool) {
-        let preset = include_bytes!("../../../presets/pspin.toml");
+        let preset = include_bytes!("../../../../presets/pspin.toml");
         let text = String::from_utf8_lossy(&edited(preset, &edits, is_cut)).into_owned();
         if let Ok(params) = toml_text::read::<PspinParams>(&text, "x.toml", Format::Toml) {
             let _ = params.validate();

@@ -34,6 +34,8 @@ pub struct Scene {
     pub rate: u64,
     /// Gbit/s of the line; the preset's if none.
     pub line: Option<u64>,
+    /// The service time of the first packet, if it is not drawn as the others'.
+    pub first: Option<u64>,
 }
 
 /// What came of it. Times are in cycles of 4 ns.
@@ -60,7 +62,7 @@ const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let preset = include_str!("../../../../presets/panic.toml");
+        let preset = include_str!("../../../../../presets/panic.toml");
         let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
@@ -78,7 +80,11 @@ impl Scene {
             vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })];
         let outside = Outside::new(
             networks,
-            Rc::new(RefCell::new(Chain { units: self.chain.clone(), stream: Stream::new(1, "bench") })),
+            Rc::new(RefCell::new(Chain {
+                units: self.chain.clone(),
+                stream: Stream::new(1, "bench"),
+                first: self.first,
+            })),
             log.clone(),
         );
         Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
@@ -127,13 +133,14 @@ impl PacketSource for Paced {
 struct Chain {
     units: Vec<Units>,
     stream: Stream,
+    first: Option<u64>,
 }
 
 impl Classifier for Chain {
     fn classify(&mut self, _now: Cycle, _from: Side, packet: &mut Vec<u8>) -> Verdict {
         let hop = |(i, units): (usize, &Units)| {
             let (least, most) = (units.service)(packet.len() as u64);
-            let metadata = least + self.stream.below(most - least + 1);
+            let metadata = self.first.take().unwrap_or(least + self.stream.below(most - least + 1));
             Hop { service: i as u8, class: 0, priority: 0, metadata, push_to: None }
         };
         let chain = self.units.iter().enumerate().map(hop).collect();

@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-const PANIC: &str = include_str!("../../../presets/panic.toml");
-const PIPELINE: &str = include_str!("../../../presets/pipeline.toml");
-const MANYCORE: &str = include_str!("../../../presets/manycore.toml");
-const RMT: &str = include_str!("../../../presets/rmt.toml");
+const PANIC: &str = include_str!("../../../../presets/panic.toml");
+const PIPELINE: &str = include_str!("../../../../presets/pipeline.toml");
+const MANYCORE: &str = include_str!("../../../../presets/manycore.toml");
+const RMT: &str = include_str!("../../../../presets/rmt.toml");
 
 /// A preset, with keys of it replaced.
 fn model(preset: &str, changes: &str) -> NicModel {

@@ -1,10 +1,8 @@
 //! The host's port of a NIC that is at work: bytes go where they should, code that is written runs, slices do not matter.
 
-mod rig;
-
+use crate::rig::{self, Load, run, run_after};
 use kernel::Mode;
 use pspin::{HostAccessDone, Pspin};
-use rig::{Load, run, run_after};
 use std::cell::RefCell;
 
 const HANDLER_MEMORY: u32 = 0x1c30_0000;

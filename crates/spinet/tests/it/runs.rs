@@ -1,9 +1,6 @@
 //! Whole runs.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod support;
-
+use crate::support;
 use kernel::Mode;
 use spinet::experiment::Checked;
 use spinet::run::{Run, RunError, Wanted};

@@ -13,9 +13,9 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 const PRESETS: [&str; 3] = [
-    include_str!("../../../presets/panic.toml"),
-    include_str!("../../../presets/pipeline.toml"),
-    include_str!("../../../presets/manycore.toml"),
+    include_str!("../../../../presets/panic.toml"),
+    include_str!("../../../../presets/pipeline.toml"),
+    include_str!("../../../../presets/manycore.toml"),
 ];
 
 /// A packet: when it comes, its bytes, chain, class, priority.

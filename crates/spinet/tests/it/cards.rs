@@ -1,8 +1,6 @@
 //! Runs of a Tigon-2 with firmware. `elf/tigon2.bin` is the firmware `tigon2` that comes with spinet, as an image with the
 //! header that drivers read; it is committed since `cargo test` has no compiler for MIPS.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use proptest::prelude::*;
@@ -76,6 +74,55 @@ fn captures_hold_what_came_out() {
     };
     assert_eq!(frames("received.pcapng"), [60, 60, 60]);
     assert_eq!(frames("sent.pcapng"), [60, 60, 60]);
+}
+
+/// Runs with further settings, and shows frames sent and received, and these counters.
+fn check_host(settings: &[&str], traffic: &str, counters: &[&str], want: Expect) {
+    let mut with = setup(traffic, "datagrams:bytes=18,count=3", "60 ms");
+    with.settings.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
+    let summary = finish(with, Mode::Normal, 60_000).summary();
+    let mut text = format!("{}: {} sent, {} received", summary.ended.reason, summary.sent.good, summary.received.good);
+    counters.iter().for_each(|name| text += &format!(", {name} {}", summary.counters[*name]));
+    want.assert_eq(&text);
+}
+
+#[test]
+fn the_host_may_take_its_address_from_the_cards_eeprom() {
+    let address = "registers.mac_address='00:60:cf:12:34:56'";
+    let dropped = ["mac_receive.dropped.filtered"];
+    let settings = ["host.mac='eeprom'", address];
+    check_host(&settings, "datagrams:bytes=18,count=3", &dropped, expect![[r#""#]]);
+    let for_another = "udp:size=64,count=3,dst_mac=00:60:cf:00:00:01";
+    check_host(&settings, for_another, &dropped, expect![[r#""#]]);
+}
+
+#[test]
+fn the_card_takes_frames_for_groups_that_the_host_is_in() {
+    let traffic = "udp:size=64,count=3,dst_mac=01:00:5e:00:00:fb";
+    let counters = ["host.group_events", "mac_receive.dropped.filtered"];
+    check_host(&[], traffic, &counters, expect![[r#""#]]);
+    check_host(&["host.groups=['01:00:5e:00:00:fb']"], traffic, &counters, expect![[r#""#]]);
+}
+
+#[test]
+fn firmware_refreshes_the_statistics_that_the_host_reads() {
+    let mut with = setup("datagrams:bytes=18,count=5", "datagrams:bytes=1000,count=3", "30 ms");
+    let every = ["host.coalescing.statistics_us=500", "host.groups=['01:00:5e:00:00:fb']"];
+    with.settings.extend(every.map(|text| nics::parse_setting(text).unwrap()));
+    let run = finish(with, Mode::Normal, 60_000);
+    let host = run.card().part::<spinach::tigon2::host::Tigon2Host>("host").unwrap();
+    let words = host.borrow().statistics();
+    // 64 bits each: octets, unicast, multicast, broadcast; then commands by kind.
+    let wide = |word: usize| u64::from(words[word]) << 32 | u64::from(words[word + 1]);
+    let way = |word: usize| [0, 2, 4, 6].map(|of| wide(word + of));
+    let found = format!(
+        "in {:?}, out {:?}, commands {:?}, refreshed {}",
+        way(36),
+        way(44),
+        &words[56..64],
+        run.summary().counters["host.statistics_events"] > 1
+    );
+    expect![[r#""#]].assert_eq(&found);
 }
 
 /// The error of a setup, without the test's folder.
@@ -158,6 +205,7 @@ fn traffic_that_cannot_be_says_why() {
         "datagrams:bytes=18,count=-1",
         "datagrams:rate=0pps",
         "datagrams:rate=1G",
+        "datagrams:count=3,count=4",
         "udp:size=64,count=2000000",
         "udp:size=7,count=1",
         "missing.pcap",
@@ -176,6 +224,7 @@ fn traffic_that_cannot_be_says_why() {
         traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
         traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
         traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:count=3,count=4`: `count` is given twice
         traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
         traffic: size is 7, must be 60 to 65535 bytes
           udp:size=7,count=1
@@ -247,6 +296,12 @@ proptest! {
         let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "5 ms") }, Mode::Normal, 60_000);
         prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
     }
+}
+
+#[test]
+fn a_host_that_acknowledges_nothing_says_so() {
+    let tengig = Setup { nic: "tengig".into(), settings: Vec::new(), ..setup("datagrams:", "tcp-ack", "1 ms") };
+    check(tengig, expect!["tengig: there is no host that acknowledges on this card, so nothing can come of `tcp-ack`"]);
 }
 
 #[test]

@@ -1,13 +1,9 @@
 //! The plain machine.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod support;
-
+use crate::support::{self, asm};
 use expect_test::{Expect, expect};
 use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine};
-use support::asm;
 
 const CODE: u32 = 0x8000_0000;
 const DATA: u32 = 0x8010_2000;

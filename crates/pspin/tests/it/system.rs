@@ -1,12 +1,10 @@
 //! The whole NIC: nothing is lost, bytes are where they belong, and how a run is run changes nothing.
 
-mod rig;
-
+use crate::rig::{Load, Seen, packet, run, run_after};
 use expect_test::expect;
 use kernel::{Mode, Outcome};
 use proptest::prelude::*;
 use pspin::host_events::HostEvent;
-use rig::{Load, Seen, packet, run, run_after};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,11 +1,9 @@
 //! What the paper's host costs against the RTL's: PCIe in packets, and translated addresses.
 
-mod rig;
-
+use crate::rig::rtl::section;
+use crate::rig::{self, Load, packet, run};
 use expect_test::expect;
 use kernel::{Mode, Outcome};
-use rig::rtl::section;
-use rig::{Load, packet, run};
 use std::collections::BTreeMap;
 
 /// From the grant of a command's issue to that of the wait behind it, in the second run of the program, so that the

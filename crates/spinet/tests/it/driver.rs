@@ -1,9 +1,6 @@
 //! The driver: what tenants get, what they are refused, and what becomes of packets while rules come and go.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod support;
-
+use crate::support;
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use kernel::Time;
@@ -198,6 +195,32 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
           ^^^^^^^^
         no such message: error: message is `by flow last`, must be one that says what ends a message: `last` needs traffic that is known before
     "#]].assert_eq(&t.0);
+}
+
+#[test]
+fn a_program_with_bytes_for_l1_is_refused() {
+    let mut text = Transcript::default();
+    for nic in ["pspin", "pspin-rtl"] {
+        let params = nics::load(nic, &[], Path::new(".")).unwrap();
+        let runtime = Rc::new(Elf::parse("runtime.elf".into(), support::runtime()).unwrap());
+        let mut driver = Driver::boot(&params, runtime, 1).unwrap();
+        let a = driver.open("a", None).unwrap();
+        for l1 in [0x1000_0400, 0x1b00_0400] {
+            let file = support::elf(0, &[(0x1d00_1000, &[0x8067]), (l1, &[0xbad])], &[("spy_ph", 0x1d00_1000)]);
+            let spy = Rc::new(Elf::parse("spy.elf".into(), file).unwrap());
+            text.note(&format!("{nic}, {l1:#x}"), driver.load(a, spy));
+        }
+        let free = driver.capabilities().program_memory;
+        driver.load(a, handlers(0x1d00_1000)).unwrap();
+        driver.run_until(driver.now() + 2000);
+        assert!(driver.capabilities().program_memory.free < free.free, "what was refused has taken nothing");
+    }
+    expect![[r#"
+        pspin, 0x10000400: error: spy.elf: section  is at 0x10000400 to 0x10000403, must be within program memory (0x1d000000 to 0x1d007fff) or handler memory (0x1c000000 to 0x1c3fffff)
+        pspin, 0x1b000400: error: spy.elf: section  is at 0x1b000400 to 0x1b000403, must be within program memory (0x1d000000 to 0x1d007fff) or handler memory (0x1c000000 to 0x1c3fffff)
+        pspin-rtl, 0x10000400: error: spy.elf: section  is at 0x10000400 to 0x10000403, must be within program memory (0x1d000000 to 0x1d007fff) or handler memory (0x1c000000 to 0x1c3fffff)
+        pspin-rtl, 0x1b000400: error: spy.elf: section  is at 0x1b000400 to 0x1b000403, must be within program memory (0x1d000000 to 0x1d007fff) or handler memory (0x1c000000 to 0x1c3fffff)
+    "#]].assert_eq(&text.0);
 }
 
 #[test]

@@ -187,10 +187,11 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         context: context.clone(),
         user: i,
     });
-    let mut params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut params: PspinParams =
+        toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset");
     let mut tables = PageTables::default();
     if load.is_paper_host {
-        let paper: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).expect("a preset");
+        let paper: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
         (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
         let (addr, bytes) = whole_pages(load.host, 16 << 20);
         tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");

@@ -136,7 +136,7 @@ struct Services {
 }
 
 fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
-    let preset = include_str!("../../../presets/panic.toml");
+    let preset = include_str!("../../../../presets/panic.toml");
     let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
     params.services = toml::from_str::<Services>(services).expect("the services are right").service;
     let log = Rc::new(RefCell::new(Log::default()));
@@ -182,9 +182,9 @@ fn packets_are_checked_and_decrypted() {
 /// What the page about engines shows is a card.
 #[test]
 fn the_documented_engines_are_right() {
-    let page = include_str!("../../../docs/machines/panic-engines.md");
+    let page = include_str!("../../../../docs/machines/panic-engines.md");
     let services: String = page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    let preset = include_str!("../../../presets/panic.toml");
+    let preset = include_str!("../../../../presets/panic.toml");
     let card = preset.split("[[service]]").next().expect("a text has a beginning");
     let params: PanicParams = toml::from_str(&format!("{card}\n{services}")).expect("the page is right");
     params.check().expect("the page is right");
