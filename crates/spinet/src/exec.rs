@@ -7,7 +7,7 @@
 use crate::elf::{Elf, ElfError};
 use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
 use crate::summary::cause_name;
-use blocks::cpu::{Access, AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
+use blocks::cpu::{Access, AccessKind, Core, Lines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
 pub use isa::riscv::Isa;
 use isa::riscv::{Amo, cause};
 use kernel::{Clock, Cycle, Freq};
@@ -108,7 +108,7 @@ mod linux {
     pub const EFAULT: u32 = 14;
 }
 
-/// Fetch lines that are always there: as many as the longest part of the program has.
+/// Fetch lines that are always there, as [`Lines::there`] tells them: as many as the longest part of the program has.
 struct AlwaysThere(Vec<u8>);
 
 impl Lines for AlwaysThere {
@@ -118,7 +118,7 @@ impl Lines for AlwaysThere {
     }
 
     #[inline]
-    fn all(&self) -> &[u8] {
+    fn there(&self) -> &[u8] {
         &self.0
     }
 }
@@ -174,7 +174,7 @@ impl Machine {
         let tohost = elf.symbol("tohost").map(|symbol| symbol.addr);
         let nothing = Program::new(isa, 0, &[]);
         let longest = memory.iter().map(|range| range.size).max().unwrap_or(0);
-        let lines = AlwaysThere(vec![1; (longest / 16 + 2) as usize]);
+        let lines = AlwaysThere(vec![PresentLines::MOST; (longest / 16 + 2) as usize]);
         Ok(Machine {
             core,
             memory,
