@@ -1,7 +1,8 @@
 //! The loop that runs instructions.
 
-use super::core::{Core, Lines, NO_LINE, Pending, Stop};
+use super::core::{Core, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
+use super::lines::Lines;
 use super::loops::{LOOPS, PLAIN, WATCH};
 use super::program::{Kind, Place, Program, SINK, Window};
 use super::timing;

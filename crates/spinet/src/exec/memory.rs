@@ -2,7 +2,7 @@
 
 use super::ExecError;
 use crate::elf::Elf;
-use blocks::cpu::{Lines, Program};
+use blocks::cpu::{Lines, PresentLines, Program};
 use isa::riscv::Isa;
 
 /// Most memory of a program: each byte costs the host about twelve.
@@ -11,7 +11,7 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 const SLACK: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Fetch lines that are always there: as many as the longest part of the program has.
+/// Fetch lines that are always there, as [`Lines::there`] tells them: as many as the longest part of the program has.
 pub(super) struct AlwaysThere(Vec<u8>);
 
 impl Lines for AlwaysThere {
@@ -21,7 +21,7 @@ impl Lines for AlwaysThere {
     }
 
     #[inline]
-    fn all(&self) -> &[u8] {
+    fn there(&self) -> &[u8] {
         &self.0
     }
 }
@@ -74,7 +74,7 @@ impl Memory {
         };
         let ranges: Vec<Range> = spans.into_iter().map(range).collect();
         let longest = ranges.iter().map(|range| range.size).max().unwrap_or(0);
-        Ok(Memory { ranges, lines: AlwaysThere(vec![1; (longest / 16 + 2) as usize]) })
+        Ok(Memory { ranges, lines: AlwaysThere(vec![PresentLines::MOST; (longest / 16 + 2) as usize]) })
     }
 
     /// Address behind the last byte.
