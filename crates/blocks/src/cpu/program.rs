@@ -348,7 +348,11 @@ mod tests {
         let nop = 0x0000_0013u32.to_le_bytes();
         let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(40));
         let n = |program: &Program, at| program.block(at).map(|block| block.plain.len());
-        assert_eq!((n(&program, 0), n(&program, 2), n(&program, 48)), (Some(16), Some(16), Some(15)), "the last is alone");
+        assert_eq!(
+            (n(&program, 0), n(&program, 2), n(&program, 48)),
+            (Some(16), Some(16), Some(15)),
+            "the last is alone"
+        );
         program.write(0x100 + 4 * 12, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0
         assert_eq!((n(&program, 0), n(&program, 2), n(&program, 48)), (Some(12), Some(11), Some(15)));
         assert_eq!(n(&program, 24), Some(0), "the jump itself");
