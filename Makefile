@@ -58,7 +58,7 @@ test: ## all tests of the gate, in Rust and in Python
 	sed -n 's/^lockstep:/ /p' target/log/cargo-test.log
 	echo "$$passed passed, $$failed failed"
 	exit $$status
-# Without py, which has no tests, all is compiled as for `cargo test -p NAME` and `cargo xtask`, and once for all of them.
+# Without py, which has no tests and asks libraries for more: so `cargo build -p capi` of the Python tests finds all built.
 test-rust:
 	@$(STEP) 'cargo-test (models, in Rust)' bash -c '$(CARGO_TEST) --tests; status=$$?; $(CARGO_TEST) --doc && exit $$status'
 test-python: $(VENV)/.native

@@ -70,7 +70,6 @@ impl Scene {
                 crossing_slots: 4,
                 enqueue_cycles: 4,
                 dequeue_cycles: 10,
-                ahead: None,
             },
             dropping: DropParams { used_entries: self.used_entries, free_cells: 3, spared_entries: 8 },
             chain_push: self.chain_push,

@@ -1,6 +1,5 @@
 //! The central scheduler: buffers packets, and gives them to units in the order of their ranks (4.3).
 
-mod ahead;
 pub(crate) mod buffer;
 mod credits;
 mod drops;
@@ -9,14 +8,13 @@ mod params;
 mod tests;
 
 pub use drops::{DropReason, PACKET_DROPPED};
-pub use params::{AheadParams, BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
+pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 
 use crate::entry::BankNote;
 use crate::pifo::LogicalPifo;
 use crate::policy::{Arrival, Policy};
 use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
-use ahead::Ahead;
 use buffer::Bank;
 use credits::Credits;
 use drops::Drops;
@@ -90,8 +88,6 @@ pub struct Scheduler {
     notes: Vec<Rx<CreditNote>>,
     queues: Vec<LogicalPifo<Place>>,
     blocks: Vec<Block>,
-    /// None if a packet is popped when it has a credit.
-    ahead: Option<Ahead>,
     credits: Credits,
     tracer: Tracer,
     entered: Counter,
@@ -125,7 +121,6 @@ impl Scheduler {
             notes,
             queues: params.services.iter().map(|service| LogicalPifo::of(&service.policy, params.n_classes)).collect(),
             blocks: (0..params.pifo.blocks).map(|_| Block::default()).collect(),
-            ahead: params.pifo.ahead.map(|ahead| Ahead::new(ahead, params.services.len())),
             credits: Credits::new(&params.services),
             tracer,
             entered: Counter::default(),
@@ -231,21 +226,14 @@ impl Scheduler {
 
     /// Drops a packet for one that finds its bank full.
     fn make_room(&mut self, now: Cycle, service: usize) -> bool {
-        let longest = || (0..self.queues.len()).max_by_key(|&i| (self.n_waiting(i), std::cmp::Reverse(i)));
-        let from = if self.n_waiting(service) == 0 { longest() } else { Some(service) };
+        let longest = || (0..self.queues.len()).max_by_key(|&i| (self.queues[i].len(), std::cmp::Reverse(i)));
+        let from = if self.queues[service].is_empty() { longest() } else { Some(service) };
         from.is_some_and(|service| self.drop_last(now, service, DropReason::Cells))
     }
 
-    /// How many packets of a service wait, in its logical PIFO and ahead of it.
-    fn n_waiting(&self, service: usize) -> usize {
-        self.queues[service].len() + self.ahead.as_ref().map_or(0, |ahead| ahead.len(service))
-    }
-
-    /// Drops the last packet of a service: of its logical PIFO, or else of those ahead, if there is one.
+    /// Drops the last packet of a logical PIFO, if there is one.
     fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) -> bool {
-        let popped = |ahead: &mut Ahead| ahead.drop_last(service);
-        let last = self.queues[service].drop_last().or_else(|| self.ahead.as_mut().and_then(popped));
-        let Some(Place { port, cell }) = last else { return false };
+        let Some(Place { port, cell }) = self.queues[service].drop_last() else { return false };
         let message = self.ports[port].bank.drop(cell);
         self.note_drop(now, message, reason);
         true
@@ -303,69 +291,35 @@ impl Scheduler {
         }
     }
 
-    /// The services of a block, the one that goes first in front.
-    fn services(&self, block: usize) -> impl Iterator<Item = usize> + use<> {
-        (block..self.queues.len()).step_by(self.params.pifo.blocks as usize).rev()
-    }
-
-    /// The unit to which a packet of a service can go now.
-    fn unit_for(&self, service: usize, Place { port, cell }: Place) -> Option<usize> {
-        let Port { leaving, bank, .. } = &self.ports[port];
-        let has_room = leaving.len() < self.params.pifo.leaving_slots();
-        has_room.then(|| self.credits.unit_for(service, bank.flow(cell))).flatten()
+    /// The service of a block whose first packet goes next and the unit to which it goes; or else from when on there may be one
+    /// although no port changes.
+    fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
+        let n_blocks = self.params.pifo.blocks as usize;
+        let mut later: Option<Cycle> = None;
+        for service in (block..self.queues.len()).step_by(n_blocks).rev() {
+            let Some((eligible, &Place { port, cell })) = self.queues[service].first() else { continue };
+            if self.ports[port].leaving.len() >= self.params.pifo.leaving_slots() {
+                continue;
+            }
+            let Some(unit) = self.credits.unit_for(service, self.ports[port].bank.flow(cell)) else { continue };
+            if eligible <= now {
+                return Ok((service, unit));
+            }
+            later = Some(later.map_or(eligible, |other| other.min(eligible)));
+        }
+        Err(later)
     }
 
     /// Pops a packet from a block. Says from when on the block has something to do although no port changes.
     fn pop(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
-        let mut later = None;
-        for service in self.services(block) {
-            let Some((eligible, &place)) = self.queues[service].first() else { continue };
-            let unit = match &self.ahead {
-                Some(ahead) => {
-                    if !ahead.has_room(service) {
-                        continue;
-                    }
-                    None
-                }
-                None => match self.unit_for(service, place) {
-                    None => continue,
-                    unit => unit,
-                },
-            };
-            if eligible > now {
-                later = sooner(later, eligible);
-                continue;
-            }
-            if now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
-                self.queues[service].pop();
-                match (&mut self.ahead, unit) {
-                    (Some(ahead), _) => ahead.push(now, service, place),
-                    (None, unit) => self.schedule(now, place, unit.expect("a unit was found")),
-                }
-            }
+        let (service, unit) = match self.choose(now, block) {
+            Ok(chosen) => chosen,
+            Err(later) => return later,
+        };
+        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
             return Some(now + 1);
         }
-        later
-    }
-
-    /// Gives a packet that a block popped ahead to a unit. Says from when on there may be one although no port changes.
-    fn assign(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
-        let mut later = None;
-        for service in self.services(block) {
-            let Some((ready, place)) = self.ahead.as_ref()?.first(service) else { continue };
-            if ready > now {
-                later = sooner(later, ready);
-            } else if let Some(unit) = self.unit_for(service, place) {
-                self.ahead.as_mut()?.pop(service);
-                self.schedule(now, place, unit);
-                return Some(now + 1);
-            }
-        }
-        later
-    }
-
-    /// A packet gets a credit of a unit, and leaves.
-    fn schedule(&mut self, now: Cycle, Place { port, cell }: Place, unit: usize) {
+        let Place { port, cell } = self.queues[service].pop().expect("a packet was chosen");
         self.credits.spend(unit);
         self.credits.tell(unit, now, &self.tracer);
         let (message, since) = self.ports[port].bank.message(cell);
@@ -388,6 +342,7 @@ impl Scheduler {
         let node = u64::from(message.to.0);
         self.tracer.emit(&PACKET_SCHEDULED, now, &[descriptor.id, node, now - since]);
         self.ports[port].leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
+        Some(now + 1)
     }
 
     /// Sends a flit from a port. Says whether there is more to do at the next edge.
@@ -411,11 +366,6 @@ impl Scheduler {
     }
 }
 
-/// The earlier of a cycle, if there is one, and another.
-fn sooner(one: Option<Cycle>, other: Cycle) -> Option<Cycle> {
-    Some(one.map_or(other, |one| one.min(other)))
-}
-
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.hear(now);
@@ -426,9 +376,8 @@ impl Component for Scheduler {
         let mut next: Option<Cycle> = None;
         for block in 0..self.blocks.len() {
             self.push(now, block);
-            for later in [self.pop(now, block), self.assign(now, block)].into_iter().flatten() {
-                next = sooner(next, later);
-            }
+            let later = self.pop(now, block);
+            next = [next, later].into_iter().flatten().min();
             goes_on |= !self.blocks[block].entering.is_empty();
         }
         for which in 0..self.ports.len() {

@@ -71,24 +71,10 @@ pub struct PifoParams {
     pub crossing_slots: u32,
     /// Cycles from a descriptor's arrival at the scheduler until it can be pushed.
     pub enqueue_cycles: u32,
-    /// Cycles from the cycle in which a packet gets its credit until the descriptor can leave the scheduler. In the prototype the
-    /// scheduling round trip is 14 cycles (7.2); taken as the time from a unit's note to the next descriptor at the unit, that is
-    /// 1 for the note, these, and the interconnect's; and up to `pop_cycles` - 1 for the edge unless packets are popped ahead.
+    /// Cycles from a pop until the descriptor can leave the scheduler. In the prototype the scheduling round trip is 14 cycles
+    /// (7.2); taken as the time from a unit's note to the next descriptor at the unit, that is 1 for the note, up to
+    /// `pop_cycles` - 1 for the edge, these, and the interconnect's.
     pub dequeue_cycles: u32,
-    /// Packets that are popped before a unit has a credit for them. If not given, each is popped when one has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<AheadParams>,
-}
-
-/// Packets that leave their logical PIFO before a unit has a credit for them, as in the prototype, which asks for the credit
-/// behind the crossing from the PIFO's clock to its own. What is popped goes in that order, whatever more urgent comes then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AheadParams {
-    /// How many of a service, 1 to 1024.
-    pub slots: u32,
-    /// Cycles from a pop until the packet can get a credit, 0 to 1024.
-    pub cycles: u32,
 }
 
 /// When the packet with the greatest rank of a logical PIFO is dropped, which is told after a push. Source: 4.3.2, numbers RTL.
@@ -109,10 +95,9 @@ impl PifoParams {
         (self.crossing_slots + self.enqueue_cycles.div_ceil(self.push_cycles)) as usize
     }
 
-    /// Descriptors on their way to a port, likewise; those that were popped ahead come one a cycle.
+    /// Descriptors on their way to a port, likewise.
     pub(super) fn leaving_slots(&self) -> usize {
-        let interval = if self.ahead.is_some() { 1 } else { self.pop_cycles };
-        (self.crossing_slots + self.dequeue_cycles.div_ceil(interval)) as usize
+        (self.crossing_slots + self.dequeue_cycles.div_ceil(self.pop_cycles)) as usize
     }
 }
 
@@ -124,18 +109,13 @@ impl SchedulerParams {
         checks::count("n_classes", self.n_classes, 1, 256)?;
         checks::within("buffer.cells", self.buffer.cells, 1, 65536)?;
         checks::within("buffer.cell_bytes", self.buffer.cell_bytes, 64, 1 << 20)?;
-        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles, ahead } =
-            self.pifo;
+        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles } = self.pifo;
         checks::within("pifo.blocks", blocks, 1, 64)?;
         checks::within("pifo.push_cycles", push_cycles, 1, 1024)?;
         checks::within("pifo.pop_cycles", pop_cycles, 1, 1024)?;
         checks::within("pifo.crossing_slots", crossing_slots, 1, 1024)?;
         checks::within("pifo.enqueue_cycles", enqueue_cycles, 0, 1024)?;
         checks::within("pifo.dequeue_cycles", dequeue_cycles, 0, 1024)?;
-        if let Some(AheadParams { slots, cycles }) = ahead {
-            checks::within("pifo.ahead.slots", slots, 1, 1024)?;
-            checks::within("pifo.ahead.cycles", cycles, 0, 1024)?;
-        }
         checks::within("dropping.used_entries", self.dropping.used_entries, 1, 1 << 20)?;
         let mut nodes = Vec::new();
         for (i, service) in self.services.iter().enumerate() {

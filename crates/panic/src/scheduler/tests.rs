@@ -23,7 +23,6 @@ fn params() -> SchedulerParams {
             crossing_slots: 4,
             enqueue_cycles: 3,
             dequeue_cycles: 5,
-            ahead: None,
         },
         dropping: DropParams { used_entries: 124, free_cells: 3, spared_entries: 8 },
         chain_push: true,
