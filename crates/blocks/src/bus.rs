@@ -1,7 +1,7 @@
 //! The protocol between those who refer to memory and those who hold it; docs/concepts/protocols.md shows an exchange.
 //!
 //! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each; a [`Responder`] is the other side. Rules, which
-//! every party keeps and [`testkit`'s contract test](crate) holds it to:
+//! every party keeps and the contract test (`testkit::check_memory_contract`) holds it to:
 //!
 //! - A responder answers every reference exactly once, writes too, in the order in which the port gave them to it.
 //! - A reference is to consecutive bytes. How many at most is the responder's to say; more is a [`BusError::Length`].

@@ -13,6 +13,8 @@ pub(crate) struct Endpoint {
     pub domain: Rc<Domain>,
     /// Index of the component within its domain.
     pub index: u32,
+    /// Whether something changed at its ports since it last asked.
+    pub mail: Rc<Cell<bool>>,
 }
 
 impl Endpoint {
@@ -103,7 +105,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
 pub(crate) fn inlet<T: 'static>(name: &str, domain: Rc<Domain>) -> (Inlet<T>, Rx<T>) {
     let (tx, rx) = channel(name, usize::MAX, 1);
     // No component has this index; room is never asked for, so nobody is woken.
-    let outside = Endpoint { domain, index: u32::MAX };
+    let outside = Endpoint { domain, index: u32::MAX, mail: Rc::default() };
     tx.bind(outside, "outside").expect("the channel is new");
     (Inlet(tx.0), rx)
 }
@@ -221,8 +223,7 @@ impl<T> Rx<T> {
     /// one that waits to be sent. A component that has left nothing lying at its ports need not look at them otherwise.
     #[inline]
     pub fn take_mail(&self) -> bool {
-        let receiver = self.0.receiver();
-        receiver.domain.take_mail(receiver.index)
+        self.0.receiver().mail.take()
     }
 
     /// A look at the item that [`Rx::take`] would give.

@@ -68,7 +68,8 @@ pub struct HostDmaPorts {
 /// Timing:   command seen in cycle c, 64 bytes, nothing else under way. To the host: NIC memory sees the read in c + 5,
 ///           the host the data 5 cycles after they are seen here, response 3 cycles after the host's; c + 17 from L2,
 ///           c + 15 from L1. From the host: the host sees the read in c + 6, NIC memory the data 5 cycles after they are
-///           seen here, response 3 cycles after the memory's; c + 18 into L2. Each further beat takes a cycle.
+///           seen here, response 3 cycles after the memory's; c + 18 into L2,
+///           c + 16 into L1. Each further beat takes a cycle.
 /// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`. Registers on the way to the host were counted,
 ///           not measured.
 /// Differs:  a command of length 0, which the RTL never ends, one that names NIC memory which is not there and one across

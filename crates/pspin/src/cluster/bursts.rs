@@ -23,7 +23,7 @@ impl Cluster {
                     Burst::Write { tag, addr, data } => {
                         let (_, last) = self.l1.reserve(WidePort::Nhi, now, addr - base, data.len() as u32);
                         self.copies.push_back((last, addr - base, data));
-                        replies.send_late(BurstReply::Written { tag, decoded: true }, last + 1 - now);
+                        replies.send_late(BurstReply::Written { tag, decoded: true }, last - now);
                     }
                 }
             }

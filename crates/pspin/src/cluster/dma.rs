@@ -1,5 +1,6 @@
 //! The cluster's DMA engine: copies between its L1 and L2.
 
+use super::held::Held;
 use super::l1::{L1, WidePort};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{Burst, BurstReply, whole_words};
@@ -87,7 +88,7 @@ pub struct Dma {
     max_bursts: usize,
     fills_words: bool,
     waiting: VecDeque<(Cycle, Chunk)>,
-    n_waiting: usize,
+    held: Held,
     /// The next transfer is accepted from this cycle on.
     accepts_from: Cycle,
     next_read: Cycle,
@@ -131,7 +132,7 @@ impl Dma {
             max_bursts: params.cluster.dma_bursts as usize,
             fills_words: params.isolation.regions == Regions::Exact,
             waiting: VecDeque::new(),
-            n_waiting: 0,
+            held: Held::default(),
             accepts_from: 0,
             next_read: 0,
             reading: VecDeque::new(),
@@ -167,17 +168,17 @@ impl Dma {
 
     /// Takes a transfer of at least one byte, if it can in this cycle; the transfer's id.
     pub fn launch(&mut self, now: Cycle, owner: Owner, src: u32, dst: u32, size: u32) -> Option<u32> {
-        if now < self.accepts_from || self.n_waiting >= self.fifo {
+        if now < self.accepts_from || self.held.before_reshaper(now) >= self.fifo {
             return None;
         }
         self.accepts_from = now + ACCEPT_INTERVAL;
         self.launched = self.launched.wrapping_add(1);
-        self.n_waiting += 1;
         let mut at = 0;
         while at < size {
             let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
             let part = (size - at).min(PAGE_BYTES - from % PAGE_BYTES).min(PAGE_BYTES - to % PAGE_BYTES);
             let chunk = Chunk { owner, src: from, dst: to, size: part, last: at + part == size };
+            self.held.push(chunk.last);
             self.waiting.push_back((now + TO_READ, chunk));
             at += part;
         }
@@ -266,9 +267,6 @@ impl Dma {
         }
         let (_, chunk) = self.waiting.pop_front().expect("just seen");
         self.next_read = now + 1;
-        if chunk.last {
-            self.n_waiting -= 1;
-        }
         self.bytes.add(u64::from(size));
         match place {
             Place::L1(offset) => {
@@ -308,6 +306,7 @@ impl Dma {
                     self.write_free = written + 1;
                     self.l1_written_until = written;
                     let ends_packet = self.fills_words && chunk.owner == Owner::Scheduler && chunk.last;
+                    self.held.leaves(written - ENGINE_TO_L1 + 1);
                     self.copies.push_back((written, offset, if ends_packet { whole_words(data) } else { data }));
                     self.finish(&chunk, written + L1_WRITTEN_TO_DONE);
                 }
@@ -319,11 +318,13 @@ impl Dma {
                     }
                     let Arrived { chunk, data, .. } = self.arrived.pop_front().expect("just seen");
                     self.write_free = now + (last - first.min(last)) + 1;
+                    self.held.leaves(self.write_free - 1);
                     self.requests.send(Burst::Write { tag: 0, addr: chunk.dst, data });
                     self.writing.push_back(chunk);
                 }
                 Place::Nowhere => {
                     let Arrived { chunk, .. } = self.arrived.pop_front().expect("just seen");
+                    self.held.leaves(last + 1);
                     self.faults.add(1);
                     self.finish(&chunk, last + ENGINE_TO_L1 + L1_WRITTEN_TO_DONE);
                 }

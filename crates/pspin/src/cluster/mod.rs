@@ -13,6 +13,7 @@ mod driver;
 mod events;
 mod grant;
 mod guard;
+mod held;
 mod hpu;
 mod hpu_core;
 mod icache;
@@ -121,6 +122,8 @@ pub struct Cluster {
     idle: u32,
     command_turn: RoundRobinTree,
     feedback_turn: RoundRobinTree,
+    /// Whose feedback the arbiter chooses from, once it was refused, by bit.
+    feedback_lock: u64,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
     copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
@@ -180,6 +183,7 @@ impl Cluster {
             idle: 0,
             command_turn: RoundRobinTree::default(),
             feedback_turn: RoundRobinTree::default(),
+            feedback_lock: 0,
             copies: VecDeque::new(),
             remote: None,
             public_dma: DmaRegisters::default(),
@@ -323,8 +327,11 @@ fn sleep_until(next: Cycle, now: Cycle) -> Activity {
 }
 
 impl Component for Cluster {
+    #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.is_calm &= !self.ports.tasks.take_mail() && now < self.alarm;
+        if self.ports.tasks.take_mail() || now >= self.alarm {
+            self.is_calm = false;
+        }
         if !self.is_calm {
             self.prepare_cores(now);
         }

@@ -9,8 +9,7 @@ use kernel::Cycle;
 pub(super) struct Side {
     /// First cycle in which it is free.
     pub(super) free: Cycle,
-    /// Whose turn it is: single accesses by cluster, DMA engines by cluster, and between the two; or initiators.
-    pub(super) pe: RoundRobinTree,
+    /// Whose turn it is: DMA engines by cluster, and between them and single accesses; or initiators.
     pub(super) dma: RoundRobinTree,
     pub(super) turn: RoundRobinTree,
 }

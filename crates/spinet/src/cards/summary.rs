@@ -9,8 +9,9 @@ use serde::Serialize;
 use spinach::measure::{Flow, MeasureError, Throughput};
 use std::collections::BTreeMap;
 
-/// Frames at the start of a direction that rates leave out: the steady state is reached within so many (Willmann 2004, 3.4).
-const WARM_UP_FRAMES: usize = 100;
+/// Frames of a direction within which a steady state is reached: rates leave out so many, and should be of as many at least.
+/// Source: Willmann 2004, 3.4.
+const STEADY_FRAMES: u64 = 100;
 
 /// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
 #[derive(Clone, Debug, Serialize)]
@@ -177,9 +178,6 @@ pub struct FunctionSummary {
 fn ns(time: Time) -> f64 {
     time.fs() as f64 / 1e6
 }
-
-/// Frames of a direction that a rate is to be of. Source: Willmann 2004, 3.4: a steady state is reached within 100 frames.
-const STEADY_FRAMES: u64 = 100;
 
 /// What to say of rates over a window of few frames.
 fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
@@ -398,7 +396,7 @@ fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
         log
     };
     let shortest = passages.iter().map(|way| way.out.len()).filter(|&n| n > 0).min().unwrap_or(0);
-    Throughput::of(&log(&passages[0]), &log(&passages[1]), WARM_UP_FRAMES.min(shortest / 4))
+    Throughput::of(&log(&passages[0]), &log(&passages[1]), (STEADY_FRAMES as usize).min(shortest / 4))
 }
 
 /// How long frames took from one place to another, by their numbers.
@@ -408,9 +406,10 @@ fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let mut took: Vec<u64> = to.iter().filter_map(took).collect();
     took.sort_unstable();
     let (first, last) = (*took.first()?, *took.last()?);
-    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize] as f64 / 1e6;
+    // The smallest that so many of 100 do not exceed, as [`crate::histogram::Histogram::percentile`] has it.
+    let at = |percent: usize| took[(took.len() * percent).div_ceil(100) - 1] as f64 / 1e6;
     let mean = took.iter().map(|&fs| fs as f64).sum::<f64>() / took.len() as f64 / 1e6;
-    let (count, median, p99) = (took.len() as u64, at(0.5), at(0.99));
+    let (count, median, p99) = (took.len() as u64, at(50), at(99));
     Some(LatencySummary { count, min: first as f64 / 1e6, mean, median, p99, max: last as f64 / 1e6 })
 }
 
@@ -428,10 +427,29 @@ mod tests {
     #[test]
     fn rates_of_few_frames_say_so() {
         check(100, 100, expect!["-"]);
-        check(99, 100, expect![[r#""#]]);
-        check(100, 99, expect![[r#""#]]);
-        check(1, 0, expect![[r#""#]]);
+        check(99, 100, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(100, 99, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(1, 0, expect!["the rates are of 500 us, in which a direction had 1 frames; let 100 or more pass"]);
         check(0, 100, expect!["-"]);
         check(0, 0, expect!["-"]);
+    }
+
+    /// Median and 99 % of frames that took 1 ns, 2 ns, ..., `n` ns.
+    fn check_latency(n: u64, want: (f64, f64)) {
+        let at = |step: u64| (0..n).map(move |id| Passage { id: Some(id), at: Time::from_ns(id * step), bytes: 60 });
+        let (given, out): (Vec<_>, Vec<_>) = (at(10).collect(), at(11).collect());
+        let later = |passage: &Passage| Passage { at: passage.at + Time::from_ns(1), ..*passage };
+        let found = latency(&given, &out.iter().map(later).collect::<Vec<_>>()).expect("frames came out");
+        assert_eq!(found.count, n);
+        assert!((found.median - want.0).abs() < 1e-9 && (found.p99 - want.1).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn of_100_frames_99_took_at_most_what_is_told() {
+        check_latency(1, (1.0, 1.0));
+        check_latency(10, (5.0, 10.0));
+        check_latency(100, (50.0, 99.0));
+        check_latency(101, (51.0, 100.0));
+        check_latency(200, (100.0, 198.0));
     }
 }

@@ -353,12 +353,12 @@ impl Hpu {
         self.done.is_some()
     }
 
-    /// The feedback leaves in cycle `at`; one that was held takes its place.
+    /// The feedback leaves in cycle `at`; one that was held takes its place a cycle later, when the FIFO shows room.
     pub fn leave(&mut self, at: Cycle) -> Done {
         let (_, done) = self.done.take().expect("a feedback that may leave");
         if let Some(held) = self.held.take() {
-            self.done = Some((at + 1, held));
-            self.state = State::Idle(at + 1);
+            self.done = Some((at + 2, held));
+            self.state = State::Idle(at + 2);
         }
         done
     }

@@ -84,7 +84,8 @@ fn a_second_doorbell_waits_for_the_first_feedback() {
     assert!(!hpu.is_ready(100));
     hpu.transfers = 0;
     hpu.leave(100);
-    assert!(hpu.is_ready(101) && hpu.may_leave(101));
+    assert!(!hpu.is_ready(101) && !hpu.may_leave(101));
+    assert!(hpu.is_ready(102) && hpu.may_leave(102));
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! The filter that gives L2 handler memory its atomic operations, on the port towards the clusters.
+
+use crate::pe::PeReply;
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// From a read's passing the filter until its data is back there: register, SRAM, register.
+const READ_BACK: u64 = 3;
+/// From the data of an atomic operation until the filter takes the next one: the result's write and its answer.
+const AMO_WRITE: u64 = 7;
+/// From the same data until the answer to the core leaves, which comes with that of the write.
+const AMO_ANSWER: u64 = 6;
+
+/// What has passed the filter on its way to the SRAM, besides bursts.
+struct Passed {
+    /// First cycle in which the data may pass on the way back.
+    back: Cycle,
+    cluster: usize,
+    reply: PeReply,
+    is_amo: bool,
+}
+
+/// Who may pass.
+///
+/// Timing: a queue of `depth` remembers the reads that are on their way. It is written or read in a cycle, not both, and
+///         writing goes first: while reads come in, none goes back. So a long run of single reads passes at one in two
+///         cycles. An atomic operation reads, and writes its result 5 cycles later; the next one waits until that is
+///         answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words.
+/// Source: PsPIN RTL a49fec8, `axi_riscv_lrsc.sv`, `axi_riscv_amos.sv`, `id_queue.sv`.
+/// Differs: a burst keeps its place for as long as it takes by itself, and the queue of writes never holds anybody up.
+pub(super) struct Filter {
+    depth: usize,
+    /// Until when bursts keep their places.
+    bursts: Vec<Cycle>,
+    reads: VecDeque<Passed>,
+    /// The last cycle in which a read passed.
+    passed_at: Option<Cycle>,
+    /// The word of the last atomic operation.
+    amo_word: u32,
+    /// First cycle in which it is over.
+    amo_over: Cycle,
+}
+
+impl Filter {
+    pub(super) fn new(depth: usize) -> Self {
+        Filter { depth, bursts: Vec::new(), reads: VecDeque::new(), passed_at: None, amo_word: 0, amo_over: 0 }
+    }
+
+    /// Whether a read may pass in this cycle.
+    pub(super) fn has_place(&mut self, now: Cycle) -> bool {
+        self.bursts.retain(|&until| until > now);
+        self.passed_at != Some(now) && self.bursts.len() + self.reads.len() < self.depth
+    }
+
+    /// Whether an atomic operation may pass in this cycle.
+    pub(super) fn takes_amo(&mut self, now: Cycle) -> bool {
+        self.amo_over <= now && self.has_place(now)
+    }
+
+    /// Whether a write of this word may pass in this cycle.
+    pub(super) fn takes_write(&self, word: u32, now: Cycle) -> bool {
+        self.amo_over <= now || word != self.amo_word
+    }
+
+    /// A burst of so many beats passes to be read.
+    pub(super) fn pass_burst(&mut self, now: Cycle, n_beats: u64) {
+        self.bursts.push(now + READ_BACK + n_beats);
+        self.passed_at = Some(now);
+    }
+
+    /// A single read passes; its reply waits here.
+    pub(super) fn pass_read(&mut self, now: Cycle, cluster: usize, reply: PeReply) {
+        self.reads.push_back(Passed { back: now + READ_BACK, cluster, reply, is_amo: false });
+        self.passed_at = Some(now);
+    }
+
+    /// An atomic operation on this word passes; its reply waits here.
+    pub(super) fn pass_amo(&mut self, now: Cycle, word: u32, cluster: usize, reply: PeReply) {
+        self.reads.push_back(Passed { back: now + READ_BACK, cluster, reply, is_amo: true });
+        self.passed_at = Some(now);
+        (self.amo_word, self.amo_over) = (word, Cycle::MAX);
+    }
+
+    /// The reply that passes on the way back in this cycle, to which cluster, and when it leaves.
+    pub(super) fn back(&mut self, now: Cycle) -> Option<(Cycle, usize, PeReply, bool)> {
+        if self.passed_at == Some(now) || self.reads.front().is_none_or(|read| read.back > now) {
+            return None;
+        }
+        let Passed { cluster, reply, is_amo, .. } = self.reads.pop_front().expect("just seen");
+        if is_amo {
+            self.amo_over = now + AMO_WRITE;
+        }
+        Some((now + if is_amo { AMO_ANSWER } else { 0 }, cluster, reply, is_amo))
+    }
+
+    /// The next cycle in which a reply may pass on the way back.
+    pub(super) fn next(&self, now: Cycle) -> Option<Cycle> {
+        self.reads.front().map(|read| read.back.max(now + 1))
+    }
+}

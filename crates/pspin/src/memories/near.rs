@@ -1,0 +1,184 @@
+//! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
+
+use super::{HANDLER, Memories, PACKET, READ, burst_candidates, latency};
+use crate::map;
+use crate::params::MAX_CORES;
+use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use isa::riscv::Amo;
+use kernel::Cycle;
+
+/// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
+/// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
+const DMA_READ_PLACE: u64 = 4;
+
+/// What a single access takes beyond [`latency::PE_REPLY`]. Source: RTL measurement: 20, 21, 27, 22, 23 and 24 cycles from
+/// one such access to the next on one core, in the order below. A load from handler memory and an atomic operation on it
+/// take what they take in the filter.
+mod extra {
+    pub const PACKET_LOAD: u64 = 2;
+    pub const STORE: u64 = 3;
+    pub const PACKET_AMO: u64 = 9;
+    pub const REMOTE_LOAD: u64 = 1;
+    pub const REMOTE_STORE: u64 = 2;
+    pub const REMOTE_AMO: u64 = 3;
+}
+
+impl Memories {
+    /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
+    /// or nowhere.
+    pub(super) fn take_singles(&mut self, now: Cycle) {
+        for cluster in 0..self.ports.pe.len() {
+            let Some(request) = self.ports.pe[cluster].0.take() else { continue };
+            let target = (request.addr.wrapping_sub(map::L1_BASE) / map::L1_STRIDE) as usize;
+            if self.memory_at(request.addr).is_some() {
+                self.singles.push(cluster, request);
+            } else if let Some((remote, _)) = self.ports.remote.get(target) {
+                // There is room for an access of every core.
+                remote.send(RemoteRequest { from: cluster as u32, request });
+            } else {
+                let value = self.control_register(&request);
+                let reply = PeReply { core: request.core, value };
+                self.singles.reply_at(now + extra::PACKET_LOAD, false, cluster, reply);
+            }
+        }
+    }
+
+    /// Answers of other clusters.
+    pub(super) fn take_remote_replies(&mut self, now: Cycle) {
+        for target in 0..self.ports.remote.len() {
+            let Some(RemoteReply { to, reply, op }) = self.ports.remote[target].1.take() else { continue };
+            let (extra, is_write) = match op {
+                PeOp::Load => (extra::REMOTE_LOAD, false),
+                PeOp::Store { .. } => (extra::REMOTE_STORE, true),
+                PeOp::Amo { .. } => (extra::REMOTE_AMO, true),
+            };
+            self.singles.reply_at(now + extra, is_write, to as usize, reply);
+        }
+    }
+
+    /// Serves one side of this port: a single access or a burst of a DMA engine.
+    pub(super) fn serve_near(&mut self, memory: usize, side: usize, now: Cycle) {
+        let is_free = now >= self.memories[memory].near[side].free;
+        // A single read passes between the beats of a burst.
+        let single = (is_free || side == READ) && self.passes(memory, side, now);
+        let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
+        if side == READ && dma != 0 {
+            dma &= self.clusters_with_place(now);
+            if memory == HANDLER && !self.singles.filter.has_place(now) {
+                dma = 0;
+            }
+        }
+        let near = &mut self.memories[memory].near[side];
+        match near.turn.take(u64::from(single) | u64::from(dma != 0) << 1) {
+            Some(0) => {
+                near.free = near.free.max(now) + 1;
+                let (cluster, request) = self.singles.take(side, now);
+                self.access(cluster, request, memory, now);
+            }
+            Some(_) => {
+                let cluster = near.dma.take(dma).expect("somebody asks") as usize;
+                let burst = self.ports.dma[cluster].0.take().expect("just seen");
+                let n_beats = self.serve_burst(memory, burst, now, latency::DMA_REPLY, |ports| &ports.dma[cluster].1);
+                if side == READ {
+                    self.dma_reads[cluster].push_back(now + DMA_READ_PLACE + n_beats - 1);
+                    if memory == HANDLER {
+                        self.singles.filter.pass_burst(now, n_beats);
+                    }
+                }
+                self.memories[memory].near[side].free = now + n_beats;
+            }
+            None => {}
+        }
+    }
+
+    /// Whether the single access that is next goes to this side of this memory and may be served now.
+    fn passes(&mut self, memory: usize, side: usize, now: Cycle) -> bool {
+        let Some(&PeRequest { addr, op, .. }) = self.singles.next(side) else { return false };
+        self.memories[memory].contains(addr)
+            && (memory == PACKET
+                || match op {
+                    PeOp::Store { .. } | PeOp::Amo { amo: Amo::StoreConditional, .. } => {
+                        self.singles.filter.takes_write(addr, now)
+                    }
+                    PeOp::Load | PeOp::Amo { amo: Amo::LoadReserved, .. } => self.singles.filter.has_place(now),
+                    PeOp::Amo { .. } => self.singles.filter.takes_amo(now),
+                })
+    }
+
+    /// Clusters whose DMA engine may have one more read under way.
+    fn clusters_with_place(&mut self, now: Cycle) -> u64 {
+        let mut clusters = 0;
+        for (cluster, places) in self.dma_reads.iter_mut().enumerate() {
+            while places.front().is_some_and(|&free| free <= now) {
+                places.pop_front();
+            }
+            clusters |= u64::from(places.len() < self.max_dma_reads) << cluster;
+        }
+        clusters
+    }
+
+    /// Does a single access to a memory.
+    fn access(&mut self, cluster: usize, request: PeRequest, memory: usize, now: Cycle) {
+        self.pe_accesses.add(1);
+        let PeRequest { core, addr, op } = request;
+        let old = self.memories[memory].word(addr);
+        let hart = cluster * MAX_CORES + core as usize;
+        let reply = |value| PeReply { core, value };
+        match op {
+            PeOp::Store { value, mask } => {
+                self.memories[memory].set_word(addr, old & !mask | value & mask);
+                self.forget_reservations(addr);
+                self.singles.reply_at(now + extra::STORE, true, cluster, reply(0));
+            }
+            PeOp::Load if memory == PACKET => {
+                self.singles.reply_at(now + extra::PACKET_LOAD, false, cluster, reply(old));
+            }
+            PeOp::Load => self.singles.filter.pass_read(now, cluster, reply(old)),
+            PeOp::Amo { amo, .. } if memory == PACKET => {
+                let extra = if amo == Amo::LoadReserved { extra::PACKET_LOAD } else { extra::PACKET_AMO };
+                self.singles.reply_at(now + extra, amo != Amo::LoadReserved, cluster, reply(old));
+            }
+            PeOp::Amo { amo: Amo::LoadReserved, .. } => {
+                self.reservations[hart] = Some(addr);
+                self.singles.filter.pass_read(now, cluster, reply(old));
+            }
+            PeOp::Amo { amo: Amo::StoreConditional, operand } => {
+                let holds = self.reservations[hart] == Some(addr);
+                if holds {
+                    self.memories[memory].set_word(addr, operand);
+                    self.forget_reservations(addr);
+                }
+                self.reservations[hart] = None;
+                self.singles.reply_at(now + extra::STORE, true, cluster, reply(u32::from(!holds)));
+            }
+            PeOp::Amo { amo, operand } => {
+                self.memories[memory].set_word(addr, amo.apply(old, operand));
+                self.forget_reservations(addr);
+                self.singles.filter.pass_amo(now, addr, cluster, reply(old));
+            }
+        }
+    }
+
+    fn forget_reservations(&mut self, addr: u32) {
+        self.reservations.iter_mut().for_each(|held| *held = held.filter(|&word| word != addr));
+    }
+
+    fn control_register(&mut self, request: &PeRequest) -> u32 {
+        match request.addr.wrapping_sub(map::SOC_CONTROL) {
+            0x10 => self.info,
+            offset @ 0x80..0x90 => {
+                let register = &mut self.control[((offset - 0x80) / 4) as usize];
+                let old = *register;
+                if let PeOp::Store { value, mask } = request.op {
+                    *register = old & !mask | value & mask;
+                }
+                old
+            }
+            0..0x2000 => 0,
+            _ => {
+                self.faults.add(1);
+                0
+            }
+        }
+    }
+}

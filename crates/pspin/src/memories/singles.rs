@@ -1,0 +1,142 @@
+//! Single accesses of cores on their way through the interconnect, and their answers on the way back.
+
+use super::filter::Filter;
+use super::{READ, WRITE};
+use crate::params::PspinParams;
+use crate::pe::{PeOp, PeReply, PeRequest};
+use blocks::policy::RoundRobinTree;
+use isa::riscv::Amo;
+use kernel::Cycle;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Cycles from one write to the next through the converter from 64 to 512 bits, which has one under way: address, data,
+/// answer of the data. Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`.
+const WRITE_INTERVAL: u64 = 3;
+/// From a write's data having passed until the next write comes through: two registers of the address.
+const WRITE_BEHIND: u64 = 2;
+
+/// An answer, ordered by when it passes, reads before writes, and then by when it was made.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct LateReply {
+    at: Cycle,
+    is_write: bool,
+    number: u64,
+    cluster: usize,
+    core: u32,
+    value: u32,
+}
+
+/// The accesses and who of them is next.
+///
+/// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. A cluster
+///         takes one answer a cycle, those to reads first.
+/// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
+pub(super) struct Singles {
+    /// What waits, by side and cluster.
+    waiting: [Vec<VecDeque<PeRequest>>; 2],
+    n_waiting: usize,
+    turn: [RoundRobinTree; 2],
+    /// What is at the converter, with its cluster and when it came.
+    next: [Option<(Cycle, usize, PeRequest)>; 2],
+    next_write: Cycle,
+    /// In front of handler memory.
+    pub(super) filter: Filter,
+    replies: BinaryHeap<Reverse<LateReply>>,
+    n_replies: u64,
+}
+
+/// The side of a memory that an access uses first: a load with reservation is a read, all other atomics begin as writes.
+fn side_of(op: PeOp) -> usize {
+    match op {
+        PeOp::Load | PeOp::Amo { amo: Amo::LoadReserved, .. } => READ,
+        PeOp::Store { .. } | PeOp::Amo { .. } => WRITE,
+    }
+}
+
+impl Singles {
+    pub(super) fn new(params: &PspinParams) -> Self {
+        let queues = || vec![VecDeque::new(); params.n_clusters as usize];
+        Singles {
+            waiting: [queues(), queues()],
+            n_waiting: 0,
+            turn: Default::default(),
+            next: Default::default(),
+            next_write: 0,
+            filter: Filter::new(params.l2.atomics_depth as usize),
+            replies: BinaryHeap::new(),
+            n_replies: 0,
+        }
+    }
+
+    /// An access to a memory comes from a cluster.
+    pub(super) fn push(&mut self, cluster: usize, request: PeRequest) {
+        self.waiting[side_of(request.op)][cluster].push_back(request);
+        self.n_waiting += 1;
+    }
+
+    /// The next read and the next write, of whoever's turn it is, come to the converter if it takes them.
+    pub(super) fn choose(&mut self, now: Cycle) {
+        if self.n_waiting == 0 {
+            return;
+        }
+        for side in [READ, WRITE] {
+            if self.next[side].is_none() && (side == READ || now >= self.next_write) {
+                let asking = (0..).zip(&self.waiting[side]).filter(|(_, queue)| !queue.is_empty());
+                let asking = asking.fold(0, |set, (cluster, _)| set | 1u64 << cluster);
+                if let Some(cluster) = self.turn[side].take(asking) {
+                    let request = self.waiting[side][cluster as usize].pop_front().expect("just seen");
+                    self.next[side] = Some((now, cluster as usize, request));
+                    self.n_waiting -= 1;
+                }
+            }
+        }
+    }
+
+    /// What is at the converter on this side.
+    pub(super) fn next(&self, side: usize) -> Option<&PeRequest> {
+        self.next[side].as_ref().map(|(.., request)| request)
+    }
+
+    /// What is at the converter on this side passes on, with its cluster.
+    pub(super) fn take(&mut self, side: usize, now: Cycle) -> (usize, PeRequest) {
+        let (came, cluster, request) = self.next[side].take().expect("an access that was seen");
+        if side == WRITE {
+            self.next_write = (came + WRITE_INTERVAL).max(now + WRITE_BEHIND);
+        }
+        (cluster, request)
+    }
+
+    /// An answer leaves at a cycle.
+    pub(super) fn reply_at(&mut self, at: Cycle, is_write: bool, cluster: usize, reply: PeReply) {
+        self.n_replies += 1;
+        let PeReply { core, value } = reply;
+        self.replies.push(Reverse(LateReply { at, is_write, number: self.n_replies, cluster, core, value }));
+    }
+
+    /// Hands every answer that is due to `send`, with its cluster, one for each cluster; the others are due next.
+    pub(super) fn send_replies(&mut self, now: Cycle, send: impl Fn(usize, PeReply)) {
+        if let Some((at, cluster, reply, is_amo)) = self.filter.back(now) {
+            self.reply_at(at, is_amo, cluster, reply);
+        }
+        let mut sent = 0u64;
+        while self.replies.peek().is_some_and(|Reverse(reply)| reply.at <= now) {
+            let Reverse(reply) = self.replies.pop().expect("just seen");
+            if sent >> reply.cluster & 1 != 0 {
+                self.replies.push(Reverse(LateReply { at: now + 1, ..reply }));
+                continue;
+            }
+            sent |= 1 << reply.cluster;
+            send(reply.cluster, PeReply { core: reply.core, value: reply.value });
+        }
+    }
+
+    /// The next cycle in which something here goes on.
+    pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
+        if self.n_waiting != 0 || self.next.iter().any(Option::is_some) {
+            return Some(now + 1);
+        }
+        let reply = self.replies.peek().map(|Reverse(reply)| reply.at.max(now + 1));
+        reply.into_iter().chain(self.filter.next(now)).min()
+    }
+}
