@@ -269,6 +269,13 @@ impl Program {
         self.blocks[first.saturating_sub(Block::REACH)..end].fill(OnceCell::new());
     }
 
+    /// The `n` bytes, at most four, at `pc` as a number.
+    pub(super) fn word(&self, n: usize, pc: u32) -> u32 {
+        let at = pc.wrapping_sub(self.base) as usize;
+        let bytes = self.bytes.iter().skip(at).take(n);
+        bytes.rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
+    }
+
     /// Bytes up to the last that is not 0.
     pub fn used_bytes(&self) -> usize {
         self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
