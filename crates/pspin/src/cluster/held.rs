@@ -61,9 +61,7 @@ mod tests {
     fn a_transfer_across_pages_takes_one_place_in_the_fifo() {
         let mut held = Held::default();
         (0..12).for_each(|_| held.push(true));
-        for last in [true, false, false, true] {
-            held.push(last);
-        }
+        [true, false, false, true].into_iter().for_each(|last| held.push(last));
         assert_eq!(held.before_reshaper(0), 1);
     }
 }
