@@ -38,7 +38,10 @@ pub(super) fn throughput(passages: &[Passages; 2]) -> Result<Throughput, Measure
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cards::summary::latency;
+    use blocks::feeders::Passage;
     use expect_test::{Expect, expect};
+    use kernel::Time;
 
     /// Frames sent and received in 500 us.
     fn check(sent: u64, received: u64, want: Expect) {

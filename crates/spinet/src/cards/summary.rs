@@ -369,7 +369,7 @@ impl Rate {
 }
 
 /// How long frames took from one place to another, by their numbers.
-fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
+pub(super) fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let begun: BTreeMap<u64, Time> = from.iter().filter_map(|passage| Some((passage.id?, passage.at))).collect();
     let took = |passage: &Passage| passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs());
     let mut took: Vec<u64> = to.iter().filter_map(took).collect();
