@@ -6,7 +6,7 @@ the cycles of forwarding and two more, uniform within a quarter; packets at a ra
 generator. Cycles of 4 ns from the first bytes in to the first bytes out. The Verilog draws the offset of a packet's
 service time before the packet comes; before the first of a run that is any number of 6 bits. Where it is lower than a
 quarter of the mean, as at 5 and 26 Gbit/s, this packet makes the least latency: here it runs alone.
-`cargo test -p panic --test paper` holds the same rows with service times drawn elsewhere. The last rows are the
+`cargo test -p panic --test it paper` holds the same rows with service times drawn elsewhere. The last rows are the
 published bench of hash and AES units: per pattern, what left by kind.
 """
 
