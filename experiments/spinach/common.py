@@ -14,6 +14,7 @@ THESIS = "Willmann, master's thesis, Rice University, 2004"
 DESCRIPTORS = HERE / "descriptors.toml"
 POLLED = HERE / "polled.toml"
 POLLED_DESCRIPTORS = HERE / "polled_descriptors.toml"
+POLLED_IN_DESCRIPTORS = HERE / "polled_in_descriptors.toml"
 TIGON2 = "spinet: preset tigon2, firmware/tigon2 compiled with zig."
 TENGIG = "spinet: preset tengig, firmware/tengig compiled with zig."
 
@@ -152,11 +153,11 @@ class Steady:
         return int(self._late[way]["frames"] - self._early[way]["frames"])
 
 
-def shares(functions: Mapping[str, int]) -> dict[str, float]:
-    """Percent of the cores' time by task, of cycles by function."""
-    total = sum(functions.values())
+def shares(functions: Mapping[str, int], *, of: Mapping[str, int] | None = None) -> dict[str, float]:
+    """Percent of the cores' time by task, of cycles by function; what `functions` has of all cycles `of`."""
+    total = sum((of or functions).values())
     found = {task: sum(functions.get(name, 0) for name in names) / total * 100 for task, names in TASKS.items()}
-    return {**found, "other": 100 - sum(found.values())}
+    return {**found, "other": sum(functions.values()) / total * 100 - sum(found.values())}
 
 
 def instructions_per_cycle(causes: Mapping[str, int]) -> dict[str, float]:

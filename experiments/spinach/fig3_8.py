@@ -16,9 +16,14 @@ memory; pointers do not, for which the 92 KB have no room. The released firmware
 away, does the same on one CPU: while it receives 60,000 frames/s it sends 72,000, with and without descriptor memory,
 where registers tell, and 32,000 and 63,000 where assists poll. So the polling, not the firmware, makes the difference.
 
-How much depends on what the thesis does not give. The arbitration's timeout is 8 cycles where assists poll, which was
-set after other values had been tried: with the 64 of `presets/tigon2.toml` the readings keep the cores from the SRAM
-until nothing moves, and with 64 and a rest of 8 or 16 cycles between readings descriptor memory adds 60 or 19 %.
+What depends on what the thesis does not give. (1) The arbitration's timeout where assists poll. That taking turns adds
+no frames (3.5.2) bounds it: turns have no timeout, and of the timeouts tried those up to 8 cycles give the base at
+least as many frames as turns do, longer ones fewer; with the 64 of `presets/tigon2.toml` readings keep the cores from
+the SRAM until nothing moves. The gain at 88 MHz is judged over all timeouts that keep to this; 8, with which the
+figure is drawn, is the longest. (2) In which memory the pointers are read: with them in the descriptor memory, too
+(`polled_in_descriptors.toml`), it is worth little. (3) How often they are read: with a rest of 8, 12 or 16 cycles
+between readings, and then a timeout of 64, it adds 60, 34 or 21 % at 88 MHz. So 47.5 % is in reach of this card, and
+not proven by it; 34.0 % at 200 MHz and the rates of instructions are missed whatever the timeout.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from experiments.spinach.common import (
     GIGABIT,
     POLLED,
     POLLED_DESCRIPTORS,
+    POLLED_IN_DESCRIPTORS,
     THESIS,
     TIGON2,
     Steady,
@@ -54,10 +60,11 @@ WIRINGS: dict[str, str | Path] = {
     "Desc.": DESCRIPTORS,
     "Polled": POLLED,
     "Polled, Desc.": POLLED_DESCRIPTORS,
+    "Polled in Desc.": POLLED_IN_DESCRIPTORS,
 }
 CLOCKS = (88, 200)
 TIMEOUT = 8  # of the polled wirings, in cycles of the memory
-OTHER_TIMEOUTS = (4, 16)  # from 32 on hardly anything moves
+TIMEOUTS = (2, 4, 6, 8, 10, 12, 16)  # from 32 on hardly anything moves
 TURNS = "{ kind = 'round-robin' }"
 
 FAST = (
@@ -87,10 +94,13 @@ def points() -> list[Point]:
     return [
         *(point(f"{memory}, {mhz} MHz", memory=memory, mhz=mhz) for mhz in CLOCKS for memory in (*MEMORIES, *POLLING)),
         *(
-            point(f"{memory}, timeout {cycles}", memory=memory, mhz=88, timeout_cycles=cycles)
-            for cycles in OTHER_TIMEOUTS
+            point(f"{memory}, {mhz} MHz, timeout {cycles}", memory=memory, mhz=mhz, timeout_cycles=cycles)
+            for mhz in CLOCKS
+            for cycles in TIMEOUTS
+            if cycles != TIMEOUT
             for memory in ("Polled", "Polled, Desc. Mem")
         ),
+        *(point(f"Polled in Desc. Mem, {mhz} MHz", memory="Polled in Desc. Mem", mhz=mhz) for mhz in CLOCKS),
         point("Polled, SRAM of 250 MHz", memory="Polled", mhz=88, memory_mhz=250),
     ]
 
@@ -98,7 +108,7 @@ def points() -> list[Point]:
 def measure(*, memory: str, mhz: int, timeout_cycles: int = TIMEOUT, memory_mhz: int = 100) -> dict[str, float]:
     """Frames, instruction throughput, memory stalls, efficiency of the SRAM."""
     nic = WIRINGS[memory.removesuffix(" + RR").removesuffix(" Mem")]
-    has_descriptors = nic in (DESCRIPTORS, POLLED_DESCRIPTORS)
+    has_descriptors = nic in (DESCRIPTORS, POLLED_DESCRIPTORS, POLLED_IN_DESCRIPTORS)
     memories = ["sram"] + ["descriptors"] * has_descriptors
     changes = [f"clocks.cpu='{mhz} MHz'", f"clocks.memory='{memory_mhz} MHz'"]
     if memory.endswith("RR"):
@@ -131,14 +141,25 @@ def claims(results: Results) -> Iterator[Claim]:
     def change(name: str, base: str, quantity: str) -> float:
         return (results.value(name, quantity) / results.value(base, quantity) - 1) * 100
 
+    gains: dict[tuple[int, int], dict[str, float]] = {}
+    for mhz in CLOCKS:
+        for cycles in TIMEOUTS:
+            mark = f"{mhz} MHz" if cycles == TIMEOUT else f"{mhz} MHz, timeout {cycles}"
+            names = f"Polled, Desc. Mem, {mark}", f"Polled, {mark}"
+            gains[mhz, cycles] = {
+                "base": results.value(names[1], "frames"),
+                "turns": change(f"Polled + RR, {mhz} MHz", names[1], "frames"),
+                **{quantity: change(*names, quantity) for quantity in ("frames", "MIPS")},
+            }
+    allowed = [cycles for cycles in TIMEOUTS if all(gains[mhz, cycles]["turns"] <= 0 for mhz in CLOCKS)]
     published = {88: (47.5, 11.5), 200: (34.0, 25.7)}
     for mhz, (frames, instructions) in published.items():
-        found = gain("Polled, Desc. Mem", mhz, "frames", to="Polled")
+        added = [gains[mhz, cycles]["frames"] for cycles in allowed]
         yield Claim(
-            text=f"{mhz} MHz: descriptor memory, {frames:+.1f} % frames, within a quarter of it (assists poll; a "
-            "timeout of 8 cycles, chosen)",
-            holds=abs(found - frames) <= frames / 4,
-            found=f"{found:+.1f} %",
+            text=f"{mhz} MHz: descriptor memory, {frames:+.1f} % frames, within a quarter of it with every timeout at "
+            "which taking turns adds none (assists poll)",
+            holds=all(abs(value - frames) <= frames / 4 for value in added),
+            found=f"{min(added):+.1f} to {max(added):+.1f} %, timeouts of {allowed[0]} to {allowed[-1]} cycles",
             miss=FAST if mhz == 200 else "",
         )
         yield Claim(
@@ -184,15 +205,23 @@ def claims(results: Results) -> Iterator[Claim]:
             found=f"{gain('Base + RR', mhz, 'SRAM efficiency'):+.1f} %",
             miss=EFFICIENCY,
         )
-    timeouts = [
-        f"{cycles}: {change(f'Polled, Desc. Mem, timeout {cycles}', f'Polled, timeout {cycles}', 'frames'):+.0f} % of "
-        f"{results.value(f'Polled, timeout {cycles}', 'frames') / 1000:.0f},000 frames/s"
-        for cycles in OTHER_TIMEOUTS
-    ]
+    for cycles in TIMEOUTS:
+        slow, fast = gains[88, cycles], gains[200, cycles]
+        yield Claim(
+            text=f"Assists that poll, a timeout of {cycles}: frames, what taking turns changes, and what descriptor "
+            "memory adds, of frames and of instructions a second",
+            holds=None,
+            found="; ".join(
+                f"{mhz} MHz: {of['base'] / 1000:.0f},000 frames/s, turns {of['turns']:+.0f} %, descriptor memory "
+                f"{of['frames']:+.0f} and {of['MIPS']:+.0f} %"
+                for mhz, of in ((88, slow), (200, fast))
+            ),
+        )
+    in_both = [gain("Polled in Desc. Mem", mhz, "frames", to="Polled") for mhz in CLOCKS]
     yield Claim(
-        text="88 MHz, assists that poll, other timeouts: what descriptor memory adds",
+        text="Assists that poll, pointers too in the descriptor memory: what it adds at 88 and at 200 MHz",
         holds=None,
-        found="; ".join(timeouts),
+        found=f"{in_both[0]:+.0f} and {in_both[1]:+.0f} %",
     )
     yield Claim(
         text="88 MHz, assists that poll: an SRAM of 250 MHz instead adds 24 % (3.5.2)",

@@ -91,7 +91,7 @@ def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
 
 
 def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParams:
-    """Parameters of a card as values with types; `spinet.nic_parameters` says what each means and what it may be.
+    """Parameters of a PsPIN as values with types; `spinet.nic_parameters` says what each means and what it may be.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParam
     Raises
     ------
     InputError
-        If there is no such card, or the changes contradict each other.
+        If there is no such card, it is no PsPIN, or the changes contradict each other.
 
     Examples
     --------
@@ -114,6 +114,10 @@ def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParam
     # Not at the top: it is generated, with the help of this module.
     from spinet.nic_parameters import PspinParams
 
+    if _core.card_is_wired(name) or _core.nic_has_chains(name):
+        raise UsageError(
+            f"{name} is no PsPIN, whose parameters alone have types here", hint="spinet.nic gives its file"
+        )
     return _typed(PspinParams, tomllib.loads(nic(name, set=set)))
 
 

@@ -133,7 +133,7 @@ def run_card(
         What the host sends, in the same words; or ``tcp-ack:every=2``, an acknowledgement for every second frame that
         it received.
     set
-        Changes of the card, such as ``clocks.sram='250 MHz'`` or ``cpu_a.scratchpad.bytes=8192``.
+        Changes of the card, such as ``"clocks.memory=133 MHz"`` or ``"cpu_a.scratchpad_bytes=8192"``.
     limit
         End of the run in simulated time. By default 40 ms, and 400 ms with an image, which may take long to start.
     seed

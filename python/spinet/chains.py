@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spinet import _core, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
 from spinet.chain_result import ChainResult, Latency, Service, Tenant
+from spinet.experiment import as_settings
 from spinet.output import OutputFolder
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
             if key == "nic":
                 table["preset"] = value
             else:
-                table["set"] = [*_as_list(table.get("set", [])), *value]
+                table["set"] = [*as_settings(table.get("set", [])), *value]
             values["nic"] = table
         else:
             values[key] = value
@@ -227,7 +228,7 @@ def compiled(
     found = {}
     for service in json.loads(prepared.text).get("service", ()):
         sources = [Path(name) for name in service.get("program", ())]
-        if any(source.suffix in (".c", ".S", ".s") for source in sources):
+        if any(source.suffix in toolchain.SOURCES for source in sources):
             handler = service.get("handler")
             found[service["name"]] = toolchain.build(sources, target="panic", handler=handler, cc=cc, defines=defines)
     return found
@@ -282,9 +283,3 @@ def write_rest(folder: Path, summary: Mapping[str, Any]) -> None:
 def _as_said(said: Said | Sequence[Said]) -> list[Said]:
     """One thing, or several."""
     return [said] if isinstance(said, str | Mapping) else list(said)
-
-
-def _as_list(settings: Any) -> list[str]:
-    if isinstance(settings, Mapping):
-        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-    return list(settings)

@@ -14,7 +14,6 @@ from spinet import _core, toolchain
 from spinet._core import InputError, UsageError
 
 _NO_FILE = "keywords"
-_SOURCES = (".c", ".S", ".s")
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
 # Keywords that a context of an experiment file says for itself.
@@ -104,14 +103,16 @@ def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
         for step in tables:
             table = table.setdefault(step, {})
         if name == "nic.set":
-            table[key] = [*_as_list(table.get(key, [])), *value]
+            table[key] = [*as_settings(table.get(key, [])), *value]
         else:
             table[key] = value
 
 
-def _as_list(sets: Any) -> list[str]:
-    """Settings in either of the two forms that an experiment allows."""
-    return [f"{path}={json.dumps(value)}" for path, value in sets.items()] if isinstance(sets, dict) else list(sets)
+def as_settings(sets: Any) -> list[str]:
+    """Settings in either of the two forms that an experiment allows, as texts."""
+    if isinstance(sets, Mapping):
+        return [f"{path}={json.dumps(value)}" for path, value in sets.items()]
+    return list(sets)
 
 
 def compiled(
@@ -119,17 +120,22 @@ def compiled(
 ) -> toolchain.Build | None:
     """Build the program that an experiment names, unless it is an ELF file already."""
     sources = experiment.programs()
-    if len(sources) == 1 and sources[0].suffix not in _SOURCES:
+    if len(sources) == 1 and sources[0].suffix not in toolchain.SOURCES:
         return None  # the simulator says what is wrong with it if it is no ELF file
-    return toolchain.build(sources, cc=cc, defines={**_shape(experiment), **(defines or {})})
+    return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
 
 
-def _shape(experiment: Experiment) -> dict[str, int]:
-    """Macros that tell handlers how many clusters and cores the card has; none for the published shape."""
+def _shape_of(experiment: Experiment) -> dict[str, int]:
     nic = experiment.values.get("nic", {})
     nic = {"preset": nic} if isinstance(nic, str) else nic
-    shown = _core.nic_show(nic.get("preset", "pspin"), _as_list(nic.get("set", [])), experiment.base_dir)
-    card = tomllib.loads(shown)
+    return shape(nic.get("preset", "pspin"), as_settings(nic.get("set", [])), base_dir=experiment.base_dir)
+
+
+def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, int]:
+    """Macros that tell a program how many clusters and cores a PsPIN has; none for the published shape."""
+    card = tomllib.loads(_core.nic_show(nic, list(sets), base_dir))
+    if "cluster" not in card:
+        return {}  # whoever builds the card says that it is no PsPIN
     found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}
     return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
 
@@ -139,10 +145,11 @@ def compiled_tenants(
 ) -> list[Path]:
     """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
     elfs = [first.elf if first else experiment.programs()[0]]
+    defines = {**_shape_of(experiment), **(defines or {})}
     for tenant in experiment.values.get("tenant", ()):
         named = tenant["program"]
         sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
-        if len(sources) == 1 and sources[0].suffix not in _SOURCES:
+        if len(sources) == 1 and sources[0].suffix not in toolchain.SOURCES:
             elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
         else:
             place = toolchain.place_after(elfs)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from spinet import _core, packet_table, toolchain
+from spinet import _core, experiment, packet_table, toolchain
 from spinet._core import UsageError
 from spinet.result import SentPacket
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # A slice of host time between two looks at the keyboard.
 _SLICE_MS = 100
 _PS_PER_NS = 1000
-_SOURCES = (".c", ".S", ".s")
+_STEP_PS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,8 @@ class Machine:
 
     def __init__(self, *, nic: str = "pspin", set: Sequence[str] = (), seed: int = 1, cc: str | None = None) -> None:
         self._cc = cc
-        runtime = toolchain.build_runtime(cc=cc)
+        self._shape = experiment.shape(nic, set)
+        runtime = toolchain.build_runtime(defines=self._shape, cc=cc)
         self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=list(set), seed=seed)
 
     def __enter__(self) -> Machine:
@@ -160,6 +161,28 @@ class Machine:
     def step(self, time: str) -> None:
         """Let so much time pass."""
         self._run_to(self._native.now() + _core.span_ps(time))
+
+    def finish(self, *, within: str = "10 ms") -> None:
+        """Let time pass until the card `is_idle`, in steps of a microsecond.
+
+        Parameters
+        ----------
+        within
+            The longest that may take.
+
+        Raises
+        ------
+        UsageError
+            If the card still has something to do then.
+        """
+        end = self._native.now() + _core.span_ps(within)
+        while not self.is_idle:
+            if self._native.now() >= end:
+                raise UsageError(
+                    f"the card is not idle {within} later: packets are to come, or handlers run, or messages wait",
+                    hint="give it longer with within=, or take messages out with Rule.remove",
+                )
+            self._run_to(min(self._native.now() + _STEP_PS, end))
 
     def _run_to(self, ps: int) -> None:
         while not self._native.run_until(ps, _SLICE_MS):
@@ -248,8 +271,9 @@ class Tenant:
         """
         sources = [Path(name) for name in ([program] if isinstance(program, str | Path) else program)]
         name, elf = ", ".join(source.name for source in sources), sources[0]
-        if elf.suffix in _SOURCES or len(sources) > 1:
+        if elf.suffix in toolchain.SOURCES or len(sources) > 1:
             room = self._machine.capabilities
+            defines = {**self._machine._shape, **(defines or {})}
             code, data = room.program_memory, room.handler_memory
             place = toolchain.Place(code=code.at, code_bytes=code.largest, data=data.at, data_bytes=data.largest)
             elf = toolchain.build(sources, defines=defines, cc=self._machine._cc, place=place).elf

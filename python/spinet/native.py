@@ -224,7 +224,6 @@ def _compile(
             f"no compiler {cc!r} in the search path", hint="install gcc or clang, or name one with --cc"
         )
     sdk = toolchain.sdk_dir()
-    macros = [f"-D{name}" if value == "" else f"-D{name}={value}" for name, value in defines.items()]
     own = [f"-DSPIN_{stage.upper()}={symbol}" for stage, symbol in setting.symbols.items()]
     # Headers of this system come first: handlers get its printf. What is not there is the SDK's.
     include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include")]
@@ -239,7 +238,7 @@ def _compile(
             *warnings,
             "-DSPIN_NATIVE",
             *own,
-            *macros,
+            *toolchain.define_flags(defines),
             *include,
             *sources,
             "-o",

@@ -31,6 +31,7 @@ from spinet._compiler import find_compiler
 from spinet._target import RISCV, RV32I
 
 __all__ = [
+    "SOURCES",
     "SUFFIXES",
     "TARGETS",
     "Build",
@@ -53,6 +54,7 @@ __all__ = [
 CardTarget = Literal["pspin", "panic"]
 TARGETS: tuple[CardTarget, ...] = ("pspin", "panic")
 
+SOURCES = (".c", ".S", ".s")  # files of other names are programs that are linked already
 # Where linker scripts put code and static data; see link/pspin.ld.
 _CODE, _DATA, _DATA_BYTES = 0x1D000000, 0x1C000000, 3 << 20
 _ALIGN = 64
@@ -201,9 +203,18 @@ def place_after(elfs: Sequence[Path]) -> Place:
     )
 
 
-def build_runtime(*, cc: str | None = None) -> Build:
-    """The runtime alone: a program without handlers, under which those of tenants run."""
-    return _build(Request(sources=(), flags=(), sdk=sdk_dir(), cache=cache_dir().absolute()), cc=cc, out=None)
+def build_runtime(*, defines: Mapping[str, str | int] | None = None, cc: str | None = None) -> Build:
+    """The runtime alone: a program without handlers, under which those of tenants run.
+
+    Parameters
+    ----------
+    defines
+        ``NB_CLUSTERS`` and ``NB_CORES`` of a card of another shape than 4 and 8.
+    cc
+        As for `build`.
+    """
+    flags = tuple(define_flags(defines or {}))
+    return _build(Request(sources=(), flags=flags, sdk=sdk_dir(), cache=cache_dir().absolute()), cc=cc, out=None)
 
 
 def _is_unit(target: str) -> bool:

@@ -154,6 +154,14 @@ def test_packets_are_offered_delivered_consumed_or_lost() -> None:
     assert panic.time_ns["waiting"] > 0.9 * panic.latency_ns.mean
 
 
+def test_a_card_that_derives_from_another_is_compared(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('name = "own"\nbase = "tigon2"\n[instances]\nhost = { mtu = 1400 }\n')
+    result = spinet.compare(traffic="udp:size=200,count=20,rate=100M", nics=[str(own)])
+    assert not result.not_run and result.rows[0].delivered.packets == 20
+    assert "takes frames for any address" in result.rows[0].notes
+
+
 def test_a_line_that_is_the_limit_is_told() -> None:
     result = spinet.compare(traffic="udp:size=1400,count=60,rate=2G", nics=["tigon2", "tengig"])
     assert [row.is_line_the_limit for row in result.rows] == [True, False]

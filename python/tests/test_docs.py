@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -14,12 +15,12 @@ from spinet import toolchain
 from spinet.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not {"target", ".venv", "node_modules", "build", ".pytest_cache"} & set(path.relative_to(ROOT).parts)
-    and (ROOT / "python" / "spinet" / "sdk") not in path.parents
-)
+# Asked of git, since a folder that a build beside this empties meanwhile cannot be walked.
+FILES = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    cwd=ROOT, capture_output=True, text=True, check=True,
+)  # fmt: skip
+PAGES = sorted(ROOT / name for name in FILES.stdout.splitlines() if (ROOT / name).is_file())
 
 
 def name_of(page: Path) -> str:

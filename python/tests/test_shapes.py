@@ -48,6 +48,53 @@ def test_a_message_spread_over_all_clusters_is_counted_whole(clusters: int, core
     assert sum(counted[1::2]) == runs[0].summary["packets"]["in_bytes"]
 
 
+def assert_all_were_there(found: bytes, clusters: int, cores: int, *, pad: int) -> None:
+    marks = struct.unpack(f"<{2 * clusters * cores}I", found)
+    places = [(cluster, core) for cluster in range(clusters) for core in range(cores)]
+    assert marks[::2] == tuple(cluster << 8 | core for cluster, core in places)
+    assert marks[1::2] == tuple(L1_BASE + cluster * L1_STRIDE + SCRATCHPAD + pad for cluster, _ in places)
+
+
+@pytest.mark.parametrize(("clusters", "cores"), [(8, 3), (2, 16)])
+def test_handlers_of_a_machine_s_tenant_run_on_every_core(clusters: int, cores: int) -> None:
+    n = clusters * cores
+    with spinet.Machine(set=shape(clusters, cores)) as machine:
+        tenant = machine.tenant("one")
+        tenant.allocate(64, kind="scratchpad")
+        pad, host = tenant.allocate(64, kind="scratchpad"), tenant.register(8 * n)
+        tenant.context(program=tenant.load(WHERE), scratchpad=pad, host=host).install()
+        machine.traffic(f"udp:size=64,count={4 * n + 8},flows={4 * n}", pacing="asap")
+        machine.step("200 us")
+        assert {event.what for event in tenant.take_events()} == {"message_done"}
+        assert_all_were_there(host.read(), clusters, cores, pad=64)
+
+
+EXPERIMENT = f"""
+program = "{WHERE}"
+traffic = {{ source = "udp:size=64,count=104,flows=96", pacing = "asap" }}
+nic = {{ preset = "pspin", set = {{ n_clusters = 8, "cluster.n_cores" = 3 }} }}
+
+[[tenant]]
+name = "second"
+program = "{WHERE}"
+
+[[context]]
+match = "udp.dst_port == 1"
+scratchpad_bytes = 64
+
+[[context]]
+tenant = "second"
+scratchpad_bytes = 64
+"""
+
+
+def test_so_do_those_of_an_experiment_s_tenant(tmp_path: Path) -> None:
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    result = spinet.run(experiment=tmp_path / "experiment.toml")
+    assert result.complete and not result.summary["traps"]
+    assert_all_were_there(result.host_memory(HOST + (1 << 30), 8 * 24), 8, 3, pad=64)
+
+
 @pytest.mark.parametrize("change", ["n_clusters=17", "cluster.n_cores=17"])
 def test_beyond_sixteen_is_refused(change: str) -> None:
     with pytest.raises(spinet.InputError, match="is 17, must be 1 to 16"):

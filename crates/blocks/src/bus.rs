@@ -1,17 +1,18 @@
 //! The protocol between those who refer to memory and those who hold it; docs/concepts/protocols.md shows an exchange.
 //!
 //! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each; a [`Responder`] is the other side. Rules, which
-//! every party keeps and [`testkit`'s contract test](crate) holds it to:
+//! every party keeps and the contract test (`testkit::check_memory_contract`) holds it to:
 //!
 //! - A responder answers every reference exactly once, writes too, in the order in which the port gave them to it.
 //! - A reference is to consecutive bytes. How many at most is the responder's to say; more is a [`BusError::Length`].
 //! - A reply is sent when its last byte is there; a write is answered when a later read would see it.
+//! - A reply says how long others were in the way of its reference. That changes nothing but what is counted.
 //! - What cannot be taken waits in its channel: a full channel is the negative acknowledge of Spinach's modules.
 //!
 //! A reference sent at edge *k* is seen by its responder at *k + 1*, and an answer of that edge by the requester at *k + 2*:
 //! the memory stage of a five-stage pipeline in front of a memory of one cycle.
 
-use kernel::{Ports, Rx, Tx};
+use kernel::{Cycle, Ports, Rx, Time, Tx};
 use smallvec::SmallVec;
 
 /// Bytes on a bus, in the order of their addresses; up to 16 of them without an allocation.
@@ -87,6 +88,21 @@ pub struct Reply {
     pub id: u32,
     /// What was read (nothing for a write), or why it could not be done.
     pub result: Result<Data, BusError>,
+    /// How long others were in its way: each that arbitrates adds what it let the reference wait.
+    pub waited: Time,
+}
+
+impl Reply {
+    /// The answer to a reference that waited for nobody.
+    pub fn new(id: u32, result: Result<Data, BusError>) -> Reply {
+        Reply { id, result, waited: Time::ZERO }
+    }
+
+    /// The same, having waited for so long more.
+    pub fn having_waited(mut self, more: Time) -> Reply {
+        self.waited = self.waited + more;
+        self
+    }
 }
 
 /// Why a reference could not be carried out.
@@ -128,6 +144,15 @@ impl Requester {
 }
 
 impl Responder {
+    /// How long the responder's cycles from `since` to `until` are.
+    pub fn span(&self, since: Cycle, until: Cycle) -> Time {
+        if since >= until {
+            return Time::ZERO;
+        }
+        let clock = self.references.clock();
+        clock.edge(until) - clock.edge(since)
+    }
+
     /// Names both channels to the kernel as parts of port `name`.
     pub fn port(&self, name: &str, ports: &mut Ports) {
         ports.input(&format!("{name}.references"), &self.references);

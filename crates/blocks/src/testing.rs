@@ -2,7 +2,7 @@
 
 use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use crate::interconnect::Word;
-use kernel::{Activity, Component, Cycle, Ports, Rx};
+use kernel::{Activity, Component, Cycle, Ports, Rx, Time};
 use testkit::{Bench, Log};
 
 /// References and the cycles in which they can first be seen: `3 r 100+4; 5 w 104=0a0b` reads four bytes at 0x100 and
@@ -43,10 +43,11 @@ pub fn show_reference(reference: &Reference) -> String {
 }
 
 pub fn show_reply(reply: &Reply) -> String {
+    let waited = if reply.waited == Time::ZERO { String::new() } else { format!(", waited {}", reply.waited) };
     match &reply.result {
-        Ok(data) if data.is_empty() => format!("{} done", reply.id),
-        Ok(data) => format!("{} {}", reply.id, hex(data)),
-        Err(error) => format!("{} {error}", reply.id),
+        Ok(data) if data.is_empty() => format!("{} done{waited}", reply.id),
+        Ok(data) => format!("{} {}{waited}", reply.id, hex(data)),
+        Err(error) => format!("{} {error}{waited}", reply.id),
     }
 }
 
@@ -94,7 +95,7 @@ impl Component for Behind {
             Access::Write(_) => Ok(Data::new()),
             Access::Linked(_) => Err(crate::bus::BusError::NoLink(reference.addr)),
         };
-        self.port.replies.send(Reply { id: reference.id, result });
+        self.port.replies.send(Reply::new(reference.id, result));
         drop(reference);
         self.port.references.take();
         self.seen = None;

@@ -1,6 +1,6 @@
 //! The driver from C: tenants, what they get, and what they are refused.
 
-#[path = "../../spinet/tests/support/mod.rs"]
+#[path = "../../spinet/tests/it/support/mod.rs"]
 mod programs;
 mod support;
 

@@ -1,7 +1,7 @@
 //! Bounded, typed channels with latency: the only way from one component to another.
 
 use crate::domain::Domain;
-use crate::time::{Cycle, Time};
+use crate::time::{Clock, Cycle, Time};
 use crate::wiring::WiringError;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::VecDeque;
@@ -13,6 +13,8 @@ pub(crate) struct Endpoint {
     pub domain: Rc<Domain>,
     /// Index of the component within its domain.
     pub index: u32,
+    /// Whether something changed at its ports since it last asked.
+    pub mail: Rc<Cell<bool>>,
 }
 
 impl Endpoint {
@@ -103,7 +105,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
 pub(crate) fn inlet<T: 'static>(name: &str, domain: Rc<Domain>) -> (Inlet<T>, Rx<T>) {
     let (tx, rx) = channel(name, usize::MAX, 1);
     // No component has this index; room is never asked for, so nobody is woken.
-    let outside = Endpoint { domain, index: u32::MAX };
+    let outside = Endpoint { domain, index: u32::MAX, mail: Rc::default() };
     tx.bind(outside, "outside").expect("the channel is new");
     (Inlet(tx.0), rx)
 }
@@ -206,12 +208,22 @@ impl<T> Rx<T> {
         self.0.first.get() <= now
     }
 
+    /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none.
+    #[inline]
+    pub fn due(&self) -> Cycle {
+        self.0.first.get()
+    }
+
+    /// The clock of the receiver, in a system that was built.
+    pub fn clock(&self) -> Clock {
+        self.0.receiver().domain.clock
+    }
+
     /// Whether any port of the receiving component has changed since this was asked last: an item has come, or room for
     /// one that waits to be sent. A component that has left nothing lying at its ports need not look at them otherwise.
     #[inline]
     pub fn take_mail(&self) -> bool {
-        let receiver = self.0.receiver();
-        receiver.domain.take_mail(receiver.index)
+        self.0.receiver().mail.take()
     }
 
     /// A look at the item that [`Rx::take`] would give.

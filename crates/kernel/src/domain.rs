@@ -2,10 +2,12 @@
 
 use crate::component::Activity;
 use crate::random::Stream;
+use crate::set::members;
 use crate::system::Mode;
 use crate::time::{Clock, Cycle};
 use crate::wheel::{Cause, Wheel};
 use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
 
 /// A clock domain: one clock, and which of its components wants which edge.
 pub(crate) struct Domain {
@@ -21,8 +23,8 @@ struct Plan {
     wheel: Wheel,
     /// Components that want the edge after `now`, by their own word; most edges know no others.
     busy: Box<[Cell<u64>]>,
-    /// Components at whose ports something changed since they last asked.
-    mail: Box<[Cell<u64>]>,
+    /// For each component, whether something changed at its ports since it last asked.
+    mail: Box<[Rc<Cell<bool>>]>,
     timers: Box<[Timer]>,
 }
 
@@ -46,9 +48,10 @@ impl Domain {
 
     /// Makes place for this many components, once.
     pub fn expect(&self, n: usize) {
-        let set = || (0..n.div_ceil(64)).map(|_| Cell::new(0)).collect();
+        let busy = (0..n.div_ceil(64)).map(|_| Cell::new(0)).collect();
         let timer = |_| Timer { at: Cell::new(NEVER), is_near: Cell::new(false), far: Cell::new(NEVER) };
-        let plan = Plan { busy: set(), mail: set(), timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
+        let mail = (0..n).map(|_| Rc::default()).collect();
+        let plan = Plan { busy, mail, timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
         assert!(self.plan.set(plan).is_ok(), "a domain is built once");
     }
 
@@ -63,11 +66,9 @@ impl Domain {
         Some(self.next.get()).filter(|&cycle| cycle != NEVER)
     }
 
-    /// Whether a port of the component has changed, an item having come or room, since this was asked last.
-    #[inline]
-    pub fn take_mail(&self, index: u32) -> bool {
-        let (word, bit) = (&self.plan().mail[index as usize / 64], 1 << (index % 64));
-        word.replace(word.get() & !bit) & bit != 0
+    /// Where it is told that a port of the component has changed: an item has come, or room.
+    pub fn mail(&self, index: u32) -> Rc<Cell<bool>> {
+        self.plan().mail[index as usize].clone()
     }
 
     /// A port of the component changes at `cycle`.
@@ -87,17 +88,13 @@ impl Domain {
         if is_wanted {
             plan.take_far(cycle);
         }
-        match mode {
-            Mode::Normal => (0..plan.busy.len()).for_each(|word| {
-                let due = members(word, plan.take_due(cycle, word, is_wanted));
-                plan.busy[word].set(due.fold(0, |busy, index| busy | plan.hear(index, tick(index))));
-            }),
+        let is_busy = match mode {
+            Mode::Normal => plan.live_in_order(cycle, is_wanted, tick),
             _ => plan.live_otherwise(cycle, mode, is_wanted, &mut tick),
-        }
+        };
         if is_wanted {
             plan.wheel.pass(cycle);
         }
-        let is_busy = plan.busy.iter().any(|word| word.get() != 0);
         self.next.set(if is_busy { cycle + 1 } else { plan.first() });
     }
 }
@@ -109,8 +106,8 @@ impl Plan {
         let mut due = self.busy[word].take();
         if is_wanted {
             let [ports, timers] = self.wheel.take(cycle, word);
-            self.mail[word].set(self.mail[word].get() | ports);
-            members(word, timers).for_each(|index| self.timers[index as usize].ring());
+            members_of(word, ports).for_each(|index| self.mail[index as usize].set(true));
+            members_of(word, timers).for_each(|index| self.timers[index as usize].ring());
             due |= ports | timers;
         }
         due
@@ -128,11 +125,25 @@ impl Plan {
         0
     }
 
-    /// Ticks the components that are due in another order, or all of them.
+    /// Ticks the components that are due. Whether some want the next edge.
+    #[inline(always)]
+    fn live_in_order(&self, cycle: Cycle, is_wanted: bool, mut tick: impl FnMut(u32) -> Activity) -> bool {
+        let mut is_busy = false;
+        for word in 0..self.busy.len() {
+            let due = members_of(word, self.take_due(cycle, word, is_wanted));
+            let busy = due.fold(0, |busy, index| busy | self.hear(index, tick(index)));
+            self.busy[word].set(busy);
+            is_busy |= busy != 0;
+        }
+        is_busy
+    }
+
+    /// The same in another order, or with all components.
     #[cold]
-    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) {
+    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) -> bool {
         let words = 0..self.busy.len();
-        let mut order: Vec<u32> = words.flat_map(|word| members(word, self.take_due(cycle, word, is_wanted))).collect();
+        let mut order: Vec<u32> =
+            words.flat_map(|word| members_of(word, self.take_due(cycle, word, is_wanted))).collect();
         match mode {
             Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
             _ => order = (0..self.timers.len() as u32).collect(),
@@ -141,6 +152,7 @@ impl Plan {
             let word = &self.busy[index as usize / 64];
             word.set(word.get() | self.hear(index, tick(index)));
         }
+        self.busy.iter().any(|word| word.get() != 0)
     }
 
     /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
@@ -215,15 +227,8 @@ impl Timer {
 
 /// The members of a set that this word of it tells.
 #[inline]
-fn members(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        if bits == 0 {
-            return None;
-        }
-        let bit = bits.trailing_zeros();
-        bits &= bits - 1;
-        Some(word as u32 * 64 + bit)
-    })
+fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
+    members(bits).map(move |bit| word as u32 * 64 + bit)
 }
 
 fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {

@@ -40,6 +40,17 @@ struct Slot {
     component: Box<dyn Component>,
 }
 
+impl Slot {
+    #[inline(always)]
+    fn tick(&mut self, cycle: Cycle) -> Activity {
+        let activity = self.component.tick(cycle);
+        if let Activity::Until(later) = activity {
+            assert!(later > cycle, "{} waits for the past", self.path);
+        }
+        activity
+    }
+}
+
 /// Collects clocks, channels and components; [`SystemBuilder::build`] checks the wiring.
 pub struct SystemBuilder {
     seed: u64,
@@ -109,7 +120,7 @@ impl SystemBuilder {
                     errors.push(WiringError::Path { path: slot.path.to_string() });
                 }
                 let index = u32::try_from(index).expect("fewer than 2^31 components");
-                let endpoint = Endpoint { domain: domain.clone(), index };
+                let endpoint = Endpoint { domain: domain.clone(), index, mail: domain.mail(index) };
                 let (found, errors) = (&mut ports, &mut errors);
                 slot.component.ports(&mut Ports { component: &slot.path, endpoint, found, errors });
                 domain.wake(index, 0);
@@ -163,8 +174,8 @@ impl System {
 
     /// Lives through every edge up to and including `limit` that some component wants.
     pub fn run_until(&mut self, limit: Time) -> Outcome {
-        if let [(domain, _)] = &self.domains[..] {
-            return self.run_single(domain.clone(), limit);
+        if let [(domain, slots)] = &mut self.domains[..] {
+            return run_single(domain, slots, self.mode, limit);
         }
         let mut edges: Vec<Edge> = self.domains.iter().map(|(domain, _)| Edge::new(domain.clock)).collect();
         loop {
@@ -187,31 +198,24 @@ impl System {
         }
     }
 
-    /// The same for one clock, without comparing times at every edge.
-    fn run_single(&mut self, domain: Rc<Domain>, limit: Time) -> Outcome {
-        let end = match limit.checked_add(Time::from_fs(1)) {
-            Some(after) => domain.clock.cycle_at_or_after(after),
-            None => Cycle::MAX,
-        };
-        loop {
-            match domain.next() {
-                None => return Outcome::Quiet,
-                Some(cycle) if cycle >= end => return Outcome::Limit,
-                Some(cycle) => self.live(0, cycle),
-            }
-        }
-    }
-
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
-        domain.live(cycle, self.mode, |index| {
-            let slot = &mut slots[index as usize];
-            let activity = slot.component.tick(cycle);
-            if let Activity::Until(later) = activity {
-                assert!(later > cycle, "{} waits for the past", slot.path);
-            }
-            activity
-        });
+        domain.live(cycle, self.mode, |index| slots[index as usize].tick(cycle));
+    }
+}
+
+/// As [`System::run_until`], for one clock, without comparing times at every edge.
+fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> Outcome {
+    let end = match limit.checked_add(Time::from_fs(1)) {
+        Some(after) => domain.clock.cycle_at_or_after(after),
+        None => Cycle::MAX,
+    };
+    loop {
+        match domain.next() {
+            None => return Outcome::Quiet,
+            Some(cycle) if cycle >= end => return Outcome::Limit,
+            Some(cycle) => domain.live(cycle, mode, |index| slots[index as usize].tick(cycle)),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Measures the model as the RTL was measured and prints the table; `--write` puts it into `docs/machines/pspin.md`.
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../tests/it/rig/mod.rs"]
 mod rig;
 
 use std::path::Path;

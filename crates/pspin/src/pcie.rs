@@ -67,7 +67,7 @@ impl Ends for Edge {
 /// Timing:   as the model has it: [`Transport`]; translation before that ([`gate`]).
 /// Fairness: initiators take turns, a burst each.
 /// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`.
-/// Differs:  The mux decides when a burst's first data are here, not its address, so a short write of one initiator may
+/// Differs:  the mux decides when a burst's first data are here, not its address, so a short write of one initiator may
 ///           pass a burst of another whose data are on their way.
 pub struct Pcie {
     /// Beats and bursts that wait for the link.

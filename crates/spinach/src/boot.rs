@@ -1,13 +1,15 @@
 //! `boot-loader`: firmware in a card without a driver, put into memories before the first edge, and its cores started.
 //!
 //! Ports:   `controls[i]` (cpu-control, sends).
-//! Timing:  sets the program counter and lets the core go at edge 0; it is seen at edge 1.
+//! Timing:  sets the program counter and lets the core go at edge 0, seen a cycle of the connection later; where that has room
+//!          for one order, the second follows as soon as the first is taken.
 //! Source:  none: it stands in for a debug probe, or for a memory that is written when the card is made.
 
 use super::load::FirmwareMemory;
 use blocks::mips::CpuControl;
 use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Component, Cycle, Ports, Tx};
+use std::collections::VecDeque;
 
 /// What stands in for a driver that loads firmware: a debug probe, or a memory that is written when the card is made.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -23,14 +25,15 @@ pub struct BootLoaderParams {
 pub struct BootLoader {
     params: BootLoaderParams,
     controls: Vec<Tx<CpuControl>>,
-    /// Where firmware begins, until cores have been told.
-    entry: Option<u32>,
+    /// What each core has not been told yet.
+    orders: Vec<VecDeque<CpuControl>>,
 }
 
 impl BootLoader {
     /// A loader of firmware that is not there yet.
     pub fn new(params: BootLoaderParams, controls: Vec<Tx<CpuControl>>) -> BootLoader {
-        BootLoader { params, controls, entry: None }
+        let orders = controls.iter().map(|_| VecDeque::new()).collect();
+        BootLoader { params, controls, orders }
     }
 
     /// Memories that firmware is put into.
@@ -40,17 +43,16 @@ impl BootLoader {
 
     /// Firmware is in its place, and begins at `entry`.
     pub fn is_loaded(&mut self, entry: u32) {
-        self.entry = Some(entry);
+        self.orders.iter_mut().for_each(|orders| *orders = [CpuControl::SetPc(entry), CpuControl::Run].into());
     }
 }
 
 impl Component for BootLoader {
     fn tick(&mut self, _now: Cycle) -> Activity {
-        if let Some(entry) = self.entry.take() {
-            for control in &self.controls {
-                assert!(control.room() >= 2, "nobody else sends orders, and there is room for two");
-                control.send(CpuControl::SetPc(entry));
-                control.send(CpuControl::Run);
+        for (control, orders) in self.controls.iter().zip(&mut self.orders) {
+            // A core that has no room wakes us when it has.
+            while !orders.is_empty() && control.has_room() {
+                control.send(orders.pop_front().expect("an order waits"));
             }
         }
         Activity::Idle
@@ -140,7 +142,14 @@ firmware = [{ memory = "sram", base = 0x0, bytes = 0x1000 }]
 
     #[test]
     fn firmware_is_loaded_and_its_core_started() {
-        let mut card = card(CARD);
+        starts(CARD);
+        // Any room that a card's file may say.
+        let wire = "\"boot.controls[0] -> cpu.control\"";
+        starts(&CARD.replace(wire, &format!("{{ wires = [{wire}], room = 1, latency = 3 }}")));
+    }
+
+    fn starts(text: &str) {
+        let mut card = card(text);
         // addiu t0, zero, 42; sw t0, 0x80(zero); break
         let code: Vec<u8> =
             [0x2408_002a_u32, 0xac08_0080, 0x0000_000d].iter().flat_map(|word| word.to_be_bytes()).collect();

@@ -92,7 +92,7 @@ pub fn design(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Design
 /// The card that `text` says, checked; `file` is what errors call it, and where paths in it begin.
 pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
     let find = |wanted: &str, by: &str| {
-        let is_preset = by.starts_with("presets/") && PRESETS.iter().any(|preset| by.contains(preset.name));
+        let is_preset = PRESETS.iter().any(|preset| by == format!("presets/{}.toml", preset.name));
         let beside = if is_preset { base_dir } else { Path::new(by).parent().unwrap_or(base_dir) };
         text_of(wanted, beside).map_err(|error| error.to_string())
     };

@@ -2,8 +2,7 @@
 
 use blake3::Hasher;
 
-/// What a digest is about, one after the other: packets that left, accesses to host memory, packets that the NIC was
-/// done with or refused, packets that took the ordinary path.
+/// What a digest is about, hashed in this order.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
     /// Packets that left, with times.

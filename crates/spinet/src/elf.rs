@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Largest file that is looked at, in bytes: a thousand times more than the largest program memory.
+/// Largest file that is looked at, in bytes: room for much debug information around the largest program memory, 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A file that is no program for the machine. Each text names the file, the place, what is there and what may be.

@@ -64,7 +64,7 @@ impl Pages {
             let base = number * PAGE as u64;
             let (first, size) = (base + page.first as u64, (page.end - page.first) as u64);
             match ranges.last_mut() {
-                Some((start, len)) if last_page == number.checked_sub(1) => *len = first + size - *start,
+                Some((start, len)) if last_page == number.checked_sub(1) => *len = first - *start + size,
                 _ => ranges.push((first, size)),
             }
             last_page = Some(number);
@@ -80,11 +80,14 @@ impl Pages {
             let mut stream = io::BufWriter::new(std::fs::File::create(directory.join(&file))?);
             let mut buffer = [0; PAGE];
             let mut at = addr;
-            while at - addr < size {
-                let len = (size - (at - addr)).min(PAGE as u64) as usize;
+            let mut left = size;
+            while left > 0 {
+                let len = left.min(PAGE as u64) as usize;
                 self.read(at, &mut buffer[..len]);
                 io::Write::write_all(&mut stream, &buffer[..len])?;
-                at += len as u64;
+                // Behind the last byte of memory there is no address.
+                at = at.wrapping_add(len as u64);
+                left -= len as u64;
             }
             io::Write::flush(&mut stream)?;
             index.push(Written { addr, size, file });
@@ -121,5 +124,19 @@ mod tests {
             assert_eq!(data, [0, 1, 2, 3, 4, 0]);
         }
         assert_eq!(host.written(), [(0, 2), (0x5ffe, 4), (u64::MAX - 1, 2)]);
+    }
+
+    #[test]
+    fn the_last_bytes_of_memory_are_dumped_like_others() {
+        let mut host = Pages::default();
+        let first = u64::MAX - PAGE as u64;
+        host.write(first, &[7; PAGE + 1]);
+        assert_eq!(host.written(), [(first, PAGE as u64 + 1)]);
+        let folder = std::env::temp_dir().join(format!("spinet-host-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let files = host.dump(&folder).unwrap();
+        let sizes: Vec<u64> = files.iter().map(|file| folder.join(file).metadata().unwrap().len()).collect();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((files[0].as_str(), sizes[0]), ("ffffffffffffefff.bin", PAGE as u64 + 1));
     }
 }

@@ -200,6 +200,11 @@ fn outside(elf: &Elf, part: &Part, params: &PspinParams) -> ProgramError {
     ElfError::Outside { file: elf.file.clone(), place, first, last, allowed }.into()
 }
 
+/// A file by this name is one to compile.
+pub(crate) fn is_source(path: &str) -> bool {
+    [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
+}
+
 /// Offset of a part that lies wholly in a range.
 fn within(part: &Part, base: u32, size: u64) -> Option<u32> {
     let at = part.addr.checked_sub(base)?;

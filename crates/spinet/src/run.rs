@@ -5,7 +5,7 @@ use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, PlacedProgram, Span, place};
 use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
-use crate::program::{self, ProgramError};
+use crate::program::{self, ProgramError, is_source};
 use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
@@ -399,11 +399,6 @@ fn install(
         known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
     }
     Ok(known)
-}
-
-/// A program by this name is one to compile.
-fn is_source(path: &str) -> bool {
-    [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
 }
 
 fn create_out(path: &str) -> Result<OutCapture, RunError> {

@@ -1,7 +1,7 @@
 //! The per-packet table: one row a packet, one column for each time and number.
 
 use crate::columns::{Column, Columns, Kind};
-use crate::packets::{Fate, Row, TaskRow};
+use crate::packets::{Fate, Row, TaskRow, Trap};
 use kernel::{Clock, Cycle};
 
 /// The table for people and programs, filled a batch at a time.
@@ -28,63 +28,7 @@ impl Table {
     }
 
     fn add_row(&mut self, row: &Row, fate: Fate, matched: bool) {
-        let clock = self.clock;
-        let ps = |cycle: Option<Cycle>| cycle.map_or(-1, |cycle| clock.edge(cycle).ps() as i64);
-        let [header, payload, completion] = &row.tasks;
-        let place = |task: &TaskRow, value: u32| if task.assigned.is_some() { i64::from(value) } else { -1 };
-        let cycles = |task: &TaskRow| match (task.start, task.end) {
-            (Some(start), Some(end)) => (end - start) as i64,
-            _ => -1,
-        };
-        let trap = row.tasks.iter().find_map(|task| task.trap);
-        let only = |value: i64| if matched { value } else { -1 };
-        self.columns.push(&[
-            row.frame as i64,
-            row.bytes.into(),
-            fate as i64,
-            only(row.context as i64),
-            only(row.message as i64),
-            only(row.msgid.into()),
-            i64::from(row.is_last),
-            ps(Some(row.arrival)),
-            ps(row.stored),
-            ps(row.her),
-            ps(payload.sent),
-            ps(payload.dispatched),
-            ps(payload.accepted),
-            ps(payload.copied),
-            ps(payload.assigned),
-            ps(payload.start),
-            ps(payload.end),
-            ps(payload.done),
-            ps(row.done),
-            place(payload, payload.cluster),
-            place(payload, payload.hpu),
-            payload.instructions as i64,
-            cycles(payload),
-            ps(header.start),
-            ps(header.end),
-            place(header, header.cluster),
-            place(header, header.hpu),
-            header.instructions as i64,
-            cycles(header),
-            ps(completion.start),
-            ps(completion.end),
-            place(completion, completion.cluster),
-            place(completion, completion.hpu),
-            completion.instructions as i64,
-            cycles(completion),
-            row.commands[0].into(),
-            row.commands[1].into(),
-            row.commands[2].into(),
-            row.host_writes.into(),
-            row.faults.into(),
-            row.sent_packets.into(),
-            row.sent_bytes as i64,
-            ps(row.sent_at),
-            trap.map_or(-1, |trap| trap.cause.into()),
-            trap.map_or(-1, |trap| trap.pc.into()),
-        ]);
+        self.columns.push(&values(&Cells { clock: self.clock, row, fate, matched }));
     }
 
     /// The rows since the last call, column by column as little-endian arrays.
@@ -93,57 +37,111 @@ impl Table {
     }
 }
 
+/// What the columns are computed from.
+struct Cells<'a> {
+    clock: Clock,
+    row: &'a Row,
+    fate: Fate,
+    /// A context took the packet.
+    matched: bool,
+}
+
+impl Cells<'_> {
+    fn header(&self) -> &TaskRow {
+        &self.row.tasks[0]
+    }
+
+    fn payload(&self) -> &TaskRow {
+        &self.row.tasks[1]
+    }
+
+    fn completion(&self) -> &TaskRow {
+        &self.row.tasks[2]
+    }
+
+    fn trap(&self) -> Option<Trap> {
+        self.row.tasks.iter().find_map(|task| task.trap)
+    }
+
+    fn ps(&self, cycle: Option<Cycle>) -> i64 {
+        cycle.map_or(-1, |cycle| self.clock.edge(cycle).ps() as i64)
+    }
+
+    /// A value that only packets of contexts have.
+    fn only(&self, value: i64) -> i64 {
+        if self.matched { value } else { -1 }
+    }
+}
+
+/// A position that is known once an HPU took the task.
+fn place(task: &TaskRow, value: u32) -> i64 {
+    if task.assigned.is_some() { value.into() } else { -1 }
+}
+
+fn cycles(task: &TaskRow) -> i64 {
+    match (task.start, task.end) {
+        (Some(start), Some(end)) => (end - start) as i64,
+        _ => -1,
+    }
+}
+
+/// A line for each column: name, type, meaning, and its value.
 macro_rules! columns {
-    ($($name:literal $kind:ident $about:literal;)*) => {
+    (|$cells:ident| $($name:literal $kind:ident $about:literal => $value:expr;)*) => {
         /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
         pub const COLUMNS: &[Column] = &[$(Column { name: $name, kind: Kind::$kind, about: $about }),*];
+
+        fn values($cells: &Cells) -> [i64; COLUMNS.len()] {
+            [$($value),*]
+        }
     };
 }
 
-columns! {
-    "frame" U64 "number of the packet in the traffic, from 0";
-    "bytes" U32 "length without FCS";
-    "fate" U8 "what became of it";
-    "context" I32 "position of its context";
-    "message" I64 "number of its message within its context";
-    "msgid" I32 "identity of the message in the NIC";
-    "is_last" U8 "1 for the last packet of a message";
-    "arrival_ps" I64 "arrival on the wire";
-    "stored_ps" I64 "room found in packet memory: the NIC's arrival time";
-    "her_ps" I64 "handler execution request sent to the message queues";
-    "task_sent_ps" I64 "payload task sent by the message queues";
-    "dispatched_ps" I64 "cluster chosen";
-    "accepted_ps" I64 "task accepted by the cluster, copy to L1 asked for";
-    "copied_ps" I64 "packet in L1";
-    "assigned_ps" I64 "HPU assigned";
-    "start_ps" I64 "payload handler started";
-    "end_ps" I64 "payload handler ended";
-    "task_done_ps" I64 "commands and transfers of the payload handler done";
-    "done_ps" I64 "packet freed by the NIC";
-    "cluster" I32 "cluster of the payload task";
-    "hpu" I32 "HPU of the payload task, within the cluster";
-    "instructions" U64 "instructions of the payload handler";
-    "cycles" I64 "cycles of the payload handler";
-    "header_start_ps" I64 "header handler started";
-    "header_end_ps" I64 "header handler ended";
-    "header_cluster" I32 "cluster of the header task";
-    "header_hpu" I32 "HPU of the header task";
-    "header_instructions" U64 "instructions of the header handler";
-    "header_cycles" I64 "cycles of the header handler";
-    "completion_start_ps" I64 "completion handler started";
-    "completion_end_ps" I64 "completion handler ended";
-    "completion_cluster" I32 "cluster of the completion task";
-    "completion_hpu" I32 "HPU of the completion task";
-    "completion_instructions" U64 "instructions of the completion handler";
-    "completion_cycles" I64 "cycles of the completion handler";
-    "host_dma_commands" U32 "commands to the off-cluster DMA";
-    "send_commands" U32 "commands to the NIC outbound engine";
-    "host_direct_commands" U32 "commands to HostDirect";
-    "host_writes" U32 "of these and those to the off-cluster DMA, commands that write to host memory";
-    "command_faults" U32 "commands with an address that nothing answers at";
-    "sent_packets" U32 "packets that its handlers sent";
-    "sent_bytes" U64 "bytes of these";
-    "sent_ps" I64 "the last of these left";
-    "trap_cause" I32 "mcause of the first trap";
-    "trap_pc" I64 "address of the instruction that trapped";
+columns! { |c|
+    "frame" U64 "number of the packet in the traffic, from 0" => c.row.frame as i64;
+    "bytes" U32 "length without FCS" => c.row.bytes.into();
+    "fate" U8 "what became of it" => c.fate as i64;
+    "context" I32 "position of its context" => c.only(c.row.context as i64);
+    "message" I64 "number of its message within its context" => c.only(c.row.message as i64);
+    "msgid" I32 "identity of the message in the NIC" => c.only(c.row.msgid.into());
+    "is_last" U8 "1 for the last packet of a message" => i64::from(c.row.is_last);
+    "arrival_ps" I64 "arrival on the wire" => c.ps(Some(c.row.arrival));
+    "stored_ps" I64 "room found in packet memory: the NIC's arrival time" => c.ps(c.row.stored);
+    "her_ps" I64 "handler execution request sent to the message queues" => c.ps(c.row.her);
+    "task_sent_ps" I64 "payload task sent by the message queues" => c.ps(c.payload().sent);
+    "dispatched_ps" I64 "cluster chosen" => c.ps(c.payload().dispatched);
+    "accepted_ps" I64 "task accepted by the cluster, copy to L1 asked for" => c.ps(c.payload().accepted);
+    "copied_ps" I64 "packet in L1" => c.ps(c.payload().copied);
+    "assigned_ps" I64 "HPU assigned" => c.ps(c.payload().assigned);
+    "start_ps" I64 "payload handler started" => c.ps(c.payload().start);
+    "end_ps" I64 "payload handler ended" => c.ps(c.payload().end);
+    "task_done_ps" I64 "commands and transfers of the payload handler done" => c.ps(c.payload().done);
+    "done_ps" I64 "packet freed by the NIC" => c.ps(c.row.done);
+    "cluster" I32 "cluster of the payload task" => place(c.payload(), c.payload().cluster);
+    "hpu" I32 "HPU of the payload task, within the cluster" => place(c.payload(), c.payload().hpu);
+    "instructions" U64 "instructions of the payload handler" => c.payload().instructions as i64;
+    "cycles" I64 "cycles of the payload handler" => cycles(c.payload());
+    "header_start_ps" I64 "header handler started" => c.ps(c.header().start);
+    "header_end_ps" I64 "header handler ended" => c.ps(c.header().end);
+    "header_cluster" I32 "cluster of the header task" => place(c.header(), c.header().cluster);
+    "header_hpu" I32 "HPU of the header task" => place(c.header(), c.header().hpu);
+    "header_instructions" U64 "instructions of the header handler" => c.header().instructions as i64;
+    "header_cycles" I64 "cycles of the header handler" => cycles(c.header());
+    "completion_start_ps" I64 "completion handler started" => c.ps(c.completion().start);
+    "completion_end_ps" I64 "completion handler ended" => c.ps(c.completion().end);
+    "completion_cluster" I32 "cluster of the completion task" => place(c.completion(), c.completion().cluster);
+    "completion_hpu" I32 "HPU of the completion task" => place(c.completion(), c.completion().hpu);
+    "completion_instructions" U64 "instructions of the completion handler" => c.completion().instructions as i64;
+    "completion_cycles" I64 "cycles of the completion handler" => cycles(c.completion());
+    "host_dma_commands" U32 "commands to the off-cluster DMA" => c.row.commands[0].into();
+    "send_commands" U32 "commands to the NIC outbound engine" => c.row.commands[1].into();
+    "host_direct_commands" U32 "commands to HostDirect" => c.row.commands[2].into();
+    "host_writes" U32 "of these and those to the off-cluster DMA, commands that write to host memory"
+        => c.row.host_writes.into();
+    "command_faults" U32 "commands with an address that nothing answers at" => c.row.faults.into();
+    "sent_packets" U32 "packets that its handlers sent" => c.row.sent_packets.into();
+    "sent_bytes" U64 "bytes of these" => c.row.sent_bytes as i64;
+    "sent_ps" I64 "the last of these left" => c.ps(c.row.sent_at);
+    "trap_cause" I32 "mcause of the first trap" => c.trap().map_or(-1, |trap| trap.cause.into());
+    "trap_pc" I64 "address of the instruction that trapped" => c.trap().map_or(-1, |trap| trap.pc.into());
 }

@@ -130,7 +130,7 @@ impl Asking {
         let Some(&(base, bytes)) = self.params.own.get(which) else {
             let n_nowhere = self.params.nowhere.len() as u64;
             let addr = self.params.nowhere[self.draws.below(n_nowhere) as usize];
-            self.expected.push_back(Reply { id, result: Err(BusError::Nowhere(addr)) });
+            self.expected.push_back(Reply::new(id, Err(BusError::Nowhere(addr))));
             return Reference { id, addr, access };
         };
         let aligned = 1u64 << n.trailing_zeros();
@@ -140,15 +140,20 @@ impl Asking {
         if is_write {
             there.copy_from_slice(&data);
         }
-        self.expected.push_back(Reply { id, result: Ok(result) });
+        self.expected.push_back(Reply::new(id, Ok(result)));
         Reference { id, addr: base + place, access }
     }
 
     fn take(&mut self, now: Cycle) {
         let reply = self.port.replies.take().expect("an answer is there");
         let expected = self.expected.pop_front();
-        let n = self.log.len();
-        assert_eq!(Some(&reply), expected.as_ref(), "{} at {now}: answer {n} is not the expected one", self.path);
+        let (n, found) = (self.log.len(), Reply::new(reply.id, reply.result.clone()));
+        assert_eq!(Some(&found), expected.as_ref(), "{} at {now}: answer {n} is not the expected one", self.path);
+        assert!(
+            reply.waited <= self.port.replies.clock().edge(now),
+            "{} at {now}: answer {n} waited too long",
+            self.path
+        );
         self.log.push((now, reply));
         self.take_at = None;
     }
@@ -227,7 +232,7 @@ impl Answering {
             }
             (Some(_), Access::Linked(_)) => Err(BusError::NoLink(addr)),
         };
-        Reply { id, result }
+        Reply::new(id, result)
     }
 }
 

@@ -122,6 +122,7 @@ fn core_cycles(batch: &Batch) -> u64 {
         scratchpad: Some(Window { base: batch.base, bytes }),
         instruction_cache: None,
         registers: None,
+        locks: None,
         stack_window: None,
         memory_cycles: 2,
         register_cycles: 2,

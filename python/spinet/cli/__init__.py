@@ -23,7 +23,7 @@ _COMMANDS = {
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",
     "compare": "Run the same packets and handlers on several NICs.",
-    "nic": "List the cards, or show all parameters of one.",
+    "nic": "List, show, check and draw cards.",
     "schema": "Print what a card's or an experiment's file may say, for editors.",
     "match": "Try a match expression on a capture.",
     "reproduce": "Measure published figures and tables anew.",

@@ -183,7 +183,8 @@ def _functions(functions: Sequence[Mapping[str, Any]]) -> Table:
             f"{function['cycles']:,}",
             f"{function['instructions']:,}",
             f"{function['cycles'] / cycles:.1%}",
+            f"{function['lock_cycles'] / cycles:.1%}",
         )
         for function in functions[:_MOST_FUNCTIONS]
     ]
-    return run_report.table("Function", "cycles", "instructions", "time", rows=rows)
+    return run_report.table("Function", "cycles", "instructions", "time", "on locks", rows=rows)

@@ -148,4 +148,4 @@ def _print(results: Sequence[NativeResult]) -> None:
             counted = ", ".join(f"{name} {count:,}" for name, count in worker.events.items() if count is not None)
             click.echo(f"  thread {number:<3}  {worker.ns:>11,} ns  {counted or f'no counters: {worker.why_not}'}")
     if first.console:
-        click.echo(first.console, err=True, nl=False)
+        click.echo(parameters.visible(first.console), err=True, nl=False)

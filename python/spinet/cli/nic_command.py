@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet nic list`, `show`, `check` and `modules`."""
+"""`spinet nic list`, `show`, `check`, `services` and `modules`."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command("services", short_help="What chains of offloads can name.")
-@click.argument("nic", metavar="NAME|FILE", required=False, shell_complete=parameters.complete_nics)
+@click.argument("nic", metavar="[NAME|FILE]", required=False, shell_complete=parameters.complete_nics)
 @parameters.json_option
 def services_command(nic: str | None, as_json: bool) -> None:
     """List the services that come with spinet, or those that a card's file has.

@@ -183,10 +183,10 @@ def command(
 
     \b
       spinet run --nic panic --chain 'ipsec: sha -> aes' --traffic 'udp:size=1472,count=10000,rate=30G'
-      spinet run --chain 'dns [udp.dst_port == 53]: work' --chain 'rest: => network:0' --traffic dns.pcap \
+      spinet run --chain 'dns [udp.dst_port == 53]: work' --chain 'rest: => network:0' --traffic dns.pcap \\
         --service 'work: delay, cycles=40, units=2, credits=4'
-      spinet run --chain 'gold [udp.dst_port == 1]: aes' --chain 'rest: aes' --tenant 'gold: weight=2' \
-        --policy weighted-fair --traffic 'udp:size=1024,count=9000,rate=60G,dst_port=1' \
+      spinet run --chain 'gold [udp.dst_port == 1]: aes' --chain 'rest: aes' --tenant 'gold: weight=2' \\
+        --policy weighted-fair --traffic 'udp:size=1024,count=9000,rate=60G,dst_port=1' \\
         --traffic 'udp:size=1024,count=9000,rate=40G,dst_port=2'
       spinet run --nic panic --chain 'seal queues=0: aes' --send 'udp:size=512,count=1000,rate=10G'
       spinet nic services                      (what units can be)
@@ -330,7 +330,7 @@ def command(
 
 
 def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
-    for line in text.splitlines():
+    for line in parameters.visible(text).removesuffix("\n").split("\n"):
         click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import re
 import tempfile
-import tomllib
 from pathlib import Path
 
 import numpy as np
 
-from spinet import _pcapng, api, card_run
+from spinet import _pcapng, card_run, wiring
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, Times
 
 
@@ -18,10 +17,11 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
     """Firmware that gives packets to the host; such cards run no handlers."""
     if not job.is_forwarding:
         raise CannotRun("its firmware runs no handlers; it is compared in plain forwarding, with --forward")
-    design = tomllib.loads(api.nic(nic))["instances"]
-    sets = [f"{name}.promiscuous=true" for name, part in design.items() if part.get("promiscuous") is False]
-    sets += job.sets.get(nic, ())
-    lines = [part["line_bps"] for part in design.values() if part["module"] == "packet-feeder"]
+    wanted = list(job.sets.get(nic, ()))
+    parts = wiring.design(nic, set=wanted).parts
+    choosy = [part.path for part in parts if part.parameters.get("promiscuous") is False]
+    sets = [*(f"{path}.promiscuous=true" for path in choosy), *wanted]
+    lines = [part.parameters["line_bps"] for part in parts if part.module == "packet-feeder"]
     if not lines:
         raise CannotRun("it has no `packet-feeder`, so nothing comes from the network")
     with tempfile.TemporaryDirectory(prefix="spinet-compare-") as scratch:
@@ -64,7 +64,10 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
         ended=ended["reason"],
         ended_text=ended["text"],
         line_gbps=lines[0] / 1e9,
-        notes=["of the time in the card only the whole is known", *(["takes frames for any address"] if sets else [])],
+        notes=[
+            "of the time in the card only the whole is known",
+            *(["takes frames for any address"] if choosy else []),
+        ],
     )
 
 

@@ -56,7 +56,7 @@ impl Component for Ram {
             };
             log.note(now, format!("{} {what}", self.name));
         }
-        self.port.replies.send(Reply { id: reference.id, result });
+        self.port.replies.send(Reply::new(reference.id, result));
         Activity::Busy
     }
 

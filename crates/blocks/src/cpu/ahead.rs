@@ -3,115 +3,92 @@
 //! This is where a simulation spends its time, so a run of instructions that follow one another a cycle each, in a fetch
 //! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
 
-use super::core::{Core, Lines, NO_LINE, Stop};
+use super::block::End;
+use super::core::{Core, NO_LINE, Stop};
+use super::lines::Lines;
 use super::program::{Pace, Program, SINK, Slot};
 use super::timing;
-use isa::riscv::execute;
+use isa::riscv::{Inst, execute};
 use kernel::Cycle;
 
 impl Core {
     /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
     /// not, an instruction is left for the caller.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> bool {
         // Whatever comes next, its time must be within the horizon when it starts.
-        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
-        if self.time >= end || self.ahead != NO_LINE {
+        if self.time + timing::BRANCH_TAKEN >= horizon || self.ahead != NO_LINE {
             return false;
         }
-        let stretch = self.stretch;
-        let slots = program.slots();
-        let Some(there) = lines.all().get(..stretch.end_line) else { return false };
-        let line = |at: usize| at / (timing::LINE_BYTES as usize / 2);
-        let is_there = |line: usize| there.get(line).is_some_and(|&there| there != 0);
-
-        let mut at = program.position(self.pc);
+        let end = horizon - timing::BRANCH_TAKEN;
         // What is behind the stretch is not there.
-        if at < stretch.first || !is_there(line(at)) {
-            return false;
-        }
-        // Cycles beyond one for each instruction.
-        let (mut time, mut beyond) = (self.time, 0);
-        // Where the instructions before this one began to follow one another.
-        let mut landed = at;
-        while let Some(mut slot) = slots.get(at) {
-            let (run, span) = slot.run();
-            if run != 0 {
-                if slot.crosses() && !is_there(line(at) + 1) {
-                    break;
-                }
-                landed = at;
-                let left = end - time;
-                if run >= left {
-                    at += halves(&slots[at..], left);
-                    self.run_straight(&slots[landed..at]);
-                    time = end;
-                    break;
-                }
-                at += span;
-                self.run_straight(&slots[landed..at]);
-                time += run * timing::PLAIN;
-                match slots.get(at) {
-                    Some(next) => slot = next,
-                    None => break,
-                }
+        let stretch = self.stretch;
+        let Some(there) = lines.there().get(..stretch.end_line) else { return false };
+        let mut at = program.position(self.pc);
+        // Cycles that are left; after a jump less than none.
+        let mut left = (end - self.time) as i64;
+        while let Some(block) = program.block(at)
+            && at >= stretch.first
+            && block.may_run(at, there)
+        {
+            let n = block.plain.len();
+            if n as i64 >= left {
+                at += self.run_some(&block.plain[..left as usize]);
+                left = 0;
+                break;
             }
-            match slot.pace {
-                Pace::Memory | Pace::MemoryLineEnd => {
-                    if slot.pace == Pace::MemoryLineEnd && !is_there(line(at) + 1) {
-                        break;
-                    }
-                    execute(self, &slot.inst);
-                    self.access.feeds_next = slot.feeds_next();
-                    self.next = program.address(at + slot.halves());
-                    self.ran(program.address(at), time - self.time - beyond, time);
+            block.plain.iter().for_each(|inst| execute(self, inst));
+            self.instructions += n as u64;
+            at += block.span();
+            left -= n as i64 * timing::PLAIN as i64;
+            match block.end {
+                End::Access { feeds_next } => {
+                    execute(self, &block.last);
+                    self.access.feeds_next = feeds_next;
+                    self.next = program.address(at + usize::from(block.last.halves));
+                    self.pc = program.address(at);
+                    self.line = self.pc >> 4;
+                    self.time = end.wrapping_sub_signed(left);
                     return true;
                 }
-                Pace::Jump | Pace::JumpLineEnd => {
-                    let target = at.wrapping_add_signed(slot.inst.imm as isize >> 1);
-                    if target < stretch.first
-                        || !is_there(line(target))
-                        || slot.pace == Pace::JumpLineEnd && !is_there(line(at) + 1)
-                    {
-                        break;
-                    }
+                End::Jump { taken } => {
                     self.pc = program.address(at);
-                    execute(self, &slot.inst);
-                    at += slot.halves();
-                    time += timing::PLAIN;
+                    execute(self, &block.last);
+                    // A jump leaves its link register time enough.
+                    self.last_rd = SINK;
+                    self.instructions += 1;
                     if self.jumped {
                         self.jumped = false;
-                        at = target;
-                        time += slot.taken() - timing::PLAIN;
-                        beyond += slot.taken() - timing::PLAIN;
+                        at = program.position(self.next);
+                        left -= i64::from(taken);
+                    } else {
+                        at += usize::from(block.last.halves);
+                        left -= timing::PLAIN as i64;
                     }
-                    landed = at;
-                    if time >= end {
+                    if left <= 0 {
                         break;
                     }
                 }
-                // Behind a run that ends with its line.
-                Pace::Straight | Pace::LineEnd => {}
-                Pace::Careful => break,
+                End::Open => self.last_rd = last_rd(&block.plain),
             }
         }
-        let n = time - self.time - beyond;
-        if n > 0 {
-            // A jump leaves its link register time enough.
-            self.last_rd = slots.get(landed..at).and_then(last).map_or(SINK, |slot| slot.inst.rd);
+        let time = end.wrapping_sub_signed(left);
+        if time > self.time {
+            // There is time left for the caller, who looks at once whether the line is there.
+            self.line = NO_LINE;
         }
-        self.ran(program.address(at), n, time);
+        (self.pc, self.time) = (program.address(at), time);
         false
     }
 
-    /// Executes instructions that follow one another.
-    #[inline(always)]
-    fn run_straight(&mut self, run: &[Slot]) {
-        let mut at = 0;
-        while let Some(slot) = run.get(at) {
-            at += slot.halves(); // Before the call, so that little is kept over it.
-            execute(self, &slot.inst);
-        }
+    /// Executes instructions that follow one another, and no more; the half words that they take.
+    #[cold]
+    #[inline(never)]
+    fn run_some(&mut self, some: &[Inst]) -> usize {
+        some.iter().for_each(|inst| execute(self, inst));
+        self.instructions += some.len() as u64;
+        self.last_rd = last_rd(some);
+        some.iter().map(|inst| usize::from(inst.halves)).sum()
     }
 
     /// The same while hardware loops are active: every instruction is compared with their ends.
@@ -164,15 +141,10 @@ impl Core {
             n += 1;
         }
         self.last_rd = last_rd;
-        self.ran(program.address(at), n, time);
-        stop
-    }
-
-    /// Ran ahead to `pc` and `time`: `n` instructions.
-    #[inline(always)]
-    fn ran(&mut self, pc: u32, n: u64, time: Cycle) {
-        (self.pc, self.line, self.time) = (pc, pc >> 4, time);
         self.instructions += n;
+        (self.pc, self.time) = (program.address(at), time);
+        self.line = self.pc >> 4;
+        stop
     }
 
     /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
@@ -196,16 +168,7 @@ impl Core {
     }
 }
 
-/// Half words that `n` instructions take, which follow one another from the beginning of `slots` on.
-#[cold]
-#[inline(never)]
-fn halves(slots: &[Slot], n: u64) -> usize {
-    (0..n).fold(0, |at, _| at + slots[at].halves())
-}
-
-/// The last of instructions that follow one another and fill `slots`.
-#[inline(never)]
-fn last(slots: &[Slot]) -> Option<&Slot> {
-    let mut at = 0;
-    std::iter::from_fn(|| slots.get(at).inspect(|slot| at += slot.halves())).last()
+/// The register that the last of these instructions writes.
+fn last_rd(some: &[Inst]) -> u8 {
+    some.last().map_or(SINK, |inst| inst.rd)
 }

@@ -1,6 +1,7 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Csrs, Privilege, Profile};
+use super::lines::Lines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
 use super::program::{Program, SINK, Stretch, Window};
@@ -95,15 +96,6 @@ pub enum Stop {
     FenceI,
     /// `wfi`: nothing more happens without an interrupt.
     Wait,
-}
-
-/// The instruction cache, as a core sees it.
-pub trait Lines {
-    /// Whether the line of 16 bytes at `addr` is there.
-    fn present(&self, addr: u32) -> bool;
-
-    /// For each line of the program, in order: not 0 if it is there. Lines may be left out at the end.
-    fn all(&self) -> &[u8];
 }
 
 /// No line is current.

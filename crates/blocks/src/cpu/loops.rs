@@ -11,7 +11,8 @@
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv`: `riscv_hwloop_controller.sv`, `riscv_hwloop_regs.sv`, `riscv_if_stage.sv`,
 //! `riscv_prefetch_L0_buffer.sv`. Derived, not measured.
 
-use super::core::{Core, Lines, NO_LINE, Pending, Stop};
+use super::core::{Core, NO_LINE, Pending, Stop};
+use super::lines::Lines;
 use super::program::{Kind, Place, Program, Slot};
 use super::timing;
 use super::watch::EVENT_CYCLE;

@@ -1,7 +1,9 @@
 //! A program, decoded once.
 
+use super::block::Block;
 use super::timing;
 use isa::riscv::{Class, Inst, Isa, Op};
+use std::cell::OnceCell;
 
 /// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
 /// they execute.
@@ -34,18 +36,11 @@ pub struct Slot {
     what: u8,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
-    /// Instructions of the run that begins here: they follow one another, a cycle each, and none of them asks for memory or
-    /// jumps; to the end of this line, and with [`Slot::CROSSES`] added, beyond it before the end of the next.
-    run: u8,
-    /// Half words that they take; of a branch or jump, the cycles that it takes when taken.
-    span: u8,
 }
 
 const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
 
 impl Slot {
-    /// Added to a run that needs the next line.
-    const CROSSES: u8 = 0x80;
     /// Added to what it is if the next instruction in memory reads the register that it writes.
     const FEEDS: u8 = 0x80;
 
@@ -67,22 +62,10 @@ impl Slot {
         self.what & Slot::FEEDS != 0
     }
 
-    /// How many instructions the run that begins here has, and in how many half words.
-    #[inline]
-    pub fn run(&self) -> (u64, usize) {
-        (u64::from(self.run & !Slot::CROSSES), usize::from(self.span))
-    }
-
-    /// Whether that run needs the next line.
-    #[inline]
-    pub fn crosses(&self) -> bool {
-        self.run & Slot::CROSSES != 0
-    }
-
     /// Cycles that a branch or jump to a constant distance takes when it is taken.
     #[inline]
     pub fn taken(&self) -> u64 {
-        u64::from(self.span)
+        if self.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP }
     }
 
     /// Half words to the next instruction in memory.
@@ -179,6 +162,8 @@ pub struct Program {
     slots: Vec<Slot>,
     /// Registers that each slot's instruction reads, by bit.
     reads: Vec<u32>,
+    /// The block that begins at each slot, made when it is first asked for: most slots are never jumped to.
+    blocks: Vec<OnceCell<Box<Block>>>,
 }
 
 impl Program {
@@ -189,7 +174,8 @@ impl Program {
         assert!(base.is_multiple_of(timing::LINE_BYTES), "a program begins where a fetch line does");
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
         let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
-        let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads };
+        let blocks = vec![OnceCell::new(); slots.len()];
+        let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads, blocks };
         program.link(0, program.slots.len());
         program
     }
@@ -225,41 +211,29 @@ impl Program {
         Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize, end_line: end_line as usize }
     }
 
-    /// Tells slots `first..end` anew what follows them.
+    /// Looks anew at what follows slots `first..end`.
     fn link(&mut self, first: usize, end: usize) {
-        for index in (first..end.min(self.slots.len())).rev() {
-            let Slot { inst, pace, .. } = self.slots[index];
-            let behind = index + usize::from(inst.halves);
-            let (run, span) = match (pace, self.slots.get(behind)) {
-                (Pace::Straight, Some(next)) if next.run == 0 => (1, inst.halves),
-                (Pace::Straight, Some(next)) => (next.run + 1, next.span + inst.halves),
-                (Pace::LineEnd, Some(_)) => {
-                    let (run, span) = self.straight_from(behind);
-                    (run + 1 + Slot::CROSSES, span + inst.halves)
-                }
-                (Pace::Jump | Pace::JumpLineEnd, _) if inst.class() == Class::Branch => (0, timing::BRANCH_TAKEN as u8),
-                (Pace::Jump | Pace::JumpLineEnd, _) => (0, timing::JUMP as u8),
-                _ => (0, 0),
-            };
-            let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> inst.rd & 1 != 0);
-            let is_last = behind >= self.slots.len();
+        for index in first..end.min(self.slots.len()) {
             let slot = &mut self.slots[index];
-            if is_last {
+            let behind = index + slot.halves();
+            let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> slot.inst.rd & 1 != 0);
+            slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
+            if behind >= self.reads.len() {
                 // Its end, or what follows it, is not there.
                 slot.pace = Pace::Careful;
             }
-            (slot.run, slot.span) = (run, span);
-            slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
         }
     }
 
-    /// How many instructions of [`Pace::Straight`] follow one another from a position on, and in how many half words.
-    fn straight_from(&self, mut at: usize) -> (u8, u8) {
-        let (mut run, mut span) = (0, 0);
-        while let Some(Slot { pace: Pace::Straight, inst, .. }) = self.slots.get(at) {
-            (at, run, span) = (at + usize::from(inst.halves), run + 1, span + inst.halves);
-        }
-        (run, span)
+    /// The block that begins at a position, if that is within the program.
+    #[inline(always)]
+    pub(super) fn block(&self, at: usize) -> Option<&Block> {
+        self.blocks.get(at).map(|block| block.get().map_or_else(|| self.make_block(at), |block| &**block))
+    }
+
+    #[cold]
+    fn make_block(&self, at: usize) -> &Block {
+        self.blocks[at].get_or_init(|| Box::new(Block::at(&self.slots, at)))
     }
 
     /// Position among the slots of the one at `pc`.
@@ -291,7 +265,15 @@ impl Program {
             self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
             self.reads[index] = self.slots[index].inst.reads();
         }
-        self.link(first.saturating_sub(timing::LINE_BYTES as usize), end);
+        self.link(first.saturating_sub(2), end);
+        self.blocks[first.saturating_sub(Block::REACH)..end].fill(OnceCell::new());
+    }
+
+    /// The `n` bytes, at most four, at `pc` as a number.
+    pub(super) fn word(&self, n: usize, pc: u32) -> u32 {
+        let at = pc.wrapping_sub(self.base) as usize;
+        let bytes = self.bytes.iter().skip(at).take(n);
+        bytes.rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
     }
 
     /// Bytes up to the last that is not 0.
@@ -350,7 +332,7 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
         inst.rd = SINK;
     }
     let what = kind as u8 | (place as u8) << 4;
-    Slot { inst, what, pace, run: 0, span: 0 }
+    Slot { inst, what, pace }
 }
 
 #[cfg(test)]

@@ -67,9 +67,9 @@ impl HostMemory {
                 bytes.copy_from_slice(&data);
                 Data::new()
             }),
-            Access::Linked(_) => return Reply { id, result: Err(BusError::NoLink(addr)) },
+            Access::Linked(_) => return Reply::new(id, Err(BusError::NoLink(addr))),
         };
-        Reply { id, result: result.ok_or(BusError::Nowhere(addr)) }
+        Reply::new(id, result.ok_or(BusError::Nowhere(addr)))
     }
 }
 

@@ -96,25 +96,25 @@ mod tests {
             || Policy::RoundRobin.start(),
             &RIVALS,
             expect![[r#"
-            2    > w 80=01
-            3    > w 10=0a
-            4    > w 81=02
-            4    a 0 done
-            5    > w 20=0b
-            5    b 0 done
-            6    > w 82=03
-            6    a 1 done
-            7    > w 30=0c
-            7    b 1 done
-            8    > w 83=04
-            8    a 2 done
-            9    > w 84=05
-            9    b 2 done
-            10   > w 85=06
-            10   a 3 done
-            11   a 4 done
-            12   a 5 done
-        "#]],
+                2    > w 80=01
+                3    > w 10=0a
+                4    > w 81=02
+                4    a 0 done
+                5    > w 20=0b
+                5    b 0 done
+                6    > w 82=03
+                6    a 1 done, waited 1 ns
+                7    > w 30=0c
+                7    b 1 done, waited 1 ns
+                8    > w 83=04
+                8    a 2 done, waited 1 ns
+                9    > w 84=05
+                9    b 2 done, waited 1 ns
+                10   > w 85=06
+                10   a 3 done, waited 1 ns
+                11   a 4 done
+                12   a 5 done
+            "#]],
         );
     }
 
@@ -126,25 +126,25 @@ mod tests {
             || policy.start(),
             &RIVALS,
             expect![[r#"
-            2    > w 80=01
-            3    > w 81=02
-            4    > w 82=03
-            4    a 0 done
-            5    > w 10=0a
-            5    a 1 done
-            6    > w 20=0b
-            6    a 2 done
-            7    > w 30=0c
-            7    b 0 done
-            8    > w 83=04
-            8    b 1 done
-            9    > w 84=05
-            9    b 2 done
-            10   > w 85=06
-            10   a 3 done
-            11   a 4 done
-            12   a 5 done
-        "#]],
+                2    > w 80=01
+                3    > w 81=02
+                4    > w 82=03
+                4    a 0 done
+                5    > w 10=0a
+                5    a 1 done
+                6    > w 20=0b
+                6    a 2 done
+                7    > w 30=0c
+                7    b 0 done, waited 2 ns
+                8    > w 83=04
+                8    b 1 done
+                9    > w 84=05
+                9    b 2 done
+                10   > w 85=06
+                10   a 3 done, waited 3 ns
+                11   a 4 done
+                12   a 5 done
+            "#]],
         );
     }
 
@@ -163,25 +163,25 @@ mod tests {
             || Arbitrator::Own(Box::new(LastFirst)),
             &RIVALS,
             expect![[r#"
-            2    > w 80=01
-            3    > w 10=0a
-            4    > w 20=0b
-            4    a 0 done
-            5    > w 30=0c
-            5    b 0 done
-            6    > w 81=02
-            6    b 1 done
-            7    > w 82=03
-            7    b 2 done
-            8    > w 83=04
-            8    a 1 done
-            9    > w 84=05
-            9    a 2 done
-            10   > w 85=06
-            10   a 3 done
-            11   a 4 done
-            12   a 5 done
-        "#]],
+                2    > w 80=01
+                3    > w 10=0a
+                4    > w 20=0b
+                4    a 0 done
+                5    > w 30=0c
+                5    b 0 done
+                6    > w 81=02
+                6    b 1 done
+                7    > w 82=03
+                7    b 2 done
+                8    > w 83=04
+                8    a 1 done, waited 3 ns
+                9    > w 84=05
+                9    a 2 done
+                10   > w 85=06
+                10   a 3 done
+                11   a 4 done
+                12   a 5 done
+            "#]],
         );
     }
 }

@@ -5,7 +5,7 @@ use crate::bus::{BusError, Reply, Requester, Responder};
 use crate::netlist::{Memory, Site};
 use crate::policy::{Arbitration, Arbitrator, Contest, Head, Waits};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Time};
 
 /// Where a switch's references go.
 pub enum Route {
@@ -65,7 +65,8 @@ struct Output {
     name: String,
     port: Requester,
     arbitrator: Arbitrator,
-    returns: Returns<u32>,
+    /// Whose the next answers are, and how long each waited to be passed on.
+    returns: Returns<(u32, Time)>,
     /// Who asks for it at this edge.
     waiting: u64,
     /// The reference granted last and by whom, and how many its burst has.
@@ -125,7 +126,7 @@ impl Switch {
     fn pass_back(&mut self) -> (u64, bool) {
         let (mut answered, mut goes_on) = (0u64, false);
         for output in &mut self.outputs {
-            let Some(&requester) = output.returns.next() else { continue };
+            let Some(&(requester, waited)) = output.returns.next() else { continue };
             if !output.port.replies.has_item() {
                 continue;
             }
@@ -133,7 +134,8 @@ impl Switch {
             if answered >> requester & 1 == 1 {
                 goes_on = true;
             } else if lane.port.replies.has_room() {
-                lane.port.replies.send(output.port.replies.take().expect("an answer is there"));
+                let reply = output.port.replies.take().expect("an answer is there");
+                lane.port.replies.send(reply.having_waited(waited));
                 lane.under_way -= 1;
                 output.returns.pop();
                 answered |= 1 << requester;
@@ -167,7 +169,7 @@ impl Switch {
                 _ if answered >> i & 1 == 1 => goes_on = true,
                 Err(error) if lane.port.replies.has_room() => {
                     let id = lane.port.references.take().expect("a reference is due").id;
-                    lane.port.replies.send(Reply { id, result: Err(error) });
+                    lane.port.replies.send(Reply::new(id, Err(error)));
                     goes_on |= lane.port.references.has_item();
                 }
                 _ => {} // Room wakes us.
@@ -197,8 +199,12 @@ impl Switch {
             _ => 1,
         };
         output.last = head(winner).map(|head| (winner, head, length));
+        let has_rivals = self.lanes.len() > 1;
         let lane = &mut self.lanes[winner as usize];
-        lane.wait_cycles.add(self.waits.went(now, winner));
+        let wait_cycles = self.waits.went(now, winner);
+        lane.wait_cycles.add(wait_cycles);
+        // Who is alone waits for nobody but itself.
+        let waited = if has_rivals { lane.port.span(now - wait_cycles, now) } else { Time::ZERO };
         let mut reference = lane.port.references.take().expect("who is granted asks");
         if let Route::Address(windows) = &self.route
             && let Some(window) = windows.get(which)
@@ -206,7 +212,7 @@ impl Switch {
             reference.addr = reference.addr - window.base + window.becomes;
         }
         output.port.references.send(reference);
-        output.returns.push(winner);
+        output.returns.push((winner, waited));
         output.references.add(1);
         lane.references.add(1);
         lane.output = which;
@@ -314,19 +320,19 @@ mod tests {
         check(
             &["1 r 100+1; 1 r 101+1", "1 r 110+1; 1 r 111+1", "1 r 220+1; 1 r 221+1"],
             expect![[r#"
-            2    > r 100+1
-            2    >> r 20+1
-            3    > r 110+1
-            3    >> r 21+1
-            4    > r 101+1
-            4    a 0 00
-            4    c 0 20
-            5    > r 111+1
-            5    b 0 10
-            5    c 1 21
-            6    a 1 01
-            7    b 1 11
-        "#]],
+                2    > r 100+1
+                2    >> r 20+1
+                3    > r 110+1
+                3    >> r 21+1
+                4    > r 101+1
+                4    a 0 00
+                4    c 0 20
+                5    > r 111+1
+                5    b 0 10, waited 1 ns
+                5    c 1 21
+                6    a 1 01, waited 1 ns
+                7    b 1 11, waited 1 ns
+            "#]],
         );
     }
 

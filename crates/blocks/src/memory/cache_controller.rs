@@ -15,7 +15,7 @@ mod lines;
 mod params;
 
 use crate::activity::after;
-use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use crate::interconnect::Seen;
 use crate::policy::Head;
 use kernel::trace::Counter;
@@ -204,7 +204,7 @@ impl CacheController {
                     self.state = State::Filling { slot, line, is_stale, waits };
                     return false;
                 };
-                self.bring(slot, line, is_stale, waits, reply.result);
+                self.bring(slot, line, is_stale, waits, reply);
                 true
             }
             State::Putting { slot, line, is_stale } => {
@@ -250,14 +250,14 @@ impl CacheController {
         line: u64,
         is_stale: bool,
         waits: Option<(u32, Head)>,
-        result: Result<Data, BusError>,
+        Reply { result, waited, .. }: Reply,
     ) {
         if let Some((id, head)) = waits {
             let first = (head.addr % u64::from(self.params.line_bytes)) as usize;
             match &result {
                 Ok(bytes) => {
                     let part = Data::from_slice(&bytes[first..first + head.bytes as usize]);
-                    self.requester.replies.send(Reply { id, result: Ok(part) });
+                    self.requester.replies.send(Reply::new(id, Ok(part)).having_waited(waited));
                 }
                 // The line is not all there, but what is asked for may be.
                 Err(_) => self.pass(Reference { id, addr: head.addr, access: Access::Read(head.bytes) }, false),

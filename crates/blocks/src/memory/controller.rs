@@ -39,12 +39,16 @@ struct Active {
     done: u32,
     /// What was read so far.
     read: Data,
+    /// Since when it waits, but for the cycles of its own words.
+    since: Cycle,
 }
 
 /// A requester's port and what is under way there.
 struct Lane {
     port: Option<Responder>,
     active: Option<Active>,
+    /// When its last word has moved.
+    free_at: Cycle,
     served_words: Counter,
     wait_cycles: Counter,
 }
@@ -64,8 +68,13 @@ impl MemoryController {
     /// A memory of zeros. A port that is `None` is not connected.
     pub fn new(params: MemoryControllerParams, ports: Vec<Option<Responder>>) -> MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
-        let lane =
-            |port| Lane { port, active: None, served_words: Counter::default(), wait_cycles: Counter::default() };
+        let lane = |port| Lane {
+            port,
+            active: None,
+            free_at: 0,
+            served_words: Counter::default(),
+            wait_cycles: Counter::default(),
+        };
         MemoryController {
             lanes: ports.into_iter().map(lane).collect(),
             arbitrator: params.policy.start(),
@@ -112,8 +121,9 @@ impl MemoryController {
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let Some(port) = &lane.port else { continue };
             if lane.active.is_none() && port.references.is_due(now) {
+                let since = port.references.due().max(lane.free_at);
                 let reference = port.references.take().expect("one is due");
-                lane.active = Some(Active { reference, done: 0, read: Data::new() });
+                lane.active = Some(Active { reference, done: 0, read: Data::new(), since });
             }
             // Room for the reply is made sure of before the first word moves.
             let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
@@ -167,12 +177,16 @@ impl MemoryController {
         let next_addr = (addr & !(word - 1)).wrapping_add(word);
         self.burst = Some(Burst { lane: winner, next_addr, is_write, words_left, at: now + cycles });
         lane.served_words.add(1);
+        lane.free_at = now + cycles;
         if is_wrong || active.done == active.reference.access.len() {
-            let Active { reference, read, .. } = lane.active.take().expect("it was served");
+            let Active { reference, read, since, .. } = lane.active.take().expect("it was served");
             let error = BusError::Length(reference.addr, reference.access.len());
             let result = if is_wrong { Err(error) } else { linked.map(|()| read) };
             let port = lane.port.as_ref().expect("who asks is connected");
-            port.replies.send_late(Reply { id: reference.id, result }, cycles - 1);
+            let reply = Reply::new(reference.id, result).having_waited(port.span(since, now));
+            port.replies.send_late(reply, cycles - 1);
+        } else {
+            active.since += cycles;
         }
         cycles
     }

@@ -55,9 +55,11 @@ pub struct FrameMemory {
     lanes: Vec<Lane>,
 }
 
-/// What is counted of a requester.
+/// What is kept of a requester.
 #[derive(Clone, Default)]
 struct Lane {
+    /// When its last transfer has moved.
+    free_at: Cycle,
     transfers: Counter,
     bytes: Counter,
     wait_cycles: Counter,
@@ -119,8 +121,9 @@ impl FrameMemory {
     }
 
     /// Carries out the transfer at a port; the result is how long it takes.
-    fn transfer(&mut self, requester: usize) -> u64 {
+    fn transfer(&mut self, now: Cycle, requester: usize) -> u64 {
         let port = self.requesters[requester].as_ref().expect("who asks is connected");
+        let waited = port.span(port.references.due().max(self.lanes[requester].free_at), now);
         let reference = port.references.take().expect("who asks has sent");
         let bytes = reference.access.len();
         let result = match bytes {
@@ -129,10 +132,11 @@ impl FrameMemory {
             _ => self.store.serve(&reference),
         };
         let cycles = if result.is_ok() { self.cycles(&reference) } else { 1 };
+        self.lanes[requester].free_at = now + cycles;
         self.lanes[requester].transfers.add(1);
         self.lanes[requester].bytes.add(if result.is_ok() { u64::from(bytes) } else { 0 });
         let port = self.requesters[requester].as_ref().expect("who asks is connected");
-        port.replies.send_late(Reply { id: reference.id, result }, cycles - 1);
+        port.replies.send_late(Reply::new(reference.id, result).having_waited(waited), cycles - 1);
         cycles
     }
 }
@@ -149,7 +153,7 @@ impl Component for FrameMemory {
         }
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues: 0, since: self.waits.since() });
         self.lanes[winner as usize].wait_cycles.add(self.waits.went(now, winner));
-        let cycles = self.transfer(winner as usize);
+        let cycles = self.transfer(now, winner as usize);
         self.busy_cycles.add(cycles);
         self.free_at = now + cycles;
         Activity::Until(self.free_at)
@@ -291,22 +295,22 @@ mod tests {
         check(
             &["1 r 0+64; 1 r 40+64", "2 r 0+16; 2 r 0+16"],
             expect![[r#"
-            10   a 0 00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-            11   b 0 00000000000000000000000000000000
-            15   a 1 00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-            16   b 1 00000000000000000000000000000000
-            memory.busy_cycles 15
-            memory.row_cycles 5
-            memory.rows_opened 1
-            memory.useful_bytes 160
-            memory.moved_bytes 160
-            memory.requesters[0].transfers 2
-            memory.requesters[0].bytes 128
-            memory.requesters[0].wait_cycles 1
-            memory.requesters[1].transfers 2
-            memory.requesters[1].bytes 32
-            memory.requesters[1].wait_cycles 4
-        "#]],
+                10   a 0 00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+                11   b 0 00000000000000000000000000000000, waited 8 ns
+                15   a 1 00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000, waited 1 ns
+                16   b 1 00000000000000000000000000000000, waited 4 ns
+                memory.busy_cycles 15
+                memory.row_cycles 5
+                memory.rows_opened 1
+                memory.useful_bytes 160
+                memory.moved_bytes 160
+                memory.requesters[0].transfers 2
+                memory.requesters[0].bytes 128
+                memory.requesters[0].wait_cycles 1
+                memory.requesters[1].transfers 2
+                memory.requesters[1].bytes 32
+                memory.requesters[1].wait_cycles 4
+            "#]],
         );
     }
 

@@ -71,7 +71,7 @@ impl MultiportedMemory {
             } else {
                 Err(BusError::Length(reference.addr, bytes))
             };
-            port.replies.send(Reply { id: reference.id, result });
+            port.replies.send(Reply::new(reference.id, result));
             here |= 1 << i;
         }
         here

@@ -16,9 +16,9 @@ use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
 use crate::checks;
 use crate::interconnect::Returns;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits, members};
+use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Time, members};
 
 /// Parameters of a [`ScratchpadBanks`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -62,8 +62,9 @@ pub struct ScratchpadBanks {
     asked: Vec<u64>,
     arbitrators: Vec<Arbitrator>,
     waits: Waits,
-    /// Requesters of the references under way onward.
-    returns: Returns<u32>,
+    /// Requesters of the references under way onward,
+    /// and how long each waited to get there.
+    returns: Returns<(u32, Time)>,
 }
 
 /// What the crossbar keeps of a requester.
@@ -71,6 +72,8 @@ pub struct ScratchpadBanks {
 struct Lane {
     /// Bytes of the reference at the head of the channel that have moved.
     done: u32,
+    /// Cycles for which it was not granted a bank.
+    waited: Cycle,
     /// What has been read of it.
     read: Data,
     /// The answer that leaves at the next edge.
@@ -142,7 +145,7 @@ impl ScratchpadBanks {
     /// Passes an answer from onward back to its requester. The result is whether there is more to pass at the next edge.
     fn pass_back(&mut self, answered: u64) -> bool {
         let Some(onward) = &self.onward else { return false };
-        let Some(&requester) = self.returns.next() else { return false };
+        let Some(&(requester, waited)) = self.returns.next() else { return false };
         if !onward.replies.has_item() {
             return false;
         }
@@ -153,7 +156,7 @@ impl ScratchpadBanks {
         if lane.answer.is_some() || !port.replies.has_room() {
             return false; // Room wakes us.
         }
-        port.replies.send(onward.replies.take().expect("an answer has come"));
+        port.replies.send(onward.replies.take().expect("an answer has come").having_waited(waited));
         lane.n_onward -= 1;
         self.returns.pop();
         onward.replies.has_item()
@@ -184,7 +187,7 @@ impl ScratchpadBanks {
     }
 
     /// Moves one word of the reference at the head of a requester's channel, or says why not.
-    fn access(&mut self, requester: usize) {
+    fn access(&mut self, now: Cycle, requester: usize) {
         let (lane, port) = (&mut self.lanes[requester], &self.requesters[requester]);
         let reference = port.references.peek().expect("who is granted asks");
         let (addr, bytes) = (reference.addr, reference.access.len());
@@ -226,8 +229,9 @@ impl ScratchpadBanks {
         drop(reference);
         port.references.take();
         lane.done = 0;
+        let waited = port.span(now - std::mem::take(&mut lane.waited), now);
         let read = std::mem::take(&mut lane.read);
-        lane.answer = Some(Reply { id, result: result.map(|()| read) });
+        lane.answer = Some(Reply::new(id, result.map(|()| read)).having_waited(waited));
     }
 }
 
@@ -248,15 +252,17 @@ impl Component for ScratchpadBanks {
             }
             let contest = Contest { now, waiting, continues: 0, since: self.waits.since() };
             let winner = self.arbitrators[resource].choose(&contest);
-            self.waits.went(now, winner);
+            let waited = self.waits.went(now, winner);
             if let Some(onward) = onward {
                 let reference = self.requesters[winner as usize].references.take().expect("who is granted asks");
                 onward.references.send(reference);
-                self.returns.push(winner);
+                let waited = self.requesters[winner as usize].span(now - waited, now);
+                self.returns.push((winner, waited));
                 self.lanes[winner as usize].n_onward += 1;
                 self.lanes[winner as usize].onward.add(1);
             } else {
-                self.access(winner as usize);
+                self.lanes[winner as usize].waited += waited;
+                self.access(now, winner as usize);
                 for other in members(waiting & !(1 << winner)) {
                     self.lanes[other as usize].conflicts.add(1);
                 }

@@ -18,6 +18,7 @@ use super::access::{Outcome, Place, References};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
 use super::control::{CpuControl, CpuStatus};
 use super::fetch::Fetch;
+use super::locking::Touch;
 use super::params::{MipsCoreParams, PipelineKind};
 use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
 use super::profile::Profile;
@@ -61,6 +62,8 @@ pub struct MipsCore {
     pub(super) owes_status: bool,
     /// Loads and held stores under way.
     pub(super) holding: usize,
+    /// Cycles for which others were in the way of stores that did not hold: a load behind them may have waited for that.
+    pub(super) posted_waited: Cycle,
     /// The first cycle in which the next reference may leave.
     pub(super) memory_free: Cycle,
     pub(super) trouble: Option<Trouble>,
@@ -108,6 +111,7 @@ impl MipsCore {
             mode: if params.runs_at_start { Mode::Running } else { Mode::Halted },
             owes_status: true,
             holding: 0,
+            posted_waited: 0,
             memory_free: 0,
             trouble: None,
             profile: None,
@@ -149,7 +153,8 @@ impl MipsCore {
     }
 
     /// Counts by program counter from now on.
-    pub fn set_profile(&mut self, profile: Profile) {
+    pub fn set_profile(&mut self, mut profile: Profile) {
+        profile.set_locks(self.params.locks);
         self.profile = Some(profile);
     }
 
@@ -212,6 +217,9 @@ impl MipsCore {
             }
             let mut start = self.pipeline.start(&slot, is_near);
             let before = self.pipeline.executed();
+            let watched = self.profile.as_ref().and_then(|profile| profile.looks_at(&slot));
+            let looked = watched.map(|r| self.state.r[usize::from(r & 31)]);
+            let mut touch = Touch::Nothing;
             execute(&mut self.state, &slot.inst);
             if matches!(slot.what, What::Memory | What::Special) && self.state.asked != Asked::Nothing {
                 let asked = std::mem::replace(&mut self.state.asked, Asked::Nothing);
@@ -222,6 +230,9 @@ impl MipsCore {
                 if self.mode == Mode::Halted {
                     break;
                 }
+                if let Some(profile) = &self.profile {
+                    touch = profile.touch(asked);
+                }
                 self.pipeline.retire(&slot, &start);
                 self.settle(&slot, asked, start.executes);
             } else {
@@ -229,7 +240,7 @@ impl MipsCore {
             }
             self.by_class[slot.inst.class() as usize] += 1;
             if let Some(profile) = &mut self.profile {
-                profile.add(pc, start.executes - before, 1);
+                profile.retired(pc, start.executes - before, 1, touch, looked);
             }
             self.state.advance();
             if self.mode == Mode::Stepping {
@@ -252,7 +263,7 @@ impl MipsCore {
         self.state.annuls = false;
         self.state.advance();
         if let Some(profile) = &mut self.profile {
-            profile.add(pc, self.pipeline.executed() - before, 0);
+            profile.retired(pc, self.pipeline.executed() - before, 0, Touch::Nothing, None);
         }
     }
 

@@ -9,6 +9,7 @@ mod code;
 mod control;
 mod core;
 mod fetch;
+mod locking;
 mod outside;
 mod params;
 mod pipeline;
@@ -19,6 +20,7 @@ mod trouble;
 
 pub use self::core::{MipsCore, MipsCorePorts};
 pub use control::{CpuControl, CpuStatus};
+pub use locking::{LockKind, Locks};
 pub use params::{InstructionCacheParams, MipsCoreParams, PipelineKind, StoreKind, Window};
 pub use pipeline::{Cycles, cycle_names};
 pub use profile::{Line, Profile};

@@ -3,6 +3,7 @@
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, Mode};
 use super::fetch::Fetch;
+use super::profile::Profile;
 use super::refer::{Came, DataPort, Pending, Purpose};
 use super::state::State;
 use super::trouble::{Cause, STOPPED, Trouble};
@@ -39,10 +40,12 @@ impl MipsCore {
         self.state = State::new(self.params.reset_pc);
         self.pipeline.forget();
         self.holding = 0;
+        self.posted_waited = 0;
         self.trouble = None;
         self.memory.forget();
         self.registers.iter_mut().for_each(DataPort::forget);
         self.fetch.iter_mut().for_each(Fetch::forget);
+        self.profile.iter_mut().for_each(Profile::forget);
         self.halt();
     }
 
@@ -58,12 +61,16 @@ impl MipsCore {
     }
 
     pub(super) fn take_answers(&mut self, now: Cycle) {
-        while let Some((pending, cycles, result)) = self.next_answer() {
+        while let Some((pending, cycles, waited, result)) = self.next_answer() {
             let Pending { purpose, addr, pc, sent } = pending;
+            if purpose == Purpose::Posted {
+                self.posted_waited += waited;
+            }
             if matches!(purpose, Purpose::Load { .. } | Purpose::Conditional { .. } | Purpose::Held) {
                 let rt = if let Purpose::Load { rt, .. } | Purpose::Conditional { rt } = purpose { rt } else { 0 };
                 self.holding -= 1;
-                self.pipeline.answered(rt, sent, cycles, now);
+                let waited = waited + std::mem::take(&mut self.posted_waited);
+                self.pipeline.answered(rt, sent + cycles, waited, now);
             }
             match (purpose, result) {
                 (Purpose::Forgotten, _) | (Purpose::Held | Purpose::Posted, Ok(_)) => (),
@@ -83,11 +90,11 @@ impl MipsCore {
         self.take_line(now);
     }
 
-    /// An answer that has come, with the cycles that its port takes by itself.
-    fn next_answer(&mut self) -> Option<(Pending, u64, Came)> {
+    /// An answer that has come, with the cycles that its port takes by itself, and those for which others were in the way.
+    fn next_answer(&mut self) -> Option<(Pending, Cycle, Cycle, Came)> {
         [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
-            let (pending, result) = port.answer()?;
-            Some((pending, port.cycles, result))
+            let (pending, waited, result) = port.answer()?;
+            Some((pending, port.cycles, waited, result))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, MipsCorePorts};
+use super::locking::Locks;
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use schemars::JsonSchema;
@@ -23,10 +24,11 @@ pub struct MipsCoreParams {
     pub instruction_cache: Option<InstructionCacheParams>,
     /// Addresses that go to port `registers`, as offsets in the window.
     pub registers: Option<Window>,
+    /// Locks: a profile tells the time that goes on them. Words that `ll` and `sc` take are locks whatever is said here.
+    pub locks: Option<Locks>,
     /// Addresses that go to port `memory` less the stack offset, which an order sets.
     pub stack_window: Option<Window>,
-    /// Cycles from a load at port `memory` to its answer when nobody is in the way: at least 2. The next reference follows one
-    /// less behind it, and what a load takes longer is counted as conflict.
+    /// Cycles from a load at port `memory` to its answer at best: at least 2. The next reference follows one less behind it.
     pub memory_cycles: u32,
     /// The same for port `registers`.
     pub register_cycles: u32,
@@ -110,6 +112,7 @@ runs_at_start = true
 scratchpad = { base = 0x00C00000, bytes = 16384 }
 instruction_cache = { bytes = 128, line_bytes = 128, ways = 1, drops_stored_lines = false }
 registers = { base = 0xC0000000, bytes = 1024 }
+locks = { window = { base = 0xC0000100, bytes = 128 }, kind = "load-takes" }
 memory_cycles = 2
 register_cycles = 2
 stores = "posted"
@@ -135,6 +138,7 @@ divide_cycles = 35"#;
         {
             window.map_or(Ok(()), |window| window.check(name))?;
         }
+        self.locks.map_or(Ok(()), |locks| locks.window.check("locks.window"))?;
         let latencies = [
             (self.memory_cycles, "memory_cycles", 2),
             (self.register_cycles, "register_cycles", 2),

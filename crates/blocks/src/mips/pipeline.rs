@@ -26,7 +26,7 @@ pub struct Cycles {
     pub instruction_misses: u64,
     /// Waiting for data memory as long as it takes when nobody is in the way.
     pub load_stalls: u64,
-    /// Waiting for memory beyond that, or for the one port of the scratchpad.
+    /// Waiting for data memory while it serves others, or for the one port of the scratchpad.
     pub conflicts: u64,
     /// Waiting for an operand, and annulled delay slots.
     pub pipeline: u64,
@@ -271,12 +271,13 @@ impl Pipeline {
         }
     }
 
-    /// What a load that was sent in cycle `sent` asked for is there in cycle `now`; by itself it takes `cycles`.
-    pub fn answered(&mut self, rt: u8, sent: Cycle, cycles: u64, now: Cycle) {
+    /// What a load asked for is there in cycle `now`. It was due in cycle `due`; what is later is a conflict as far as others
+    /// were in the way, for `waited` cycles, and else what memory takes.
+    pub fn answered(&mut self, rt: u8, due: Cycle, waited: Cycle, now: Cycle) {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = now;
         }
-        self.free_on_time = self.free_on_time.max(now.min(sent + cycles) - 1);
+        self.free_on_time = self.free_on_time.max(now - waited.min(now.saturating_sub(due)) - 1);
         self.free = self.free.max(now - 1);
     }
 

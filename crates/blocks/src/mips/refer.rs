@@ -2,7 +2,7 @@
 
 use crate::bus::{self, Access, BusError, Reference, Requester};
 use isa::mips::Load;
-use kernel::Cycle;
+use kernel::{Cycle, Time};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -88,15 +88,25 @@ impl DataPort {
         self.done
     }
 
-    /// The next answer that has come.
-    pub fn answer(&mut self) -> Option<(Pending, Came)> {
+    /// The next answer that has come, and the cycles for which others were in its way, to the nearest.
+    pub fn answer(&mut self) -> Option<(Pending, Cycle, Came)> {
         let reply = self.requester.replies.take()?;
         let pending = self.under_way.pop_front().expect("an answer is to a reference");
         let words = |data: bus::Data| {
             let (word, token) = data.split_at(data.len().min(4));
             (bus::word(word), bus::word(token))
         };
-        Some((pending, reply.result.map(words)))
+        Some((pending, self.cycles_of(reply.waited), reply.result.map(words)))
+    }
+
+    fn cycles_of(&self, waited: Time) -> Cycle {
+        if waited == Time::ZERO {
+            return 0;
+        }
+        let clock = self.requester.replies.clock();
+        let above = clock.cycle_at_or_after(waited);
+        let below = above.saturating_sub(1);
+        if clock.edge(above) - waited > waited - clock.edge(below) { below } else { above }
     }
 
     /// Whatever comes is not wanted any more.

@@ -15,7 +15,7 @@ use crate::bus::{BusError, Data, Reply, Requester, Responder};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Time};
 use lane::{Active, Lane, Side};
 
 /// A PCI bus; its clock is 33 or 66 MHz.
@@ -141,8 +141,9 @@ impl PciBus {
             while lane.queue.len() < self.params.references
                 && let Some(reference) = lane.port.references.take()
             {
-                let (since, given, settled) = (now, 0, 0);
-                lane.queue.push_back(Active { reference, since, given, settled, read: Data::new(), failed: None });
+                let (since, waited, given, settled) = (now, Time::ZERO, 0, 0);
+                let (read, failed) = (Data::new(), None);
+                lane.queue.push_back(Active { reference, since, waited, given, settled, read, failed });
             }
         }
     }
@@ -155,6 +156,7 @@ impl PciBus {
                 let waits = |active: &&mut Active| active.settled < active.reference.access.len();
                 let active = self.lanes[from].queue.iter_mut().find(waits).expect("it waits for its answer");
                 active.settled += bytes;
+                active.waited = active.waited + reply.waited;
                 if let Phase::Wait { lane, is_there, .. } = &mut self.phase {
                     *is_there |= *lane == from && !active.is_write();
                 }
@@ -181,10 +183,10 @@ impl PciBus {
             while lane.queue.front().is_some_and(|front| is_done(front) && !is_on_bus(lane, front))
                 && lane.port.replies.has_room()
             {
-                let Active { reference, read, failed, .. } = lane.queue.pop_front().expect("it is done");
+                let Active { reference, read, failed, waited, .. } = lane.queue.pop_front().expect("it is done");
                 let empty = reference.access.is_empty().then_some(BusError::Length(reference.addr, 0));
                 let result = failed.or(empty).map_or(Ok(read), Err);
-                lane.port.replies.send(Reply { id: reference.id, result });
+                lane.port.replies.send(Reply::new(reference.id, result).having_waited(waited));
             }
         }
     }
@@ -208,6 +210,8 @@ impl PciBus {
         served.transactions.add(1);
         served.bytes.add(u64::from(bytes));
         served.wait_cycles.add(waited);
+        let active = &mut served.queue[next];
+        active.waited = active.waited + served.port.span(active.since.max(served.free_at), now);
         let address = now + u64::from(self.params.overhead_cycles);
         self.phase = if is_write {
             Phase::Write { lane, until: address + self.words }
@@ -234,7 +238,8 @@ impl PciBus {
         true
     }
 
-    fn release(&mut self, now: Cycle) -> Phase {
+    fn release(&mut self, now: Cycle, lane: usize) -> Phase {
+        self.lanes[lane].free_at = now;
         self.busy_cycles.add(now - self.since);
         self.data_cycles.add(self.words);
         Phase::Free
@@ -253,7 +258,7 @@ impl PciBus {
             }
             Phase::Write { lane, .. } => {
                 if self.hand_over(now, lane) {
-                    Ok(self.release(now))
+                    Ok(self.release(now, lane))
                 } else {
                     Err(None)
                 }
@@ -265,7 +270,7 @@ impl PciBus {
             Phase::Wait { is_there: false, .. } => Err(None),
             Phase::Wait { until, .. } if now < until => Err(Some(until)),
             Phase::Wait { lane, .. } => Ok(Phase::Data { lane, until: now + self.words }),
-            Phase::Data { .. } => Ok(self.release(now)),
+            Phase::Data { lane, .. } => Ok(self.release(now, lane)),
         }
     }
 }

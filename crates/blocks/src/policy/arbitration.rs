@@ -1,7 +1,7 @@
 //! Arbitration: who goes first of those that ask.
 
 use super::{RoundRobin, RoundRobinTree};
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 /// Which policy, and its numbers: `{ kind = "round-robin" }`, or `{ kind = "fixed-priority", groups = [[1], [0, 2]], ... }`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -134,15 +134,6 @@ impl Arbitration for Ranks {
         let (group, turn) = group.expect("every requester stands in a group");
         turn.take(*group & contest.waiting)
     }
-}
-
-/// The requesters of a set.
-pub fn members(mut set: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let first = (set != 0).then(|| set.trailing_zeros())?;
-        set &= set - 1;
-        Some(first)
-    })
 }
 
 /// Since when each requester asks.

@@ -9,7 +9,7 @@ mod replacement;
 mod round_robin;
 mod round_robin_tree;
 
-pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits, members};
+pub use arbitration::{Arbitration, Arbitrator, Contest, FixedPriority, Policy, Ranks, Waits};
 pub use head::Head;
 pub use replacement::{Replacement, Replacer};
 pub use round_robin::RoundRobin;

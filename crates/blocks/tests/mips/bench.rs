@@ -1,9 +1,10 @@
 //! A core between memories of a given latency.
 
-use blocks::bus::{Access, BusError, Reference, Reply, Requester, Responder};
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
 use blocks::mips::{
-    CpuControl, CpuStatus, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, Profile, StoreKind, Window,
+    CpuControl, CpuStatus, Line, LockKind, Locks, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, Profile,
+    StoreKind, Window,
 };
 use blocks::netlist::Module;
 use kernel::{Activity, Component, Cycle, Ports};
@@ -19,6 +20,10 @@ pub const SCRATCHPAD: u32 = 0x00c0_0000;
 pub const CODE: u32 = 0x4000;
 /// Where registers stand.
 pub const REGISTERS: u32 = 0xc000_0000;
+
+/// Registers of which a load gives 1, 1, and then 0; and 0, 0, and then 1.
+pub const TAKEN_TWICE: u32 = 0x110;
+pub const ASKED_TWICE: u32 = 0x210;
 
 /// A scene: a core, its program, and what stands around it.
 pub struct Scene {
@@ -51,6 +56,7 @@ pub fn scene(program: &str) -> Scene {
             scratchpad: Some(Window { base: SCRATCHPAD, bytes: 0x4000 }),
             instruction_cache: None,
             registers: Some(Window { base: REGISTERS, bytes: 0x400 }),
+            locks: Some(Locks { window: Window { base: REGISTERS + 0x100, bytes: 0x80 }, kind: LockKind::LoadTakes }),
             stack_window: Some(Window { base: 0x00b0_0000, bytes: 0x10_0000 }),
             memory_cycles: 2,
             register_cycles: 2,
@@ -102,7 +108,17 @@ impl Scene {
             let bytes = bytes.clone();
             b.add(
                 name,
-                Flat { name: name.to_owned(), responder, cycles, gap, free: 0, bytes, links: Links::default(), log },
+                Flat {
+                    name: name.to_owned(),
+                    responder,
+                    cycles,
+                    gap,
+                    free: 0,
+                    bytes,
+                    links: Links::default(),
+                    locks_read: 0,
+                    log,
+                },
             );
             Requester { references, replies }
         };
@@ -151,13 +167,22 @@ impl Component for Witness {
         };
         let ranges = core.profile().into_iter().flat_map(|profile| profile.ranges());
         let lines = ranges.flat_map(|(base, lines)| (base..).step_by(4).zip(lines));
-        let profile: String =
-            lines.map(|(pc, line)| format!("{pc:x} {} in {}\n", line.instructions, line.cycles)).collect();
+        let profile: String = lines
+            .map(|(pc, line)| format!("{pc:x} {} in {}{}\n", line.instructions, line.cycles, on_locks(line)))
+            .collect();
+        let profile = match core.profile().map(Profile::lock_attempts) {
+            Some((attempts, vain)) if attempts > 0 => format!("{profile}{attempts} attempts, {vain} in vain\n"),
+            _ => profile,
+        };
         *self.last.borrow_mut() = format!("{profile}{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");
         if now > 600 { Activity::Idle } else { Activity::Busy }
     }
 
     fn ports(&self, _ports: &mut Ports) {}
+}
+
+fn on_locks(line: &Line) -> String {
+    if line.lock_cycles == 0 { String::new() } else { format!(", {} of them on locks", line.lock_cycles) }
 }
 
 /// A memory that answers so many cycles after it was asked. Nothing is above 16 MiB but registers.
@@ -169,6 +194,7 @@ struct Flat {
     free: Cycle,
     bytes: Rc<RefCell<BTreeMap<u32, u8>>>,
     links: Links,
+    locks_read: u32,
     log: Option<Log>,
 }
 
@@ -183,6 +209,8 @@ impl Component for Flat {
         if !self.responder.replies.has_room() {
             return Activity::Idle;
         }
+        // Whoever comes too early is in the way of an earlier one.
+        let late = now - self.responder.references.due();
         let Reference { id, addr, access } = self.responder.references.take().expect("it is there");
         self.free = now + self.gap;
         if let Some(log) = &self.log {
@@ -196,6 +224,12 @@ impl Component for Flat {
         let first = addr as u32;
         let result = match access {
             _ if (0x0100_0000..REGISTERS).contains(&first) => Err(BusError::Nowhere(addr)),
+            // Somebody else has these locks when they are asked about for the first two times.
+            Access::Read(4) if [TAKEN_TWICE, ASKED_TWICE].contains(&first) => {
+                self.locks_read += 1;
+                let is_free = self.locks_read > 2;
+                Ok(Data::from_slice(&u32::from(is_free == (first == ASKED_TWICE)).to_be_bytes()))
+            }
             Access::Read(n) => {
                 let bytes = self.bytes.borrow();
                 Ok((first..first + n).map(|addr| bytes.get(&addr).copied().unwrap_or(0)).collect())
@@ -203,7 +237,7 @@ impl Component for Flat {
             Access::Write(data) => {
                 self.links.written(addr, data.len() as u32);
                 self.bytes.borrow_mut().extend((first..).zip(data));
-                Ok(blocks::bus::Data::new())
+                Ok(Data::new())
             }
             Access::Linked(link) => {
                 let mut bytes = self.bytes.borrow_mut();
@@ -215,7 +249,8 @@ impl Component for Flat {
             }
         };
         // One cycle each way is the channels'.
-        self.responder.replies.send_late(Reply { id, result }, self.cycles - 2);
+        let reply = Reply::new(id, result).having_waited(self.responder.span(now - late, now));
+        self.responder.replies.send_late(reply, self.cycles - 2);
         Activity::Busy
     }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod caches;
 mod links;
+mod locks;
 mod memory;
 mod orders;
 mod pipeline;

@@ -89,7 +89,7 @@ fn a_memory_of_two_cycles_stalls_a_load_by_one() {
             scene.memory_cycles = 8;
         },
         expect![[r#"
-            execution 2, load_stalls 1, conflicts 5
+            execution 2, load_stalls 6
             a break instruction at c00008: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -249,7 +249,7 @@ fn time_is_counted_by_program_counter() {
             scene.profile = Some((0x00c0_0000, 24));
         },
         expect![[r#"
-            execution 15, conflicts 12, pipeline 1
+            execution 15, load_stalls 12, pipeline 1
             c00000 1 in 1
             c00004 3 in 3
             c00008 3 in 15

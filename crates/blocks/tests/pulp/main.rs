@@ -1,7 +1,7 @@
 //! RI5CY's timing of PULP's instructions, and hardware loops, as programs and when each instruction leaves decode.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-use blocks::cpu::{AccessKind, Core, Lines, Profile, Program, Stop};
+use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Profile, Program, Stop};
 use expect_test::Expect;
 use isa::riscv::{Isa, decode, disassemble, register_name};
 use std::cell::RefCell;
@@ -22,8 +22,8 @@ impl Lines for Cached {
         true
     }
 
-    fn all(&self) -> &[u8] {
-        &[1; 1024]
+    fn there(&self) -> &[u8] {
+        &[PresentLines::MOST; 1024]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Policies: which packet a service takes next, said by a rank that is computed when the packet comes (4.3.2).
 //!
 //! The published policies are data ([`Level`]). A user's own is a type that implements [`Policy`], given to the scheduler by
-//! [`crate::pifo::LogicalPifo::new`]; `tests/own_policy.rs` has one.
+//! [`crate::pifo::LogicalPifo::new`]; `tests/it/own_policy.rs` has one.
 
 mod check;
 mod fair;

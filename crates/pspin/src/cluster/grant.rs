@@ -7,41 +7,41 @@ use super::Cluster;
 use super::cores::PREFETCH;
 use super::hpu_core::Wait;
 use super::l1::OUTSIDE_PORT;
-use super::ready::Due;
+use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, Stop};
-use blocks::policy::members;
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 impl Cluster {
     /// Lets every core that is due in this cycle go on.
     #[inline(always)]
     pub(super) fn run_cores(&mut self, now: Cycle) {
-        let mut due = self.ready.take(now);
-        if due.others != 0 {
-            self.go_on(due.others, now);
+        let others = self.ready.take_others(now);
+        if others != 0 {
+            self.go_on(others, now);
         }
         if !self.is_calm {
-            self.admit_remote(&mut due, now);
+            self.admit_remote(now);
         }
-        if due.asking == 0 {
+        let Asking { ports, banks, contested } = self.ready.take_asking(now);
+        if ports == 0 {
             return;
         }
         let blocked = self.l1.blocked(now);
-        if due.contested | due.banks & blocked == 0 {
-            self.grant_all(due.asking, now);
+        if contested | banks & blocked == 0 {
+            self.grant_all(ports, now);
         } else {
-            self.share_banks(due.asking, blocked, now);
+            self.share_banks(ports, contested | blocked, blocked, now);
         }
     }
 
     /// An access from another cluster takes its place among those of the cores.
     #[inline(never)]
-    fn admit_remote(&mut self, due: &mut Due, now: Cycle) {
+    fn admit_remote(&mut self, now: Cycle) {
         self.take_remote(now);
         if let Some(remote) = &self.remote {
             let bank = self.l1.bank(remote.request.addr) as u8;
             self.banks[OUTSIDE_PORT as usize] = bank;
-            due.ask(OUTSIDE_PORT, bank);
+            self.ready.ask(OUTSIDE_PORT, bank, now, now);
         }
     }
 
@@ -76,14 +76,14 @@ impl Cluster {
         let addr = hpu_core.next_address();
         if hpu_core.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
-            self.ready.ask(i, self.banks[i], now, at);
+            self.ready.ask(i as u32, self.banks[i], now, at);
         } else {
             self.ready.add(i, now, at);
         }
     }
 
     /// Each of these ports gets the bank that it asks for, which nobody else wants.
-    #[inline(never)]
+    #[inline(always)]
     fn grant_all(&mut self, mut asking: u32, now: Cycle) {
         while asking != 0 {
             let port = asking.trailing_zeros();
@@ -93,11 +93,18 @@ impl Cluster {
         }
     }
 
-    /// Some of the requests want the same bank, or one that is taken.
+    /// Some of the requests want the same bank, or one that is `blocked`; both kinds of banks are in `special`.
     #[inline(never)]
-    fn share_banks(&mut self, mut asking: u32, blocked: u64, now: Cycle) {
+    fn share_banks(&mut self, mut asking: u32, special: u64, blocked: u64, now: Cycle) {
         while asking != 0 {
-            let bank = self.banks[asking.trailing_zeros() as usize];
+            let port = asking.trailing_zeros();
+            let bank = self.banks[port as usize];
+            if special >> bank & 1 == 0 {
+                asking &= asking - 1;
+                self.l1.grant_alone(bank.into(), port);
+                self.grant(port, now);
+                continue;
+            }
             let same = members(asking.into()).filter(|&port| self.banks[port as usize] == bank);
             let same = same.fold(0, |set, port| set | 1 << port);
             asking &= !same;
@@ -110,7 +117,7 @@ impl Cluster {
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // The outside port asks again by itself.
             for core in members(u64::from(losers & !(1 << OUTSIDE_PORT))) {
-                self.ready.ask(core as usize, bank, now, now + 1);
+                self.ready.ask(core, bank, now, now + 1);
             }
         }
     }
@@ -151,7 +158,7 @@ impl Cluster {
         let addr = core.access().addr;
         if hpu_core.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
-            self.ready.ask(i, self.banks[i], now, at);
+            self.ready.ask(i as u32, self.banks[i], now, at);
         } else {
             self.ready.add(i, now, at);
         }

@@ -1,7 +1,7 @@
 //! The instruction cache that the cores of a cluster share.
 
 use crate::params::IcacheParams;
-use blocks::cpu::Lines;
+use blocks::cpu::{Lines, PresentLines};
 
 /// Bytes of a line.
 pub const LINE_BYTES: u32 = 16;
@@ -16,8 +16,8 @@ pub const LINE_BYTES: u32 = 16;
 pub struct Icache {
     params: IcacheParams,
     base: u32,
-    /// For each line of program memory, 1 if it is there.
-    present: Vec<u8>,
+    /// Of program memory.
+    present: PresentLines,
     /// For each set, the lines it holds, way by way.
     sets: Vec<Vec<Option<u32>>>,
     lfsr: u8,
@@ -32,7 +32,7 @@ impl Icache {
         Icache {
             params: params.clone(),
             base,
-            present: vec![0; n_lines as usize],
+            present: PresentLines::new(n_lines as usize),
             sets: vec![vec![None; params.ways as usize]; n_sets as usize],
             lfsr: 1,
             coming: Vec::new(),
@@ -49,12 +49,12 @@ impl Icache {
         let last = (addr + size - 1).wrapping_sub(self.base) / LINE_BYTES;
         let gone = |line: u32| (first..=last).contains(&line);
         self.sets.iter_mut().flatten().filter(|way| way.is_some_and(gone)).for_each(|way| *way = None);
-        self.present[first as usize..=last as usize].fill(0);
+        (first..=last).for_each(|line| self.present.set(line as usize, false));
     }
 
     /// Forgets all lines.
     pub fn flush(&mut self) {
-        self.present.fill(0);
+        self.present.clear();
         self.sets.iter_mut().for_each(|ways| ways.fill(None));
     }
 
@@ -86,14 +86,14 @@ impl Icache {
             usize::from(self.lfsr) % n_ways
         });
         if let Some(old) = self.sets[set][way].replace(line) {
-            self.present[old as usize] = 0;
+            self.present.set(old as usize, false);
         }
-        self.present[line as usize] = 1;
+        self.present.set(line as usize, true);
     }
 
     fn index(&self, addr: u32) -> Option<u32> {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
-        ((line as usize) < self.present.len()).then_some(line)
+        self.present.get(line as usize).map(|_| line)
     }
 }
 
@@ -102,12 +102,12 @@ impl Lines for Icache {
     fn present(&self, addr: u32) -> bool {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
         // Beyond program memory a fetch faults at once; no line is waited for.
-        self.present.get(line as usize).is_none_or(|&there| there != 0)
+        self.present.get(line as usize).unwrap_or(true)
     }
 
     #[inline]
-    fn all(&self) -> &[u8] {
-        &self.present
+    fn there(&self) -> &[u8] {
+        self.present.counts()
     }
 }
 

@@ -327,8 +327,11 @@ fn sleep_until(next: Cycle, now: Cycle) -> Activity {
 }
 
 impl Component for Cluster {
+    #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.is_calm &= !self.ports.tasks.take_mail() && now < self.alarm;
+        if self.ports.tasks.take_mail() || now >= self.alarm {
+            self.is_calm = false;
+        }
         if !self.is_calm {
             self.prepare_cores(now);
         }

@@ -6,26 +6,22 @@ use kernel::Cycle;
 /// division.
 const AHEAD: u64 = 64;
 
-/// What is due in a cycle.
+/// Who asks for banks of the own L1 in a cycle.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Due {
-    /// Ports that ask for a bank of the own L1, by bit: cores, and what comes from other clusters.
-    pub asking: u32,
-    /// Cores that do something else, by bit.
-    pub others: u32,
+pub(super) struct Asking {
+    /// Ports, by bit: cores, and what comes from other clusters.
+    pub ports: u32,
     /// The banks that are asked for, by bit, and those for which more than one asks.
     pub banks: u64,
     pub contested: u64,
 }
 
-impl Due {
-    /// `port` asks for a bank.
-    #[inline(always)]
-    pub fn ask(&mut self, port: u32, bank: u8) {
-        self.asking |= 1 << port;
-        self.contested |= self.banks & 1 << bank;
-        self.banks |= 1 << bank;
-    }
+/// What is due in a cycle.
+#[derive(Clone, Copy, Default)]
+struct Due {
+    asking: Asking,
+    /// Cores that do something else, by bit.
+    others: u32,
 }
 
 /// A calendar of the cores.
@@ -41,11 +37,14 @@ impl Ready {
         ready
     }
 
-    /// A core asks for a bank of the own L1 in cycle `at`.
+    /// A port asks for a bank of the own L1 in cycle `at`.
     #[inline(always)]
-    pub fn ask(&mut self, core: usize, bank: u8, now: Cycle, at: Cycle) {
+    pub fn ask(&mut self, port: u32, bank: u8, now: Cycle, at: Cycle) {
         debug_assert!(at - now < AHEAD, "a core asks too far ahead");
-        self.due[(at % AHEAD) as usize].ask(core as u32, bank);
+        let Asking { ports, banks, contested } = &mut self.due[(at % AHEAD) as usize].asking;
+        *ports |= 1 << port;
+        *contested |= *banks & 1 << bank;
+        *banks |= 1 << bank;
     }
 
     /// A core does something else in cycle `at`.
@@ -55,17 +54,23 @@ impl Ready {
         self.due[(at % AHEAD) as usize].others |= 1 << core;
     }
 
-    /// What is due now, and then is no more.
+    /// Who asks for banks now, and then does no more.
     #[inline(always)]
-    pub fn take(&mut self, now: Cycle) -> Due {
-        std::mem::take(&mut self.due[(now % AHEAD) as usize])
+    pub fn take_asking(&mut self, now: Cycle) -> Asking {
+        std::mem::take(&mut self.due[(now % AHEAD) as usize].asking)
+    }
+
+    /// Which cores do something else now, and then do no more.
+    #[inline(always)]
+    pub fn take_others(&mut self, now: Cycle) -> u32 {
+        std::mem::take(&mut self.due[(now % AHEAD) as usize].others)
     }
 
     /// Whether something is due in this cycle.
     #[inline]
     pub fn is_due(&self, at: Cycle) -> bool {
-        let Due { asking, others, .. } = self.due[(at % AHEAD) as usize];
-        asking | others != 0
+        let Due { asking, others } = &self.due[(at % AHEAD) as usize];
+        asking.ports | others != 0
     }
 
     /// The next cycle in which something is due.
@@ -82,15 +87,15 @@ mod tests {
     #[test]
     fn a_bank_is_contested_once_a_second_core_asks_for_it_in_the_same_cycle() {
         let mut ready = Ready::new(4);
-        assert_eq!(ready.take(0).others, 0b1111);
+        assert_eq!(ready.take_others(0), 0b1111);
         ready.ask(0, 7, 0, 5);
         ready.ask(1, 9, 0, 5);
         ready.ask(2, 7, 0, 6);
         assert_eq!((ready.next(0), ready.is_due(4), ready.is_due(5)), (Some(5), false, true));
-        assert_eq!(ready.take(5).contested, 0, "banks 7 and 9");
+        assert_eq!(ready.take_asking(5).contested, 0, "banks 7 and 9");
         ready.ask(3, 7, 5, 6);
-        let Due { asking, others, banks, contested } = ready.take(6);
-        assert_eq!((asking, others, banks, contested), (0b1100, 0, 1 << 7, 1 << 7));
+        let Asking { ports, banks, contested } = ready.take_asking(6);
+        assert_eq!((ports, banks, contested), (0b1100, 1 << 7, 1 << 7));
         assert_eq!(ready.next(6), None, "what was taken is due no more");
     }
 }

@@ -138,7 +138,7 @@ impl EventQueue {
                 Ok(Data::new())
             }
         };
-        Reply { id, result }
+        Reply::new(id, result)
     }
 
     fn read(&mut self, now: Cycle, cpu: usize, offset: u32) -> u32 {

@@ -131,7 +131,7 @@ impl TengigRegisters {
         if result.is_err() {
             self.faults.add(1);
         }
-        Reply { id, result }
+        Reply::new(id, result)
     }
 
     /// How far pointers are of which events are made, in the order of the firmware's types, and the timer's period.

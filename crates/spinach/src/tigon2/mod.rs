@@ -6,4 +6,4 @@ pub mod registers;
 
 pub use host::Tigon2Host;
 pub use image::{FirmwareImage, ImageError};
-pub use registers::{Tigon2Registers, Tigon2RegistersParams};
+pub use registers::{Tigon2Registers, Tigon2RegistersParams, Tigon2RegistersPorts};

@@ -153,7 +153,7 @@ impl CardRun {
         };
         let mac = card_mac(&design);
         let read = |text: &Option<String>, way| match text {
-            Some(text) => traffic::parse(text, way, mac, &setup.base_dir),
+            Some(text) => traffic::parse(text, way, mac, setup.seed, &setup.base_dir),
             None => Ok(Default::default()),
         };
         if setup.traffic.is_some() && !has("packet-feeder") {
@@ -164,6 +164,9 @@ impl CardRun {
             return refuse(&setup.send, "host");
         }
         let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
+        if replies.is_some() && !has("tigon2-host") {
+            return refuse(&setup.send, "host that acknowledges");
+        }
         let network = read(&setup.traffic, Way::Receive)?;
         let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
         let offered = Offered { network, host, replies };
@@ -195,12 +198,10 @@ impl CardRun {
             found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
         };
         let cores = owned(card.parts::<MipsCore>());
-        if setup.profile
-            && let Some(elf) = &elf
-        {
+        if setup.profile {
             // A file may claim any size; of what is not counted by address, the sum is.
             let mut room = MOST_IMAGE_BYTES as u32;
-            let ranges = elf.segments.iter().map(|part| {
+            let ranges = elf.iter().flat_map(|elf| &elf.segments).map(|part| {
                 let bytes = part.size.min(room);
                 room -= bytes;
                 (part.addr, bytes)
@@ -247,8 +248,7 @@ impl CardRun {
         self.ended.as_ref()
     }
 
-    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result but where a run that waits
-    /// for nothing more ends.
+    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> CardProgress {
         let begun = Instant::now();
         while self.ended.is_none() && begun.elapsed() < budget {

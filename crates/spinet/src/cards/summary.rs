@@ -3,14 +3,15 @@
 use super::frames::{Passages, WAYS};
 use super::run::{CardEnded, CardRun};
 use blocks::feeders::{Checker, FrameLog, Passage};
-use blocks::mips::cycle_names;
+use blocks::mips::{Line, cycle_names};
 use kernel::Time;
 use serde::Serialize;
 use spinach::measure::{Flow, MeasureError, Throughput};
 use std::collections::BTreeMap;
 
-/// Frames at the start of a direction that rates leave out: the steady state is reached within so many (Willmann 2004, 3.4).
-const WARM_UP_FRAMES: usize = 100;
+/// Frames of a direction within which a steady state is reached: rates leave out so many, and should be of as many at least.
+/// Source: Willmann 2004, 3.4.
+const STEADY_FRAMES: u64 = 100;
 
 /// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
 #[derive(Clone, Debug, Serialize)]
@@ -144,8 +145,21 @@ pub struct CoreSummary {
     pub cycles_by_cause: BTreeMap<&'static str, u64>,
     /// Instructions by class.
     pub instructions_by_class: BTreeMap<String, u64>,
+    /// What went on locks; only with a profile.
+    pub locks: Option<LockSummary>,
     /// Why it stopped by itself.
     pub trouble: Option<String>,
+}
+
+/// What a core spent on locks.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LockSummary {
+    /// Cycles from the first attempt at a lock to its success, and those of freeing it.
+    pub cycles: u64,
+    /// Attempts.
+    pub attempts: u64,
+    /// Attempts that found the lock taken.
+    pub vain: u64,
 }
 
 /// A function of the firmware.
@@ -157,14 +171,13 @@ pub struct FunctionSummary {
     pub cycles: u64,
     /// Instructions, of all cores.
     pub instructions: u64,
+    /// Those of the cycles that went on locks.
+    pub lock_cycles: u64,
 }
 
 fn ns(time: Time) -> f64 {
     time.fs() as f64 / 1e6
 }
-
-/// Frames of a direction that a rate is to be of. Source: Willmann 2004, 3.4: a steady state is reached within 100 frames.
-const STEADY_FRAMES: u64 = 100;
 
 /// What to say of rates over a window of few frames.
 fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
@@ -281,6 +294,10 @@ impl CardRun {
                 cycles: counts.iter().sum(),
                 cycles_by_cause: cycle_names().into_iter().zip(counts).collect(),
                 instructions_by_class: by_class,
+                locks: core.profile().map(|profile| {
+                    let (attempts, vain) = profile.lock_attempts();
+                    LockSummary { cycles: profile.total().lock_cycles, attempts, vain }
+                }),
                 trouble: core
                     .trouble()
                     .map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
@@ -292,7 +309,7 @@ impl CardRun {
     /// Functions by the cycles spent in them, most first.
     fn functions(&self) -> Vec<FunctionSummary> {
         let Some(elf) = &self.elf else { return Vec::new() };
-        let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut found: BTreeMap<&str, Line> = BTreeMap::new();
         let mut code: Vec<_> = elf.symbols.iter().filter(|symbol| symbol.is_code).collect();
         code.sort_by_key(|symbol| (symbol.addr, symbol.size));
         for (_, core) in &self.cores {
@@ -302,19 +319,22 @@ impl CardRun {
                 for (addr, line) in (base..).step_by(4).zip(lines).filter(|(_, line)| line.cycles > 0) {
                     let before = code.partition_point(|symbol| symbol.addr <= addr);
                     let name = before.checked_sub(1).map_or("elsewhere", |at| code[at].name.as_str());
-                    let sum = found.entry(name).or_default();
-                    *sum = (sum.0 + line.cycles, sum.1 + line.instructions);
+                    found.entry(name).or_default().add(line);
                 }
             }
             let rest = profile.elsewhere();
             if rest.cycles > 0 {
-                let sum = found.entry("elsewhere").or_default();
-                *sum = (sum.0 + rest.cycles, sum.1 + rest.instructions);
+                found.entry("elsewhere").or_default().add(&rest);
             }
         }
         let mut functions: Vec<FunctionSummary> = found
             .into_iter()
-            .map(|(name, (cycles, instructions))| FunctionSummary { name: name.to_owned(), cycles, instructions })
+            .map(|(name, Line { cycles, instructions, lock_cycles })| FunctionSummary {
+                name: name.to_owned(),
+                cycles,
+                instructions,
+                lock_cycles,
+            })
             .collect();
         functions.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.name.cmp(&b.name)));
         functions
@@ -376,7 +396,7 @@ fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
         log
     };
     let shortest = passages.iter().map(|way| way.out.len()).filter(|&n| n > 0).min().unwrap_or(0);
-    Throughput::of(&log(&passages[0]), &log(&passages[1]), WARM_UP_FRAMES.min(shortest / 4))
+    Throughput::of(&log(&passages[0]), &log(&passages[1]), (STEADY_FRAMES as usize).min(shortest / 4))
 }
 
 /// How long frames took from one place to another, by their numbers.
@@ -386,8 +406,50 @@ fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
     let mut took: Vec<u64> = to.iter().filter_map(took).collect();
     took.sort_unstable();
     let (first, last) = (*took.first()?, *took.last()?);
-    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize] as f64 / 1e6;
+    // The smallest that so many of 100 do not exceed, as [`crate::histogram::Histogram::percentile`] has it.
+    let at = |percent: usize| took[(took.len() * percent).div_ceil(100) - 1] as f64 / 1e6;
     let mean = took.iter().map(|&fs| fs as f64).sum::<f64>() / took.len() as f64 / 1e6;
-    let (count, median, p99) = (took.len() as u64, at(0.5), at(0.99));
+    let (count, median, p99) = (took.len() as u64, at(50), at(99));
     Some(LatencySummary { count, min: first as f64 / 1e6, mean, median, p99, max: last as f64 / 1e6 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Frames sent and received in 500 us.
+    fn check(sent: u64, received: u64, want: Expect) {
+        let flow = |frames| Flow { frames, bytes: 60 * frames };
+        want.assert_eq(&short_window(&[flow(sent), flow(received)], 500_000_000_000).unwrap_or_else(|| "-".into()));
+    }
+
+    #[test]
+    fn rates_of_few_frames_say_so() {
+        check(100, 100, expect!["-"]);
+        check(99, 100, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(100, 99, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(1, 0, expect!["the rates are of 500 us, in which a direction had 1 frames; let 100 or more pass"]);
+        check(0, 100, expect!["-"]);
+        check(0, 0, expect!["-"]);
+    }
+
+    /// Median and 99 % of frames that took 1 ns, 2 ns, ..., `n` ns.
+    fn check_latency(n: u64, want: (f64, f64)) {
+        let at = |step: u64| (0..n).map(move |id| Passage { id: Some(id), at: Time::from_ns(id * step), bytes: 60 });
+        let (given, out): (Vec<_>, Vec<_>) = (at(10).collect(), at(11).collect());
+        let later = |passage: &Passage| Passage { at: passage.at + Time::from_ns(1), ..*passage };
+        let found = latency(&given, &out.iter().map(later).collect::<Vec<_>>()).expect("frames came out");
+        assert_eq!(found.count, n);
+        assert!((found.median - want.0).abs() < 1e-9 && (found.p99 - want.1).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn of_100_frames_99_took_at_most_what_is_told() {
+        check_latency(1, (1.0, 1.0));
+        check_latency(10, (5.0, 10.0));
+        check_latency(100, (50.0, 99.0));
+        check_latency(101, (51.0, 100.0));
+        check_latency(200, (100.0, 198.0));
+    }
 }

@@ -1,5 +1,6 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
+use crate::experiment::gives;
 use blocks::feeders::{Acknowledgements, Datagrams, Frames, Given, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;
@@ -21,6 +22,8 @@ pub enum CardTrafficError {
     Value { place: &'static str, text: String, key: String, found: String, allowed: &'static str },
     #[error("{place}: `{text}`: there is no `{key}`, it may have {known}")]
     Key { place: &'static str, text: String, key: String, known: &'static str },
+    #[error("{place}: `{text}`: `{key}` is given twice")]
+    Twice { place: &'static str, text: String, key: String },
     #[error("{place}: more than {MOST_FRAMES} frames; take fewer with count, or endless `datagrams:`")]
     TooMany { place: &'static str },
     #[error("{place}: {source}")]
@@ -51,15 +54,19 @@ impl Way {
 
 /// What `text` means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
 ///
-/// `card` is the card's own MAC address: datagrams that it receives are for it.
-pub fn parse(text: &str, way: Way, card: Mac, base_dir: &Path) -> Result<Traffic, CardTrafficError> {
+/// `card` is the card's own MAC address: what it receives is for that, unless the text gives another. `seed` decides what is
+/// random in a definition that gives none.
+pub fn parse(text: &str, way: Way, card: Mac, seed: u64, base_dir: &Path) -> Result<Traffic, CardTrafficError> {
     let place = way.place();
     match text.split_once(':').map_or((text, ""), |(kind, rest)| (kind, rest)) {
         ("datagrams", rest) => datagrams(text, rest, way, card),
         _ if TrafficSpec::is_meant_by(text) => {
             let mut spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
-            if way == Way::Receive && !text.contains("dst_mac=") {
+            if way == Way::Receive && !gives(text, "dst_mac") {
                 spec.dst_mac = card; // A card takes what is for it.
+            }
+            if !gives(text, "seed") {
+                spec.seed = seed;
             }
             let generator = Generator::new(spec, Pacing::TIMES);
             list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
@@ -79,9 +86,8 @@ pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTr
         return Ok(None);
     }
     let (place, mut every) = (Way::Send.place(), 2);
-    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (text, key, found) = (text.to_owned(), key.trim().to_owned(), value.trim().to_owned());
+    for [key, value] in pairs_of(place, text, pairs)? {
+        let (text, key, found) = (text.to_owned(), key.to_owned(), value.to_owned());
         if key != "every" {
             return Err(CardTrafficError::Key { place, text, key, known: "every" });
         }
@@ -91,6 +97,20 @@ pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTr
     }
     let [from, to] = stations(card);
     Ok(Some(Acknowledgements { every, from, to }))
+}
+
+/// The keys and values behind the colon of a text, no key twice.
+fn pairs_of<'a>(place: &'static str, text: &str, pairs: &'a str) -> Result<Vec<[&'a str; 2]>, CardTrafficError> {
+    let mut found: Vec<[&str; 2]> = Vec::new();
+    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (key, value) = (key.trim(), value.trim());
+        if found.iter().any(|[other, _]| *other == key) {
+            return Err(CardTrafficError::Twice { place, text: text.to_owned(), key: key.to_owned() });
+        }
+        found.push([key, value]);
+    }
+    Ok(found)
 }
 
 /// The host with its card, and whom it talks to.
@@ -119,9 +139,7 @@ fn list(mut source: impl Source, place: &'static str) -> Result<Traffic, CardTra
 fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, CardTrafficError> {
     let place = way.place();
     let (mut sizes, mut count, mut pace) = (vec![1472], None, Pace::Saturating);
-    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (key, value) = (key.trim(), value.trim());
+    for [key, value] in pairs_of(place, text, pairs)? {
         let wrong = |allowed| CardTrafficError::Value {
             place,
             text: text.to_owned(),
@@ -154,4 +172,32 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, Ca
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
     Ok(traffic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(text: &str, seed: u64) -> Vec<Vec<u8>> {
+        let card = Mac([2, 0, 0, 0, 0, 9]);
+        let traffic = parse(text, Way::Receive, card, seed, Path::new(".")).expect("a definition");
+        let Frames::List(list) = traffic.frames else { panic!("generated frames are a list") };
+        list.iter().map(|given| given.bytes.to_vec()).collect()
+    }
+
+    #[test]
+    fn what_a_definition_does_not_give_the_run_decides() {
+        let text = "udp:size=200,count=2,payload=random";
+        assert_ne!(frames(text, 1), frames(text, 2));
+        assert_eq!(frames(&format!("{text},seed=1"), 2), frames(text, 1));
+        assert_eq!(frames(text, 1)[0][..6], [2, 0, 0, 0, 0, 9]);
+        assert_eq!(frames(&format!("{text},dst_mac=02:00:00:00:00:07"), 1)[0][..6], [2, 0, 0, 0, 0, 7]);
+        // Keys are keys only where they stand.
+        let file = std::env::temp_dir().join(format!("spinet-seed=7-{}", std::process::id()));
+        std::fs::write(&file, "bytes").expect("a file for the test");
+        let named = format!("udp:size=64..900,count=8,payload=file:{}", file.display());
+        let found = (frames(&named, 1), frames(&named, 2));
+        std::fs::remove_file(&file).expect("it was written");
+        assert_ne!(found.0, found.1);
+    }
 }

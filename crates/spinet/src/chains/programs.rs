@@ -2,8 +2,10 @@
 
 use super::check::CheckedChains;
 use crate::elf::{Elf, ElfError};
+use crate::program::is_source;
+use crate::unit;
 use panic::unit::EngineParams;
-use panic::unit::riscv::{Image, Segment, Symbol};
+use panic::unit::riscv::Image;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -46,30 +48,9 @@ pub fn load(
             _ => return Err(ProgramFault::NotCompiled { service: service.name.clone() }),
         };
         let elf = Elf::open(path)?;
-        let image = image(&elf);
+        let image = unit::image(&elf);
         image.check(params).map_err(|problem| ProgramFault::Unit { file: elf.file.clone(), problem })?;
         found.push((i, Rc::new(image)));
     }
     Ok(found)
-}
-
-fn is_source(path: &str) -> bool {
-    [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
-}
-
-fn image(elf: &Elf) -> Image {
-    let segment = |part: &crate::elf::Part| Segment {
-        place: part.place.clone(),
-        addr: part.addr,
-        bytes: part.bytes.clone(),
-        size: part.size,
-    };
-    let code = elf.symbols.iter().filter(|symbol| symbol.is_code);
-    let symbol =
-        |symbol: &crate::elf::Symbol| Symbol { name: symbol.name.clone(), addr: symbol.addr, size: symbol.size };
-    Image {
-        segments: elf.segments.iter().map(segment).collect(),
-        entry: elf.entry,
-        symbols: code.map(symbol).collect(),
-    }
 }

@@ -9,7 +9,9 @@ use panic::world::Side;
 use std::collections::BTreeMap;
 
 /// Why packets are dropped, in the order of their numbers in the table; the first is that they are not.
-pub const REASONS: [&str; 13] = [
+///
+/// A part that drops for a reason of its own has its line here, or the table says `other`.
+pub const REASONS: [&str; 17] = [
     "",
     "rmt",
     "ingress_buffer",
@@ -22,6 +24,10 @@ pub const REASONS: [&str; 13] = [
     "no_host_buffer",
     "long_for_host_buffer",
     "bad-digest",
+    "trap",
+    "watchdog",
+    "bad-doorbell",
+    "program",
     "other",
 ];
 

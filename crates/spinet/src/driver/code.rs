@@ -4,7 +4,7 @@ use super::handles::Handle;
 use super::heap::{Heap, Refused};
 use super::memory::{Kind, Part};
 use super::{Driver, DriverError, OPERATOR, ProgramId, TenantId};
-use crate::elf::{Elf, ElfError};
+use crate::elf::{Elf, ElfError, Part as ElfPart};
 use crate::program::join;
 use pspin::map;
 use pspin::protocol::{DATA_REGIONS, Region};
@@ -34,11 +34,15 @@ impl Program {
 }
 
 impl Driver {
-    /// Loads a program that is linked for memory that nobody has; [`Driver::capabilities`] says where that is. It is there when the writes are done,
-    /// which [`Driver::install`] waits for. It runs under the runtime of the card, so it brings none, and nobody calls its
-    /// `init_handlers`.
+    /// Loads a program that is linked for memory that nobody has; [`Driver::capabilities`] says where that is. It is there
+    /// when the writes are done, which [`Driver::install`] waits for. It runs under the runtime of the card, so it brings
+    /// none, and nobody calls its `init_handlers`.
     pub fn load(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
+        // L1 has no books: what stood there would be some other tenant's stack or scratchpad.
+        if let Some(part) = elf.sections.iter().find(|part| is_below_handler_memory(part)) {
+            return Err(outside(&elf, part, &self.program_memory, &self.handler_memory));
+        }
         let program = self.adopt(tenant, elf.clone())?;
         for section in &elf.sections {
             self.begin_write(tenant, section.addr, &section.bytes);
@@ -84,19 +88,26 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, Driver
         match () {
             _ if program.spans(first, end) => code.push((first, end)),
             _ if handler.spans(first, end) => data.push((first, end)),
-            // L1: its bytes are there before the first cycle; only the program that boots the card has such.
-            _ if first < u64::from(map::L2_HANDLER_BASE) => {}
-            _ => {
-                let range =
-                    |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
-                let allowed = format!("program memory ({}) or handler memory ({})", range(program), range(handler));
-                let (file, place) = (elf.file.clone(), part.place.clone());
-                return Err(ElfError::Outside { file, place, first: part.addr, last: end - 1, allowed }.into());
-            }
+            // Its bytes are there before the first cycle; only the program that boots the card has such.
+            _ if is_below_handler_memory(part) => {}
+            _ => return Err(outside(elf, part, program, handler)),
         }
     }
     let part = |kind, (first, end): (u64, u64)| Part { kind, addr: first as u32, size: (end - first) as u32 };
     let code = join(code, 1).into_iter().map(|range| part(Kind::Program, range));
     let data = join(data, DATA_REGIONS).into_iter().map(|range| part(Kind::Handler, range));
     Ok(code.chain(data).collect())
+}
+
+/// It is linked for L1, or for nothing at all.
+fn is_below_handler_memory(part: &ElfPart) -> bool {
+    part.addr < map::L2_HANDLER_BASE
+}
+
+/// The error of a part that lies where no program may.
+fn outside(elf: &Elf, part: &ElfPart, program: &Heap, handler: &Heap) -> DriverError {
+    let range = |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
+    let allowed = format!("program memory ({}) or handler memory ({})", range(program), range(handler));
+    let (file, place) = (elf.file.clone(), part.place.clone());
+    ElfError::Outside { file, place, first: part.addr, last: part.end() - 1, allowed }.into()
 }

@@ -124,7 +124,7 @@ impl Traffic {
             return Ok(Traffic::Capture(PathBuf::from(&*source), snapped));
         }
         let mut spec = TrafficSpec::parse(source)?;
-        if !source.contains("seed=") {
+        if !gives(source, "seed") {
             spec.seed = seed;
         }
         if let Payload::File(path) = &mut spec.payload {
@@ -134,6 +134,12 @@ impl Traffic {
         *source = spec.to_string();
         Ok(Traffic::Generator(Box::new(spec)))
     }
+}
+
+/// Whether a definition for the generator gives this key itself: `udp:size=64,seed=7` gives `seed`.
+pub(crate) fn gives(definition: &str, key: &str) -> bool {
+    let pairs = definition.split_once(':').map_or("", |(_, pairs)| pairs);
+    pairs.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(key))
 }
 
 /// A context whose texts are understood.

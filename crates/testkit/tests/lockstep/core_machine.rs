@@ -2,7 +2,7 @@
 //!
 //! Memory answers late and lines are missing at random: time must not change what a program computes.
 
-use blocks::cpu::{AccessKind, Core, Lines, Privilege, Profile, Program, Stop, TrapInfo};
+use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Isa, Operands, cause, csr};
 use kernel::Stream;
 use testkit::assembler::{Assembler, i, u};
@@ -45,29 +45,33 @@ struct Machine {
 
 /// A cache from which one line in eight is missing, each time another.
 struct Unreliable {
-    there: Vec<u8>,
+    there: PresentLines,
+    n_lines: usize,
     draws: Stream,
 }
 
 impl Unreliable {
+    fn new(n_lines: usize) -> Self {
+        let mut there = PresentLines::new(n_lines);
+        (0..n_lines).for_each(|line| there.set(line, true));
+        Unreliable { there, n_lines, draws: Stream::new(0, "lines") }
+    }
+
     fn draw(&mut self) {
-        for eight in self.there.chunks_mut(8) {
-            eight.fill(1);
-            let missing = self.draws.below(8) as usize;
-            if let Some(line) = eight.get_mut(missing) {
-                *line = 0;
-            }
+        for first in (0..self.n_lines).step_by(8) {
+            let missing = first + self.draws.below(8) as usize;
+            (first..self.n_lines.min(first + 8)).for_each(|line| self.there.set(line, line != missing));
         }
     }
 }
 
 impl Lines for Unreliable {
     fn present(&self, addr: u32) -> bool {
-        self.there.get(addr as usize / 16).is_none_or(|&there| there != 0)
+        self.there.get(addr as usize / 16).unwrap_or(true)
     }
 
-    fn all(&self) -> &[u8] {
-        &self.there
+    fn there(&self) -> &[u8] {
+        self.there.counts()
     }
 }
 
@@ -81,7 +85,7 @@ impl Machine {
         Machine {
             core: Core::new(Profile::Standard, 0, BOOT),
             program: Program::new(Isa::Rv32imac, 0, &memory),
-            lines: Unreliable { there: vec![1; memory.len() / 16 + 1], draws: Stream::new(0, "lines") },
+            lines: Unreliable::new(memory.len() / 16 + 1),
             memory,
             reserved: None,
             output: Vec::new(),

@@ -91,6 +91,7 @@ fn params(programs: &Batch, pipeline: PipelineKind, stores: StoreKind) -> MipsCo
             drops_stored_lines: false,
         }),
         registers: None,
+        locks: None,
         stack_window: Some(Window { base: 0xf000_0000, bytes: 4 }),
         memory_cycles: 2,
         register_cycles: 2,
@@ -138,7 +139,7 @@ impl Component for Memory {
                 }
             };
             let late = self.draws.below(6);
-            port.replies.send_late(Reply { id, result: Ok(data) }, late);
+            port.replies.send_late(Reply::new(id, Ok(data)), late);
             *free = now + 1 + self.draws.below(3);
             is_busy = true;
         }

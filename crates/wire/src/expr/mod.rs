@@ -20,12 +20,13 @@
 mod ast;
 mod field;
 mod parser;
+mod problem;
 mod program;
 mod value;
 
 pub use field::{Field, Kind, Known};
-pub use parser::ExprProblem;
 pub(crate) use parser::parse_field;
+pub use problem::ExprProblem;
 
 use crate::layers::Layers;
 use crate::text::TextError;

@@ -2,7 +2,8 @@
 
 use super::ast::{Style, Value};
 use super::field::{Field, Kind};
-use super::parser::{ExprProblem, Parser, Result};
+use super::parser::{Parser, Result};
+use super::problem::ExprProblem;
 use crate::eth::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -13,9 +13,14 @@ struct Log(Vec<Rx<Reply>>, Rc<RefCell<String>>);
 impl Component for Log {
     fn tick(&mut self, now: Cycle) -> Activity {
         for (i, rx) in self.0.iter().enumerate() {
-            while let Some(Reply { id, result }) = rx.take() {
+            while let Some(Reply { id, result, waited }) = rx.take() {
                 let what = result.map_or_else(|error| error.to_string(), |data| format!("{data:02x?}"));
-                writeln!(self.1.borrow_mut(), "{now} port {i} #{id} {what}").expect("a string");
+                // 100 MHz.
+                let waited = match waited.ns() / 10 {
+                    0 => String::new(),
+                    cycles => format!(", waited {cycles} cycles"),
+                };
+                writeln!(self.1.borrow_mut(), "{now} port {i} #{id} {what}{waited}").expect("a string");
             }
         }
         Activity::Idle
@@ -130,19 +135,19 @@ fn a_burst_is_kept_only_where_the_policy_says_so() {
         priority(true, 100),
         &RIVALS,
         expect![[r#"
-         15 port 1 #0 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00]
-         17 port 0 #1 []
-         19 port 0 #2 []
-    "#]],
+            15 port 1 #0 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00]
+            17 port 0 #1 [], waited 4 cycles
+            19 port 0 #2 []
+        "#]],
     );
     check(
         priority(false, 100),
         &RIVALS,
         expect![[r#"
-         14 port 0 #1 []
-         16 port 0 #2 []
-         20 port 1 #0 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00]
-    "#]],
+            14 port 0 #1 [], waited 1 cycles
+            16 port 0 #2 []
+            20 port 1 #0 [00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00, 00], waited 4 cycles
+        "#]],
     );
 }
 
@@ -153,9 +158,9 @@ fn turns_cut_bursts_to_pieces() {
         Policy::RoundRobin,
         &script,
         expect![[r#"
-         16 port 0 #0 []
-         18 port 1 #1 []
-    "#]],
+            16 port 0 #0 [], waited 2 cycles
+            18 port 1 #1 [], waited 4 cycles
+        "#]],
     );
 }
 
@@ -167,26 +172,26 @@ fn who_has_waited_long_enough_goes_first() {
     served_at(
         6,
         expect![[r#"
-         12 port 0 #0 []
-         14 port 0 #1 []
-         16 port 0 #2 []
-         18 port 1 #6 []
-         20 port 0 #3 []
-         22 port 0 #4 []
-         24 port 0 #5 []
-    "#]],
+            12 port 0 #0 []
+            14 port 0 #1 []
+            16 port 0 #2 []
+            18 port 1 #6 [], waited 6 cycles
+            20 port 0 #3 [], waited 2 cycles
+            22 port 0 #4 []
+            24 port 0 #5 []
+        "#]],
     );
     served_at(
         7,
         expect![[r#"
-         12 port 0 #0 []
-         14 port 0 #1 []
-         16 port 0 #2 []
-         18 port 0 #3 []
-         20 port 1 #6 []
-         22 port 0 #4 []
-         24 port 0 #5 []
-    "#]],
+            12 port 0 #0 []
+            14 port 0 #1 []
+            16 port 0 #2 []
+            18 port 0 #3 []
+            20 port 1 #6 [], waited 8 cycles
+            22 port 0 #4 [], waited 2 cycles
+            24 port 0 #5 []
+        "#]],
     );
 }
 

@@ -55,20 +55,20 @@ fn requesters_of_one_bank_take_turns_and_other_banks_go_on() {
     check(
         &["1 r 100+4; 1 r 100+4", "1 r 108+4; 1 r 10c+4", "1 r 104+4; 1 r 104+4"],
         expect![[r#"
-        3    a 0 00010203
-        3    c 0 04050607
-        4    b 0 08090a0b
-        4    c 1 04050607
-        5    a 1 00010203
-        5    b 1 0c0d0e0f
-        pad.reads 6
-        pad.requesters[0].reads 2
-        pad.requesters[1].reads 2
-        pad.requesters[2].reads 2
-        pad.conflicts 2
-        pad.requesters[0].conflicts 1
-        pad.requesters[1].conflicts 1
-    "#]],
+            3    a 0 00010203
+            3    c 0 04050607
+            4    b 0 08090a0b, waited 1 ns
+            4    c 1 04050607
+            5    a 1 00010203, waited 1 ns
+            5    b 1 0c0d0e0f
+            pad.reads 6
+            pad.requesters[0].reads 2
+            pad.requesters[1].reads 2
+            pad.requesters[2].reads 2
+            pad.conflicts 2
+            pad.requesters[0].conflicts 1
+            pad.requesters[1].conflicts 1
+        "#]],
     );
 }
 
@@ -93,22 +93,22 @@ fn what_is_elsewhere_goes_onward_and_answers_keep_their_order() {
     check(
         &["1 r 100+4; 2 r 80+4; 3 r 84+4; 3 r 104+4; 3 r 88+4", "1 r 90+2"],
         expect![[r#"
-        2    > r 90+2
-        3    a 0 00010203
-        5    > r 80+4
-        6    b 0 9091
-        8    > r 84+4
-        9    a 1 80818283
-        12   a 2 84858687
-        13   > r 88+4
-        13   a 3 04050607
-        17   a 4 88898a8b
-        pad.reads 2
-        pad.requesters[0].reads 2
-        pad.onward 4
-        pad.requesters[0].onward 3
-        pad.requesters[1].onward 1
-    "#]],
+            2    > r 90+2
+            3    a 0 00010203
+            5    > r 80+4
+            6    b 0 9091
+            8    > r 84+4
+            9    a 1 80818283
+            12   a 2 84858687, waited 2 ns
+            13   > r 88+4
+            13   a 3 04050607
+            17   a 4 88898a8b
+            pad.reads 2
+            pad.requesters[0].reads 2
+            pad.onward 4
+            pad.requesters[0].onward 3
+            pad.requesters[1].onward 1
+        "#]],
     );
 }
 

@@ -104,7 +104,7 @@ impl Component for StorePart {
         let Some(i) = (0..n).map(|i| (self.first + i) % n).find(asks) else { return Activity::Idle };
         let reference = self.requesters[i].references.take().expect("it asks");
         let result = Ok([reference.addr as u8].into_iter().collect());
-        self.requesters[i].replies.send(Reply { id: reference.id, result });
+        self.requesters[i].replies.send(Reply::new(reference.id, result));
         self.first = i + 1;
         Activity::Busy
     }

@@ -1,14 +1,16 @@
 //! The ports of a bus, and what waits there.
 
 use crate::bus::{Access, BusError, Data, Reference, Requester, Responder};
-use kernel::Cycle;
 use kernel::trace::Counter;
+use kernel::{Cycle, Time};
 use std::collections::VecDeque;
 
 /// A port that refers, and its reference.
 pub struct Lane {
     pub port: Responder,
     pub queue: VecDeque<Active>,
+    /// When its last transaction left the bus.
+    pub free_at: Cycle,
     pub transactions: Counter,
     pub bytes: Counter,
     pub wait_cycles: Counter,
@@ -18,6 +20,8 @@ pub struct Active {
     pub reference: Reference,
     /// Since when it waits for the bus.
     pub since: Cycle,
+    /// How long others were in the way.
+    pub waited: Time,
     /// Bytes that had a transaction, and that were answered.
     pub given: u32,
     pub settled: u32,
@@ -36,6 +40,7 @@ impl Lane {
         Lane {
             port,
             queue: VecDeque::new(),
+            free_at: 0,
             transactions: Counter::default(),
             bytes: Counter::default(),
             wait_cycles: Counter::default(),

@@ -106,26 +106,26 @@ fn long_references_are_cut_where_bursts_end_and_others_come_between() {
         scripts,
         0,
         expect![[r#"
-        7    memory r 130+16
-        18   memory w 200=01020304
-        20   b 0 done
-        24   card w 504=00000001
-        26   host 0 done
-        29   memory r 140+56
-        39   a 0 303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f7071727374757677
-        pci.transactions 4
-        pci.busy_cycles 37
-        pci.data_cycles 11
-        pci.masters[0].transactions 2
-        pci.masters[0].bytes 72
-        pci.masters[0].wait_cycles 17
-        pci.masters[1].transactions 1
-        pci.masters[1].bytes 4
-        pci.masters[1].wait_cycles 9
-        pci.host.transactions 1
-        pci.host.bytes 4
-        pci.host.wait_cycles 14
-    "#]],
+            7    memory r 130+16
+            18   memory w 200=01020304
+            20   b 0 done, waited 9 ns
+            24   card w 504=00000001
+            26   host 0 done, waited 14 ns
+            29   memory r 140+56
+            39   a 0 303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f7071727374757677, waited 12 ns
+            pci.transactions 4
+            pci.busy_cycles 37
+            pci.data_cycles 11
+            pci.masters[0].transactions 2
+            pci.masters[0].bytes 72
+            pci.masters[0].wait_cycles 17
+            pci.masters[1].transactions 1
+            pci.masters[1].bytes 4
+            pci.masters[1].wait_cycles 9
+            pci.host.transactions 1
+            pci.host.bytes 4
+            pci.host.wait_cycles 14
+        "#]],
     );
 }
 

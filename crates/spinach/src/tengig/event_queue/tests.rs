@@ -41,7 +41,7 @@ impl Component for Registers {
         let reference = self.port.references.take().expect("one is there");
         let data = Data::from_slice(&(reference.addr as u32).to_be_bytes());
         let result = Ok(if matches!(reference.access, Access::Read(_)) { data } else { Data::new() });
-        self.port.replies.send(Reply { id: reference.id, result });
+        self.port.replies.send(Reply::new(reference.id, result));
         Activity::Busy
     }
 

@@ -4,6 +4,7 @@ use super::eeprom;
 use super::params::{Interrupts, Tigon2HostParams};
 use super::window::*;
 use crate::tigon2::FirmwareImage;
+use wire::eth::Mac;
 
 /// Something the driver does at the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,7 +88,13 @@ pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64)
     if params.promiscuous {
         steps.push(Command { code: commands::PROMISCUOUS, subcode: commands::ON });
     }
-    steps.extend([Command { code: commands::HOST_STATE, subcode: commands::STACK_UP }, AwaitCommands, AwaitLink, Go]);
+    steps.extend([Command { code: commands::HOST_STATE, subcode: commands::STACK_UP }, AwaitCommands]);
+    for group in params.groups() {
+        let [high, low] = address_words(group);
+        let add = Command { code: commands::ADD_GROUP, subcode: 0 };
+        steps.extend([Write(words::GROUP_HIGH, high), Write(words::GROUP_LOW, low), add, AwaitCommands]);
+    }
+    steps.extend([AwaitLink, Go]);
     steps
 }
 
@@ -116,6 +123,11 @@ fn communication(params: &Tigon2HostParams, information: u64) -> impl Iterator<I
         (words::RETURN_CONSUMER, 0),
     ]
     .into_iter()
+}
+
+/// An Ethernet address as two words: its first two bytes, and the other four.
+fn address_words(Mac([a, b, rest @ ..]): Mac) -> [u32; 2] {
+    [u32::from_be_bytes([0, 0, a, b]), u32::from_be_bytes(rest)]
 }
 
 /// The same bits at both ends of a word.

@@ -136,6 +136,7 @@ impl Tigon2Host {
             match event >> 24 {
                 events::RUNNING => self.is_running = true,
                 events::STATISTICS => self.statistics_events += 1,
+                events::GROUP => self.group_events += 1,
                 events::LINK => {
                     self.link_events += 1;
                     self.is_link_up = events::LINK_UP.contains(&(event >> 12 & 0xfff));

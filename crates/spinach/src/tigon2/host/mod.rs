@@ -96,6 +96,7 @@ pub struct Tigon2Host {
     receive_errors: [u64; receive::ERRORS.len()],
     link_events: u64,
     statistics_events: u64,
+    group_events: u64,
     interrupts: u64,
     spurious_interrupts: u64,
     faults: Faults,
@@ -157,6 +158,7 @@ impl Tigon2Host {
             receive_errors: [0; receive::ERRORS.len()],
             link_events: 0,
             statistics_events: 0,
+            group_events: 0,
             interrupts: 0,
             spurious_interrupts: 0,
             faults: Faults::default(),
@@ -306,6 +308,7 @@ impl Component for Tigon2Host {
             ("bus_writes", writes),
             ("link_events", self.link_events),
             ("statistics_events", self.statistics_events),
+            ("group_events", self.group_events),
         ] {
             counters.add(name, total);
         }
@@ -335,6 +338,7 @@ clear_end = 0x6000
 boot_timeout_us = 10_000
 watchdog_us = 1000
 promiscuous = false
+groups = []
 send = { ring = "host", entries = 128, header_bytes = 42, batch_frames = 2, frames_ahead = 32 }
 receive = { standard_buffers = 256, mini_buffers = 0, jumbo_buffers = 0, batch_buffers = 8, return_entries = 1024, tells_consumer = false }
 coalescing = { receive_us = 30, send_us = 400, statistics_us = 0, receive_descriptors = 25, send_descriptors = 60 }

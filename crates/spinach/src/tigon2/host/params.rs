@@ -5,6 +5,9 @@ use blocks::ethernet::Frame;
 use blocks::feeders::{Offered, TrafficError};
 use wire::eth::{MIN_PACKET_LEN, Mac};
 
+/// assumed: more groups than a host is in; each is a command at start-up.
+const MOST_GROUPS: usize = 64;
+
 /// A host whose driver speaks to a Tigon-2 as Linux's `acenic` does.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,8 @@ pub struct Tigon2HostParams {
     pub watchdog_us: u64,
     /// Whether the card is to hand on frames that are for others.
     pub promiscuous: bool,
+    /// Group addresses whose frames the card is to hand on, at most 64, as in `01:00:5e:00:00:fb`.
+    pub groups: Vec<String>,
     /// The sending side.
     pub send: SendParams,
     /// The receiving side.
@@ -132,6 +137,11 @@ impl Tigon2HostParams {
         self.mac.parse().ok()
     }
 
+    /// The groups, as far as they are addresses.
+    pub(super) fn groups(&self) -> impl Iterator<Item = Mac> {
+        self.groups.iter().filter_map(|group| group.parse().ok())
+    }
+
     /// What is wrong with the traffic of a run for this host: frames that are too short to be sent, or too long for the MTU.
     pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
         let most = self.mtu as usize - Frame::FCS_BYTES as usize;
@@ -143,6 +153,13 @@ impl Tigon2HostParams {
     pub(super) fn validate(&self) -> Result<(), String> {
         if self.mac().is_none() && self.mac != "eeprom" {
             return Err(format!("mac is `{}`, must be an address such as 02:00:00:00:00:01, or `eeprom`", self.mac));
+        }
+        let is_group = |text: &String| text.parse().is_ok_and(|mac: Mac| mac.0[0] & 1 == 1);
+        if let Some(wrong) = self.groups.iter().find(|text| !is_group(text)) {
+            return Err(format!("groups has `{wrong}`, must be group addresses such as 01:00:5e:00:00:fb"));
+        }
+        if self.groups.len() > MOST_GROUPS {
+            return Err(format!("groups has {} addresses, must be at most {MOST_GROUPS}", self.groups.len()));
         }
         let in_range = |name: &str, value: u64, least: u64, most: u64| {
             let is_in = (least..=most).contains(&value);

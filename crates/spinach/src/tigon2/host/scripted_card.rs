@@ -290,7 +290,7 @@ impl Component for ScriptedCard {
             };
             let value = self.access(now, addr as u32, written);
             let data = if is_write { Data::new() } else { Data::from_slice(&value.to_be_bytes()) };
-            self.bus.replies.send(Reply { id, result: Ok(data) });
+            self.bus.replies.send(Reply::new(id, Ok(data)));
         }
         if let Some(reply) = self.memory.replies.take() {
             let then = self.state.under_way.pop_front().expect("something was asked");

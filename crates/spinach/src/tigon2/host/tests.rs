@@ -28,6 +28,7 @@ fn params() -> Tigon2HostParams {
         boot_timeout_us: 20,
         watchdog_us: 10,
         promiscuous: false,
+        groups: Vec::new(),
         send: SendParams { ring: SendRing::Host, entries: 128, header_bytes: 42, batch_frames: 2, frames_ahead: 4 },
         receive: ReceiveParams {
             standard_buffers: 8,
@@ -439,6 +440,8 @@ fn parameters_out_of_range_are_refused() {
     };
     let errors = [
         error(|params| params.mac = "02:00".to_owned()),
+        error(|params| params.groups = vec!["01:00:5e:00:00:fb".into(), "02:00:00:00:00:01".into()]),
+        error(|params| params.groups = vec!["01:00:5e:00:00:fb".into(); 65]),
         error(|params| params.mode = 0x40),
         error(|params| params.mtu = 9018),
         error(|params| params.memory_base = 12),
@@ -450,6 +453,8 @@ fn parameters_out_of_range_are_refused() {
     ];
     expect![[r#"
         mac is `02:00`, must be an address such as 02:00:00:00:00:01, or `eeprom`
+        groups has `02:00:00:00:00:01`, must be group addresses such as 01:00:5e:00:00:fb
+        groups has 65 addresses, must be at most 64
         mode is 0x40, must have the bits 0x16
         mtu is 9018, must be 64 to 1518
         memory_base is 0xc, must be a multiple of 4096 below 2^63

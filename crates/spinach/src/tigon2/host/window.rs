@@ -83,6 +83,8 @@ pub const ASSISTS_ENABLED: u32 = 1;
 pub mod words {
     pub const MAC_HIGH: u32 = 0x600;
     pub const MAC_LOW: u32 = 0x604;
+    pub const GROUP_HIGH: u32 = 0x610;
+    pub const GROUP_LOW: u32 = 0x614;
     pub const INFORMATION_HIGH: u32 = 0x608;
     pub const INFORMATION_LOW: u32 = 0x60c;
     pub const MODE: u32 = 0x618;
@@ -123,6 +125,9 @@ pub mod commands {
     pub const HOST_STATE: u32 = 1;
     /// Its stack is up.
     pub const STACK_UP: u32 = 1;
+    /// The card is in the group whose address the words [`GROUP_HIGH`](super::words::GROUP_HIGH) and
+    /// [`GROUP_LOW`](super::words::GROUP_LOW) hold. Source: BSD's `ti`.
+    pub const ADD_GROUP: u32 = 8;
     /// Frames for anybody.
     pub const PROMISCUOUS: u32 = 0xa;
     /// Switched on.
@@ -139,6 +144,8 @@ pub mod events {
     pub const LINK: u32 = 6;
     /// Subcodes: up at 1000 Mb/s, up at less.
     pub const LINK_UP: [u32; 2] = [1, 3];
+    /// A group was added or removed.
+    pub const GROUP: u32 = 8;
     /// Firmware could not do something.
     pub const ERROR: u32 = 7;
 }

@@ -6,8 +6,8 @@ pub const TRANSMIT_ENABLE: u32 = 1 << 21;
 pub const DATA_OUT: u32 = 1 << 22;
 pub const DATA_IN: u32 = 1 << 23;
 
-/// Where the driver reads the MAC address. Source: the Linux driver `acenic` reads six bytes from there.
-const MAC_ADDRESS_AT: usize = 0x8c;
+/// Where the MAC address is: two words, of which the upper half of the first is zero. Source: the drivers of Linux and BSD.
+const MAC_WORDS_AT: usize = 0x8c;
 /// assumed: 64 kbit, of which drivers read less.
 const BYTES: usize = 8192;
 /// The part's address on its bus, with the bit that says read. Source: 24C64 data sheets; device address 0.
@@ -46,7 +46,9 @@ pub struct Eeprom {
 impl Eeprom {
     pub fn new(mac: [u8; 6]) -> Eeprom {
         let mut bytes = vec![0xff; BYTES];
-        bytes[MAC_ADDRESS_AT..MAC_ADDRESS_AT + 6].copy_from_slice(&mac);
+        let (words, address) = (MAC_WORDS_AT, MAC_WORDS_AT + 2);
+        bytes[words..address].fill(0);
+        bytes[address..address + 6].copy_from_slice(&mac);
         let (clock, data, out, goes_on) = (true, true, true, false);
         Eeprom { bytes, phase: Phase::Idle, clock, data, shift: 0, bits: 0, addr: 0, out, goes_on }
     }
@@ -193,8 +195,8 @@ mod tests {
         assert!(host.send(SELECT_WRITE) && host.send(0x00) && host.send(0x8c));
         host.start();
         assert!(host.send(SELECT_READ));
-        let address: Vec<u8> = (0..6).map(|i| host.receive(i < 5)).collect();
-        assert_eq!(address, [0x00, 0x60, 0xcf, 0x12, 0x34, 0x56]);
+        let words: Vec<u8> = (0..8).map(|i| host.receive(i < 7)).collect();
+        assert_eq!(words, [0, 0, 0x00, 0x60, 0xcf, 0x12, 0x34, 0x56]);
     }
 
     #[test]

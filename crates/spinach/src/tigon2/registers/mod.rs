@@ -23,11 +23,11 @@ mod window;
 
 use block::{Block, Outboxes};
 use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
-use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
 use blocks::interrupt::InterruptLine;
 use blocks::mips::{CpuControl, CpuStatus};
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use outbox::Outbox;
 use window::Window;
 
@@ -41,6 +41,30 @@ pub struct Tigon2RegistersParams {
     pub buffers_end: u32,
     /// The card's own address, as its EEPROM holds it: `00:60:cf:00:00:01`.
     pub mac_address: String,
+}
+
+/// The ports of [`Tigon2Registers`]; those of an assist are its orders and its progress.
+pub struct Tigon2RegistersPorts {
+    /// References of the cores.
+    pub cpus: Vec<Responder>,
+    /// Orders to each core.
+    pub controls: Vec<Option<Tx<CpuControl>>>,
+    /// How each core is.
+    pub statuses: Vec<Option<Rx<CpuStatus>>>,
+    /// The host's window.
+    pub host: Responder,
+    /// Memory behind the window.
+    pub sram: Requester,
+    /// To the host.
+    pub interrupt: Option<Tx<InterruptLine>>,
+    /// The DMA read assist's.
+    pub dma_read: (Option<Tx<DmaOrder>>, Option<Rx<DmaProgress>>),
+    /// The DMA write assist's.
+    pub dma_write: (Option<Tx<DmaOrder>>, Option<Rx<DmaProgress>>),
+    /// The transmitter's.
+    pub mac_transmit: (Option<Tx<TransmitOrder>>, Option<Rx<TransmitProgress>>),
+    /// The receiver's.
+    pub mac_receive: (Option<Tx<ReceiveOrder>>, Option<Rx<ReceiveProgress>>),
 }
 
 /// Registers that cores read and write within a cycle.
@@ -70,6 +94,31 @@ fn mac_address(text: &str) -> Result<[u8; 6], String> {
 }
 
 impl Tigon2Registers {
+    /// A card behind reset; `clock` drives it. The parameters passed [`check`](Module::check).
+    pub fn new(params: Tigon2RegistersParams, ports: Tigon2RegistersPorts, clock: Clock) -> Tigon2Registers {
+        let boxes = Outboxes {
+            controls: ports.controls.into_iter().map(Outbox::new).collect(),
+            dma_read: Outbox::new(ports.dma_read.0),
+            dma_write: Outbox::new(ports.dma_write.0),
+            transmit: Outbox::new(ports.mac_transmit.0),
+            receive: Outbox::new(ports.mac_receive.0),
+            interrupt: Outbox::new(ports.interrupt),
+        };
+        let mac = mac_address(&params.mac_address).expect("it was checked");
+        Tigon2Registers {
+            block: Block::new(clock, mac, params.buffers_end, boxes),
+            window: Window::new(ports.host, ports.sram),
+            cpus: ports.cpus,
+            statuses: ports.statuses,
+            dma: [ports.dma_read.1, ports.dma_write.1],
+            transmit: ports.mac_transmit.1,
+            receive: ports.mac_receive.1,
+            reads: 0,
+            writes: 0,
+            errors: 0,
+        }
+    }
+
     /// What register `offset` shows at cycle `now`, between two slices of time; reading changes nothing.
     pub fn show(&mut self, now: Cycle, offset: u32) -> u32 {
         let surprises = self.block.state.surprises.clone();
@@ -119,7 +168,7 @@ impl Tigon2Registers {
             let id = reference.id;
             let result = self.serve(now, &reference);
             self.errors += u64::from(result.is_err());
-            self.cpus[i].replies.send(Reply { id, result });
+            self.cpus[i].replies.send(Reply::new(id, result));
             any = true;
         }
         any
@@ -244,33 +293,32 @@ mac_address = "00:60:cf:00:00:01""#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let cpus = (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect();
-        let controls =
-            (0..self.cpus).map(|i| Outbox::new(site.try_from::<OneWay<CpuControl>>(&format!("controls[{i}]"))));
-        let boxes = Outboxes {
-            controls: controls.collect(),
-            dma_read: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_read.orders")),
-            dma_write: Outbox::new(site.try_from::<OneWay<DmaOrder>>("dma_write.orders")),
-            transmit: Outbox::new(site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders")),
-            receive: Outbox::new(site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders")),
-            interrupt: Outbox::new(site.try_from::<OneWay<InterruptLine>>("interrupt")),
-        };
-        let mac = mac_address(&self.mac_address).expect("it was checked");
-        Built::new(Tigon2Registers {
-            block: Block::new(site.system.edges(site.clock), mac, self.buffers_end, boxes),
-            window: Window::new(site.to::<Memory>("host"), site.from::<Memory>("sram")),
-            cpus,
+        let ports = Tigon2RegistersPorts {
+            cpus: (0..self.cpus).map(|i| site.to::<Memory>(&format!("cpus[{i}]"))).collect(),
+            controls: (0..self.cpus).map(|i| site.try_from::<OneWay<CpuControl>>(&format!("controls[{i}]"))).collect(),
             statuses: (0..self.cpus).map(|i| site.try_to::<OneWay<CpuStatus>>(&format!("statuses[{i}]"))).collect(),
-            dma: [
+            host: site.to::<Memory>("host"),
+            sram: site.from::<Memory>("sram"),
+            interrupt: site.try_from::<OneWay<InterruptLine>>("interrupt"),
+            dma_read: (
+                site.try_from::<OneWay<DmaOrder>>("dma_read.orders"),
                 site.try_to::<OneWay<DmaProgress>>("dma_read.progress"),
+            ),
+            dma_write: (
+                site.try_from::<OneWay<DmaOrder>>("dma_write.orders"),
                 site.try_to::<OneWay<DmaProgress>>("dma_write.progress"),
-            ],
-            transmit: site.try_to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
-            receive: site.try_to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
-            reads: 0,
-            writes: 0,
-            errors: 0,
-        })
+            ),
+            mac_transmit: (
+                site.try_from::<OneWay<TransmitOrder>>("mac_transmit.orders"),
+                site.try_to::<OneWay<TransmitProgress>>("mac_transmit.progress"),
+            ),
+            mac_receive: (
+                site.try_from::<OneWay<ReceiveOrder>>("mac_receive.orders"),
+                site.try_to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
+            ),
+        };
+        let clock = site.system.edges(site.clock);
+        Built::new(Tigon2Registers::new(self, ports, clock))
     }
 }
 

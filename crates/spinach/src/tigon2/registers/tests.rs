@@ -61,7 +61,7 @@ impl Component for Memory {
             }
             Access::Linked(_) => unreachable!("nobody links"),
         };
-        self.0.replies.send(Reply { id, result: Ok(result) });
+        self.0.replies.send(Reply::new(id, Ok(result)));
         Activity::Busy
     }
 
@@ -97,26 +97,30 @@ impl Scene<'_> {
                 .zip(self.cpus)
                 .map(|(name, text)| asks(bench, name, text, u32::to_be_bytes))
                 .collect();
-            let window =
-                Window::new(asks(bench, "host", self.host, u32::to_le_bytes), Requester { references, replies });
+            let (host, sram) = (asks(bench, "host", self.host, u32::to_le_bytes), Requester { references, replies });
             let status =
                 |&(cycle, is_halted): &(Cycle, bool)| (cycle, CpuStatus { is_halted, pc: 0x4000, registers: None });
             let statuses = vec![Some(bench.input("status", 2, self.status.iter().map(status).collect())), None];
-            let dma = [("dma_read", self.dma_read), ("dma_write", self.dma_write)];
-            let dma = dma.map(|(name, said)| Some(bench.input(&format!("{name}.progress"), 2, said.to_vec())));
+            let dma_read = Some(bench.input("dma_read.progress", 2, self.dma_read.to_vec()));
+            let dma_write = Some(bench.input("dma_write.progress", 2, self.dma_write.to_vec()));
             let transmit = Some(bench.input("transmit.progress", 2, self.transmit.to_vec()));
             let receive = Some(bench.input("receive.progress", 2, self.receive.to_vec()));
             if self.shows_counters {
                 bench.log_counters();
             }
-            let clock = Clock::new(Freq::mhz(1000).unwrap());
-            let block =
-                Block::new(clock, [0, 0x60, 0xcf, 0, 0, 1], 0x20_0000, outboxes(bench, &["control A", "control B"]));
-            let (reads, writes, errors) = (0, 0, 0);
-            bench.add(
-                "registers",
-                Tigon2Registers { block, window, cpus, statuses, dma, transmit, receive, reads, writes, errors },
-            );
+            let ports = Tigon2RegistersPorts {
+                cpus,
+                controls: vec![hears(bench, "control A"), hears(bench, "control B")],
+                statuses,
+                host,
+                sram,
+                interrupt: hears(bench, "interrupt"),
+                dma_read: (hears(bench, "dma_read"), dma_read),
+                dma_write: (hears(bench, "dma_write"), dma_write),
+                mac_transmit: (hears(bench, "transmit"), transmit),
+                mac_receive: (hears(bench, "receive"), receive),
+            };
+            bench.add("registers", registers(ports));
         })
     }
 
@@ -125,18 +129,16 @@ impl Scene<'_> {
     }
 }
 
-fn outboxes(bench: &mut Bench, controls: &[&str]) -> Outboxes {
-    fn hears<T: std::fmt::Debug + 'static>(bench: &mut Bench, name: &str) -> Outbox<T> {
-        Outbox::new(Some(bench.output(name, 4, |_| true, |item| format!("{item:x?}"))))
-    }
-    Outboxes {
-        dma_read: hears(bench, "dma_read"),
-        dma_write: hears(bench, "dma_write"),
-        transmit: hears(bench, "transmit"),
-        receive: hears(bench, "receive"),
-        controls: controls.iter().map(|name| hears(bench, name)).collect(),
-        interrupt: hears(bench, "interrupt"),
-    }
+/// The registers of a card with the address 00:60:cf:00:00:01. 1 GHz.
+fn registers(ports: Tigon2RegistersPorts) -> Tigon2Registers {
+    let (cpus, mac_address) = (ports.cpus.len(), "00:60:cf:00:00:01".to_owned());
+    let params = Tigon2RegistersParams { cpus, buffers_end: 0x20_0000, mac_address };
+    params.check().expect("the parameters are right");
+    Tigon2Registers::new(params, ports, Clock::new(Freq::mhz(1000).unwrap()))
+}
+
+fn hears<T: std::fmt::Debug + 'static>(bench: &mut Bench, name: &str) -> Option<Tx<T>> {
+    Some(bench.output(name, 4, |_| true, |item| format!("{item:x?}")))
 }
 
 /// A scene in which only the cores do something.
@@ -329,14 +331,19 @@ fn a_byte_of_a_register_is_in_its_big_endian_place() {
         let (references, asked) = bench.channel("sram?", 2, 1);
         let (answers, replies) = bench.channel("sram!", 2, 1);
         bench.add("sram", Memory(Responder { references: asked, replies: answers }, Rc::default()));
-        let window = Window::new(asks(bench, "host", "", u32::to_le_bytes), Requester { references, replies });
-        let block = Block::new(Clock::new(Freq::mhz(1000).unwrap()), [0; 6], 0x20_0000, outboxes(bench, &["control"]));
-        let (dma, reads, writes, errors) = ([None, None], 0, 0, 0);
-        let (statuses, transmit, receive) = (vec![None], None, None);
-        bench.add(
-            "registers",
-            Tigon2Registers { block, window, cpus, statuses, dma, transmit, receive, reads, writes, errors },
-        );
+        let ports = Tigon2RegistersPorts {
+            cpus,
+            controls: vec![None],
+            statuses: vec![None],
+            host: asks(bench, "host", "", u32::to_le_bytes),
+            sram: Requester { references, replies },
+            interrupt: None,
+            dma_read: (None, None),
+            dma_write: (None, None),
+            mac_transmit: (None, None),
+            mac_receive: (hears(bench, "receive"), None),
+        };
+        bench.add("registers", registers(ports));
     });
     expect![[r#"
         3    A Ok([])

@@ -8,7 +8,7 @@ use super::block::Block;
 use super::map;
 use super::state::HOST_BYTE_SWAP;
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
-use kernel::{Cycle, Ports};
+use kernel::{Cycle, Ports, Time};
 
 /// Bytes of the window; what is above aliases.
 const BYTES: u64 = 0x1000;
@@ -34,6 +34,8 @@ struct Active {
     settled: u32,
     read: Data,
     failed: Option<BusError>,
+    /// How long others were in the way of its parts.
+    waited: Time,
 }
 
 impl Window {
@@ -62,6 +64,7 @@ impl Window {
             any = true;
             let active = self.active.as_mut().expect("memory answers what it was asked");
             active.settled += reply.id;
+            active.waited = active.waited + reply.waited;
             match reply.result {
                 Ok(data) => active.read.extend_from_slice(&data),
                 Err(error) => _ = active.failed.get_or_insert(error),
@@ -75,7 +78,7 @@ impl Window {
         if !self.active.as_ref().is_some_and(is_done) || !self.host.replies.has_room() {
             return false;
         }
-        let Active { reference, addr, mut read, failed, .. } = self.active.take().expect("one is done");
+        let Active { reference, addr, mut read, failed, waited, .. } = self.active.take().expect("one is done");
         mirror(block, &mut read);
         if matches!(reference.access, Access::Write(_)) {
             // Mailboxes whose low word was written.
@@ -87,7 +90,8 @@ impl Window {
                 }
             }
         }
-        self.host.replies.send(Reply { id: reference.id, result: failed.map_or(Ok(read), Err) });
+        let reply = Reply::new(reference.id, failed.map_or(Ok(read), Err));
+        self.host.replies.send(reply.having_waited(waited));
         true
     }
 
@@ -108,7 +112,7 @@ impl Window {
             }
             0..SHARED => {
                 let result = registers(now, block, &reference);
-                self.host.replies.send(Reply { id: reference.id, result });
+                self.host.replies.send(Reply::new(reference.id, result));
                 return true;
             }
             SHARED..LOCAL if offset + len <= LOCAL => Some(offset - SHARED),
@@ -121,11 +125,11 @@ impl Window {
         match addr {
             None => {
                 let result = Err(BusError::Length(reference.addr, reference.access.len()));
-                self.host.replies.send(Reply { id: reference.id, result });
+                self.host.replies.send(Reply::new(reference.id, result));
             }
             Some(addr) => {
-                let (asked, settled, read, failed) = (0, 0, Data::new(), None);
-                self.active = Some(Active { reference, addr, asked, settled, read, failed });
+                let (asked, settled, read, failed, waited) = (0, 0, Data::new(), None, Time::ZERO);
+                self.active = Some(Active { reference, addr, asked, settled, read, failed, waited });
             }
         }
         true

@@ -1,0 +1,75 @@
+//! Which fetch lines are there.
+
+/// The instruction cache, as a core sees it.
+pub trait Lines {
+    /// Whether the line of 16 bytes at `addr` is there.
+    fn present(&self, addr: u32) -> bool;
+
+    /// For each line of the program, in order: how many lines without a gap, of which it is the last, are there; from
+    /// [`PresentLines::MOST`] on they need not be counted. Lines may be left out at the end.
+    fn there(&self) -> &[u8];
+}
+
+/// Lines that come and go, counted as [`Lines::there`] tells them.
+#[derive(Clone, Debug)]
+pub struct PresentLines(Vec<u8>);
+
+impl PresentLines {
+    /// As far as lines are counted: more than any block of a program needs.
+    pub const MOST: u8 = 8;
+
+    /// So many lines, none of which is there.
+    pub fn new(n: usize) -> Self {
+        PresentLines(vec![0; n])
+    }
+
+    /// Whether a line is there; `None` behind the last.
+    #[inline]
+    pub fn get(&self, line: usize) -> Option<bool> {
+        self.0.get(line).map(|&there| there != 0)
+    }
+
+    /// Line `line` comes or goes.
+    pub fn set(&mut self, line: usize, is_there: bool) {
+        self.0[line] = is_there.into();
+        let mut before = line.checked_sub(1).map_or(0, |before| self.0[before]);
+        for there in self.0[line..].iter_mut().take(Self::MOST.into()) {
+            *there = if *there == 0 { 0 } else { Self::MOST.min(before + 1) };
+            before = *there;
+        }
+    }
+
+    /// All lines go.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// As [`Lines::there`].
+    #[inline]
+    pub fn counts(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_line_counts_those_before_it_up_to_a_gap(
+            changes in prop::collection::vec((0usize..30, any::<bool>()), 1..200),
+        ) {
+            let (mut lines, mut there) = (PresentLines::new(30), [false; 30]);
+            for (line, is_there) in changes {
+                lines.set(line, is_there);
+                there[line] = is_there;
+                for end in 0..30 {
+                    let n = there[..=end].iter().rev().take_while(|&&there| there).count();
+                    prop_assert_eq!(lines.counts()[end], n.min(PresentLines::MOST.into()) as u8);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The prototype's bench: packets of one length at a rate, delay units whose service times the descriptor says, and a log.
+
+use kernel::{Cycle, Stream, Time};
+use panic::nic::{Outside, Panic};
+use panic::params::{PanicParams, ServiceSpec};
+use panic::policy::{Level, PolicyParams};
+use panic::protocol::{Hop, Message, Step};
+use panic::unit::{DelayUnitParams, EngineParams, ServiceTime};
+use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The least and the most cycles that a packet of so many bytes takes, without being forwarded.
+pub type Service = fn(u64) -> (u64, u64);
+
+/// Units of a service.
+#[derive(Clone, Copy)]
+pub struct Units {
+    /// How many there are.
+    pub n: u32,
+    /// Drawn between both.
+    pub service: Service,
+}
+
+/// A run.
+#[derive(Clone)]
+pub struct Scene {
+    /// The chain, a service a hop.
+    pub chain: Vec<Units>,
+    pub credits: u32,
+    pub chain_push: bool,
+    pub bytes: usize,
+    /// Gbit/s offered.
+    pub rate: u64,
+    /// Gbit/s of the line; the preset's if none.
+    pub line: Option<u64>,
+    /// The service time of the first packet, if it is not drawn as the others'.
+    pub first: Option<u64>,
+}
+
+/// What came of it. Times are in cycles of 4 ns.
+pub struct Told {
+    pub gbps: f64,
+    /// From the first bytes in to the first bytes out; ascending.
+    pub latencies: Vec<Cycle>,
+    /// The same without service times; ascending.
+    pub scheduling: Vec<Cycle>,
+    /// Parts of the packets that were sent back, and that were lost.
+    pub detoured: f64,
+    pub lost: f64,
+}
+
+pub fn mean(values: &[Cycle]) -> f64 {
+    values.iter().sum::<u64>() as f64 / values.len() as f64
+}
+
+pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
+    values[(values.len() - 1) * percent / 100]
+}
+
+const N_PACKETS: u64 = 3000;
+
+impl Scene {
+    pub fn run(&self) -> Told {
+        let preset = include_str!("../../../../../presets/panic.toml");
+        let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+        params.scheduler.chain_push = self.chain_push;
+        params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
+        let service = |(i, units): (usize, &Units)| ServiceSpec {
+            name: format!("delay {i}"),
+            units: units.n,
+            credits: self.credits,
+            engine: EngineParams::Delay(DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2 }),
+            flow_affinity: false,
+            policy: Level::of(PolicyParams::Fifo),
+        };
+        params.services = self.chain.iter().enumerate().map(service).collect();
+        let log = Rc::new(RefCell::new(Log::default()));
+        let networks: Vec<Box<dyn PacketSource>> =
+            vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })];
+        let outside = Outside::new(
+            networks,
+            Rc::new(RefCell::new(Chain {
+                units: self.chain.clone(),
+                stream: Stream::new(1, "bench"),
+                first: self.first,
+            })),
+            log.clone(),
+        );
+        Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
+        let mut log = log.borrow_mut();
+        let (mut latencies, mut scheduling) = (std::mem::take(&mut log.latencies), std::mem::take(&mut log.scheduling));
+        assert_eq!(latencies.len() as u64 + log.drops, N_PACKETS, "every packet leaves or is dropped");
+        latencies.sort_unstable();
+        scheduling.sort_unstable();
+        Told {
+            gbps: log.bits as f64 / (4 * (log.last - log.first)) as f64,
+            detoured: log.detoured as f64 / latencies.len() as f64,
+            lost: log.drops as f64 / N_PACKETS as f64,
+            latencies,
+            scheduling,
+        }
+    }
+}
+
+struct Paced {
+    next: u64,
+    bytes: usize,
+    rate: u64,
+}
+
+impl Paced {
+    /// The cycle of 4 ns in which packet `i` is due.
+    fn due(&self, i: u64) -> Cycle {
+        (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
+    }
+}
+
+impl PacketSource for Paced {
+    fn next(&mut self, now: Cycle) -> Option<Arrival> {
+        let is_there = self.next < N_PACKETS && self.due(self.next) <= now;
+        is_there.then(|| {
+            self.next += 1;
+            Arrival { id: self.next - 1, bytes: vec![0; self.bytes] }
+        })
+    }
+
+    fn next_at(&mut self) -> Option<Cycle> {
+        (self.next < N_PACKETS).then(|| self.due(self.next))
+    }
+}
+
+struct Chain {
+    units: Vec<Units>,
+    stream: Stream,
+    first: Option<u64>,
+}
+
+impl Classifier for Chain {
+    fn classify(&mut self, _now: Cycle, _from: Side, packet: &mut Vec<u8>) -> Verdict {
+        let hop = |(i, units): (usize, &Units)| {
+            let (least, most) = (units.service)(packet.len() as u64);
+            let metadata = self.first.take().unwrap_or(least + self.stream.below(most - least + 1));
+            Hop { service: i as u8, class: 0, priority: 0, metadata, push_to: None }
+        };
+        let chain = self.units.iter().enumerate().map(hop).collect();
+        Verdict { chain, exit: Some(Side::Host(0)), flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
+    }
+}
+
+#[derive(Default)]
+struct Log {
+    latencies: Vec<Cycle>,
+    scheduling: Vec<Cycle>,
+    detoured: u64,
+    first: Cycle,
+    last: Cycle,
+    bits: u64,
+    drops: u64,
+}
+
+impl Outlet for Log {
+    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+        let descriptor = &message.descriptor;
+        let at =
+            |step| descriptor.trail.marks().iter().find(|mark| mark.step == step).expect("every step is marked").at;
+        let latency = at(Step::Leaving) - at(Step::Arrived);
+        self.latencies.push(latency);
+        self.scheduling.push(latency - descriptor.chain.iter().map(|hop| hop.metadata).sum::<u64>());
+        self.detoured += u64::from(descriptor.detours > 0);
+        self.first = if self.bits == 0 { now } else { self.first };
+        self.last = now;
+        self.bits += 8 * message.data.len() as u64;
+    }
+
+    fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {
+        self.drops += 1;
+    }
+}

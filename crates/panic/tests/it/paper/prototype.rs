@@ -1,0 +1,77 @@
+//! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
+
+use super::bench::{Scene, Units, mean, percentile};
+
+/// The bench's mean service time: 0.06 cycles a byte without those of forwarding and two more, rounded down twice.
+fn mean_service(bytes: u64) -> u64 {
+    (bytes * 6 / 100).saturating_sub(bytes / 64 + 2)
+}
+
+/// Its service time: around the mean, from a quarter of it below to one cycle less above.
+fn service(bytes: u64) -> (u64, u64) {
+    let (mean, quarter) = (mean_service(bytes), mean_service(bytes) / 4);
+    (mean - quarter, mean + quarter.saturating_sub(1))
+}
+
+/// What the RTL did: bytes, Gbit/s offered, credits, and how far the service time of the run's first packet is from the mean;
+/// delivered; latency min, mean, p99; percent lost.
+///
+/// The offset of a packet is drawn before it comes, within a quarter of the mean for packets as long as the one before. Before
+/// the first that is any number of 6 bits, so it may be far off, and where it is it shows: as the least latency of the run if it
+/// is so low (1536 bytes at 5 and 26 Gbit/s), as the greatest if it is so high (64 and 256 bytes at 100).
+type Row = (usize, u64, u32, Option<i64>, f64, [f64; 3], f64);
+
+const RTL: [Row; 14] = [
+    (64, 5, 0, None, 5.0, [12.5, 12.5, 13.0], 0.0),
+    (1536, 5, 0, None, 5.0, [12.5, 12.5, 13.0], 0.0),
+    (64, 5, 6, None, 5.0, [69.0, 69.5, 70.0], 0.0),
+    (256, 5, 6, None, 5.0, [76.0, 77.8, 80.0], 0.0),
+    (1536, 5, 6, Some(-28), 5.0, [107.0, 134.7, 150.0], 0.0),
+    (1536, 26, 6, Some(-32), 25.8, [103.0, 134.6, 150.0], 0.0),
+    (1536, 75, 6, None, 75.1, [119.0, 141.0, 198.0], 0.0),
+    (1536, 100, 6, None, 98.8, [120.0, 189.0, 255.0], 0.0),
+    (64, 100, 6, Some(24), 56.3, [69.0, 73.2, 80.0], 0.0),
+    (256, 100, 6, Some(29), 83.8, [76.0, 78.7, 83.0], 0.0),
+    (1024, 100, 6, None, 95.5, [102.0, 138.4, 181.0], 0.0),
+    (64, 100, 2, Some(24), 30.8, [69.0, 92.4, 189.0], 13.7),
+    (256, 100, 2, Some(29), 83.8, [76.0, 79.2, 86.0], 0.0),
+    (1024, 100, 2, None, 95.6, [103.0, 137.9, 180.0], 0.0),
+];
+
+/// The table of docs/machines/panic.md. A `!` marks what is more than 10 % away; each is explained there.
+#[test]
+fn latencies_and_rates_are_the_prototypes() {
+    let mut table = "bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL\n".to_owned();
+    for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
+        let chain = if credits == 0 { Vec::new() } else { vec![Units { n: 3, service }] };
+        let first = first.map(|offset| mean_service(bytes as u64).saturating_add_signed(offset));
+        let told = Scene { chain, credits, chain_push: true, bytes, rate, line: None, first }.run();
+        let pair = |ours: f64, rtl: f64| {
+            let mark = if (ours - rtl).abs() > 0.1 * rtl { "!" } else { "" };
+            format!("{ours:.1} {rtl:.1}{mark}")
+        };
+        let ours = [told.latencies[0] as f64, mean(&told.latencies), percentile(&told.latencies, 99) as f64];
+        let [min, mean, p99] = [0, 1, 2].map(|i| pair(ours[i], latency[i]));
+        let (gbps, lost) = (pair(told.gbps, gbps), pair(100.0 * told.lost, lost));
+        let max = percentile(&told.latencies, 100);
+        table += &format!("{bytes} {rate} {credits} | {gbps} | {min} | {mean} | {p99} | {max} | {lost}\n");
+    }
+    expect_test::expect![[r#"
+        bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL
+        64 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
+        1536 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
+        64 5 6 | 5.0 5.0 | 69.0 69.0 | 69.6 69.5 | 70.0 70.0 | 70 | 0.0 0.0
+        256 5 6 | 5.0 5.0 | 76.0 76.0 | 78.1 77.8 | 80.0 80.0 | 80 | 0.0 0.0
+        1536 5 6 | 5.0 5.0 | 108.0 107.0 | 135.0 134.7 | 151.0 150.0 | 151 | 0.0 0.0
+        1536 26 6 | 26.0 25.8 | 104.0 103.0 | 135.0 134.6 | 151.0 150.0 | 151 | 0.0 0.0
+        1536 75 6 | 75.0 75.1 | 119.0 119.0 | 142.5 141.0 | 213.0 198.0 | 242 | 0.0 0.0
+        1536 100 6 | 98.7 98.8 | 119.0 120.0 | 186.1 189.0 | 258.0 255.0 | 315 | 0.0 0.0
+        64 100 6 | 56.8 56.3 | 69.0 69.0 | 70.0 73.2 | 71.0 80.0! | 96 | 0.0 0.0
+        256 100 6 | 85.1 83.8 | 76.0 76.0 | 78.3 78.7 | 80.0 83.0 | 109 | 0.0 0.0
+        1024 100 6 | 97.2 95.5 | 102.0 102.0 | 138.9 138.4 | 184.0 181.0 | 198 | 0.0 0.0
+        64 100 2 | 32.0 30.8 | 69.0 69.0 | 311.7 92.4! | 338.0 189.0! | 341 | 41.5 13.7!
+        256 100 2 | 85.1 83.8 | 76.0 76.0 | 78.4 79.2 | 85.0 86.0 | 112 | 0.0 0.0
+        1024 100 2 | 97.2 95.6 | 102.0 103.0 | 138.9 137.9 | 183.0 180.0 | 196 | 0.0 0.0
+    "#]]
+    .assert_eq(&table);
+}

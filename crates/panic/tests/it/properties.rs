@@ -1,0 +1,395 @@
+//! What holds for whole NICs, whatever chains, units, traffic and topology they have.
+
+use kernel::trace::{Event, Sink};
+use kernel::{Cycle, Mode, Time};
+use panic::model::{Nic, NicModel};
+use panic::nic::Outside;
+use panic::protocol::{Hop, Message, Step};
+use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::rc::Rc;
+
+const PRESETS: [&str; 3] = [
+    include_str!("../../../../presets/panic.toml"),
+    include_str!("../../../../presets/pipeline.toml"),
+    include_str!("../../../../presets/manycore.toml"),
+];
+
+/// A packet: when it comes, its bytes, chain, class, priority.
+type Packet = (Cycle, usize, Vec<u8>, u8, u32);
+
+#[derive(Clone, Debug)]
+struct Scene {
+    /// 0 is PANIC, 1 the pipeline, 2 the manycore.
+    model: usize,
+    /// TOML that stands before the preset's services.
+    topology: &'static str,
+    /// Units and credits of each service.
+    services: Vec<(u32, u32)>,
+    /// The most cycles that a unit takes; the least are half.
+    delay: u32,
+    policy: String,
+    cells: u32,
+    packets: Vec<Packet>,
+}
+
+impl Scene {
+    fn model(&self) -> NicModel {
+        let mut table: toml::Table = PRESETS[self.model].parse().expect("a preset");
+        table.entry("model").or_insert("panic".into());
+        let (least, most) = (self.delay / 2, self.delay);
+        let delay = format!("{{ kind = \"uniform\", least_cycles = {least}, most_cycles = {most} }}");
+        let engine = format!("engine = {{ kind = \"delay\", service = {delay}, gap_cycles = 2 }}");
+        let service = |(i, (units, credits)): (usize, &(u32, u32))| match self.model {
+            0 => {
+                let policy = &self.policy;
+                format!(
+                    "[[service]]\nname = \"{i}\"\nunits = {units}\ncredits = {credits}\n{engine}\npolicy.policy = {policy}\n"
+                )
+            }
+            1 => format!("[[stage]]\nname = \"{i}\"\n{engine}\n"),
+            _ => format!("[[service]]\nname = \"{i}\"\nunits = {units}\n{engine}\n"),
+        };
+        let services: String = self.services.iter().enumerate().map(service).collect();
+        table.extend(services.parse::<toml::Table>().expect("services"));
+        if self.model == 0 {
+            let part = |table: &mut toml::Table, key: &str| match table.remove(key) {
+                Some(toml::Value::Table(part)) => part,
+                other => panic!("{key} is {other:?}"),
+            };
+            let (mut scheduler, mut net) = (part(&mut table, "scheduler"), part(&mut table, "interconnect"));
+            let mut buffer = part(&mut scheduler, "buffer");
+            buffer.insert("cells".into(), self.cells.into());
+            scheduler.insert("buffer".into(), buffer.into());
+            net.extend(self.topology.parse::<toml::Table>().expect("a topology"));
+            table.insert("scheduler".into(), scheduler.into());
+            table.insert("interconnect".into(), net.into());
+        }
+        let model: NicModel = table.try_into().expect("a NIC");
+        model.check().expect("a NIC that can be");
+        model
+    }
+
+    fn build(&self, mode: Mode) -> (Nic, Rc<RefCell<Log>>) {
+        let log = Rc::new(RefCell::new(Log::default()));
+        let packets = Rc::new(self.packets.clone());
+        let source = Box::new(Source { packets: packets.clone(), next: 0, log: log.clone() });
+        let chains = Rc::new(RefCell::new(Chains { packets, next: 0 }));
+        let mut nic = self.model().build(1, Outside::new(vec![source], chains, log.clone()));
+        nic.system.set_mode(mode);
+        nic.system.listen(Box::new(Ranks(log.clone())));
+        (nic, log)
+    }
+
+    fn run(&self, mode: Mode) -> (Nic, Rc<RefCell<Log>>) {
+        let (mut nic, log) = self.build(mode);
+        nic.system.run_until(Time::from_ns(40_000_000));
+        (nic, log)
+    }
+}
+
+struct Source {
+    packets: Rc<Vec<Packet>>,
+    next: usize,
+    log: Rc<RefCell<Log>>,
+}
+
+impl PacketSource for Source {
+    fn next(&mut self, now: Cycle) -> Option<Arrival> {
+        let &(at, bytes, ..) = self.packets.get(self.next)?;
+        (at <= now).then(|| {
+            self.next += 1;
+            self.log.borrow_mut().came += 1;
+            Arrival { id: self.next as u64 - 1, bytes: vec![0; bytes] }
+        })
+    }
+
+    fn next_at(&mut self) -> Option<Cycle> {
+        self.packets.get(self.next).map(|packet| packet.0)
+    }
+}
+
+struct Chains {
+    packets: Rc<Vec<Packet>>,
+    next: usize,
+}
+
+impl Classifier for Chains {
+    fn classify(&mut self, _now: Cycle, _from: Side, _packet: &mut Vec<u8>) -> Verdict {
+        let (_, _, chain, class, priority) = &self.packets[self.next];
+        self.next += 1;
+        let (class, priority) = (*class, *priority);
+        let hop = |&service| Hop { service, class, priority, metadata: 0, push_to: None };
+        Verdict {
+            chain: chain.iter().map(hop).collect(),
+            exit: Some(if priority == 0 { Side::Network(0) } else { Side::Host(0) }),
+            flow: priority,
+            class,
+            slack_cycles: 0,
+            fields: Default::default(),
+        }
+    }
+}
+
+/// What a run told.
+#[derive(Default)]
+struct Log {
+    came: u64,
+    /// What became of each packet: when it left, or why not.
+    ends: BTreeMap<u64, (Cycle, &'static str)>,
+    text: String,
+    bytes: BTreeMap<u8, Vec<(Cycle, u64)>>,
+    /// By service: the ranks of what is queued.
+    queued: BTreeMap<u64, BTreeMap<u64, u64>>,
+    /// For each unit, when packets came and left.
+    stays: BTreeMap<u8, Vec<(Cycle, i32)>>,
+    faults: Vec<String>,
+}
+
+impl Log {
+    fn end(&mut self, now: Cycle, message: &Message, how: &'static str) {
+        let id = message.descriptor.id;
+        if self.ends.insert(id, (now, how)).is_some() {
+            self.faults.push(format!("packet {id} ended twice"));
+        }
+        for mark in message.descriptor.trail.marks() {
+            match mark.step {
+                Step::Taken => self.stays.entry(mark.node.0).or_default().push((mark.at, 1)),
+                Step::Done => self.stays.entry(mark.node.0).or_default().push((mark.at, -1)),
+                _ => {}
+            }
+        }
+        let times = message.descriptor.trail.marks().windows(2);
+        if !{ times }.all(|pair| pair[0].at <= pair[1].at) {
+            self.faults.push(format!("packet {id} went back in time"));
+        }
+        writeln!(self.text, "{now} {how} {:?} {:?}", message.to, message.descriptor).expect("text");
+    }
+}
+
+impl Outlet for Log {
+    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+        let descriptor = &message.descriptor;
+        if descriptor.next != descriptor.chain.len() {
+            self.faults.push(format!("packet {} left before its chain was done", descriptor.id));
+        }
+        self.bytes.entry(descriptor.class).or_default().push((now, message.data.len() as u64));
+        self.end(now, &message, "left");
+    }
+
+    fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
+        self.end(now, &message, reason);
+    }
+}
+
+/// Follows the PIFOs by their events: what is dropped for want of room has the greatest rank.
+struct Ranks(Rc<RefCell<Log>>);
+
+impl Sink for Ranks {
+    fn event(&mut self, event: &Event) {
+        let get = |field| event.get(field).expect("a field of the event");
+        let mut log = self.0.borrow_mut();
+        match event.kind.name {
+            "packet_queued" => _ = log.queued.entry(get("service")).or_default().insert(get("id"), get("rank")),
+            "packet_dropped" if get("reason") < 2 => {
+                let id = get("id");
+                let found = log.queued.values_mut().find_map(|queue| {
+                    let greatest = *queue.values().max()?;
+                    queue.remove(&id).map(|rank| (rank, greatest))
+                });
+                if found.is_none_or(|(rank, greatest)| rank != greatest) {
+                    log.faults.push(format!("packet {id} is dropped, of rank and greatest {found:?}"));
+                }
+            }
+            "packet_scheduled" => {
+                let id = get("id");
+                if !log.queued.values_mut().any(|queue| queue.remove(&id).is_some()) {
+                    log.faults.push(format!("packet {id} is scheduled and was not queued"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+const CROSSBAR: &str = "";
+const BUTTERFLIES: [&str; 2] = [
+    "topology = { kind = \"flattened-butterfly\", concentration = 2, columns = 3, rows = 3, link_flits = 4, link_cycles = 2 }",
+    "topology = { kind = \"flattened-butterfly\", concentration = 1, columns = 5, rows = 4, link_flits = 1, link_cycles = 1 }",
+];
+
+/// Chains of up to four hops over three services; without pauses everything is full, which is when units that push to each
+/// other could wait for each other for ever.
+fn packets() -> impl Strategy<Value = Vec<Packet>> {
+    let chain = proptest::collection::vec(0u8..3, 0..5);
+    let packet = (0u64..60, 64usize..=1536, chain, 0u8..2, 0u32..3);
+    (proptest::collection::vec(packet, 1..150), 0u64..2).prop_map(|(mut packets, pace)| {
+        let mut at = 0;
+        for packet in &mut packets {
+            at += packet.0 * pace;
+            packet.0 = at;
+        }
+        packets
+    })
+}
+
+fn scenes() -> impl Strategy<Value = Scene> {
+    let topology = prop_oneof![Just(CROSSBAR), Just(BUTTERFLIES[0]), Just(BUTTERFLIES[1])];
+    let services = proptest::collection::vec((1u32..5, 1u32..4), 3);
+    let policy = prop_oneof![
+        Just("{ kind = \"fifo\" }"),
+        Just("{ kind = \"strict-priority\" }"),
+        Just("{ kind = \"weighted-fair\", weights = [3, 1, 1, 1, 1, 1, 1, 1] }"),
+    ];
+    let cells = prop_oneof![Just(42u32), 4u32..12];
+    (0usize..5, topology, services, 0u32..100, policy, cells, packets()).prop_map(
+        |(model, topology, services, delay, policy, cells, packets)| Scene {
+            model: model.saturating_sub(2),
+            topology,
+            services,
+            delay,
+            policy: policy.to_owned(),
+            cells,
+            packets,
+        },
+    )
+}
+
+/// Each packet ends once, all faults are none, and units never held more packets than their credits.
+fn check_end(scene: &Scene, nic: &Nic, log: &Log) -> Result<(), TestCaseError> {
+    prop_assert!(log.faults.is_empty(), "{:?}", log.faults);
+    prop_assert_eq!(log.ends.len(), scene.packets.len(), "every packet ends");
+    let all: Vec<u64> = (0..scene.packets.len() as u64).collect();
+    prop_assert_eq!(log.ends.keys().copied().collect::<Vec<_>>(), all);
+    if scene.model > 0 {
+        return Ok(());
+    }
+    let credits = scene.services.iter().flat_map(|&(units, credits)| vec![u64::from(credits); units as usize]);
+    let credits: Vec<u64> = credits.collect();
+    let held = |i: usize| {
+        let name = format!("scheduler.credits[{i}]");
+        nic.system.counters().into_iter().find(|(found, _)| *found == name).map(|(_, held)| held)
+    };
+    for (i, (&credits, node)) in credits.iter().zip(nic.nodes.units.iter().flatten()).enumerate() {
+        prop_assert_eq!(held(i), Some(credits), "all credits of unit {} came home", i);
+        let mut stays = log.stays.get(&node.0).cloned().unwrap_or_default();
+        stays.sort_unstable(); // In a cycle what leaves makes room for what comes.
+        let mut n = 0;
+        for (_, change) in stays {
+            n += i64::from(change);
+            prop_assert!(n <= credits as i64, "unit {i} has {n} packets");
+        }
+    }
+    Ok(())
+}
+
+fn lines(log: &Log) -> Vec<String> {
+    let mut lines: Vec<String> = log.text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// At every instant what came is inside or has ended, once; what is inside ends; credits are within bounds and come home; what is
+    /// dropped for want of room has the greatest rank; nothing locks up.
+    #[test]
+    fn packets_and_credits_are_accounted_for_at_every_instant(scene in scenes()) {
+        let (mut nic, log) = scene.build(Mode::Normal);
+        let most: u64 = scene.services.iter().map(|&(units, credits)| u64::from(units * credits)).sum();
+        for cycle in 0..4000 {
+            nic.system.run_until(Time::from_ns(4 * cycle));
+            let log = log.borrow();
+            prop_assert!(log.ends.len() as u64 <= log.came, "in cycle {cycle}");
+            if cycle % 16 == 0 {
+                let counters = nic.system.counters();
+                let credits = counters.iter().filter(|(name, _)| name.starts_with("scheduler.credits"));
+                prop_assert!(credits.map(|(_, held)| held).sum::<u64>() <= most);
+                let came = counters.iter().find(|(name, _)| name == "network[0].ingress.packets").map(|found| found.1);
+                prop_assert_eq!(came, Some(log.came));
+            }
+        }
+        nic.system.run_until(Time::from_ns(40_000_000));
+        check_end(&scene, &nic, &log.borrow())?;
+    }
+
+    /// The same packets, times and counters in whatever order components tick, and whether they sleep.
+    #[test]
+    fn results_are_the_same_in_all_modes(scene in scenes()) {
+        let told = |mode| {
+            let (nic, log) = scene.run(mode);
+            (lines(&log.borrow()), nic.system.counters())
+        };
+        let normal = told(Mode::Normal);
+        prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));
+        prop_assert_eq!(&normal, &told(Mode::Sleepless));
+    }
+
+    /// With half of the load that the slowest service could take, nothing is lost, whatever the NIC.
+    #[test]
+    fn nothing_is_lost_below_capacity(scene in scenes(), bytes in 64usize..=1536) {
+        let cycles = 2 * u64::from(scene.delay) + 2 * (bytes as u64 / 64 + 4);
+        // A core works 480 cycles at each of up to 5 visits, and there are 16, of which 3 have a flow.
+        let cycles = if scene.model == 2 { cycles.max(2 * 5 * 480) } else { 4 * cycles };
+        let packet = |(i, packet): (usize, &Packet)| (i as u64 * cycles, bytes, packet.2.clone(), packet.3, packet.4);
+        let packets: Vec<Packet> = scene.packets.iter().enumerate().map(packet).collect();
+        let scene = Scene { packets, cells: 42, ..scene };
+        let (nic, log) = scene.run(Mode::Normal);
+        check_end(&scene, &nic, &log.borrow())?;
+        for (id, (_, how)) in &log.borrow().ends {
+            prop_assert_eq!(*how, "left", "packet {}", id);
+        }
+    }
+
+    /// Both classes want more than there is: each gets its weight's part, for as long as both have packets.
+    #[test]
+    fn nobody_starves_under_weighted_fair_queueing(weight in 1u32..9, bytes in 256usize..=1536, topology in 0usize..3) {
+        let policy = format!("{{ kind = \"weighted-fair\", weights = [{weight}, 1, 1, 1, 1, 1, 1, 1] }}");
+        let packets = (0..1500).map(|i| (0, bytes, vec![0], u8::from(i % 2 == 1), 1)).collect();
+        let services = vec![(1, 2); 3];
+        let topology = [CROSSBAR, BUTTERFLIES[0], BUTTERFLIES[1]][topology];
+        // The unit takes ten times as long as the line.
+        let delay = bytes as u32 / 64 * 10;
+        let scene = Scene { model: 0, topology, services, delay, policy, cells: 42, packets };
+        let (_, log) = scene.run(Mode::Normal);
+        let log = log.borrow();
+        // From the time at which the buffer is full until the last packet has come.
+        let line = 1500 * (bytes as u64 * 8 * 250 / 102_000 + 1);
+        let part = |class| -> u64 {
+            log.bytes[&class].iter().filter(|(at, _)| (line / 5..line).contains(at)).map(|(_, bytes)| bytes).sum()
+        };
+        let (one, two) = (part(0), part(1));
+        let share = one as f64 / (one + two) as f64;
+        // A unit that takes 100 packets in the time is off by some of them.
+        let want = f64::from(weight) / f64::from(weight + 1);
+        prop_assert!((share - want).abs() < 0.06, "weight {weight}: share {share:.3}, {one} and {two} bytes");
+    }
+
+    /// Services and classes that do not exist are counted and do nobody harm.
+    #[test]
+    fn bad_descriptors_are_counted(scene in scenes(), bad in proptest::collection::vec((0usize..150, any::<bool>()), 1..20)) {
+        let mut scene = scene;
+        let mut want = std::collections::BTreeSet::new();
+        for (i, is_class) in bad {
+            let i = i % scene.packets.len();
+            let packet = &mut scene.packets[i];
+            if is_class && !packet.2.is_empty() {
+                packet.3 = 200;
+            } else {
+                packet.2 = vec![77];
+            }
+            want.insert(i as u64);
+        }
+        let (nic, log) = scene.run(Mode::Normal);
+        check_end(&scene, &nic, &log.borrow())?;
+        let told = log.borrow().ends.iter().filter(|(_, end)| end.1 == "bad_descriptor").map(|(id, _)| *id).collect();
+        prop_assert_eq!(want, told);
+        let counters = nic.system.counters();
+        let counted = counters.iter().filter(|(name, _)| name.contains("drops.bad_descriptor")).map(|(_, n)| n);
+        prop_assert_eq!(counted.sum::<u64>(), log.borrow().ends.values().filter(|end| end.1 == "bad_descriptor").count() as u64);
+    }
+}

@@ -1,0 +1,234 @@
+//! Runs a program of `tests/elf` on the published machine and keeps everything that comes of it.
+#![allow(dead_code, reason = "each of the programs that share this file uses a part of it")]
+
+pub mod rtl;
+
+use blocks::cpu::Retired;
+use kernel::trace::{Event, Sink};
+use kernel::{Mode, Outcome};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use pspin::host_events::HostEvent;
+use pspin::iommu::{PageTables, whole_pages};
+use pspin::protocol::{Context, Region};
+use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
+use pspin::{Boundary, Image, Pspin, PspinParams};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What arrives, and how the system is run.
+#[derive(Clone, Copy)]
+pub struct Load {
+    /// Name of the ELF file.
+    pub program: &'static str,
+    pub packets: u64,
+    pub bytes: usize,
+    /// Cycles from one packet to the next.
+    pub gap: u64,
+    /// Messages of equally many packets, one behind the other, with identities 0, 2, 4 and so on, as PsPIN's driver does.
+    pub messages: u64,
+    /// Where the context's host memory begins.
+    pub host: u64,
+    /// The way to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
+    /// 16 MiB are registered.
+    pub is_paper_host: bool,
+    pub mode: Mode,
+}
+
+impl Load {
+    pub fn new(program: &'static str, packets: u64, bytes: usize, gap: u64) -> Self {
+        let host = 0x1000_0000_0000_0000;
+        Load { program, packets, bytes, gap, messages: 1, host, is_paper_host: false, mode: Mode::Normal }
+    }
+}
+
+/// One event: cycle, component, name, values.
+pub type Told = (u64, String, &'static str, Vec<u64>);
+
+/// All that came of a run.
+pub struct Seen {
+    pub outcome: Outcome,
+    pub done: Vec<PacketDone>,
+    pub sent: Vec<Departure>,
+    /// What the host was told, and when.
+    pub told: Vec<(u64, HostEvent)>,
+    pub host: BTreeMap<u64, u8>,
+    pub events: Vec<Told>,
+    pub counters: Vec<(String, u64)>,
+    /// Cycle in which each instruction of core 0 left decode, and its address.
+    pub log: Vec<(u64, u32)>,
+    pub image: Image,
+}
+
+impl Seen {
+    pub fn counter(&self, end: &str) -> u64 {
+        self.counters.iter().filter(|(name, _)| name.ends_with(end)).map(|(_, total)| total).sum()
+    }
+
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Told> {
+        self.events.iter().filter(move |told| told.2 == name)
+    }
+
+    /// The word of the program at an address, or what there is of it.
+    pub fn word(&self, pc: u32) -> u32 {
+        let at = (pc - 0x1d00_0000) as usize;
+        u32::from_le_bytes([0, 1, 2, 3].map(|i| self.image.program.get(at + i).copied().unwrap_or(0)))
+    }
+
+    /// Everything as text, to compare runs by.
+    pub fn digest(&self) -> String {
+        let (done, sent, host, told) = (&self.done, &self.sent, &self.host, &self.told);
+        format!("{done:?}\n{sent:?}\n{host:?}\n{told:?}\n{:?}\n{:?}", self.sorted_events(), self.counters)
+    }
+
+    /// Events of one cycle come in the order in which components are ticked, which means nothing.
+    fn sorted_events(&self) -> Vec<Told> {
+        let mut events = self.events.clone();
+        events.sort();
+        events
+    }
+}
+
+/// What the NIC's edge and the test both hold.
+type Shared<T> = Rc<RefCell<T>>;
+
+struct Keep(Shared<Vec<Told>>);
+
+impl Sink for Keep {
+    fn event(&mut self, event: &Event) {
+        let told = (event.at.ns(), event.source.to_owned(), event.kind.name, event.values.to_vec());
+        self.0.borrow_mut().push(told);
+    }
+}
+
+/// Host memory whose bytes are the low byte of their address until they are written.
+struct Host(Shared<BTreeMap<u64, u8>>);
+
+impl HostMemory for Host {
+    fn read(&mut self, addr: u64, data: &mut [u8]) {
+        let written = self.0.borrow();
+        for (at, byte) in (addr..).zip(data) {
+            *byte = written.get(&at).copied().unwrap_or(at as u8);
+        }
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) {
+        self.0.borrow_mut().extend((addr..).zip(data.iter().copied()));
+    }
+}
+
+struct Silent;
+
+impl Console for Silent {
+    fn line(&mut self, _at: u64, _cluster: u32, _core: u32, _text: &str) {}
+}
+
+/// A packet as PsPIN's driver makes it: header length and length of the IP header, identities and ports to swap, and a
+/// count behind them.
+pub fn packet(index: u64, bytes: usize) -> Box<[u8]> {
+    let mut packet: Vec<u8> = (0..bytes).map(|at| (at as u64 * 7 + index) as u8).collect();
+    packet[0] = 0x54;
+    packet[2..4].copy_from_slice(&(bytes as u16).to_le_bytes());
+    packet.into()
+}
+
+/// The image of an ELF file, and its handlers: header, payload, completion.
+fn image(program: &str) -> (Image, [Region; 3]) {
+    let path = format!("{}/tests/elf/{program}.elf", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).expect("a program that is committed");
+    let elf = object::File::parse(&*bytes).expect("an ELF file");
+    let mut image = Image::default();
+    for segment in elf.segments() {
+        let (addr, data) = (segment.address() as u32, segment.data().expect("data"));
+        match addr >> 24 {
+            0x1d => {
+                let at = (addr - 0x1d00_0000) as usize;
+                image.program.resize(image.program.len().max(at + data.len()), 0);
+                image.program[at..at + data.len()].copy_from_slice(data);
+            }
+            _ => image.handler_memory.push((addr, data.to_vec())),
+        }
+    }
+    let handlers = ["_hh", "_ph", "_th"].map(|suffix| {
+        let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(suffix)));
+        Region { addr: symbol.map_or(0, |symbol| symbol.address() as u32), size: 4096 }
+    });
+    (image, handlers)
+}
+
+/// Runs the load until nothing more can happen, or for a million cycles.
+pub fn run(load: Load) -> Seen {
+    run_after(load, |_| {})
+}
+
+/// The same after what `host` does to the NIC, which may run it a while.
+pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
+    let (image, [header, payload, completion]) = image(load.program);
+    let context = Rc::new(Context {
+        id: 0,
+        handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
+        host_mem_addr: load.host,
+        host_mem_size: 1 << 29,
+        header,
+        payload,
+        completion,
+        scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        ..Context::default()
+    });
+    let each = load.packets / load.messages;
+    let source = (0..load.packets).map(move |i| Arrival {
+        earliest: 0,
+        gap: load.gap,
+        bytes: packet(i, load.bytes),
+        msgid: (2 * (i / each)) as u16,
+        som: None,
+        eom: i % each == each - 1,
+        xfer_size: load.bytes as u32,
+        context: context.clone(),
+        user: i,
+    });
+    let mut params: PspinParams =
+        toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut tables = PageTables::default();
+    if load.is_paper_host {
+        let paper: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
+        (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
+        let (addr, bytes) = whole_pages(load.host, 16 << 20);
+        tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
+    }
+    let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
+    let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
+    let told = Shared::<Vec<(u64, HostEvent)>>::default();
+    let (done_here, sent_here, told_here) = (done.clone(), sent.clone(), told.clone());
+    let boundary = Boundary {
+        source: Box::new(source),
+        completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
+        egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
+        host: Box::new(Host(host.clone())),
+        page_tables: Rc::new(RefCell::new(tables)),
+        events: Box::new(move |at: u64, _context: u32, event: &HostEvent| told_here.borrow_mut().push((at, *event))),
+        console: Rc::new(RefCell::new(Silent)),
+    };
+    let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
+    let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();
+    let heard = log.clone();
+    nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
+    nic.listen(Box::new(Keep(events.clone())));
+    nic.set_mode(load.mode);
+    host_does(&mut nic);
+    let outcome = nic.run_until(1_000_000);
+    let counters = nic.counters();
+    drop(nic);
+    let take = "the NIC that shared it is gone";
+    Seen {
+        outcome,
+        done: Rc::into_inner(done).expect(take).into_inner(),
+        sent: Rc::into_inner(sent).expect(take).into_inner(),
+        told: Rc::into_inner(told).expect(take).into_inner(),
+        host: Rc::into_inner(host).expect(take).into_inner(),
+        events: Rc::into_inner(events).expect(take).into_inner(),
+        counters,
+        log: Rc::into_inner(log).expect(take).into_inner(),
+        image,
+    }
+}

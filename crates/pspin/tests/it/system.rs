@@ -1,0 +1,199 @@
+//! The whole NIC: nothing is lost, bytes are where they belong, and how a run is run changes nothing.
+
+use crate::rig::{Load, Seen, packet, run, run_after};
+use expect_test::expect;
+use kernel::{Mode, Outcome};
+use proptest::prelude::*;
+use pspin::host_events::HostEvent;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const PROGRAMS: [&str; 9] =
+    ["empty", "chain", "ping_pong", "copy_to_host", "amo_one_word", "load_one_word", "move", "trap", "core"];
+
+#[test]
+fn no_way_of_running_changes_a_result() {
+    for program in PROGRAMS {
+        let load = Load { messages: 3, ..Load::new(program, 24, 192, 3) };
+        let normal = run(load).digest();
+        for mode in [Mode::Shuffled(1), Mode::Shuffled(2), Mode::Sleepless] {
+            assert!(run(Load { mode, ..load }).digest() == normal, "{program} differs in {mode:?}");
+        }
+    }
+}
+
+/// Cores run ahead of one another, in loops made for that; a core that is watched runs in one that looks at everything.
+#[test]
+fn running_ahead_changes_no_result() {
+    for program in PROGRAMS {
+        let load = Load { messages: 3, ..Load::new(program, 24, 192, 3) };
+        let normal = run(load);
+        for bound in [1, 2, 5] {
+            let slow = run_after(load, |nic| nic.bound_run_ahead(bound));
+            assert!(slow.digest() == normal.digest(), "{program} differs where cores are ahead by {bound} at most");
+            assert_eq!(slow.log, normal.log, "{program}: the instructions of core 0");
+        }
+        let watched = run_after(load, |nic| {
+            for (cluster, core) in (0..4).flat_map(|cluster| (0..8).map(move |core| (cluster, core))) {
+                nic.log_instructions(cluster, core, Box::new(|_| {}));
+            }
+        });
+        assert!(watched.digest() == normal.digest(), "{program} differs where cores are watched");
+    }
+}
+
+/// Each packet that came is done once, and each task that was sent ended.
+fn check_conservation(seen: &Seen, load: Load) {
+    assert_eq!(seen.outcome, Outcome::Quiet, "{} ends", load.program);
+    let mut users: Vec<u64> = seen.done.iter().map(|packet| packet.user).collect();
+    users.sort_unstable();
+    assert_eq!(users, (0..load.packets).collect::<Vec<_>>(), "each packet is done once");
+    for name in ["task_sent", "task_dispatched", "task_accepted", "task_assigned", "task_done"] {
+        assert_eq!(seen.named(name).count(), seen.named("task_sent").count(), "as many {name} as tasks");
+    }
+    assert_eq!(seen.named("command_issued").count(), seen.named("command_done").count());
+}
+
+#[test]
+fn a_message_runs_one_header_and_one_completion_handler() {
+    let load = Load { messages: 16, ..Load::new("chain", 96, 64, 0) };
+    let seen = run(load);
+    check_conservation(&seen, load);
+    let stages = [0, 1, 2].map(|stage| seen.named("handler_start").filter(|(.., values)| values[1] == stage).count());
+    assert_eq!(stages, [16, 96, 16]);
+    // Header before payload before completion, message by message.
+    let each = load.packets / load.messages;
+    let mut bounds: BTreeMap<u64, [(u64, u64); 3]> = BTreeMap::new();
+    for (name, is_end) in [("handler_start", false), ("handler_end", true)] {
+        for (cycle, _, _, values) in seen.named(name) {
+            let of = &mut bounds.entry(values[0] / each).or_insert([(u64::MAX, 0); 3])[values[1] as usize];
+            if is_end { of.1 = of.1.max(*cycle) } else { of.0 = of.0.min(*cycle) }
+        }
+    }
+    for (message, [header, payload, completion]) in bounds {
+        assert!(header.1 < payload.0 && payload.1 < completion.0, "message {message}");
+    }
+}
+
+#[test]
+fn a_packet_comes_back_with_identities_and_ports_exchanged() {
+    for bytes in [64, 100, 1024, 1500] {
+        let load = Load::new("ping_pong", 8, bytes, 10);
+        let seen = run(load);
+        check_conservation(&seen, load);
+        assert_eq!(seen.sent.len(), 8);
+        for departure in &seen.sent {
+            let mut want = packet(departure.cause.0, bytes);
+            (12..16).for_each(|at| want.swap(at, at + 4));
+            (20..22).for_each(|at| want.swap(at, at + 2));
+            assert_eq!(departure.bytes, want, "packet {} of {bytes} bytes", departure.cause.0);
+        }
+    }
+}
+
+#[test]
+fn a_packet_reaches_the_host_byte_by_byte_wherever_it_goes() {
+    for (bytes, host) in [(64, 0x1000), (64, 0x1fc1), (1024, 0xdead_beef_dead_beef), (1500, 0x1fff)] {
+        let load = Load { host, ..Load::new("copy_to_host", 1, bytes, 0) };
+        let seen = run(load);
+        check_conservation(&seen, load);
+        let want: BTreeMap<u64, u8> = (host..).zip(packet(0, bytes)).collect();
+        assert!(seen.host == want, "{bytes} bytes at {host:#x}");
+    }
+}
+
+#[test]
+fn bytes_are_there_when_a_wait_returns() {
+    let load = Load::new("move", 1, 64, 0);
+    let seen = run(load);
+    check_conservation(&seen, load);
+    // To the host: the packet, by way of handler memory and from L1.
+    let sent = packet(0, 64);
+    let want: BTreeMap<u64, u8> = [0, 0x1000].into_iter().flat_map(|at| (load.host + at..).zip(sent.clone())).collect();
+    assert!(seen.host == want);
+    // To the network: the packet from L2, then what came from the host, whose bytes are their addresses.
+    let from_host: Vec<u8> = (0..64).collect();
+    assert_eq!([&seen.sent[0].bytes[..], &seen.sent[1].bytes[..]], [&sent[..], &from_host[..]]);
+}
+
+#[test]
+fn a_trap_is_counted_and_its_packet_is_done() {
+    let load = Load { messages: 2, ..Load::new("trap", 20, 64, 5) };
+    let seen = run(load);
+    check_conservation(&seen, load);
+    assert_eq!((seen.named("handler_trap").count(), seen.counter(".traps")), (20, 20));
+    // A load fault, at the address that was read.
+    assert!(seen.named("handler_trap").all(|(.., values)| values[3] == 5 && values[5] == 0x1d00_0000));
+}
+
+#[test]
+fn the_host_hears_of_messages_and_errors_in_the_order_of_time() {
+    let seen = run(Load { messages: 2, ..Load::new("trap", 20, 64, 5) });
+    assert!(seen.told.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{:?}", seen.told);
+    let errors =
+        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::HandlerError(error) if error.cause == 5));
+    assert_eq!((errors.count(), seen.told.len()), (20, 22));
+    let ends: Vec<u64> = seen.named("task_done").map(|told| told.0).collect();
+    let done: Vec<&(u64, HostEvent)> =
+        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::MessageDone { .. })).collect();
+    // The queue knows of the last feedback a cycle after it left the cluster, and the host a cycle after that.
+    assert_eq!(done.last().expect("messages").0, ends.iter().max().expect("tasks") + 2);
+    let identities: Vec<&HostEvent> = done.iter().map(|(_, event)| event).collect();
+    assert_eq!(identities, [&HostEvent::MessageDone { msgid: 0 }, &HostEvent::MessageDone { msgid: 2 }]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn whatever_arrives_is_done_once(
+        program in prop::sample::select(&["empty", "chain", "ping_pong", "copy_to_host", "trap"][..]),
+        each in 1u64..40,
+        messages in 1u64..20,
+        bytes in 28usize..2000,
+        gap in 0u64..40,
+        shuffle in any::<u64>(),
+    ) {
+        let load = Load { messages, mode: Mode::Shuffled(shuffle), ..Load::new(program, each * messages, bytes, gap) };
+        check_conservation(&run(load), load);
+    }
+}
+
+#[test]
+fn a_packet_with_all_three_handlers_has_this_timeline() {
+    let seen = run(Load::new("chain", 1, 64, 0));
+    let start = seen.done[0].nic_arrival;
+    let mut text = String::new();
+    for (cycle, source, name, values) in seen.events.iter().filter(|told| told.0 >= start) {
+        let _ = writeln!(text, "{:<4} {source:15} {name:15} {values:?}", cycle - start);
+    }
+    expect![[r#"
+        0    nic.inbound     packet_in       [0, 0, 64, 473956352]
+        5    nic.inbound     her_sent        [0, 1]
+        7    nic.scheduler   task_sent       [0, 0]
+        7    nic.scheduler   task_dispatched [0, 0, 0]
+        8    nic.cluster[0]  task_accepted   [0, 0]
+        21   nic.cluster[0]  task_copied     [0, 0]
+        22   nic.cluster[0]  task_assigned   [0, 0, 0]
+        23   nic.cluster[0]  handler_start   [0, 0, 0, 486539596]
+        47   nic.cluster[0]  handler_end     [0, 0, 0, 6]
+        48   nic.cluster[0]  task_done       [0, 0, 0]
+        51   nic.scheduler   task_sent       [0, 1]
+        51   nic.scheduler   task_dispatched [0, 1, 0]
+        52   nic.cluster[0]  task_accepted   [0, 1]
+        65   nic.cluster[0]  task_copied     [0, 1]
+        66   nic.cluster[0]  task_assigned   [0, 1, 0]
+        67   nic.cluster[0]  handler_start   [0, 1, 0, 486539644]
+        91   nic.cluster[0]  handler_end     [0, 1, 0, 6]
+        92   nic.cluster[0]  task_done       [0, 1, 0]
+        95   nic.scheduler   task_sent       [0, 2]
+        95   nic.scheduler   task_dispatched [0, 2, 0]
+        96   nic.cluster[0]  task_accepted   [0, 2]
+        109  nic.cluster[0]  task_copied     [0, 2]
+        110  nic.cluster[0]  task_assigned   [0, 2, 0]
+        111  nic.cluster[0]  handler_start   [0, 2, 0, 486539646]
+        119  nic.cluster[0]  handler_end     [0, 2, 0, 6]
+        120  nic.cluster[0]  task_done       [0, 2, 0]
+        121  nic.inbound     packet_done     [0]
+    "#]]
+    .assert_eq(&text);
+}

@@ -1,0 +1,197 @@
+//! Experiments as texts, their NICs and their traffic.
+
+use super::{check, check_as};
+use expect_test::expect;
+use proptest::prelude::*;
+use spinet::experiment::Experiment;
+use spinet::toml_text::{self, Format};
+
+#[test]
+fn texts_that_are_no_experiment() {
+    check(
+        "program = ",
+        expect![[r#"
+        t.toml: line 1: string values must be quoted, expected literal string
+          program = 
+                    ^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntrafic = 'udp'\n",
+        expect![[r#"
+            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+              trafic = 'udp'
+              ^^^^^^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = 'udp'\n",
+        expect![[r#"
+        t.toml: line 1: missing field `context`
+          program = 'nic.elf'
+          ^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = 'udp'\ncontext = []",
+        expect!["t.toml: line 3: context: there are 0, must be 1 to 64"],
+    );
+    check(
+        "program = 7\ntraffic = 'udp'\n[[context]]",
+        expect![[r#"
+            t.toml: line 1: found the number 7, must be a path or a list of paths
+              program = 7
+                        ^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = 'udp'\nseed = -1\n[[context]]",
+        expect![[r#"
+            t.toml: line 3: found the number -1, must be a whole number of at least 0
+              seed = -1
+                     ^^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = 'udp'\nlimit = '5 parsecs'\n[[context]]",
+        expect![[r#"
+        t.toml: line 3: `5 parsecs` is no time, must be such as `10 ms` (ps, ns, us, ms, s)
+          limit = '5 parsecs'
+                  ^^^^^^^^^^^"#]],
+    );
+    check_as(
+        r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
+        Format::Json,
+        expect![
+            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+        ],
+    );
+    for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
+        let want = match faults.len() {
+            17 => expect![[r#"
+                t.toml: line 3: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  faults = 'loss=2'
+                           ^^^^^^^^"#]],
+            10 => expect![[r#"
+                t.toml: line 3: found the number 3, must be a text such as `loss=0.01` or a table with `loss`, `duplicate` and `reorder`
+                  faults = 3
+                           ^"#]],
+            _ => expect![[r#"
+                t.toml: line 3: fault `late=3`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+                  [faults]
+                  ^^^^^^^^"#]],
+        };
+        check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{faults}\n[[context]]"), want);
+    }
+    check_as(r#"{"program": "nic.elf""#, Format::Json, expect!["t.toml: EOF while parsing an object"]);
+}
+
+#[test]
+fn nics() {
+    check(
+        "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
+        expect![
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
+        ],
+    );
+    check(
+        "program = 'nic.elf'\nnic = 'x.toml'\ntraffic = 'udp'\n[[context]]",
+        expect!["t.toml: line 2: nic: x.toml: No such file or directory (os error 2)"],
+    );
+    let set = |set: &str| format!("program = 'nic.elf'\ntraffic = 'udp'\nnic = {{ set = {set} }}\n[[context]]");
+    check(
+        &set("{ n_cluster = 2 }"),
+        expect!["t.toml: line 3: nic.set: set: there is no `n_cluster` in the preset; did you mean `n_clusters`?"],
+    );
+    check(
+        &set("{ n_cores = 2 }"),
+        expect!["t.toml: line 3: nic.set: set: there is no `n_cores` in the preset; did you mean `cluster.n_cores`?"],
+    );
+    check(
+        &set("['cluster.n_cores=many']"),
+        expect![[r#"t.toml: line 3: nic.set: set: cluster.n_cores is "many", must be of type integer, such as 8"#]],
+    );
+    check(
+        &set("['n_clusters']"),
+        expect![[r#"
+        t.toml: line 3: set: `n_clusters`, must be path=value such as cluster.n_cores=4
+          nic = { set = ['n_clusters'] }
+                        ^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        &set("{ cluster = { n_cores = 17 } }"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
+        ],
+    );
+    check(
+        &set("{ n_clusters = -1 }"),
+        expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be a whole number from 0 to 4294967295"],
+    );
+}
+
+#[test]
+fn traffic() {
+    let traffic = |traffic: &str| format!("program = 'nic.elf'\ntraffic = {traffic}\n[[context]]\nhandler = 'echo'");
+    check(
+        &traffic("'missing.pcap'"),
+        expect!["t.toml: line 2: traffic: missing.pcap: No such file or directory (os error 2)"],
+    );
+    check(
+        &traffic("'empty.pcap'"),
+        expect!["t.toml: line 2: traffic: empty.pcap: empty, must be a pcap or pcapng capture"],
+    );
+    check(
+        &traffic("'nic.elf'"),
+        expect!["t.toml: line 2: traffic: nic.elf: offset 0: found 7f 45 4c 46, must be a pcap or pcapng capture"],
+    );
+    check(
+        &traffic("'udp:size=1'"),
+        expect![[r#"
+        t.toml: line 2: traffic: size is 1, must be 60 to 65535 bytes
+          udp:size=1
+                   ^"#]],
+    );
+    check(
+        &traffic("'udp:payload=file:none.bin'"),
+        expect!["t.toml: line 2: traffic: none.bin: No such file or directory (os error 2)"],
+    );
+    check(
+        &traffic("{ source = 'udp', pacing = 'fast' }"),
+        expect![
+            "t.toml: line 2: traffic.pacing: pacing is `fast`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`"
+        ],
+    );
+    check(
+        &traffic("{ source = 'udp', pace = 'fast' }"),
+        expect![[r#"
+        t.toml: line 2: unknown field `pace`, expected one of `source`, `pacing`, `snapped`, `gap_cycles`, `count`
+          traffic = { source = 'udp', pace = 'fast' }
+                                      ^^^^"#]],
+    );
+    check(
+        &traffic("{ source = 'udp', snapped = 'keeps' }"),
+        expect![[r#"
+        t.toml: line 2: unknown variant `keeps`, expected `pad` or `keep`; did you mean `keep`?
+          traffic = { source = 'udp', snapped = 'keeps' }
+                                                ^^^^^^^"#]],
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), "\\PC|[\\[\\]{}=\"'\n#.,0-9]"), 1..6),
+    ) {
+        let mut text = "program = ['a.c']\nseed = 3\nlimit = '1 ms'\n[nic]\nset = { 'cluster.n_cores' = 4 }\n\
+            [traffic]\nsource = 'udp:size=64'\npacing = 'times:0.5'\n[[context]]\nmatch = 'udp'\nmessage = 'each'\n".to_owned();
+        for (at, with) in edits {
+            let (at, _) = text.char_indices().nth(at.index(text.chars().count())).unwrap();
+            text.replace_range(at..=text[at..].chars().next().map_or(at, |c| at + c.len_utf8() - 1), &with);
+        }
+        match toml_text::read::<Experiment>(&text, "t.toml", Format::Toml) {
+            Ok(experiment) => {
+                let json = serde_json::to_string(&experiment).unwrap();
+                let again: Experiment = toml_text::read(&json, "t.json", Format::Json).unwrap();
+                prop_assert_eq!(again, experiment);
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+        let _ = toml_text::span_of(&text, &["context", "0", "match"]);
+    }
+}

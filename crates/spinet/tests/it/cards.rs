@@ -1,0 +1,311 @@
+//! Runs of a Tigon-2 with firmware. `elf/tigon2.bin` is the firmware `tigon2` that comes with spinet, as an image with the
+//! header that drivers read; it is committed since `cargo test` has no compiler for MIPS.
+
+use expect_test::{Expect, expect};
+use kernel::Mode;
+use proptest::prelude::*;
+use spinet::cards::{CardRun, CardRunError, Firmware, Setup};
+use spinet::experiment::Span;
+use spinet::nics;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wire::capture::CaptureReader;
+
+const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bin");
+/// A host that does not clear what the firmware leaves alone starts in a tenth of the time.
+const QUICK: &str = "host.clear_end=0x8000";
+
+fn setup(traffic: &str, send: &str, limit: &str) -> Setup {
+    Setup {
+        nic: "tigon2".into(),
+        settings: vec![nics::parse_setting(QUICK).unwrap()],
+        base_dir: PathBuf::new(),
+        firmware: Some(Firmware::Image(FIRMWARE.into())),
+        traffic: Some(traffic.to_owned()).filter(|text| !text.is_empty()),
+        send: Some(send.to_owned()).filter(|text| !text.is_empty()),
+        limit: Span::parse(limit).unwrap().time(),
+        seed: 1,
+        profile: false,
+    }
+}
+
+/// The run to its end, in slices of so many milliseconds.
+fn finish(setup: Setup, mode: Mode, slice_ms: u64) -> CardRun {
+    let mut run = CardRun::new(setup).unwrap();
+    run.set_mode(mode);
+    while !run.advance(Duration::from_millis(slice_ms)).is_done {}
+    run
+}
+
+/// All that a run says but the time it took here.
+fn told(run: &CardRun) -> String {
+    let mut summary = serde_json::to_value(run.summary()).unwrap();
+    summary["time"]["wall_s"] = 0.into();
+    format!("{summary:#}\n{:?}", run.frame_table())
+}
+
+#[test]
+fn no_way_to_run_changes_what_comes_of_it() {
+    let both = || setup("datagrams:bytes=18:700,count=8", "datagrams:bytes=61:1472,count=8", "60 ms");
+    let normal = finish(both(), Mode::Normal, 60_000);
+    let summary = normal.summary();
+    assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 8, 8));
+    let want = told(&normal);
+    for (mode, slice) in [(Mode::Normal, 1), (Mode::Shuffled(7), 60_000), (Mode::Sleepless, 60_000)] {
+        assert!(told(&finish(both(), mode, slice)) == want, "{mode:?} in slices of {slice} ms differs");
+    }
+}
+
+#[test]
+fn captures_hold_what_came_out() {
+    let run = finish(setup("datagrams:bytes=18,count=3", "tcp-ack:every=1", "60 ms"), Mode::Normal, 60_000);
+    let summary = run.summary();
+    assert_eq!((summary.ended.reason, summary.received.good, summary.sent.good), ("complete", 3, 3));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("card_captures");
+    std::fs::create_dir_all(&folder).unwrap();
+    run.write_captures(&folder).unwrap();
+    let frames = |name: &str| {
+        let mut reader = CaptureReader::open(folder.join(name)).unwrap();
+        let mut bytes = Vec::new();
+        while let Some(packet) = reader.next().unwrap() {
+            bytes.push(packet.bytes.len());
+        }
+        bytes
+    };
+    assert_eq!(frames("received.pcapng"), [60, 60, 60]);
+    assert_eq!(frames("sent.pcapng"), [60, 60, 60]);
+}
+
+/// Runs with further settings, and shows frames sent and received, and these counters.
+fn check_host(settings: &[&str], traffic: &str, counters: &[&str], want: Expect) {
+    let mut with = setup(traffic, "datagrams:bytes=18,count=3", "60 ms");
+    with.settings.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
+    let summary = finish(with, Mode::Normal, 60_000).summary();
+    let mut text = format!("{}: {} sent, {} received", summary.ended.reason, summary.sent.good, summary.received.good);
+    counters.iter().for_each(|name| text += &format!(", {name} {}", summary.counters[*name]));
+    want.assert_eq(&text);
+}
+
+#[test]
+fn the_host_may_take_its_address_from_the_cards_eeprom() {
+    let address = "registers.mac_address='00:60:cf:12:34:56'";
+    let dropped = ["mac_receive.dropped.filtered"];
+    let settings = ["host.mac='eeprom'", address];
+    check_host(&settings, "datagrams:bytes=18,count=3", &dropped, expect![[r#""#]]);
+    let for_another = "udp:size=64,count=3,dst_mac=00:60:cf:00:00:01";
+    check_host(&settings, for_another, &dropped, expect![[r#""#]]);
+}
+
+#[test]
+fn the_card_takes_frames_for_groups_that_the_host_is_in() {
+    let traffic = "udp:size=64,count=3,dst_mac=01:00:5e:00:00:fb";
+    let counters = ["host.group_events", "mac_receive.dropped.filtered"];
+    check_host(&[], traffic, &counters, expect![[r#""#]]);
+    check_host(&["host.groups=['01:00:5e:00:00:fb']"], traffic, &counters, expect![[r#""#]]);
+}
+
+#[test]
+fn firmware_refreshes_the_statistics_that_the_host_reads() {
+    let mut with = setup("datagrams:bytes=18,count=5", "datagrams:bytes=1000,count=3", "30 ms");
+    let every = ["host.coalescing.statistics_us=500", "host.groups=['01:00:5e:00:00:fb']"];
+    with.settings.extend(every.map(|text| nics::parse_setting(text).unwrap()));
+    let run = finish(with, Mode::Normal, 60_000);
+    let host = run.card().part::<spinach::tigon2::host::Tigon2Host>("host").unwrap();
+    let words = host.borrow().statistics();
+    // 64 bits each: octets, unicast, multicast, broadcast; then commands by kind.
+    let wide = |word: usize| u64::from(words[word]) << 32 | u64::from(words[word + 1]);
+    let way = |word: usize| [0, 2, 4, 6].map(|of| wide(word + of));
+    let found = format!(
+        "in {:?}, out {:?}, commands {:?}, refreshed {}",
+        way(36),
+        way(44),
+        &words[56..64],
+        run.summary().counters["host.statistics_events"] > 1
+    );
+    expect![[r#""#]].assert_eq(&found);
+}
+
+/// The error of a setup, without the test's folder.
+fn check(setup: Setup, want: Expect) {
+    let error = match CardRun::new(setup) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    want.assert_eq(
+        &error.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "").replace(env!("CARGO_TARGET_TMPDIR"), "T"),
+    );
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn firmware_that_is_none_says_why() {
+    let with = |firmware| Setup { firmware, ..setup("", "", "1 ms") };
+    let image = |name, bytes: &[u8]| with(Some(Firmware::Image(file(name, bytes))));
+    check(with(None), expect!["tigon2: its host loads firmware; name some with --firmware"]);
+    check(
+        with(Some(Firmware::Image("missing.bin".into()))),
+        expect!["missing.bin: No such file or directory (os error 2)"],
+    );
+    check(
+        image("short.bin", &[1, 0, 0, 0]),
+        expect![
+            "T/short.bin: 4 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+        ],
+    );
+    check(
+        image("load.bin", &[0; 64]),
+        expect!["T/load.bin: the load address is 0x0, must be a multiple of 4 from 0x4000 on"],
+    );
+    check(
+        image("entry.bin", &[1, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0x40, 0, 0, 0, 0, 0]),
+        expect!["T/entry.bin: the entry is 0x5000, must be a multiple of 4 within the image, 0x4000 to 0x4000"],
+    );
+    check(
+        image("high.bin", &[1, 0, 0, 0, 0, 0x7f, 0xff, 0xfc, 0, 0x7f, 0xff, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0]),
+        expect!["T/high.bin: 8 bytes from 0x7ffffc on do not fit below 0x800000"],
+    );
+    let long = file("long.bin", &[]);
+    std::fs::File::options().write(true).open(&long).unwrap().set_len(100 << 20).unwrap();
+    check(
+        with(Some(Firmware::Image(long.clone()))),
+        expect!["T/long.bin: it has more than 16777216 bytes, which no card holds"],
+    );
+    check(
+        with(Some(Firmware::Raw(long, 0x4000, 0x4000))),
+        expect!["T/long.bin: it has more than 16777216 bytes, which no card holds"],
+    );
+    check(
+        with(Some(Firmware::Raw(FIRMWARE.into(), 0x4001, 0x4001))),
+        expect!["tests/elf/tigon2.bin: the load address is 0x4001, must be a multiple of 4 from 0x4000 on"],
+    );
+    check(
+        with(Some(Firmware::Elf(FIRMWARE.into()))),
+        expect!["tests/elf/tigon2.bin: begins with 01 00 00 00, must be an ELF file (7f 45 4c 46)"],
+    );
+    let riscv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pspin/tests/elf/empty.elf");
+    check(
+        with(Some(Firmware::Elf(riscv))),
+        expect!["../pspin/tests/elf/empty.elf: ELF header: the byte order is little-endian, must be big-endian"],
+    );
+}
+
+#[test]
+fn traffic_that_cannot_be_says_why() {
+    let texts = [
+        "datagrams:byts=18",
+        "datagrams:bytes=many",
+        "datagrams:bytes=",
+        "datagrams:bytes=9000",
+        "datagrams:bytes=3",
+        "datagrams:bytes=18,count=-1",
+        "datagrams:rate=0pps",
+        "datagrams:rate=1G",
+        "datagrams:count=3,count=4",
+        "udp:size=64,count=2000000",
+        "udp:size=7,count=1",
+        "missing.pcap",
+    ];
+    let errors = texts.map(|text| {
+        let error =
+            CardRun::new(setup(text, "", "1 ms")).err().map_or("no error".to_owned(), |error| error.to_string());
+        error + "\n"
+    });
+    expect![[r#"
+        traffic: `datagrams:byts=18`: there is no `byts`, it may have bytes, count, rate
+        traffic: `datagrams:bytes=many`: bytes is `many`, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
+        traffic: `datagrams:bytes=`: bytes is ``, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
+        tigon2: datagram_bytes[0] is 9000, must be 18 to 1472
+        tigon2: datagram_bytes[0] is 3, must be 18 to 1472
+        traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
+        traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:count=3,count=4`: `count` is given twice
+        traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
+        traffic: size is 7, must be 60 to 65535 bytes
+          udp:size=7,count=1
+                   ^
+        traffic: missing.pcap: No such file or directory (os error 2)
+    "#]].assert_eq(&errors.concat());
+    check(
+        setup("", "tcp-ack:every=0", "1 ms"),
+        expect![
+            "send: `tcp-ack:every=0`: every is `0`, must be a number of frames that one acknowledgement is for, 1 to 1000"
+        ],
+    );
+    check(
+        setup("", "tcp-ack:each=1", "1 ms"),
+        expect!["send: `tcp-ack:each=1`: there is no `each`, it may have every"],
+    );
+    check(setup("", "datagrams:bytes=9000", "1 ms"), expect!["tigon2: datagram_bytes[0] is 9000, must be 18 to 1472"]);
+}
+
+#[test]
+fn a_card_without_that_side_says_so() {
+    let card = r#"
+        name = "sideless"
+        connections = ["in.wire -> out.wire"]
+        [clocks]
+        line = "125 MHz"
+        [instances.in]
+        module = "packet-feeder"
+        clock = "line"
+        line_bps = 1_000_000_000
+        kept_times = 10
+        [instances.out]
+        module = "frame-sink"
+        clock = "line"
+        kept_times = 10
+        kept_frames = 0
+    "#;
+    let nic = file("sideless.toml", card.as_bytes()).display().to_string();
+    let sideless =
+        |traffic, send| Setup { nic: nic.clone(), settings: vec![], firmware: None, ..setup(traffic, send, "1 ms") };
+    check(
+        sideless("datagrams:", "datagrams:"),
+        expect!["T/sideless.toml: there is no host on this card, so nothing can come of `datagrams:`"],
+    );
+    // A card without a host runs all the same.
+    let run = finish(sideless("datagrams:count=5", ""), Mode::Normal, 60_000);
+    assert_eq!(run.summary().sent.frames, 5);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a card executes, the simulator lives on and says how it ended.
+    #[test]
+    fn any_firmware_runs(words in prop::collection::vec(any::<u32>(), 1..64), entry in 0..64u32) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        let entry = 0x4000 + 4 * (entry % words.len() as u32);
+        let firmware = Some(Firmware::Raw(file("any.bin", &bytes), 0x4000, entry));
+        let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "300 us") }, Mode::Normal, 60_000);
+        prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
+    }
+
+    /// So does the simulator with firmware that has a mistake anywhere.
+    #[test]
+    fn damaged_firmware_runs(at in 12usize..11_000, byte in any::<u8>()) {
+        let mut bytes = std::fs::read(FIRMWARE).unwrap();
+        bytes[at] = byte;
+        let firmware = Some(Firmware::Image(file("damaged.bin", &bytes)));
+        let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "5 ms") }, Mode::Normal, 60_000);
+        prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
+    }
+}
+
+#[test]
+fn a_host_that_acknowledges_nothing_says_so() {
+    let tengig = Setup { nic: "tengig".into(), settings: Vec::new(), ..setup("datagrams:", "tcp-ack", "1 ms") };
+    check(tengig, expect!["tengig: there is no host that acknowledges on this card, so nothing can come of `tcp-ack`"]);
+}
+
+#[test]
+fn errors_are_of_one_kind() {
+    let error = CardRun::new(Setup { nic: "tigon3".into(), ..setup("", "", "1 ms") }).err().unwrap();
+    assert!(matches!(error, CardRunError::Card(_)), "{error}");
+}

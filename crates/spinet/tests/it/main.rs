@@ -1,0 +1,14 @@
+//! One program for all tests of the crate from outside: each would link all of spinet again.
+
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod bad_input;
+mod cards;
+mod chain_mutations;
+mod chains;
+mod driver;
+mod exec;
+mod instructions;
+mod mutations;
+mod runs;
+mod support;

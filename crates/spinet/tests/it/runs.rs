@@ -1,0 +1,305 @@
+//! Whole runs.
+
+use crate::support;
+use kernel::Mode;
+use spinet::experiment::Checked;
+use spinet::run::{Run, RunError, Wanted};
+use spinet::summary::Summary;
+use spinet::toml_text::Format;
+use std::time::Duration;
+
+fn build(test: &str, experiment: &str) -> Run {
+    let folder = support::folder_with_program(test);
+    let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
+    let wanted = Wanted { packets: true, ..Wanted::default() };
+    Run::new(checked, None, &wanted).unwrap()
+}
+
+fn finish(run: &mut Run, slice: Duration) -> Summary {
+    while !run.advance(slice).unwrap().is_done {}
+    run.summary()
+}
+
+fn summary(test: &str, experiment: &str) -> Summary {
+    finish(&mut build(test, experiment), Duration::from_secs(60))
+}
+
+const MIX: &str = r#"
+program = "nic.elf"
+traffic = "udp:size=64..1500,count=300,flows=8,messages=3,rate=200G,arrivals=poisson,payload=random"
+[[context]]
+match = "udp.src_port in 10000..10002"
+handler = "echo"
+[[context]]
+match = "udp.src_port < 10006"
+message = "by 5-tuple last"
+handler = "store"
+"#;
+
+#[test]
+fn no_way_to_run_changes_the_digest() {
+    let mut digests = Vec::new();
+    let modes = [Mode::Normal, Mode::Normal, Mode::Shuffled(1), Mode::Shuffled(2), Mode::Sleepless];
+    for (mode, slice) in modes.into_iter().zip([60_000, 1, 60_000, 60_000, 60_000]) {
+        let mut run = build("modes", MIX);
+        run.set_mode(mode);
+        let summary = finish(&mut run, Duration::from_millis(slice));
+        assert_eq!(summary.ended.reason, "complete");
+        digests.push(summary.digest);
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1, "{digests:?}");
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let summary = summary("account", MIX);
+    let packets = &summary.packets;
+    assert_eq!(packets.packets_in, 300);
+    assert_eq!(packets.packets_in, packets.matched + packets.ordinary);
+    assert_eq!((packets.matched, packets.done), (226, 226));
+    assert_eq!(packets.sent, summary.output.packets);
+    assert_eq!(packets.sent + packets.to_host, packets.done);
+    assert_eq!((summary.contexts[0].name.as_str(), summary.contexts[1].name.as_str()), ("echo", "store"));
+    assert_eq!((summary.contexts[1].messages, summary.contexts[1].messages_ended), (3, 3));
+    let runs: Vec<_> = summary.handlers.iter().map(|h| (h.symbol.as_str(), h.runs)).collect();
+    let stored = summary.contexts[1].packets;
+    assert_eq!(runs, [("echo_ph", packets.sent), ("store_hh", 3), ("store_ph", stored), ("store_th", 3)]);
+    assert_eq!(summary.ended.open_messages, 0);
+}
+
+#[test]
+fn the_parts_of_a_latency_add_up() {
+    let latency = summary("latency", MIX).latency_ns.unwrap();
+    let parts: f64 = latency.split.0.iter().map(|(_, part)| part.mean).sum();
+    assert!((parts - latency.mean).abs() < 1e-6, "{parts} is not {}", latency.mean);
+    assert!(latency.min <= latency.median && latency.median <= latency.p99 && latency.p99 <= latency.max);
+}
+
+#[test]
+fn the_table_has_a_row_for_every_packet() {
+    let mut run = build("table", MIX);
+    finish(&mut run, Duration::from_secs(60));
+    let columns = run.take_packets();
+    let column = |name: &str| &columns.iter().find(|(known, _)| *known == name).unwrap().1;
+    let mut frames: Vec<u64> =
+        column("frame").chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    frames.sort_unstable();
+    assert_eq!(frames, (0..300).collect::<Vec<_>>());
+    let n_ordinary = column("fate").iter().filter(|&&fate| fate == 0).count();
+    assert_eq!(n_ordinary as u64, run.summary().packets.ordinary);
+    assert!(run.take_packets().iter().all(|(_, data)| data.is_empty()), "rows are handed out once");
+}
+
+#[test]
+fn a_packet_reaches_the_host() {
+    let mut run = build(
+        "host",
+        "program = 'nic.elf'\ntraffic = 'udp:size=100,count=1,payload=counter'\n[[context]]\nhandler = 'store'\n",
+    );
+    finish(&mut run, Duration::from_secs(60));
+    let mut data = [0; 100];
+    run.host_memory(0x1000_0000_0000_0000, &mut data);
+    assert_eq!(data[12..14], [8, 0], "an Ethernet header of an IPv4 packet");
+    assert_eq!(data[42..50], [0, 0, 0, 0, 0, 0, 0, 1], "the payload counts");
+    run.host_memory(0x1000_0000_0000_0000 + 2032, &mut data[..8]);
+    assert_eq!(data[..8], [0x11, 0, 0, 0, 0x11, 0, 0, 0], "what the completion handler wrote");
+}
+
+#[test]
+fn packets_without_a_context_reach_the_ring() {
+    let experiment =
+        "program = 'nic.elf'\ntraffic = 'udp:size=100,count=3'\n[[context]]\nmatch = 'tcp'\nhandler = 'echo'\n";
+    let mut run = build("ring", experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.packets.ordinary, summary.packets.matched), (3, 0));
+    let mut head = [0; 16];
+    run.host_memory(0x2000_0000_0000_0000 + 2 * 128, &mut head);
+    assert_eq!(head[..8], [100, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_handler_that_never_ends_is_named() {
+    let experiment =
+        "program = 'nic.elf'\nstall_limit = '20 us'\ntraffic = 'udp:count=2'\n[[context]]\nhandler = 'loop'\n";
+    let summary = summary("loop", experiment);
+    assert_eq!((summary.ended.reason, summary.ended.unfinished_packets), ("stalled", 2));
+    let cores: Vec<_> =
+        summary.ended.cores.iter().map(|core| (core.cluster, core.place.as_str(), core.frame)).collect();
+    assert_eq!(cores, [(0, "loop_ph", Some(0)), (1, "loop_ph", Some(1))]);
+    assert!((6.2..6.25).contains(&summary.hpus.busy_percent), "2 of 32: {}", summary.hpus.busy_percent);
+}
+
+#[test]
+fn the_limit_ends_a_run_and_cuts_its_traffic() {
+    let experiment = "program = 'nic.elf'\nlimit = '10 us'\ntraffic = 'udp:size=64,count=1000,rate=1Mpps'\n[[context]]\nhandler = 'echo'\n";
+    let summary = summary("limit", experiment);
+    assert_eq!(summary.ended.reason, "limit");
+    assert_eq!((summary.packets.packets_in, summary.packets.done), (10, 10));
+}
+
+#[test]
+fn a_program_that_never_gets_ready_is_reported() {
+    let folder = support::folder("not_ready");
+    let program = support::elf(
+        0x1d00_0080,
+        &[(0x1d00_0080, &[support::asm("jal", 0, 0, 0, 0); 2])],
+        &[("_start", 0x1d00_0080), ("a_ph", 0x1d00_0084)],
+    );
+    std::fs::write(folder.join("nic.elf"), program).unwrap();
+    let experiment = "program = 'nic.elf'\nstall_limit = '20 us'\ntraffic = 'udp:count=2'\n[[context]]\n";
+    let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
+    let mut run = Run::new(checked, None, &Wanted::default()).unwrap();
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.ended.reason, summary.packets.packets_in), ("not_ready", 0));
+    assert_eq!(summary.ended.cores[0].place, "_start");
+}
+
+#[test]
+fn messages_without_a_free_queue_go_the_ordinary_way() {
+    let experiment = r#"
+program = "nic.elf"
+nic = { set = { "scheduler.n_mpqs" = 2 } }
+traffic = "udp:size=64,count=40,flows=4"
+[[context]]
+message = "by 5-tuple last"
+handler = "echo"
+"#;
+    let summary = summary("queues", experiment);
+    assert_eq!((summary.packets.done, summary.packets.ordinary), (20, 20));
+    assert_eq!(summary.contexts[0].messages_without_queue, 2);
+}
+
+/// What a handler that counts packets tells the host, and the summary.
+fn tally(test: &str, lines: &str) -> (u32, Summary) {
+    let experiment = format!(
+        "program = 'nic.elf'\ntraffic = 'udp:size=64,count=400,rate=100G'\n{lines}\n[[context]]\nmessage = 'all last'\nhandler = 'tally'\n"
+    );
+    let mut run = build(test, &experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    let mut count = [0; 4];
+    run.host_memory(0x1000_0000_0000_0000, &mut count);
+    (u32::from_le_bytes(count), summary)
+}
+
+#[test]
+fn a_handler_that_counts_needs_a_reliable_network() {
+    let (count, summary) = tally("tally", "");
+    assert_eq!((count, summary.network.reliable, summary.network.in_order), (400, true, true));
+    // Not idempotent: it counts what comes twice twice, and what is lost not at all.
+    let (count, summary) = tally("tally", "faults = 'loss=0.05,duplicate=0.1,reorder=0.1:8'");
+    let network = &summary.network;
+    let wire::faults::FaultCounts { lost, duplicated, reordered } = network.faults;
+    assert!(lost > 0 && duplicated > 0 && reordered > 0, "{network:?}");
+    assert_eq!((network.reliable, network.in_order), (false, false));
+    assert_eq!(u64::from(count), 400 - lost + duplicated);
+    assert_eq!(summary.packets.packets_in, 400 - lost + duplicated);
+    // Each fault by its own draws: the same packets are lost without the others.
+    let (_, alone) = tally("tally", "[faults]\nloss = 0.05");
+    assert_eq!(alone.network.faults.lost, lost);
+    // Another seed, other packets.
+    let (_, other) = tally("tally", "seed = 2\nfaults = 'loss=0.05'");
+    assert_ne!(other.digest, alone.digest);
+}
+
+#[test]
+fn faults_change_no_other_draws_and_no_way_to_run_changes_them() {
+    let faulty = MIX.replace(
+        "[[context]]\nmatch = \"udp.src_port in",
+        "[faults]\nloss = 0.1\nduplicate = 0.1\nreorder = '0.1:5'\n[[context]]\nmatch = \"udp.src_port in",
+    );
+    assert_ne!(faulty, MIX);
+    let digests = [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless].map(|mode| {
+        let mut run = build("faulty", &faulty);
+        run.set_mode(mode);
+        finish(&mut run, Duration::from_secs(60)).digest
+    });
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+}
+
+#[test]
+fn a_message_that_lost_a_packet_is_given_up() {
+    let experiment = r#"
+program = "nic.elf"
+traffic = "udp:size=64,count=50,rate=100G"
+faults = "loss=0.1"
+[[context]]
+message = "all count 50"
+handler = "tally"
+delivery = { timeout_cycles = 5000 }
+"#;
+    let mut run = build("given_up", experiment);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.ended.reason, summary.ended.unfinished_packets), ("complete", 0));
+    // The descriptor: cause, packets that waited, message, no HPU, the first such record.
+    let mut words = [0; 32];
+    run.host_memory(0x0fff_ffff_ffff_0000, &mut words);
+    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|at| words[4 * i + at]));
+    assert_eq!([0, 1, 4, 6, 7].map(word), [25, 0, 0, u32::MAX, 1]);
+    assert_eq!((summary.events.message_timeout, summary.events.message_done), (1, 0));
+    let tally: Vec<_> = summary.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
+    assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);
+}
+
+#[test]
+fn payloads_that_overtake_their_header_wait_for_it() {
+    // The payload counts through each of the 16 flows, from 0 in its first packet.
+    let experiment = |delivery: &str| {
+        format!(
+            "program = 'nic.elf'\ntraffic = 'udp:size=64,count=320,flows=16,payload=counter'\n\
+             faults = 'reorder=0.5:100'\n[[context]]\nmessage = 'by udp.src_port from bytes[42:4] == 0 last'\n\
+             handler = 'store'\n{delivery}\n"
+        )
+    };
+    let buffered = summary("overtake", &experiment(""));
+    assert_eq!((buffered.packets.done, buffered.packets.dropped), (320, 0));
+    let runs: Vec<_> = buffered.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
+    assert_eq!(runs[..2], [("header", 16), ("payload", 320)]);
+    let dropped = summary("overtake", &experiment("delivery = { early_payload = 'drop' }"));
+    let n = dropped.packets.dropped_by_reason["before_header"];
+    assert!(n > 0);
+    assert_eq!(dropped.packets.done + n, 320);
+}
+
+#[test]
+fn host_memory_that_is_not_registered_is_out_of_reach() {
+    let experiment = "program = 'nic.elf'\ntraffic = 'udp:size=100,count=3'\n[[context]]\nhandler = 'store'\n";
+    let out_of_reach = format!("{experiment}host_memory = {{ size = 0 }}\n");
+    let mut run = build("iommu", &out_of_reach);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.ended.reason, summary.packets.done), ("complete", 3));
+    // The packet and the eight bytes of each message.
+    assert_eq!((summary.events.translation_fault, summary.output.host_writes), (6, 0));
+    let mut data = [0; 100];
+    run.host_memory(0x1000_0000_0000_0000, &mut data);
+    assert_eq!(data, [0; 100]);
+    // The RTL's host takes what comes.
+    let rtl = out_of_reach.replace("traffic", "nic = 'pspin-rtl'\ntraffic");
+    let summary = self::summary("iommu", &rtl);
+    assert_eq!((summary.events.translation_fault, summary.output.host_write_bytes), (0, 3 * 108));
+}
+
+#[test]
+fn a_full_packet_memory_drops_where_the_context_asks_for_it() {
+    let experiment = r#"
+program = "nic.elf"
+nic = { set = { "l2.packet_bytes" = 4096 } }
+traffic = "udp:size=1000,count=200,rate=400G"
+[[context]]
+handler = "echo"
+delivery = { when_full = "drop" }
+"#;
+    let packets = summary("full", experiment).packets;
+    assert!(packets.dropped > 0);
+    assert_eq!(packets.dropped_by_reason["packet_memory_full"], packets.dropped);
+    assert_eq!(packets.done + packets.dropped, 200);
+}
+
+#[test]
+fn sources_must_be_compiled_first() {
+    let folder = support::folder("sources");
+    std::fs::write(folder.join("a.c"), "").unwrap();
+    let experiment = "program = 'a.c'\ntraffic = 'udp:count=2'\n[[context]]\n";
+    let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
+    assert!(matches!(Run::new(checked, None, &Wanted::default()), Err(RunError::NotCompiled)));
+}

@@ -1,0 +1,70 @@
+//! What can be wrong with an expression, and what was probably meant.
+
+use super::field::{Field, Known, LAYERS, SLICES};
+use crate::near::nearest;
+
+/// Longest expression, in bytes.
+pub(super) const MAX_LEN: usize = 65_536;
+/// Parentheses within each other; each costs a few stack frames.
+pub(super) const MAX_DEPTH: usize = 64;
+
+/// What can be wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // The fields are what the messages show.
+pub enum ExprProblem {
+    #[error("the expression is empty, must be such as `udp.dst_port == 9999`")]
+    Empty,
+    #[error("the expression has {found} bytes, must be at most {}", MAX_LEN)]
+    TooLong { found: usize },
+    #[error("more than {} parentheses within each other", MAX_DEPTH)]
+    TooDeep,
+    #[error("found {found}, must be {allowed}")]
+    Unexpected { found: String, allowed: &'static str },
+    #[error("unknown name `{found}`{}", did_you_mean(near))]
+    UnknownName { found: String, near: Option<String> },
+    #[error("`{field}` is no flag, must be compared, such as `{field} == {example}`")]
+    NotAFlag { field: String, example: &'static str },
+    #[error("`{name}` needs a place, such as `{name}[0:4]` for 4 bytes at offset 0")]
+    NoPlace { name: &'static str },
+    #[error("a slice has {found} bytes, must be 1 to 16")]
+    SliceLen { found: u32 },
+    #[error("`{found}` is no value of `{field}`, must be {allowed}")]
+    WrongValue { field: String, found: String, allowed: String },
+    #[error("{found} does not fit `{field}`, must be 0 to {max}")]
+    TooLarge { field: String, found: String, max: String },
+    #[error("`{field}` has no order, must be compared with ==, != or in")]
+    NoOrder { field: String },
+    #[error("the comparison can never be true: `{field}` is 0 to {max}")]
+    NeverTrue { field: String, max: String },
+    #[error("the set is empty, must hold at least one value")]
+    EmptySet,
+    #[error("the range ends before it begins")]
+    ReversedRange,
+    #[error("the prefix is {found}, must be 0 to {max}")]
+    Prefix { found: String, max: u32 },
+    #[error("only IPv4 and IPv6 addresses have prefixes, `{field}` is neither")]
+    NoPrefix { field: String },
+    #[error("a prefix means many addresses: use `{field} in {net}`")]
+    PrefixInComparison { field: String, net: String },
+}
+
+fn did_you_mean(near: &Option<String>) -> String {
+    near.as_ref().map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
+}
+
+/// The name that was probably meant: nearly the same, or the same but for what other tools leave out
+/// (`ip.src` for `ipv4.src`, `tcp.syn` for `tcp.flags.syn`).
+pub(super) fn suggestion(name: &str, known: &[Known]) -> Option<String> {
+    let (first, last) = (name.split('.').next()?, name.rsplit('.').next()?);
+    let is_same = |known: &str| {
+        let first_known = known.split('.').next().unwrap_or(known);
+        let is_family = first == first_known || (first == "ip" && first_known == "ipv4");
+        is_family && known.rsplit('.').next() == Some(if name == "ip" { "ipv4" } else { last })
+    };
+    let of_packets: Vec<&'static str> =
+        Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0)).collect();
+    let words = ["true", "false", "and", "or", "not"];
+    let others = words.into_iter().chain(known.iter().map(|known| known.name.as_str()));
+    let same = of_packets.iter().copied().find(|known| is_same(known));
+    same.or_else(|| nearest(name, of_packets.iter().copied().chain(others))).map(str::to_owned)
+}
