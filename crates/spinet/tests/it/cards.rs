@@ -192,7 +192,7 @@ fn firmware_that_is_none_says_why() {
     );
     check(
         with(Some(Firmware::Elf(FIRMWARE.into()))),
-        expect!["tests/elf/tigon2.bin: begins with 01 00 00 00, must be an ELF file (7f 45 4c 46)"],
+        expect!["tests/elf/tigon2.bin: begins with 00 00 00 00, must be an ELF file (7f 45 4c 46)"],
     );
     let riscv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pspin/tests/elf/empty.elf");
     check(
