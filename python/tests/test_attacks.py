@@ -143,7 +143,7 @@ REPORT_FOR_EVER                           : ran longer than its watchdog allows 
 ASK_AGAIN                                 : done                               | nothing
 WRITE_ALL_WORDS                           : done                               | nothing
 WAIT_FOR_OTHERS                           : done                               | nothing
-DMA_FLOOD                                 : ran longer than its watchdog allows | harms
+DMA_FLOOD                                 : ran longer than its watchdog allows | nothing
 SEND_FLOOD                                : ran longer than its watchdog allows | nothing
 COPY_FLOOD                                : ran longer than its watchdog allows | nothing
 WRITE_FLOOD                               : ran longer than its watchdog allows | nothing
