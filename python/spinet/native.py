@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from spinet import _offered, api, toolchain
+from spinet import experiment as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
 from spinet.experiment import Experiment
@@ -31,8 +32,6 @@ _STAGES = ("header", "payload", "completion")
 _NEVER = 0xFFFF_FFFF
 _NO_MESSAGE = 0xFFFF_FFFF
 
-# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv. A message's queue and home cluster are its identity modulo their numbers.
-_QUEUES, _CLUSTERS = 256, 4
 _L1_BYTES, _SCRATCHPAD_OFFSET = 0x10_0000, 0x1_4400
 _HANDLER_MEMORY, _HANDLER_MEMORY_BYTES = 0x1C30_0000, 0x10_0000
 _HOST_MEMORY, _HOST_MEMORY_BYTES = 0x1000_0000_0000_0000, 1 << 30
@@ -172,6 +171,9 @@ class _Setting:
     host_memory: tuple[int, int]
     scratchpad_bytes: int
     copy_bytes: int
+    # A message's queue and home cluster are its identity modulo these. Source: PsPIN RTL a49fec8.
+    n_queues: int
+    n_clusters: int
 
     @staticmethod
     def of(prepared: Experiment, defines: Mapping[str, str | int] | None) -> _Setting:
@@ -182,6 +184,14 @@ class _Setting:
         memory, host = context.get("handler_memory", {}), context.get("host_memory", {})
         if host.get("data"):
             raise UsageError("context[0].host_memory: native runs begin with zeros in host memory")
+        card = experiments.card(prepared)
+        shape = experiments.shape_of_card(card)
+        if shape:
+            found = ", ".join(f"{name} {count}" for name, count in shape.items())
+            raise UsageError(
+                f"the experiment's card has another shape ({found}): native runs have 4 clusters of 8 cores",
+                hint="the published shape runs here: leave n_clusters and cluster.n_cores as they are",
+            )
         address, size = memory.get("addr", _HANDLER_MEMORY), memory.get("size", _HANDLER_MEMORY_BYTES)
         content = Path(memory["data"]).read_bytes() if memory.get("data") else b""
         if len(content) > size:
@@ -195,6 +205,8 @@ class _Setting:
             host_memory=(host.get("addr", _HOST_MEMORY), host.get("size", _HOST_MEMORY_BYTES)),
             scratchpad_bytes=min(context.get("scratchpad_bytes", room), room),
             copy_bytes=context.get("copy_bytes", 0xFFFF_FFFF),
+            n_queues=card["scheduler"]["n_mpqs"],
+            n_clusters=card["n_clusters"],
         )
 
 
@@ -269,8 +281,8 @@ def _input(setting: _Setting, packets: Sequence[_offered.OfferedPacket]) -> byte
         assert packet.msgid is not None
         if packet.message not in numbers:
             number = numbers[packet.message] = len(counts)
-            flow = packet.msgid % _QUEUES
-            flows.append((flow, packet.msgid % _CLUSTERS))
+            flow = packet.msgid % setting.n_queues
+            flows.append((flow, packet.msgid % setting.n_clusters))
             after.append(latest.get(flow, _NO_MESSAGE))
             latest[flow] = number
             counts.append(0)
