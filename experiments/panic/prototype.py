@@ -3,11 +3,9 @@
 
 The authors' Verilog in simulation, with three delay units in parallel: service times of 0.06 cycles a byte without
 the cycles of forwarding and two more, uniform within a quarter; packets at a rate, on the line of the published
-generator. Cycles of 4 ns from the first bytes in to the first bytes out. The Verilog draws the offset of a packet's
-service time before the packet comes; before the first of a run that is any number of 6 bits. Where it is lower than a
-quarter of the mean, as at 5 and 26 Gbit/s, this packet makes the least latency: here it runs alone.
-`cargo test -p panic --test paper` holds the same rows with service times drawn elsewhere. The last rows are the
-published bench of hash and AES units: per pattern, what left by kind.
+generator. Cycles of 4 ns from the first bytes in to the first bytes out. `cargo test -p panic --test it paper` holds
+the same rows with service times drawn elsewhere. The last rows are the published bench of hash and AES units: per
+pattern, what left by kind.
 """
 
 from __future__ import annotations
@@ -35,8 +33,6 @@ ROWS = (
     *((size, 100, 6) for size in (64, 256, 1024)),
     *((size, 100, 2) for size in (64, 256, 1024)),
 )
-# By size and rate: how far the service time of a run's first packet is from the mean, read off its latency.
-FIRST = {(1536, 5): -28, (1536, 26): -32}
 PATTERNS = ((30, 50, 20), (10, 60, 30))  # percent of the packets, by kind
 
 
@@ -54,25 +50,12 @@ def points() -> list[Point]:
     return found
 
 
-def mean_cycles(size: int) -> int:
-    """The bench's mean service time: 0.06 cycles a byte without those of forwarding and two more."""
-    return max(0, size * 6 // 100 - (-(-size // 64) + 2))
-
-
 def engine(size: int) -> Mapping[str, Any]:
     """The bench's delay unit: its offsets are from a quarter of the mean below to one less than that above."""
-    mean = mean_cycles(size)
+    mean = max(0, size * 6 // 100 - (-(-size // 64) + 2))
     least = mean - mean // 4
     times = {"kind": "uniform", "least_cycles": least, "most_cycles": max(least, mean + mean // 4 - 1)}
     return {"kind": "delay", "service": times, "gap_cycles": 2}
-
-
-def first_packet(size: int, offset: int) -> float:
-    """Cycles that a packet takes alone whose service time is so far from the mean."""
-    cycles = mean_cycles(size) + offset
-    fixed = {"kind": "delay", "service": {"kind": "fixed", "cycles": cycles}, "gap_cycles": 2}
-    result = run(services=[service("a", fixed, units=3)], traffic=packets(size=size, count=1, gbps=1))
-    return float(column(result, "latency_ps")[0]) / CYCLE_NS
 
 
 def measure(*, size: int, rate: int, credits: int, pattern: str) -> dict[str, float]:
@@ -86,8 +69,6 @@ def measure(*, size: int, rate: int, credits: int, pattern: str) -> dict[str, fl
     result = run(services=services, chains=chains, traffic=packets(size=size, count=3000, gbps=rate))
     cycles = column(result, "latency_ps") / CYCLE_NS
     low, p99 = np.percentile(cycles, (0, 99), method="lower")
-    if credits and (size, rate) in FIRST:
-        low = min(low, first_packet(size, FIRST[size, rate]))
     lost = 100 * result.summary["packets"]["dropped"] / 3000
     return {"throughput": gbps(result), "least": low, "mean": float(cycles.mean()), "99 %": p99, "lost": lost}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from spinet import experiment as experiments
 from spinet.experiment import Experiment
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OfferedPacket:
     """A packet on its way to the card.
 
@@ -84,11 +85,14 @@ def offered(
 
 def of(experiment: Experiment) -> list[OfferedPacket]:
     """All packets of an experiment."""
-    packets = []
-    for time_ps, data, target in _core.offered(experiment.text(), experiment.file, experiment.base_dir, "json"):
+    return list(each(experiment))
+
+
+def each(experiment: Experiment) -> Iterator[OfferedPacket]:
+    """The same one after the other; what was taken is not kept."""
+    left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, "json")
+    left.reverse()
+    while left:
+        time_ps, data, target = left.pop()
         context, message, msgid, is_last = target if target is not None else (None, 0, None, False)
-        packet = OfferedPacket(
-            time_ps=time_ps, data=data, context=context, message=message, msgid=msgid, is_last=is_last
-        )
-        packets.append(packet)
-    return packets
+        yield OfferedPacket(time_ps=time_ps, data=data, context=context, message=message, msgid=msgid, is_last=is_last)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A slice of host time between two looks at the keyboard.
 _SLICE_MS = 100
 _PS_PER_NS = 1000
+_STEP_PS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +161,28 @@ class Machine:
     def step(self, time: str) -> None:
         """Let so much time pass."""
         self._run_to(self._native.now() + _core.span_ps(time))
+
+    def finish(self, *, within: str = "10 ms") -> None:
+        """Let time pass until the card `is_idle`, in steps of a microsecond.
+
+        Parameters
+        ----------
+        within
+            The longest that may take.
+
+        Raises
+        ------
+        UsageError
+            If the card still has something to do then.
+        """
+        end = self._native.now() + _core.span_ps(within)
+        while not self.is_idle:
+            if self._native.now() >= end:
+                raise UsageError(
+                    f"the card is not idle {within} later: packets are to come, or handlers run, or messages wait",
+                    hint="give it longer with within=, or take messages out with Rule.remove",
+                )
+            self._run_to(min(self._native.now() + _STEP_PS, end))
 
     def _run_to(self, ps: int) -> None:
         while not self._native.run_until(ps, _SLICE_MS):

@@ -13,8 +13,10 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,6 @@ class NativeResult:
 
     Attributes
     ----------
-    sent
-        Packets that they sent, in the order of the packets that they answer.
     ns
         For each stage what its handler took for each packet, in ns, with the cost of a look at the clock; arrays of
         shape ``(n_packets,)``, -1 where it did not run.
@@ -78,17 +78,27 @@ class NativeResult:
         What handlers printed.
     compiler
         What the compiler says about itself.
+    n_sent
+        How many packets they sent.
     """
 
-    sent: tuple[bytes, ...]
     ns: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]]
     clock_ns: int
     threads: tuple[Worker, ...]
     command_faults: int
     console: str
     compiler: str
+    n_sent: int
+    _sent: bytes = field(repr=False)
     _host: bytes = field(repr=False)
     _host_base: int = field(repr=False)
+
+    @cached_property
+    def sent(self) -> tuple[bytes, ...]:
+        """Packets that they sent, in the order of the packets that they answer."""
+        # The file has the newest first.
+        found = list(_sent_records(self._sent))[::-1]
+        return tuple(self._sent[at : at + size] for _, at, size in sorted(found, key=lambda entry: entry[0]))
 
     def host_memory(self, addr: int, size: int) -> bytes:
         """`size` bytes of host memory from `addr` on; zeros where nothing was written."""
@@ -156,8 +166,7 @@ def run(
         workshop = Path(folder)
         setting = _Setting.of(prepared, defines)
         compiler = _compile(prepared, setting, workshop / "program", cc=cc, flags=flags, defines=defines or {})
-        packets = [p for p in _offered.of(prepared) if p.context is not None and p.msgid is not None]
-        (workshop / "input").write_bytes(_input(setting, packets))
+        _write_input(setting, _offered.each(prepared), workshop / "input")
         console = _execute(prepared, workshop, threads)
         return _result(setting, workshop, console=console, compiler=compiler)
 
@@ -266,31 +275,20 @@ def _compile(
     return version.splitlines()[0] if version else cc
 
 
-def _input(setting: _Setting, packets: Sequence[_offered.OfferedPacket]) -> bytes:
-    """The file that the program reads; sdk/native/card.c says how it is laid out."""
+def _write_input(setting: _Setting, packets: Iterable[_offered.OfferedPacket], target: Path) -> None:
+    """Write the file that the program reads; sdk/native/card.c says how it is laid out."""
     address, size, content = setting.handler_memory
     content = content.ljust(-(-len(content) // 4) * 4, b"\0")[:size]
-    numbers: dict[int, int] = {}
-    counts: list[int] = []
-    ends: list[bool] = []
-    flows: list[tuple[int, int]] = []
-    latest: dict[int, int] = {}
-    after: list[int] = []
+    messages = _Messages(setting.n_queues, setting.n_clusters)
     rows = bytearray()
-    for packet in packets:
-        assert packet.msgid is not None
-        if packet.message not in numbers:
-            number = numbers[packet.message] = len(counts)
-            flow = packet.msgid % setting.n_queues
-            flows.append((flow, packet.msgid % setting.n_clusters))
-            after.append(latest.get(flow, _NO_MESSAGE))
-            latest[flow] = number
-            counts.append(0)
-            ends.append(False)
-        number = numbers[packet.message]
-        counts[number] += 1
-        ends[number] |= packet.is_last
-        rows += struct.pack("<III", number, len(packet.data), min(len(packet.data), setting.copy_bytes))
+    spool = target.with_suffix(".data")
+    with spool.open("wb") as data:
+        for packet in packets:
+            if packet.context is None or packet.msgid is None:
+                continue
+            number = messages.take(packet.message, packet.msgid, is_last=packet.is_last)
+            rows += struct.pack("<III", number, len(packet.data), min(len(packet.data), setting.copy_bytes))
+            data.write(packet.data)
     head = struct.pack(
         "<8sQIIIIIIIIII",
         b"spinet\0\1",
@@ -301,13 +299,49 @@ def _input(setting: _Setting, packets: Sequence[_offered.OfferedPacket]) -> byte
         address,
         size,
         len(content),
-        len(counts),
-        len(packets),
+        len(messages.counts),
+        len(rows) // 12,
         0,
     )
-    messages = zip(flows, counts, ends, after, strict=True)
-    table = b"".join(struct.pack("<IIIII", *flow, n, end, before) for flow, n, end, before in messages)
-    return head + content + table + bytes(rows) + b"".join(packet.data for packet in packets)
+    with target.open("wb") as file:
+        for part in (head, content, messages.table(), rows):
+            file.write(part)
+        with spool.open("rb") as data:
+            shutil.copyfileobj(data, file)
+    spool.unlink()
+
+
+class _Messages:
+    """Messages by number: a few bytes for each, for captures in which every packet is one."""
+
+    def __init__(self, n_queues: int, n_clusters: int) -> None:
+        self._n_queues, self._n_clusters = n_queues, n_clusters
+        self.counts, self._msgids, self._after, self._ends = array("I"), array("H"), array("I"), bytearray()
+        self._open: dict[int, int] = {}
+        self._latest: dict[int, int] = {}
+
+    def take(self, message: int, msgid: int, *, is_last: bool) -> int:
+        """Count a packet of a message; its number."""
+        number = self._open.get(message)
+        if number is None:
+            number = self._open[message] = len(self.counts)
+            flow = msgid % self._n_queues
+            self._msgids.append(msgid)
+            self._after.append(self._latest.get(flow, _NO_MESSAGE))
+            self._latest[flow] = number
+            self.counts.append(0)
+            self._ends.append(False)
+        self.counts[number] += 1
+        if is_last:
+            self._ends[number] = True
+            del self._open[message]
+        return number
+
+    def table(self) -> bytes:
+        """Queue, cluster, packets, whether it ends, and the one before it in its queue, of each."""
+        rows = zip(self._msgids, self.counts, self._ends, self._after, strict=True)
+        queues, clusters = self._n_queues, self._n_clusters
+        return b"".join(struct.pack("<IIIII", m % queues, m % clusters, n, end, b) for m, n, end, b in rows)
 
 
 def _execute(prepared: Experiment, workshop: Path, threads: int) -> str:
@@ -338,8 +372,10 @@ def _result(setting: _Setting, workshop: Path, *, console: str, compiler: str) -
         )
         for worker in summary["threads"]
     ]
+    sent = (workshop / "sent.bin").read_bytes()
     return NativeResult(
-        sent=_sent((workshop / "sent.bin").read_bytes()),
+        n_sent=sum(1 for _ in _sent_records(sent)),
+        _sent=sent,
         ns=times,
         clock_ns=summary["clock_ns"],
         threads=tuple(workers),
@@ -351,13 +387,10 @@ def _result(setting: _Setting, workshop: Path, *, console: str, compiler: str) -
     )
 
 
-def _sent(data: bytes) -> tuple[bytes, ...]:
-    """Packets in the order of those that they answer; the file has the newest first."""
-    found: list[tuple[int, bytes]] = []
+def _sent_records(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Of each packet that was sent: the number of the packet that it answers, where its bytes are, and how many."""
     at = 0
     while at < len(data):
         number, size = struct.unpack_from("<II", data, at)
-        found.append((number, data[at + 8 : at + 8 + size]))
+        yield number, at + 8, size
         at += 8 + size
-    found.reverse()
-    return tuple(packet for _, packet in sorted(found, key=lambda entry: entry[0]))

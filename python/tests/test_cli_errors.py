@@ -62,6 +62,7 @@ spinet run good.c --traffic dns.pcap --match 'udp.dst_port == 99999'
 spinet run good.c --traffic dns.pcap --message 'by colour'
 spinet run good.c --traffic dns.pcap --pace fast
 spinet run good.c --traffic dns.pcap --limit soon
+spinet run good.c --traffic dns.pcap --limit '99999 s'
 spinet run good.c --traffic dns.pcap --nic tigon3
 spinet run good.c --traffic dns.pcap --send datagrams:
 spinet run --nic tigon2 --match udp

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -92,8 +93,8 @@ def test_match_shows_the_first_packets(capfd: pytest.CaptureFixture[str]) -> Non
     assert spinet.cli.main(["match", "udp.dst_port == 53", "captures/dns.pcap", "--limit", "2"]) == 0
     assert capfd.readouterr().out == (
         "9 of 18 packets match, 928 of 1,942 bytes\n"
-        "        0         0.000000000 s     94 bytes  10.0.0.1:40806 > 10.0.0.2:53 udp\n"
-        "        2         0.018988863 s     94 bytes  10.0.0.1:56279 > 10.0.0.2:53 udp\n"
+        "        1         0.000000000 s     94 bytes  10.0.0.1:40806 > 10.0.0.2:53 udp\n"
+        "        3         0.018988863 s     94 bytes  10.0.0.1:56279 > 10.0.0.2:53 udp\n"
     )
 
 
@@ -218,3 +219,26 @@ def test_a_program_for_a_card_is_sent_there(tmp_path: Path, capfd: pytest.Captur
         "stopped: store access fault of 0x1b204008 at _start+0x8, and nothing there to handle it"
     )
     assert said.err == f"hint: this is a program for a card: spinet run {program} --traffic ...\n"
+
+
+def test_a_handler_cannot_steer_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    from spinet.cli import run_command
+
+    run_command._print_console(1500, 2, 3, "\x1b[2Jcleared\x07\r\n\tna\u00efve \u202e\x9b31m\n")
+    assert capfd.readouterr().err == (
+        "[2 ns, cluster 2 core 3] \\x1b[2Jcleared\\x07\\r\n[2 ns, cluster 2 core 3] \tna\u00efve \\u202e\\x9b31m\n"
+    )
+
+
+def test_output_of_a_program_is_raw_in_a_file_and_escaped_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from spinet.cli import parameters
+
+    for is_terminal, shown in ((False, "\x1b[31mred\n"), (True, "\\x1b[31mred\n")):
+        target = io.StringIO()
+        monkeypatch.setattr(target, "isatty", lambda answer=is_terminal: answer)
+        monkeypatch.setattr(sys, "stdout", target)
+        parameters.print_output("\x1b[31mred")
+        monkeypatch.undo()
+        assert target.getvalue() == shown

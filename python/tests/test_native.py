@@ -109,8 +109,8 @@ def test_messages_share_queues_as_on_the_experiments_card(tmp_path: Path) -> Non
         )
         prepared = experiments.from_file(file, overrides={})
         setting = native._Setting.of(prepared, None)
-        packets = _offered.of(prepared)
-        table = native._input(setting, packets)[56 : 56 + 4 * 20]
+        native._write_input(setting, _offered.each(prepared), tmp_path / "input")
+        table = (tmp_path / "input").read_bytes()[56 : 56 + 4 * 20]
         assert [flow for flow, *_ in struct.iter_unpack("<IIIII", table)] == flows
 
 

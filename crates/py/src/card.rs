@@ -45,8 +45,7 @@ impl CardRun {
             (None, Some(image), None, _) => Some(Firmware::Image(image)),
             (None, None, ..) => None,
         };
-        let refuse = || input(format!("limit is `{limit}`, must be a time such as `10 ms` (ps, ns, us, ms, s)"));
-        let limit = Span::parse(limit).ok_or_else(refuse)?.time();
+        let limit = Span::parse(limit).map_err(|error| input(format!("limit: {error}")))?.time();
         let settings = settings.map_err(input)?;
         let setup = Setup { nic, settings, base_dir, firmware, traffic, send, limit, seed, profile };
         let started = py.detach(|| Worker::start(move || Inner::new(setup)));

@@ -173,8 +173,7 @@ pub fn match_capture(py: Python<'_>, expr: &str, path: PathBuf, limit: usize) ->
 /// A span of simulated time such as `10 us`, in ps.
 #[pyfunction]
 pub fn span_ps(text: &str) -> PyResult<u64> {
-    let span = Span::parse(text);
-    span.map(|span| span.time().ps()).ok_or_else(|| input(format!("`{text}` is no time, must be such as `10 us`")))
+    Span::parse(text).map(|span| span.time().ps()).map_err(input)
 }
 
 /// What a program for PsPIN has, as JSON.

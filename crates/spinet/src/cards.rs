@@ -1,6 +1,7 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
 mod frames;
+mod rates;
 mod run;
 mod sides;
 mod summary;

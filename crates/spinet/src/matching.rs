@@ -28,8 +28,10 @@ pub struct Matches {
 /// A packet that matches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Number in the capture, from 0.
+    /// Number among the packets that a run gets, from 0.
     pub index: u64,
+    /// Number among all packets of the file, from 1, as Wireshark counts.
+    pub number: u64,
     /// Time since the first packet, if it has one.
     pub time_ns: Option<i64>,
     /// Length.
@@ -58,7 +60,7 @@ pub fn match_capture(matcher: &Matcher, path: &Path, limit: usize) -> Result<Mat
                 let time = record.time_fs.zip(start).map(|(time, start)| (time.saturating_sub(start)) / 1_000_000);
                 let time_ns = time.and_then(|ns| i64::try_from(ns).ok());
                 let summary = describe(record.bytes, &layers);
-                first.push(Found { index, time_ns, bytes: record.original_len, summary });
+                first.push(Found { index, number: record.index + 1, time_ns, bytes: record.original_len, summary });
             }
         }
     }

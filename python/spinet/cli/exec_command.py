@@ -34,7 +34,8 @@ def command(
     """Run a bare RISC-V program, loaded where it was linked, on one core with flat memory.
 
     The program reports through the symbol tohost, as the public RISC-V tests do: 1 is success, (n << 1 | 1) is a
-    failure of test n. Exit code 0 if it passed, 1 if it failed, 2 if it did not end.
+    failure of test n, and an even number is the address of a system call (write, exit), answered through fromhost.
+    Exit code 0 if it passed, 1 if it failed, 2 if it did not end.
 
     \b
     Examples:
@@ -59,7 +60,7 @@ def command(
         click.echo(json.dumps(found, indent=2))
     else:
         if found["output"]:
-            click.echo(found["output"], nl=not found["output"].endswith("\n"))
+            parameters.print_output(found["output"])
         click.echo(found["text"])
     if found["verdict"] == "limit":
         errors.complain(f"the program did not end; it is at {found['pc']:#010x}")

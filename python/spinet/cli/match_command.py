@@ -16,7 +16,7 @@ from spinet.cli import parameters
 @click.option("--limit", type=parameters.Whole(min=0), default=10, show_default=True, help="Show so many packets.")
 @parameters.json_option
 def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
-    """Say how many packets of a capture satisfy an expression, and show the first of them.
+    """Say how many packets of a capture satisfy an expression, and show the first of them, numbered as in Wireshark.
 
     \b
     Examples:
@@ -38,6 +38,6 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     )
     for packet in found["first"]:
         time = f"{packet['time_ns'] / 1e9:.9f} s" if packet["time_ns"] is not None else "no time"
-        click.echo(f"  {packet['index']:>7}  {time:>20}  {packet['bytes']:>5} bytes  {packet['summary']}")
+        click.echo(f"  {packet['number']:>7}  {time:>20}  {packet['bytes']:>5} bytes  {packet['summary']}")
     if notes := run_report.capture_notes(found["capture"], found["stop"]):
         click.echo("\n".join(["", "About the capture", *notes]))

@@ -99,7 +99,7 @@ def command(
             "compiler": results[0].compiler,
             "clock_ns": results[0].clock_ns,
             "packets": len(results[0].ns["payload"]),
-            "sent": len(results[0].sent),
+            "sent": results[0].n_sent,
             "command_faults": results[0].command_faults,
             "runs": [_measured(result) for result in results],
         }
@@ -134,7 +134,7 @@ def _percentile(values: Any, percent: int) -> float:
 def _print(results: Sequence[NativeResult]) -> None:
     first = results[0]
     click.echo(f"{first.compiler}; a look at the clock takes {first.clock_ns} ns and is part of each handler's time")
-    click.echo(f"{len(first.ns['payload'])} packets in, {len(first.sent)} out")
+    click.echo(f"{len(first.ns['payload'])} packets in, {first.n_sent} out")
     for result in results:
         n = len(result.threads)
         click.echo(f"\n{n} thread{'s' if n > 1 else ''}")
@@ -148,4 +148,4 @@ def _print(results: Sequence[NativeResult]) -> None:
             counted = ", ".join(f"{name} {count:,}" for name, count in worker.events.items() if count is not None)
             click.echo(f"  thread {number:<3}  {worker.ns:>11,} ns  {counted or f'no counters: {worker.why_not}'}")
     if first.console:
-        click.echo(first.console, err=True, nl=False)
+        click.echo(parameters.visible(first.console), err=True, nl=False)

@@ -57,6 +57,24 @@ def macros(definitions: Sequence[str]) -> dict[str, str | int]:
     return {name: value for name, _, value in (text.partition("=") for text in definitions)}
 
 
+def visible(text: str) -> str:
+    """A text of a simulated program as a terminal may have it: control characters, but for tabs and line ends, escaped.
+
+    >>> visible("\\x1b[2Jall clear\\n")
+    '\\\\x1b[2Jall clear\\n'
+    """
+    plain = (c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(plain)
+
+
+def print_output(text: str) -> None:
+    """Print what a program printed: as it is into a file or pipe, `visible` on a terminal."""
+    ended = text if text.endswith("\n") else f"{text}\n"
+    # Not by click, which takes what colours the text out of it.
+    sys.stdout.write(visible(ended) if sys.stdout.isatty() else ended)
+    sys.stdout.flush()
+
+
 @contextlib.contextmanager
 def progress_bar() -> Iterator[OnProgress | None]:
     """A bar on stderr that takes reports of progress; None where nobody looks."""

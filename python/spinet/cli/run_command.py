@@ -330,7 +330,7 @@ def command(
 
 
 def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
-    for line in text.splitlines():
+    for line in parameters.visible(text).removesuffix("\n").split("\n"):
         click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
 
 

@@ -21,11 +21,12 @@ BEGIN(MPP)
     TEST(15, a0, 0, csrr a0, minstreth)
     /* No triggers: what says so can be asked. Entries of the memory protection hold what is written. */
     TEST(16, a0, 0, li a1, 0x80000000; csrw tselect, a1; csrr a0, tselect; csrr a1, tdata1; srli a1, a1, 28; or a0, a0, a1)
-    TEST(17, a0, 1, csrw pmpcfg0, zero; li a1, -1; csrw pmpaddr0, a1; csrr a0, pmpaddr0; andi a0, a0, 1)
+    TEST(17, a0, 1, csrw pmpcfg0, zero; li a1, -1; csrw pmpaddr0, a1; csrr a0, pmpaddr0; andi a0, a0, 1; li a1, 0x1f; csrw pmpcfg0, a1)
     TEST(18, s1, 0, nop)
     /* Traps. */
     TEST(20, s2, 2, .word 0)
     TEST(21, s4, 0, li s4, 1; .word 0)
+    TEST(19, s4, 0x02051513, .word 0x02051513)                  /* mtval shows the word */
     TEST(22, s2, 2, li s2, 0; .word 0x02051513)                 /* slli by 32 */
     TEST(23, s2, 2, li s2, 0; csrr a0, 0x5c0)                   /* no such register */
     TEST(24, s2, 2, li s2, 0; csrwi cycle, 0)                   /* may only be read */
@@ -36,7 +37,7 @@ BEGIN(MPP)
     TEST(29, s2, 7, li s2, 0; li a1, 0x100; sw a0, 0(a1))
     TEST(30, s2, 1, li s2, 0; li a1, 0x100; jalr a1)
     TEST(31, s3, 0x100, li a1, 0x100; jalr a1)
-    TEST(32, s1, 12, nop)
+    TEST(32, s1, 13, nop)
     /* Misaligned accesses are done, or trap as misaligned (4, 6). */
     TEST(33, a0, 0x05040302, la a1, bytes; lw a0, 1(a1))
     /* What the standard asks for is there, even if it is always 0; what belongs to other extensions is not. */
@@ -46,6 +47,9 @@ BEGIN(MPP)
     TEST(37, a0, 0, li a1, 0x11; csrs mstatus, a1; csrr a0, mstatus; and a0, a0, a1)
     TEST(38, a0, 0x888, li a1, -1; csrw mie, a1; csrr a0, mie; csrw mie, zero)
     TEST(39, s2, 5, li a1, 0x100; lr.w a0, (a1))
+    TEST(43, s2, 4, li a1, 0x102; lr.w a0, (a1))                /* misaligned atomics trap */
+    TEST(44, s2, 6, amoadd.w a0, a0, (a1))
+    TEST(45, s4, 0x5c002573, csrr a0, 0x5c0)
     /* In user mode the registers of machine mode are out of reach. */
     TEST(40, s2, 2, li a1, MPP; csrc mstatus, a1; la a1, 1f; csrw mepc, a1; mret; 1: li s2, 0; csrr a0, mscratch)
     TEST(41, s2, 2, li s2, 0; mret)

@@ -1,6 +1,7 @@
 //! Control and status registers, privilege and traps.
 
 use super::loops::{Loops, SEEN_AFTER_CSR};
+use super::pmp::Pmp;
 use isa::riscv::{CsrWrite, LoopPart, cause, csr};
 use kernel::Cycle;
 
@@ -102,8 +103,7 @@ pub struct Csrs {
     cycle: Counter,
     instret: Counter,
     event: Counter,
-    pmpcfg: [u32; 4],
-    pmpaddr: [u32; 16],
+    pub(super) pmp: Pmp,
     pub(super) loops: Loops,
 }
 
@@ -131,8 +131,7 @@ impl Csrs {
             cycle: counter,
             instret: counter,
             event: Counter::default(),
-            pmpcfg: [0; 4],
-            pmpaddr: [0; 16],
+            pmp: if running { Pmp::open() } else { Pmp::default() },
             loops: Loops::default(),
         }
     }
@@ -210,8 +209,8 @@ impl Csrs {
                 let (id, part) = loop_part(number)?;
                 self.loops.read(id, part)
             }
-            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)],
-            n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => self.pmpaddr[usize::from(n - csr::PMPADDR0)],
+            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmp.config(usize::from(n - csr::PMPCFG0)),
+            n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => self.pmp.addr(usize::from(n - csr::PMPADDR0)),
             _ => return None,
         })
     }
@@ -255,9 +254,15 @@ impl Csrs {
                     self.loops.write(id, part, value, counted.cycle, SEEN_AFTER_CSR);
                 }
             }
-            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => self.pmpcfg[usize::from(n - csr::PMPCFG0)] = value,
+            n if (csr::PMPCFG0..csr::PMPCFG0 + 4).contains(&n) => match (self.profile, usize::from(n - csr::PMPCFG0)) {
+                (Profile::Standard, word) => self.pmp.write_config(word, value),
+                (Profile::Ri5cy, word) => self.pmp.keep_config(word, value),
+            },
             n if (csr::PMPADDR0..csr::PMPADDR0 + 16).contains(&n) => {
-                self.pmpaddr[usize::from(n - csr::PMPADDR0)] = value;
+                match (self.profile, usize::from(n - csr::PMPADDR0)) {
+                    (Profile::Standard, entry) => self.pmp.write_addr(entry, value),
+                    (Profile::Ri5cy, entry) => self.pmp.keep_addr(entry, value),
+                }
             }
             _ => {} // Writes to the rest have no effect.
         }
@@ -297,6 +302,19 @@ impl Csrs {
             self.mstatus &= !MSTATUS_MPRV;
         }
         Some(self.mepc)
+    }
+
+    /// Privilege of loads and stores: MPRV lends them that of MPP.
+    pub(super) fn data_privilege(&self) -> Privilege {
+        match self.mstatus & (MSTATUS_MPRV | MSTATUS_MPP) {
+            MSTATUS_MPRV => Privilege::User,
+            _ => self.privilege,
+        }
+    }
+
+    /// Whether `mtval` shows the word of an illegal instruction, as the standard lets a core do.
+    pub(super) fn shows_illegal_words(&self) -> bool {
+        self.profile == Profile::Standard
     }
 
     /// `uret`: back to where `uepc` says; `None` in the standard, which has no such instruction without the extension N.

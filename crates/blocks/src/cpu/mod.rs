@@ -8,6 +8,7 @@ mod hart;
 mod lines;
 mod log;
 mod loops;
+mod pmp;
 mod program;
 mod run;
 mod timing;

@@ -269,6 +269,13 @@ impl Program {
         self.blocks[first.saturating_sub(Block::REACH)..end].fill(OnceCell::new());
     }
 
+    /// The `n` bytes, at most four, at `pc` as a number.
+    pub(super) fn word(&self, n: usize, pc: u32) -> u32 {
+        let at = pc.wrapping_sub(self.base) as usize;
+        let bytes = self.bytes.iter().skip(at).take(n);
+        bytes.rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
+    }
+
     /// Bytes up to the last that is not 0.
     pub fn used_bytes(&self) -> usize {
         self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
@@ -341,5 +348,20 @@ mod tests {
         program.write(0x104, &0x0063u16.to_le_bytes()); // Its lower half: now `beq x0, x0, 0`.
         assert_eq!(program.slot(0x104).map(|slot| slot.kind()), Some(Kind::Branch));
         assert!(program.slot(0x110).is_none() && program.slot(0xfe).is_none());
+    }
+
+    #[test]
+    fn a_block_ends_where_a_write_puts_a_jump() {
+        let nop = 0x0000_0013u32.to_le_bytes();
+        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(40));
+        let n = |program: &Program, at| program.block(at).map(|block| block.plain.len());
+        assert_eq!(
+            (n(&program, 0), n(&program, 2), n(&program, 48)),
+            (Some(16), Some(16), Some(15)),
+            "the last is alone"
+        );
+        program.write(0x100 + 4 * 12, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0
+        assert_eq!((n(&program, 0), n(&program, 2), n(&program, 48)), (Some(12), Some(11), Some(15)));
+        assert_eq!(n(&program, 24), Some(0), "the jump itself");
     }
 }

@@ -112,6 +112,9 @@ impl Core {
                     }
                 }
                 Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
+                    Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, .. } if self.csrs.shows_illegal_words() => {
+                        return self.trap(cause::ILLEGAL_INSTRUCTION, program.word(slot.inst.bytes().into(), pc));
+                    }
                     Pending::Trap { cause, value } => return self.trap(cause, value),
                     Pending::Done { cycles, stop } => {
                         self.retire::<MODE>(inst.rd, cycles);

@@ -2,7 +2,7 @@
 
 use crate::bus::{self, Access, BusError, Reference, Requester};
 use isa::mips::Load;
-use kernel::{Cycle, Time};
+use kernel::{Clock, Cycle, Time};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -96,17 +96,11 @@ impl DataPort {
             let (word, token) = data.split_at(data.len().min(4));
             (bus::word(word), bus::word(token))
         };
-        Some((pending, self.cycles_of(reply.waited), reply.result.map(words)))
-    }
-
-    fn cycles_of(&self, waited: Time) -> Cycle {
-        if waited == Time::ZERO {
-            return 0;
-        }
-        let clock = self.requester.replies.clock();
-        let above = clock.cycle_at_or_after(waited);
-        let below = above.saturating_sub(1);
-        if clock.edge(above) - waited > waited - clock.edge(below) { below } else { above }
+        let waited = match reply.waited {
+            Time::ZERO => 0,
+            waited => nearest(self.requester.replies.clock(), waited),
+        };
+        Some((pending, waited, reply.result.map(words)))
     }
 
     /// Whatever comes is not wanted any more.
@@ -115,10 +109,33 @@ impl DataPort {
     }
 }
 
+/// The cycles of a clock that come nearest to a span of time.
+fn nearest(clock: Clock, span: Time) -> Cycle {
+    let above = clock.cycle_at_or_after(span);
+    let below = above.saturating_sub(1);
+    if clock.edge(above) - span > span - clock.edge(below).min(span) { below } else { above }
+}
+
 /// The write of the bits of `mask` to the word around `addr`, those being whole bytes: its first address and its bytes.
 pub(super) fn write(addr: u32, bits: u32, mask: u32) -> (u32, Access) {
     let first = mask.leading_zeros() as usize / 8;
     let end = 4 - mask.trailing_zeros() as usize / 8;
     let data = SmallVec::from_slice(&bits.to_be_bytes()[first..end]);
     ((addr & !3) + first as u32, Access::Write(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Freq;
+
+    #[test]
+    fn a_wait_in_another_clock_is_rounded_to_the_nearest_cycle() {
+        let clock = Clock::new(Freq::mhz(88).expect("a frequency"));
+        // Cycles of 100 MHz, and of 88 MHz, which are 11.36 ns.
+        let found = [0, 10, 20, 30, 40, 80, 90, 1000].map(|ns| nearest(clock, Time::from_ns(ns)));
+        assert_eq!(found, [0, 1, 2, 3, 4, 7, 8, 88]);
+        assert_eq!(nearest(clock, Time::from_ps(5_681)), 0);
+        assert_eq!(nearest(clock, Time::from_ps(5_682)), 1);
+    }
 }

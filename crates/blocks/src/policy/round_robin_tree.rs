@@ -18,8 +18,9 @@ impl RoundRobinTree {
         if requests & requests.wrapping_sub(1) == 0 {
             return (requests != 0).then(|| requests.trailing_zeros());
         }
-        // From the root: the upper half wins if it asks and the pointer's bit points to it, or if it asks alone.
-        let (mut first, mut width) = (0, 64);
+        // From the root: the upper half wins if it asks and the pointer's bit points to it, or if it asks alone. Where all
+        // that ask are in the lower half, there is nothing to choose.
+        let (mut first, mut width) = (0, (64 - requests.leading_zeros()).next_power_of_two());
         while width > 1 {
             width /= 2;
             let half = (1u64 << width) - 1;

@@ -9,6 +9,7 @@ use super::hpu_core::Wait;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, Stop};
+use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
 impl Cluster {
@@ -116,9 +117,7 @@ impl Cluster {
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // The outside port asks again by itself.
-            for core in members(u64::from(losers & !(1 << OUTSIDE_PORT))) {
-                self.ready.ask(core, bank, now, now + 1);
-            }
+            self.ready.ask_again(losers & !(1 << OUTSIDE_PORT), bank, now + 1);
         }
     }
 
@@ -135,8 +134,13 @@ impl Cluster {
         let access = core.access();
         let Access { addr, value, kind, .. } = *access;
         let (shift, bytes) = (addr % 4 * 8, access.bytes());
-        // Almost every access is within a word, and almost every core runs on to its next access.
+        // Almost every access is of a word or within one, and almost every core runs on to its next access.
         match kind {
+            AccessKind::Load(Load::Word) if shift == 0 => core.loaded(now, self.l1.load(addr)),
+            AccessKind::Store(Width::Word) if shift == 0 => {
+                self.l1.store(addr, value, u32::MAX);
+                core.stored(now);
+            }
             AccessKind::Load(load) if shift + 8 * bytes <= 32 => {
                 core.loaded(now, load.extend(self.l1.load(addr) >> shift));
             }

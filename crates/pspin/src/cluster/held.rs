@@ -61,7 +61,9 @@ mod tests {
     fn a_transfer_across_pages_takes_one_place_in_the_fifo() {
         let mut held = Held::default();
         (0..12).for_each(|_| held.push(true));
-        [true, false, false, true].map(|last| held.push(last));
+        for last in [true, false, false, true] {
+            held.push(last);
+        }
         assert_eq!(held.before_reshaper(0), 1);
     }
 }

@@ -47,6 +47,14 @@ impl Ready {
         *banks |= 1 << bank;
     }
 
+    /// These ports, if any, ask for a bank of the own L1 in cycle `at`.
+    pub fn ask_again(&mut self, all: u32, bank: u8, at: Cycle) {
+        let Asking { ports, banks, contested } = &mut self.due[(at % AHEAD) as usize].asking;
+        *ports |= all;
+        *contested |= if all.count_ones() > 1 { 1 << bank } else { *banks & u64::from(all.count_ones()) << bank };
+        *banks |= u64::from(all != 0) << bank;
+    }
+
     /// A core does something else in cycle `at`.
     #[inline]
     pub fn add(&mut self, core: usize, now: Cycle, at: Cycle) {
@@ -93,9 +101,12 @@ mod tests {
         ready.ask(2, 7, 0, 6);
         assert_eq!((ready.next(0), ready.is_due(4), ready.is_due(5)), (Some(5), false, true));
         assert_eq!(ready.take_asking(5).contested, 0, "banks 7 and 9");
-        ready.ask(3, 7, 5, 6);
+        ready.ask_again(0, 7, 6);
+        ready.ask_again(0b1000, 7, 6);
         let Asking { ports, banks, contested } = ready.take_asking(6);
         assert_eq!((ports, banks, contested), (0b1100, 1 << 7, 1 << 7));
+        ready.ask_again(0b11, 3, 7);
+        assert_eq!(ready.take_asking(7).contested, 1 << 3, "two that ask again");
         assert_eq!(ready.next(6), None, "what was taken is due no more");
     }
 }

@@ -98,3 +98,45 @@ impl Filter {
         self.reads.front().map(|read| read.back.max(now + 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPLY: PeReply = PeReply { core: 0, value: 0 };
+
+    #[test]
+    fn a_long_run_of_reads_passes_at_one_in_two_cycles_and_a_single_one_is_back_after_three() {
+        let mut filter = Filter::new(4);
+        let (mut passed, mut back) = (0, Vec::new());
+        for now in 0..100 {
+            if filter.has_place(now) {
+                filter.pass_read(now, 0, REPLY);
+                passed += 1;
+            }
+            back.extend(filter.back(now).map(|(at, ..)| at));
+        }
+        assert!((50..=54).contains(&passed), "{passed} passed");
+        assert!((47..=50).contains(&back.len()), "{} came back", back.len());
+
+        let mut filter = Filter::new(4);
+        filter.pass_read(10, 0, REPLY);
+        let at = (10..20).find_map(|now| filter.back(now));
+        assert_eq!(at.map(|(at, ..)| at), Some(13));
+    }
+
+    #[test]
+    fn an_atomic_operation_passes_every_ten_cycles_and_holds_back_writes_of_its_word_alone() {
+        let mut filter = Filter::new(4);
+        let mut passed = Vec::new();
+        for now in 0..40 {
+            if filter.takes_amo(now) {
+                filter.pass_amo(now, 0x1c30_0000, 0, REPLY);
+                passed.push(now);
+            }
+            assert!(!filter.takes_write(0x1c30_0000, now) && filter.takes_write(0x1c30_0004, now));
+            filter.back(now);
+        }
+        assert_eq!(passed, [0, 10, 20, 30]);
+    }
+}

@@ -182,8 +182,7 @@ impl FromText for TenantEntry {
                 "rate" => entry.rate = Some(value.to_owned()),
                 "burst_bytes" => entry.burst_bytes = Some(number(key, value)?),
                 "slack" => {
-                    let refuse = || format!("slack is `{value}`, must be a time such as `2 us`");
-                    entry.slack = Some(Span::parse(value).ok_or_else(refuse)?);
+                    entry.slack = Some(Span::parse(value).map_err(|error| format!("slack: {error}"))?);
                 }
                 _ => return Err(format!("there is no `{key}`, must be one of {}{}", KEYS.join(", "), near(key, KEYS))),
             }

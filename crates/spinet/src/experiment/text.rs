@@ -7,6 +7,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::IntErrorKind;
 use toml::Value;
 use wire::faults::Faults;
 
@@ -211,19 +212,34 @@ impl Span {
         self.0
     }
 
-    /// Reads `10 ms`, `1.5us`; above 0, and below 5.1 hours.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, unit) = (&text[..digits], text[digits..].trim());
-        let (_, fs) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    /// Reads `10 ms`, `1.5us`; at least 1 fs, and as much as 64 bits of it hold.
+    pub fn parse(text: &str) -> Result<Self, NoSpan> {
+        let no_span = || NoSpan::Form { text: text.into() };
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(no_span)?;
+        let (number, unit) = (&trimmed[..digits], trimmed[digits..].trim());
+        let (_, fs) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(no_span)?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let scale = 10u64.checked_pow(fraction.len() as u32)?;
-        let number: u128 = format!("{whole}{fraction}").parse().ok()?;
-        let fs = number.checked_mul(u128::from(*fs))? / u128::from(scale);
-        let fs = u64::try_from(fs).ok().filter(|&fs| fs > 0)?;
-        Some(Span::from_fs(fs))
+        let number = match format!("{whole}{fraction}").parse::<u128>() {
+            Ok(number) => number,
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => u128::MAX,
+            Err(_) => return Err(no_span()),
+        };
+        let fs = || {
+            let scale = 10u64.checked_pow(fraction.len() as u32)?;
+            u64::try_from(number.checked_mul(u128::from(*fs))? / u128::from(scale)).ok().filter(|&fs| fs > 0)
+        };
+        fs().map(Span::from_fs).ok_or_else(|| NoSpan::Size { text: text.into() })
     }
+}
+
+/// A text that is no span of time.
+#[derive(Debug, thiserror::Error)]
+pub enum NoSpan {
+    #[error("`{text}` is no time, must be such as `10 ms` (ps, ns, us, ms, s)")]
+    Form { text: String },
+    #[error("`{text}` is out of range, must be above 0 and at most 18446 s (5.1 hours)")]
+    Size { text: String },
 }
 
 impl fmt::Display for Span {
@@ -239,8 +255,7 @@ impl fmt::Display for Span {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let refuse = || D::Error::custom(format!("`{text}` is no time, must be such as `10 ms` (ps, ns, us, ms, s)"));
-        Span::parse(&text).ok_or_else(refuse)
+        Span::parse(&text).map_err(D::Error::custom)
     }
 }
 

@@ -48,7 +48,7 @@ impl Choice {
             let (from, to) = found.split_once("..").ok_or_else(refuse)?;
             let end = |text: &str| match text.trim() {
                 "" => Ok(None),
-                text => Span::parse(text).map(Some).ok_or_else(refuse),
+                text => Span::parse(text).map(Some).map_err(|_| refuse()),
             };
             // Written as people do, but 0 is no span.
             let from = if from.trim().trim_end_matches(char::is_alphabetic).trim() == "0" { "" } else { from };

@@ -64,7 +64,7 @@ fn an_odd_number_in_tohost_is_the_verdict() {
     check(
         &store(4),
         expect![[r#"
-        limit: still runs, at _start+0x8; 1000 instructions, 1499 cycles
+        stopped: a store to `tohost` asks for the system call at 0x00000004, where no 64 bytes of memory are; 3 instructions, 3 cycles
         01234567
         89abcdef
     "#]],
@@ -196,6 +196,55 @@ fn linux_prints_and_exits() {
     let mut machine = machine(&code, &[0, 0, u32::from_le_bytes(*b"hi!?"), 0], Host::LinuxUser);
     let outcome = machine.run(Limits::default());
     assert_eq!((outcome.exit_code, outcome.output.as_str()), (Some(7), "hi!"));
+}
+
+/// A program that has the numbers of the host-target interface and a page of data.
+fn talker(code: &[u32], data: &[u32]) -> String {
+    let symbols = [("_start", CODE), ("tohost", DATA), ("fromhost", DATA + 8)];
+    let file = support::elf(CODE, &[(CODE, code), (DATA, data)], &symbols);
+    let mut machine = Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Isa::Rv32imac, Host::Bare).unwrap();
+    let outcome = machine.run(Limits { instructions: 1000, cycles: 10_000 });
+    let numbers = outcome.text.rfind(" instructions").unwrap();
+    format!("{:?} {}", outcome.output, &outcome.text[..outcome.text[..numbers].rfind(';').unwrap()])
+}
+
+#[test]
+fn tohost_prints_and_answers() {
+    let text = [u32::from_le_bytes(*b"hi!\n"), 0];
+    // write(1, text, 4), then exit(7), by eight numbers of 64 bits at 16(a1) and 80(a1).
+    let write = [64, 0, 1, 0, DATA + 144, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let exit = [93, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let data: Vec<u32> = [&[0; 4][..], &write, &exit, &text].concat();
+    let wait = [lw(A2, 8), asm("beq", 0, A2, 0, -4)];
+    let call = |offset| [asm("addi", A0, A1, 0, offset), sw(A0, 0), sw(0, 4)];
+    // Ends with the answer of the first call in place of the number of the second.
+    let code = [
+        &[self::data()][..],
+        &call(16),
+        &wait,
+        &[sw(0, 8), lw(A0, 16), asm("addi", A0, A0, 0, 89), sw(A0, 80)],
+        &call(80),
+        &wait,
+    ];
+    assert_eq!(talker(&code.concat(), &data), r#""hi!\n" fail: test 7"#);
+    // The halves in the other order, and nothing for the upper one.
+    let upper_first = [&[self::data(), asm("addi", A0, A1, 0, 80), sw(0, 4), sw(A0, 0)][..], &wait].concat();
+    assert_eq!(talker(&upper_first, &data), r#""" fail: test 7"#);
+    let lower_only = [&[self::data(), asm("addi", A0, A1, 0, 80), sw(A0, 0)][..], &wait].concat();
+    assert_eq!(talker(&lower_only, &data), r#""" fail: test 7"#);
+}
+
+#[test]
+fn tohost_prints_characters() {
+    let command = [data(), asm("lui", A2, 0, 0, 0x0101_0000), li(A0, i32::from(b'o'))];
+    let (lower_first, upper_first) = ([sw(A0, 0), sw(A2, 4)], [sw(A2, 4), sw(A0, 0)]);
+    let end = [lw(A2, 0), asm("bne", 0, A2, 0, -4), li(A0, 1), sw(A0, 0), sw(0, 4)];
+    for halves in [lower_first, upper_first] {
+        assert_eq!(talker(&[&command[..], &halves, &end].concat(), &[0; 4]), r#""o" pass"#);
+    }
+    let other = [data(), asm("lui", A2, 0, 0, 0x0203_0000), sw(A2, 4), asm("jal", 0, 0, 0, 0)];
+    expect![[r#""" stopped: a store to `tohost` asks for device 2, command 3; served are 0, 0 (exit, system calls) and 1, 1 (a character)"#]]
+        .assert_eq(&talker(&other, &[0; 4]));
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Over which time rates are measured, and whether that says much.
+
+use super::frames::{Passages, WAYS};
+use blocks::feeders::FrameLog;
+use spinach::measure::{Flow, MeasureError, Throughput};
+
+/// Frames of a direction within which a steady state is reached: rates leave out so many, and should be of as many at least.
+/// Source: Willmann 2004, 3.4.
+const STEADY_FRAMES: u64 = 100;
+
+/// What to say of rates over a window of few frames.
+pub(super) fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
+    let least = flows.iter().map(|flow| flow.frames).filter(|&frames| frames > 0).min()?;
+    (least < STEADY_FRAMES).then(|| {
+        let us = span_fs as f64 / 1e9;
+        format!(
+            "the rates are of {us:.0} us, in which a direction had {least} frames; let {STEADY_FRAMES} or more pass"
+        )
+    })
+}
+
+/// What passed while all directions with frames were active. Of short runs, a quarter of the frames is warm-up.
+pub(super) fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
+    for (direction, way) in WAYS.into_iter().zip(passages) {
+        if way.frames != way.out.len() as u64 {
+            return Err(MeasureError::Forgotten { direction, kept: way.out.len(), frames: way.frames });
+        }
+    }
+    let log = |way: &Passages| {
+        let mut log = FrameLog::new(way.out.len());
+        way.out.iter().for_each(|&passage| log.note(passage));
+        log
+    };
+    let shortest = passages.iter().map(|way| way.out.len()).filter(|&n| n > 0).min().unwrap_or(0);
+    Throughput::of(&log(&passages[0]), &log(&passages[1]), (STEADY_FRAMES as usize).min(shortest / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cards::summary::latency;
+    use blocks::feeders::Passage;
+    use expect_test::{Expect, expect};
+    use kernel::Time;
+
+    /// Frames sent and received in 500 us.
+    fn check(sent: u64, received: u64, want: Expect) {
+        let flow = |frames| Flow { frames, bytes: 60 * frames };
+        want.assert_eq(&short_window(&[flow(sent), flow(received)], 500_000_000_000).unwrap_or_else(|| "-".into()));
+    }
+
+    #[test]
+    fn rates_of_few_frames_say_so() {
+        check(100, 100, expect!["-"]);
+        check(99, 100, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(100, 99, expect!["the rates are of 500 us, in which a direction had 99 frames; let 100 or more pass"]);
+        check(1, 0, expect!["the rates are of 500 us, in which a direction had 1 frames; let 100 or more pass"]);
+        check(0, 100, expect!["-"]);
+        check(0, 0, expect!["-"]);
+    }
+
+    /// Median and 99 % of frames that took 1 ns, 2 ns, ..., `n` ns.
+    fn check_latency(n: u64, want: (f64, f64)) {
+        let at = |step: u64| (0..n).map(move |id| Passage { id: Some(id), at: Time::from_ns(id * step), bytes: 60 });
+        let (given, out): (Vec<_>, Vec<_>) = (at(10).collect(), at(11).collect());
+        let later = |passage: &Passage| Passage { at: passage.at + Time::from_ns(1), ..*passage };
+        let found = latency(&given, &out.iter().map(later).collect::<Vec<_>>()).expect("frames came out");
+        assert_eq!(found.count, n);
+        assert!((found.median - want.0).abs() < 1e-9 && (found.p99 - want.1).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn of_100_frames_99_took_at_most_what_is_told() {
+        check_latency(1, (1.0, 1.0));
+        check_latency(10, (5.0, 10.0));
+        check_latency(100, (50.0, 99.0));
+        check_latency(101, (51.0, 100.0));
+        check_latency(200, (100.0, 198.0));
+    }
+}

@@ -1,0 +1,108 @@
+//! The host-target interface: how a bare program talks to who runs it, by two numbers of 64 bits in its memory.
+//!
+//! `tohost` says which device (8 bits), which command (8 bits) and what (48 bits). Device 0 ends the program with an odd
+//! number, which is twice the exit code and 1, and serves a system call with an even one: the address of eight numbers of
+//! 64 bits, the call's number and arguments, of which the first becomes the answer. Device 1 prints a character. Then
+//! `tohost` is 0 again, and after a call `fromhost` is 1. This is what the simulators do that public tests are written for.
+
+use super::calls::{Called, Output};
+use super::memory::Memory;
+
+/// Instructions after which a program that has stored a half of `tohost` will store no other. The order of the halves is
+/// the compiler's, and often the upper one stays 0. assumed: the address of the other half takes no more to compute.
+pub(super) const PATIENCE: u64 = 16;
+
+/// Where a run was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub instructions: u64,
+    pub cycles: u64,
+    pub pc: u32,
+}
+
+/// A number that the program is storing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// When its first half came.
+    pub at: Moment,
+    /// Address of that half.
+    half: u32,
+    /// No other will come.
+    pub is_whole: bool,
+}
+
+/// What comes of a number.
+pub(super) enum Heard {
+    /// The program goes on.
+    Served,
+    /// It ended itself with this number.
+    Exit(u32),
+    /// The number says nothing that is understood.
+    Strange(String),
+}
+
+/// The two numbers.
+#[derive(Debug, Default)]
+pub(super) struct Htif {
+    pub tohost: Option<u32>,
+    pub fromhost: Option<u32>,
+    pub told: Option<Told>,
+}
+
+impl Htif {
+    /// The program stored `bytes` at `addr`; `at` is the moment after that.
+    pub fn stored(&mut self, addr: u32, bytes: u32, at: Moment) {
+        let Some(tohost) = self.tohost else { return };
+        let within = addr.wrapping_sub(tohost);
+        if within >= 8 && within.wrapping_add(bytes - 1) >= 8 {
+            return;
+        }
+        let half = within & 4;
+        match &mut self.told {
+            Some(told) => told.is_whole |= told.half != half,
+            None => self.told = Some(Told { at, half, is_whole: false }),
+        }
+    }
+
+    /// Reads `tohost` and does what it says.
+    pub fn serve(&mut self, memory: &mut Memory, output: &mut Output) -> Heard {
+        self.told = None;
+        let Some(tohost) = self.tohost else { return Heard::Served };
+        let half = |memory: &Memory, addr| memory.load(addr, 4).unwrap_or(0);
+        let (low, high) = (half(memory, tohost), half(memory, tohost.wrapping_add(4)));
+        let command = (high >> 24, high >> 16 & 0xff);
+        let heard = match command {
+            (0, 0) if low == 0 && high == 0 => return Heard::Served,
+            (0, 0) if low & 1 == 1 => return Heard::Exit(low >> 1),
+            (0, 0) if high == 0 && memory.around(low, 64).is_some() => {
+                let word = |i: u32| half(memory, low + 8 * i);
+                match output.call(memory, word(0), [word(1), word(2), word(3)]) {
+                    Called::Exit(code) => return Heard::Exit(code),
+                    Called::Answer(answer) => {
+                        let sign = if (answer as i32) < 0 { u32::MAX } else { 0 };
+                        memory.store(low, answer, 4);
+                        memory.store(low + 4, sign, 4);
+                        if let Some(fromhost) = self.fromhost {
+                            memory.store(fromhost, 1, 4);
+                            memory.store(fromhost.wrapping_add(4), 0, 4);
+                        }
+                        Heard::Served
+                    }
+                }
+            }
+            (0, 0) => {
+                Heard::Strange(format!("asks for the system call at {low:#010x}, where no 64 bytes of memory are"))
+            }
+            (1, 1) => {
+                output.print(&[low as u8]);
+                Heard::Served
+            }
+            (device, command) => Heard::Strange(format!(
+                "asks for device {device}, command {command}; served are 0, 0 (exit, system calls) and 1, 1 (a character)"
+            )),
+        };
+        memory.store(tohost, 0, 4);
+        memory.store(tohost.wrapping_add(4), 0, 4);
+        heard
+    }
+}

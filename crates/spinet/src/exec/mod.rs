@@ -1,0 +1,360 @@
+//! A plain machine: one core and flat memory, for programs that bring all they need.
+//!
+//! The program stands where its segments say, each with 1 MiB of zeros behind it; all else is not there, and to touch it
+//! is a trap. A store to the symbol `tohost` ends the run, as in the public RISC-V tests: 1 passes, any other odd number
+//! is twice the number of the test that failed, plus 1; an even one asks for a system call (`htif`). Memory answers in one
+//! cycle, misaligned accesses in two. Memory protection holds.
+
+mod calls;
+mod htif;
+mod memory;
+
+use crate::elf::{Elf, ElfError};
+use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
+use crate::summary::cause_name;
+use blocks::cpu::{AccessKind, Core, Privilege, Profile, Program, Stop, TrapInfo};
+use calls::{Called, MAX_OUTPUT, Output};
+use htif::{Heard, Htif, Moment, PATIENCE};
+pub use isa::riscv::Isa;
+use isa::riscv::{Amo, cause};
+use kernel::{Clock, Cycle, Freq};
+use memory::{MAX_BYTES, Memory};
+use serde::Serialize;
+use std::path::Path;
+
+/// What stands in for the operating system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// Nothing: `ecall` is a trap like any other.
+    #[default]
+    Bare,
+    /// Linux for user programs: `ecall` 64 writes to standard output or error, 93 and 94 exit; others fail with ENOSYS.
+    LinuxUser,
+}
+
+/// When a run ends, if the program does not end it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Instructions.
+    pub instructions: u64,
+    /// Cycles.
+    pub cycles: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { instructions: 1_000_000_000, cycles: 10_000_000_000 }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// 1 was written to `tohost`.
+    Pass,
+    /// Another odd number was.
+    Fail,
+    /// The program asked Linux to exit.
+    Exit,
+    /// A limit was reached.
+    Limit,
+    /// Nothing more can happen: a loop around `wfi`, a trap whose handler is not there, or a wish that nobody can grant.
+    Stopped,
+}
+
+/// What a run was.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The test that failed.
+    pub test: Option<u32>,
+    /// What the program exited with.
+    pub exit_code: Option<u32>,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Cycles.
+    pub cycles: u64,
+    /// Where the core is.
+    pub pc: u32,
+    /// What the program printed.
+    pub output: String,
+    /// All that in a line.
+    pub text: String,
+}
+
+/// A program that this machine cannot run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum ExecError {
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error("{file}: its segments take {found} bytes of memory, must be at most {MAX_BYTES}")]
+    TooLarge { file: String, found: u64 },
+    #[error("{file}: there is no symbol `{symbol}`, which {what}")]
+    NoSymbol { file: String, symbol: &'static str, what: &'static str },
+    #[error("{file}: the signature is at {first:#010x} to {last:#010x}, must be a region of the program's memory")]
+    Signature { file: String, first: u32, last: u32 },
+}
+
+/// The machine.
+pub struct Machine {
+    core: Core,
+    memory: Memory,
+    /// Memory that is not there, to run into.
+    nothing: Program,
+    host: Host,
+    htif: Htif,
+    output: Output,
+    /// Word that `lr.w` reserved.
+    reserved: Option<u32>,
+    symbols: Elf,
+    /// Why nothing more can happen, if that is known.
+    reason: Option<String>,
+}
+
+impl Machine {
+    /// A machine with the program `elf` in its memory, whose core understands `isa`.
+    pub fn new(elf: Elf, isa: Isa, host: Host) -> Result<Self, ExecError> {
+        let mut core = Core::new(Profile::Standard, 0, elf.entry);
+        let memory = Memory::new(&elf, isa)?;
+        if host == Host::LinuxUser {
+            // A stack, where the program brings none: the end of the last range.
+            core.set_x(2, (memory.end() - 16) as u32 & !15);
+        }
+        let find = |name| elf.symbol(name).map(|symbol| symbol.addr);
+        let htif = Htif { tohost: find("tohost"), fromhost: find("fromhost"), told: None };
+        let nothing = Program::new(isa, 0, &[]);
+        let output = Output::default();
+        Ok(Machine { core, memory, nothing, host, htif, output, reserved: None, symbols: elf, reason: None })
+    }
+
+    /// Runs to the end or to a limit.
+    pub fn run(&mut self, limits: Limits) -> Outcome {
+        let (mut traps_in_place, mut trap_before) = (0, None);
+        let mut waited: Option<(u32, u64)> = None;
+        loop {
+            let (done, now) = (self.core.instructions(), self.core.time());
+            let is_over = done >= limits.instructions || now >= limits.cycles;
+            if let Some(told) = self.htif.told
+                && (is_over || told.is_whole || done - told.at.instructions >= PATIENCE)
+            {
+                match self.htif.serve(&mut self.memory, &mut self.output) {
+                    Heard::Served => {}
+                    Heard::Exit(0) => return self.outcome(Verdict::Pass, told.at, None),
+                    Heard::Exit(code) => return self.outcome(Verdict::Fail, told.at, Some(code)),
+                    Heard::Strange(what) => {
+                        self.reason = Some(format!("a store to `tohost` {what}"));
+                        return self.outcome(Verdict::Stopped, told.at, None);
+                    }
+                }
+            }
+            if is_over {
+                return self.outcome(Verdict::Limit, self.moment(), None);
+            }
+            let left = if self.htif.told.is_some() { PATIENCE } else { limits.instructions - done };
+            let stop = match self.step(left, limits.cycles) {
+                Stop::Access => self.answer(),
+                stop => stop,
+            };
+            match stop {
+                Stop::Trap if self.host == Host::LinuxUser => {
+                    if let Some(outcome) = self.linux(self.core.last_trap()) {
+                        return outcome;
+                    }
+                }
+                Stop::Trap => {
+                    let trap = self.core.last_trap();
+                    // Who traps has said all that it had to say.
+                    if let Some(told) = &mut self.htif.told {
+                        told.is_whole = true;
+                    }
+                    // A handler that is not there traps where it would begin, for ever.
+                    let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
+                    if is_stuck {
+                        traps_in_place += 1;
+                    } else {
+                        (traps_in_place, trap_before) = (0, Some(trap));
+                    }
+                    if traps_in_place == 2 {
+                        self.reason = trap_before.map(|trap| self.trap_text(trap));
+                        return self.outcome(Verdict::Stopped, self.moment(), None);
+                    }
+                }
+                // No interrupt ever comes, and the standard lets `wfi` end without one; a loop around it is the end.
+                Stop::Wait => {
+                    let wait = (self.core.pc(), self.core.instructions());
+                    if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) && self.htif.told.is_none() {
+                        return self.outcome(Verdict::Stopped, self.moment(), None);
+                    }
+                    waited = Some(wait);
+                }
+                // Stores reach the program at once; lines are always there.
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs at most so many instructions, to the first thing that needs somebody else.
+    fn step(&mut self, most: u64, last_cycle: Cycle) -> Stop {
+        let pc = self.core.pc();
+        let range = self.memory.around(pc, 2);
+        let (base, end) = range.map_or((0, 1 << 32), |range| (range.base.into(), u64::from(range.base) + range.size));
+        let mut most = most;
+        match self.core.executable() {
+            None => return self.core.refuse_fetch(pc),
+            Some(around) if around.start <= base && end <= around.end => {}
+            Some(around) => {
+                // Protection differs nearby: a look before each instruction, which may have its second half elsewhere.
+                let inst = range.and_then(|range| range.program.slot(pc)).map_or(2, |slot| slot.inst.bytes());
+                if u64::from(pc) + u64::from(inst) > around.end {
+                    return self.core.refuse_fetch(pc.wrapping_add(2));
+                }
+                most = 1;
+            }
+        }
+        // Between ranges of memory the core has to be led from one to the other.
+        if self.memory.ranges.len() != 1 {
+            most = 1;
+        }
+        // An instruction takes a cycle or more, so as many cycles do not pass the limit.
+        let horizon = self.core.time().saturating_add(most).min(last_cycle);
+        self.core.run(range.map_or(&self.nothing, |range| &range.program), &self.memory.lines, horizon)
+    }
+
+    /// Answers the access that the core waits for, or refuses it.
+    fn answer(&mut self) -> Stop {
+        let access = *self.core.access();
+        // Memory answers in the cycle after the access left decode; across two words it is asked twice.
+        let is_split = access.addr % 4 + access.bytes() > 4;
+        let granted = self.core.time() + 1 + u64::from(is_split);
+        if let AccessKind::Amo(amo) = access.kind
+            && !access.addr.is_multiple_of(4)
+        {
+            let is_load = amo == Amo::LoadReserved;
+            return self.core.refuse(granted, if is_load { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED });
+        }
+        let old = self.memory.load(access.addr, access.bytes()).filter(|_| self.core.may_access());
+        let Some(old) = old else {
+            return self.core.fault(granted);
+        };
+        let (new, answer) = match access.kind {
+            AccessKind::Load(_) => (None, old),
+            AccessKind::Store(_) => (Some(access.value), 0),
+            AccessKind::Amo(Amo::LoadReserved) => {
+                self.reserved = Some(access.addr);
+                (None, old)
+            }
+            AccessKind::Amo(Amo::StoreConditional) => match self.reserved.take() == Some(access.addr) {
+                true => (Some(access.value), 0),
+                false => (None, 1),
+            },
+            AccessKind::Amo(amo) => (Some(amo.apply(old, access.value)), old),
+        };
+        self.core.complete(granted, answer);
+        if let Some(new) = new {
+            self.memory.store(access.addr, new, access.bytes());
+            self.htif.stored(access.addr, access.bytes(), self.moment());
+        }
+        Stop::Yield
+    }
+
+    /// Does what Linux would do after a trap; an outcome if the program is over.
+    fn linux(&mut self, trap: TrapInfo) -> Option<Outcome> {
+        let is_call = matches!(trap.cause, cause::ECALL_USER | cause::ECALL_MACHINE);
+        if !is_call {
+            self.core.resume(trap.pc);
+            self.reason = Some(self.trap_text(trap));
+            return Some(self.outcome(Verdict::Stopped, self.moment(), None));
+        }
+        let arguments = [10, 11, 12].map(|register| self.core.x(register));
+        match self.output.call(&self.memory, self.core.x(17), arguments) {
+            Called::Exit(code) => {
+                self.core.resume(trap.pc);
+                Some(self.outcome(Verdict::Exit, self.moment(), Some(code)))
+            }
+            Called::Answer(answer) => {
+                self.core.set_x(10, answer);
+                self.core.resume(trap.pc.wrapping_add(4));
+                None
+            }
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { instructions: self.core.instructions(), cycles: self.core.time(), pc: self.core.pc() }
+    }
+
+    /// Writes a trace of every instruction from now on, one cycle being a nanosecond.
+    pub fn trace(&mut self, path: &Path) -> Result<CoreTraces, TraceWriteError> {
+        let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+        let mut traces = CoreTraces::default();
+        self.core.log_instructions(traces.add(TraceFile::create(path, clock, (0, Cycle::MAX))?));
+        Ok(traces)
+    }
+
+    /// Value of a register.
+    pub fn x(&self, register: u8) -> u32 {
+        self.core.x(register)
+    }
+
+    /// Privilege of the core.
+    pub fn privilege(&self) -> Privilege {
+        self.core.privilege()
+    }
+
+    /// The words from `begin_signature` up to `end_signature`, one a line, in 8 hexadecimal digits.
+    pub fn signature(&self) -> Result<String, ExecError> {
+        let file = || self.symbols.file.clone();
+        let find = |symbol: &'static str, what| {
+            let found = self.symbols.symbol(symbol).map(|symbol| symbol.addr);
+            found.ok_or_else(|| ExecError::NoSymbol { file: file(), symbol, what })
+        };
+        let first = find("begin_signature", "is where the signature begins")?;
+        let last = find("end_signature", "is where the signature ends")?;
+        let bytes = last.checked_sub(first).and_then(|size| self.memory.read(first, size));
+        let Some(bytes) = bytes else { return Err(ExecError::Signature { file: file(), first, last }) };
+        let word = |word: &[u8]| {
+            let value = word.iter().rev().fold(0u32, |value, &byte| value << 8 | u32::from(byte));
+            format!("{value:08x}\n")
+        };
+        Ok(bytes.chunks(4).map(word).collect())
+    }
+
+    /// A trap that nothing handles, in words.
+    fn trap_text(&self, trap: TrapInfo) -> String {
+        let TrapInfo { cause, pc, value, .. } = trap;
+        let at = self.symbols.place(pc);
+        let what = match cause {
+            cause::LOAD_FAULT | cause::STORE_FAULT => format!(" of {value:#010x}"),
+            cause::ILLEGAL_INSTRUCTION if value != 0 => format!(" {value:#x}"),
+            _ => String::new(),
+        };
+        format!("{}{what} at {at}, and nothing there to handle it", cause_name(cause))
+    }
+
+    /// What the run was if it ended then; `number` is the test that failed or what the program exited with.
+    fn outcome(&self, verdict: Verdict, at: Moment, number: Option<u32>) -> Outcome {
+        let Moment { instructions, cycles, pc } = at;
+        let place = self.symbols.place(pc);
+        let what = match (verdict, number) {
+            (Verdict::Fail, Some(test)) => format!("fail: test {test}"),
+            (Verdict::Exit, Some(code)) => format!("exit: {code}"),
+            (Verdict::Limit, _) => format!("limit: still runs, at {place}"),
+            (Verdict::Stopped, _) => match &self.reason {
+                Some(reason) => format!("stopped: {reason}"),
+                None => format!("stopped: nothing more can happen, at {place}"),
+            },
+            _ => "pass".into(),
+        };
+        let has_nobody_to_tell = self.host == Host::Bare && self.htif.tohost.is_none() && verdict != Verdict::Exit;
+        let why = if has_nobody_to_tell { "; it has no symbol `tohost` to write a verdict to" } else { "" };
+        let cut = if self.output.is_cut { format!("; it printed more than {MAX_OUTPUT} bytes") } else { String::new() };
+        let text = format!("{what}{why}; {instructions} instructions, {cycles} cycles{cut}");
+        let output = String::from_utf8_lossy(&self.output.bytes).into_owned();
+        let test = number.filter(|_| verdict == Verdict::Fail);
+        let exit_code = number.filter(|_| verdict == Verdict::Exit);
+        Outcome { verdict, test, exit_code, instructions, cycles, pc, output, text }
+    }
+}
