@@ -125,15 +125,25 @@ def compiled(
     return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
 
 
-def _shape_of(experiment: Experiment) -> dict[str, int]:
+def card(experiment: Experiment) -> dict[str, Any]:
+    """All parameters of an experiment's card."""
     nic = experiment.values.get("nic", {})
     nic = {"preset": nic} if isinstance(nic, str) else nic
-    return shape(nic.get("preset", "pspin"), as_settings(nic.get("set", [])), base_dir=experiment.base_dir)
+    sets = as_settings(nic.get("set", []))
+    return tomllib.loads(_core.nic_show(nic.get("preset", "pspin"), sets, experiment.base_dir))
+
+
+def _shape_of(experiment: Experiment) -> dict[str, int]:
+    return shape_of_card(card(experiment))
 
 
 def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, int]:
     """Macros that tell a program how many clusters and cores a PsPIN has; none for the published shape."""
-    card = tomllib.loads(_core.nic_show(nic, list(sets), base_dir))
+    return shape_of_card(tomllib.loads(_core.nic_show(nic, list(sets), base_dir)))
+
+
+def shape_of_card(card: Mapping[str, Any]) -> dict[str, int]:
+    """The same for a card's parameters."""
     if "cluster" not in card:
         return {}  # whoever builds the card says that it is no PsPIN
     found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}

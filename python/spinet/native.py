@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from spinet import _offered, api, toolchain
+from spinet import experiment as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
 from spinet.experiment import Experiment
@@ -33,8 +34,6 @@ _STAGES = ("header", "payload", "completion")
 _NEVER = 0xFFFF_FFFF
 _NO_MESSAGE = 0xFFFF_FFFF
 
-# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv. A message's queue and home cluster are its identity modulo their numbers.
-_QUEUES, _CLUSTERS = 256, 4
 _L1_BYTES, _SCRATCHPAD_OFFSET = 0x10_0000, 0x1_4400
 _HANDLER_MEMORY, _HANDLER_MEMORY_BYTES = 0x1C30_0000, 0x10_0000
 _HOST_MEMORY, _HOST_MEMORY_BYTES = 0x1000_0000_0000_0000, 1 << 30
@@ -181,6 +180,9 @@ class _Setting:
     host_memory: tuple[int, int]
     scratchpad_bytes: int
     copy_bytes: int
+    # A message's queue and home cluster are its identity modulo these. Source: PsPIN RTL a49fec8.
+    n_queues: int
+    n_clusters: int
 
     @staticmethod
     def of(prepared: Experiment, defines: Mapping[str, str | int] | None) -> _Setting:
@@ -191,6 +193,14 @@ class _Setting:
         memory, host = context.get("handler_memory", {}), context.get("host_memory", {})
         if host.get("data"):
             raise UsageError("context[0].host_memory: native runs begin with zeros in host memory")
+        card = experiments.card(prepared)
+        shape = experiments.shape_of_card(card)
+        if shape:
+            found = ", ".join(f"{name} {count}" for name, count in shape.items())
+            raise UsageError(
+                f"the experiment's card has another shape ({found}): native runs have 4 clusters of 8 cores",
+                hint="the published shape runs here: leave n_clusters and cluster.n_cores as they are",
+            )
         address, size = memory.get("addr", _HANDLER_MEMORY), memory.get("size", _HANDLER_MEMORY_BYTES)
         content = Path(memory["data"]).read_bytes() if memory.get("data") else b""
         if len(content) > size:
@@ -204,6 +214,8 @@ class _Setting:
             host_memory=(host.get("addr", _HOST_MEMORY), host.get("size", _HOST_MEMORY_BYTES)),
             scratchpad_bytes=min(context.get("scratchpad_bytes", room), room),
             copy_bytes=context.get("copy_bytes", 0xFFFF_FFFF),
+            n_queues=card["scheduler"]["n_mpqs"],
+            n_clusters=card["n_clusters"],
         )
 
 
@@ -267,7 +279,7 @@ def _write_input(setting: _Setting, packets: Iterable[_offered.OfferedPacket], t
     """Write the file that the program reads; sdk/native/card.c says how it is laid out."""
     address, size, content = setting.handler_memory
     content = content.ljust(-(-len(content) // 4) * 4, b"\0")[:size]
-    messages = _Messages()
+    messages = _Messages(setting.n_queues, setting.n_clusters)
     rows = bytearray()
     spool = target.with_suffix(".data")
     with spool.open("wb") as data:
@@ -302,7 +314,8 @@ def _write_input(setting: _Setting, packets: Iterable[_offered.OfferedPacket], t
 class _Messages:
     """Messages by number: a few bytes for each, for captures in which every packet is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_queues: int, n_clusters: int) -> None:
+        self._n_queues, self._n_clusters = n_queues, n_clusters
         self.counts, self._msgids, self._after, self._ends = array("I"), array("H"), array("I"), bytearray()
         self._open: dict[int, int] = {}
         self._latest: dict[int, int] = {}
@@ -312,7 +325,7 @@ class _Messages:
         number = self._open.get(message)
         if number is None:
             number = self._open[message] = len(self.counts)
-            flow = msgid % _QUEUES
+            flow = msgid % self._n_queues
             self._msgids.append(msgid)
             self._after.append(self._latest.get(flow, _NO_MESSAGE))
             self._latest[flow] = number
@@ -327,7 +340,8 @@ class _Messages:
     def table(self) -> bytes:
         """Queue, cluster, packets, whether it ends, and the one before it in its queue, of each."""
         rows = zip(self._msgids, self.counts, self._ends, self._after, strict=True)
-        return b"".join(struct.pack("<IIIII", m % _QUEUES, m % _CLUSTERS, n, end, b) for m, n, end, b in rows)
+        queues, clusters = self._n_queues, self._n_clusters
+        return b"".join(struct.pack("<IIIII", m % queues, m % clusters, n, end, b) for m, n, end, b in rows)
 
 
 def _execute(prepared: Experiment, workshop: Path, threads: int) -> str:

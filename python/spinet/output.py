@@ -82,14 +82,24 @@ class OutputFolder:
         self._check_target()
         try:
             if self.target.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".old", dir=self.target.parent))
-                self.target.rename(old / "output")
-                self.path.rename(self.target)
-                shutil.rmtree(old)
+                self._replace()
             else:
                 self.path.rename(self.target)
         except OSError as error:
             raise OutputError(f"cannot write {self._name}: {error.strerror}") from error
+
+    def _replace(self) -> None:
+        old = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".old", dir=self.target.parent))
+        before = old / "output"
+        try:
+            self.target.rename(before)
+            self.path.rename(self.target)
+        except BaseException:
+            if before.exists():
+                before.rename(self.target)  # nobody looks for an earlier run's output in a hidden folder
+            old.rmdir()
+            raise
+        shutil.rmtree(old)
 
     def __enter__(self) -> Self:
         return self

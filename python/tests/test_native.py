@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import spinet
-from spinet import native, workloads
+from spinet import _offered, native, workloads
+from spinet import experiment as experiments
 
 HOST = 0x1000_0000_0000_0000
 UDP = "udp && ipv4.header_words == 5"
@@ -98,6 +100,20 @@ def test_kvstore_on_threads_answers_with_values_that_were_written() -> None:
     assert all(reply[48:56] in written for reply in result.sent)
 
 
+def test_messages_share_queues_as_on_the_experiments_card(tmp_path: Path) -> None:
+    for n_queues, flows in [(256, [0, 1, 2, 3]), (2, [0, 1, 0, 1])]:
+        file = tmp_path / f"{n_queues}.toml"
+        file.write_text(
+            f'program = "{Path("sdk/examples/empty.c").absolute()}"\ntraffic = "udp:count=4"\n'
+            f'nic = {{ preset = "pspin", set = {{ "scheduler.n_mpqs" = {n_queues} }} }}\n[[context]]\n'
+        )
+        prepared = experiments.from_file(file, overrides={})
+        setting = native._Setting.of(prepared, None)
+        native._write_input(setting, _offered.each(prepared), tmp_path / "input")
+        table = (tmp_path / "input").read_bytes()[56 : 56 + 4 * 20]
+        assert [flow for flow, *_ in struct.iter_unpack("<IIIII", table)] == flows
+
+
 def test_events_are_counted_or_it_is_said_why_not() -> None:
     result = native.run(program="sdk/examples/aggregate.c", traffic="udp:count=50,payload=ints", message="all last")
     for worker in result.threads:
@@ -135,6 +151,13 @@ def test_what_cannot_run_here_is_refused(tmp_path: Path) -> None:
     ]:
         with pytest.raises((spinet.InputError, spinet.BuildError), match=said):
             native.run(program=empty, traffic="udp:count=1", **arguments)  # type: ignore[arg-type]
+    other = tmp_path / "other.toml"
+    other.write_text(
+        f'program = "{Path(empty).absolute()}"\ntraffic = "udp:count=1"\n'
+        'nic = { preset = "pspin", set = { n_clusters = 2 } }\n[[context]]\n'
+    )
+    with pytest.raises(spinet.InputError, match=r"another shape \(NB_CLUSTERS 2\): native runs have 4 clusters of 8"):
+        native.run(experiment=other)
     registers = tmp_path / "registers.c"
     registers.write_text(
         '#include <handler.h>\n__handler__ void registers_ph(handler_args_t *a) { __asm__("csrr a0, 0x014"); }\n'

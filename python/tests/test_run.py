@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -137,6 +139,27 @@ def test_force_replaces_only_what_a_run_wrote(tmp_path: Path, capfd: pytest.Capt
     assert spinet.cli.main([*command, "--force", "--seed", "9"]) == 0
     assert json.loads((tmp_path / "out" / output.SUMMARY).read_text())["seed"] == 9
     assert files(tmp_path) == {"out", *(f"out/{name}" for name in files(tmp_path / "out"))}
+
+
+def test_what_was_there_stays_if_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / output.SUMMARY).write_text("the first")
+    rename = Path.rename
+
+    def no_room(path: Path, target: Path) -> Path:
+        if path.suffix == ".part":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", no_room)
+    with (
+        pytest.raises(output.OutputError, match="No space left on device"),
+        output.OutputFolder(tmp_path / "out", force=True) as folder,
+    ):
+        (folder.path / output.SUMMARY).write_text("the second")
+        folder.commit()
+    assert files(tmp_path) == {"out", f"out/{output.SUMMARY}"}
+    assert (tmp_path / "out" / output.SUMMARY).read_text() == "the first"
 
 
 def test_ctrl_c_says_where_busy_cores_are(tmp_path: Path) -> None:

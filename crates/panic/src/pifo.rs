@@ -40,8 +40,17 @@ impl<T> Pifo<T> {
     }
 }
 
+/// A packet's rank at a level, and what the policy there has charged for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rank {
+    /// The least goes first.
+    pub rank: u64,
+    /// See [`Policy::charged`].
+    pub charged: u64,
+}
+
 /// The ranks of a packet, from the innermost level of a hierarchy outwards.
-pub type Ranks = SmallVec<[u64; 2]>;
+pub type Ranks = SmallVec<[Rank; 2]>;
 
 /// The queue of a service: a PIFO, or a tree of them, each with its policy.
 ///
@@ -58,14 +67,31 @@ pub struct LogicalPifo<T> {
 
 struct Node<T> {
     policy: Box<dyn Policy>,
-    pifo: Pifo<(Arrival, Item<T>)>,
+    pifo: Pifo<Waiting<T>>,
     /// The node above, and which of its branches this one is.
     above: Option<(usize, usize)>,
+}
+
+/// What stands in a PIFO.
+struct Waiting<T> {
+    arrival: Arrival,
+    charged: u64,
+    item: Item<T>,
 }
 
 enum Item<T> {
     Packet(T),
     OneOf(usize),
+}
+
+impl<T> Node<T> {
+    /// Tells the policy that what stood here with this rank is dropped.
+    fn dropped(&mut self, rank: u64, waiting: Waiting<T>) -> Item<T> {
+        let Waiting { arrival, charged, item } = waiting;
+        self.policy.dropped(&arrival, rank);
+        self.policy.refund(&arrival, charged);
+        item
+    }
 }
 
 impl<T> LogicalPifo<T> {
@@ -111,10 +137,12 @@ impl<T> LogicalPifo<T> {
         for level in 0.. {
             let node = &mut self.nodes[at];
             if level == ranks.len() {
-                ranks.push(node.policy.rank(&arrival));
+                let rank = node.policy.rank(&arrival);
+                ranks.push(Rank { rank, charged: node.policy.charged() });
             }
-            ranks[level] = ranks[level].saturating_sub(raise);
-            node.pifo.push(ranks[level], (arrival, item));
+            let Rank { rank, charged } = &mut ranks[level];
+            *rank = rank.saturating_sub(raise);
+            node.pifo.push(*rank, Waiting { arrival, charged: *charged, item });
             let Some((above, branch)) = node.above else { break };
             arrival = Arrival { class: branch, priority: branch as u32, ..arrival };
             item = Item::OneOf(at);
@@ -128,7 +156,7 @@ impl<T> LogicalPifo<T> {
         let (rank, mut entry) = self.nodes[0].pifo.least()?;
         let eligible = self.nodes[0].policy.eligible(rank);
         loop {
-            match &entry.1 {
+            match &entry.item {
                 Item::Packet(packet) => return Some((eligible, packet)),
                 Item::OneOf(below) => entry = self.nodes[*below].pifo.least().expect("a mark stands for a packet").1,
             }
@@ -138,19 +166,55 @@ impl<T> LogicalPifo<T> {
     /// Takes the packet that goes first.
     pub fn pop(&mut self) -> Option<T> {
         self.take(|node| {
-            let (rank, (_, item)) = node.pifo.pop_least()?;
+            let (rank, waiting) = node.pifo.pop_least()?;
             node.policy.served(rank);
-            Some(item)
+            Some(waiting.item)
         })
     }
 
     /// Takes the packet to drop: the last of all.
     pub fn drop_last(&mut self) -> Option<T> {
         self.take(|node| {
-            let (rank, (arrival, item)) = node.pifo.pop_greatest()?;
-            node.policy.dropped(&arrival, rank);
-            Some(item)
+            let (rank, waiting) = node.pifo.pop_greatest()?;
+            Some(node.dropped(rank, waiting))
         })
+    }
+
+    /// Takes the packet to drop among those that `is_wanted`: the last of them. The marks that go with it are the last of its
+    /// branches, so that branches keep their turns, and packets their order within each.
+    pub fn drop_last_of(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
+        let (mut at, key) = self.in_order().into_iter().rev().find(|&(leaf, key)| {
+            matches!(&self.nodes[leaf].pifo.entries[&key].item, Item::Packet(packet) if is_wanted(packet))
+        })?;
+        let node = &mut self.nodes[at];
+        let waiting = node.pifo.entries.remove(&key).expect("it was found");
+        let Item::Packet(packet) = node.dropped(key.0, waiting) else { unreachable!("a packet was found") };
+        while let Some((above, _)) = self.nodes[at].above {
+            let node = &mut self.nodes[above];
+            let is_mark = |waiting: &Waiting<T>| matches!(waiting.item, Item::OneOf(below) if below == at);
+            let marks = node.pifo.entries.iter().rev().find(|(_, waiting)| is_mark(waiting));
+            let key = *marks.expect("a packet has a mark in every PIFO above").0;
+            let waiting = node.pifo.entries.remove(&key).expect("it was found");
+            node.dropped(key.0, waiting);
+            at = above;
+        }
+        self.len -= 1;
+        Some(packet)
+    }
+
+    /// All packets in the order in which they would go if none came any more: the PIFO of each, and its place there.
+    fn in_order(&self) -> Vec<(usize, (u64, u64))> {
+        // Those below have greater numbers.
+        let mut orders: Vec<std::vec::IntoIter<_>> = self.nodes.iter().map(|_| Vec::new().into_iter()).collect();
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            let packet_of = |(key, waiting): (&(u64, u64), &Waiting<T>)| match waiting.item {
+                Item::Packet(_) => (at, *key),
+                Item::OneOf(below) => orders[below].next().expect("a mark stands for a packet"),
+            };
+            let order: Vec<_> = node.pifo.entries.iter().map(packet_of).collect();
+            orders[at] = order.into_iter();
+        }
+        orders.swap_remove(0).collect()
     }
 
     fn take(&mut self, mut pop: impl FnMut(&mut Node<T>) -> Option<Item<T>>) -> Option<T> {
@@ -250,6 +314,56 @@ mod tests {
             ]";
         check(level, "cccbbba!!!!!!!", expect!["a1 b1 c1 b2 c2 b3 c3"]);
         check(level, "cccbbbaxx!!!!!", expect!["(c3)(b3)a1 b1 c1 b2 c2"]);
+    }
+
+    #[test]
+    fn what_is_dropped_gives_back_what_it_was_charged_whatever_the_weights_are_now() {
+        let share = std::rc::Rc::new(std::cell::RefCell::new(crate::policy::FairShare::of_bytes(&[1, 1])));
+        struct Shared(std::rc::Rc<std::cell::RefCell<crate::policy::FairShare>>);
+        impl Policy for Shared {
+            fn rank(&mut self, arrival: &Arrival) -> u64 {
+                self.0.borrow_mut().rank(arrival)
+            }
+            fn charged(&self) -> u64 {
+                self.0.borrow().charged()
+            }
+            fn refund(&mut self, arrival: &Arrival, charged: u64) {
+                self.0.borrow_mut().refund(arrival, charged);
+            }
+        }
+        let mut queue = LogicalPifo::new(Box::new(Shared(share.clone())), 2);
+        let rank_of = |queue: &mut LogicalPifo<&str>, packet| {
+            let mut ranks = Ranks::new();
+            queue.push(&arrival(0, 0, 1), &mut ranks, 0, packet);
+            ranks[0].rank >> 18
+        };
+        assert_eq!([rank_of(&mut queue, "a"), rank_of(&mut queue, "b"), rank_of(&mut queue, "c")], [0, 4, 8]);
+        share.borrow_mut().set_weight(0, 4);
+        assert_eq!(queue.drop_last(), Some("c"));
+        // As if it had never come; by today's weight a quarter would have been given back.
+        assert_eq!(rank_of(&mut queue, "d"), 8);
+    }
+
+    #[test]
+    fn the_last_of_some_is_dropped_and_branches_keep_their_turns() {
+        let tree = "
+            policy = { kind = 'weighted-fair', weights = [1, 1] }
+            branches = [
+                { classes = [0, 2], level = { policy = { kind = 'strict-priority' } } },
+                { classes = [1], level = { policy = { kind = 'fifo' } } },
+            ]";
+        for (level, rest) in [(tree, "a1 b1 c2 b2 b3"), ("policy = { kind = 'strict-priority' }", "a1 b1 b2 b3 c2")] {
+            let mut queue = LogicalPifo::of(&toml::from_str(level).unwrap(), 3);
+            for (now, name) in (0u64..).zip(["c1", "c2", "b1", "b2", "b3", "a1"]) {
+                let class = usize::from(name.as_bytes()[0] - b'a');
+                queue.push(&arrival(now, class, 100), &mut Ranks::new(), 0, name);
+            }
+            assert_eq!(queue.drop_last_of(|name| name.ends_with('1') && *name != "b1"), Some("c1"));
+            assert_eq!(queue.drop_last_of(|name| name.ends_with('9')), None);
+            assert_eq!(queue.len(), 5);
+            let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+            assert_eq!(order.join(" "), rest);
+        }
     }
 
     proptest! {

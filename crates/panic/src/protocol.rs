@@ -1,5 +1,6 @@
 //! What travels between the nodes of a PANIC NIC: messages of a descriptor and a packet, in flits, and notes about credits.
 
+use crate::pifo::Ranks;
 use crate::world::Side;
 use kernel::Cycle;
 use smallvec::SmallVec;
@@ -45,7 +46,7 @@ pub struct Descriptor {
     /// The scheduler's port, and with it the bank, that the packet uses whenever it is there (RTL).
     pub home: NodeId,
     /// Its ranks at the service to visit next, from the innermost level of the policy outwards; none before it has any.
-    pub ranks: SmallVec<[u64; 2]>,
+    pub ranks: Ranks,
     /// How often a unit had no room for it.
     pub detours: u32,
     /// Cycles that it may wait in all, for least slack time first.

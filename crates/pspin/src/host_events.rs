@@ -26,7 +26,8 @@ pub enum HostEvent {
         /// was on its way, which begins the message anew.
         received: u64,
     },
-    /// A packet found packet memory full, and its context asks to end the message then: its queue was reset.
+    /// A packet found packet memory full, and its context asks to end the message then; or the message's last packet was
+    /// dropped, and none was left for the completion handler: its queue was reset.
     MessageKilled {
         /// Identity of the message.
         msgid: u16,

@@ -83,8 +83,8 @@ impl HostOp {
 ///           written is read back.
 /// Source:   PsPIN RTL a49fec8, `hw/src/pspin.sv`, `hw/verilator_model/src/PCIeMaster.hpp`.
 /// Differs:  where the host clears scratchpads, the port reaches every L1, as those of the outbound engine and the
-///           off-cluster DMA do; reads work (the functional model stops at an assertion); an access of which any byte is in neither memory
-///           moves nothing and ends with the address, where the model writes the rest and tells nobody.
+///           off-cluster DMA do; reads work (the functional model stops at an assertion); an access of which any byte is
+///           in neither memory moves nothing and ends with the address, where the model writes the rest and tells nobody.
 pub struct HostSlave {
     accesses: Rx<HostAccess>,
     nhi: NhiMaster,

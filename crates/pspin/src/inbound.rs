@@ -4,9 +4,7 @@ use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{
-    BEAT_BYTES, BurstReply, ClusterActive, Context, Her, Kill, PacketId, Release, Request, whole_words,
-};
+use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, whole_words};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
@@ -14,6 +12,7 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeSet, VecDeque};
 use wire::ecn;
 
+mod endings;
 mod ring;
 use ring::Ring;
 
@@ -100,8 +99,8 @@ pub struct Inbound {
     ring: Ring<Stored>,
     /// Messages that were killed and whose last packet has not come.
     killed: BTreeSet<u16>,
-    /// The end of a message of which the message queues have not heard.
-    kill: Option<Kill>,
+    /// The end of a message of which the message queues have not heard: [`Request::Kill`] or [`Request::End`].
+    ending: Option<Request>,
     /// Write bursts that wait for the bus.
     bursts: VecDeque<(u32, Box<[u8]>)>,
     /// Position in order of arrival of the packet whose write response, and whose request, is next.
@@ -153,7 +152,7 @@ impl Inbound {
             n_seen: 0,
             ring: Ring::new(params.ring_bytes),
             killed: BTreeSet::new(),
-            kill: None,
+            ending: None,
             bursts: VecDeque::new(),
             n_written: 0,
             n_requested: 0,
@@ -193,7 +192,7 @@ impl Inbound {
         let verdict =
             self.refused(arriving).or_else(|| if room.is_none() { self.refused_when_full(arriving) } else { None });
         match (verdict, room) {
-            (Some(DropReason::MessageKilled), _) if self.kill.is_some() => return Activity::Idle,
+            (Some(reason), _) if self.ending.is_some() && self.may_end(arriving, reason) => return Activity::Idle,
             (Some(reason), _) => self.refuse(now, reason),
             (None, Some(offset)) => {
                 let arriving = self.arriving.take().expect("a packet arrives");
@@ -208,14 +207,6 @@ impl Inbound {
             }
         }
         Activity::Busy
-    }
-
-    /// Drops the packet that arrives.
-    fn refuse(&mut self, now: Cycle, reason: DropReason) {
-        let arriving = self.drop_arriving(now, reason);
-        if reason == DropReason::MessageKilled {
-            self.kill_message(&arriving);
-        }
     }
 
     fn drop_arriving(&mut self, now: Cycle, reason: DropReason) -> Arrival {
@@ -234,17 +225,12 @@ impl Inbound {
 
     fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
         match arriving.bytes.len() {
+            _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
             0 => Some(DropReason::Empty),
             size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
             _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
-            _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
             _ => None,
         }
-    }
-
-    /// Whether a packet belongs to what is left of a message that was killed.
-    fn is_killed(&self, arriving: &Arrival) -> bool {
-        self.killed.contains(&arriving.msgid) && arriving.som != Some(true)
     }
 
     /// What the packet's context asks for when there is no room for it.
@@ -256,42 +242,6 @@ impl Inbound {
             WhenFull::MarkEcn => Some(DropReason::PacketMemoryFull),
             WhenFull::KillMessage => Some(DropReason::MessageKilled),
         }
-    }
-
-    /// The packet that arrives ends its message, or is dropped because its message was ended.
-    fn kill_message(&mut self, arriving: &Arrival) {
-        let msgid = arriving.msgid;
-        if !self.is_killed(arriving) {
-            let Context { id, protection, .. } = &*arriving.context;
-            self.end_message(Kill { msgid, context: *id, error_addr: protection.error_addr });
-            self.killed.insert(msgid);
-        }
-        if arriving.eom {
-            self.killed.remove(&msgid);
-        }
-    }
-
-    /// No request is sent any more for packets of this message that are here.
-    fn end_message(&mut self, kill: Kill) {
-        // Those whose requests are sent are the message queues' business.
-        let waiting = self.ring.iter_mut_from(self.n_requested);
-        waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == kill.msgid)).for_each(|stored| {
-            stored.is_killed = true;
-        });
-        self.kill = Some(kill);
-    }
-
-    /// Ends a message for the host, which lets no packet of it follow.
-    fn take_kill(&mut self, now: Cycle) -> bool {
-        if self.kill.is_some() {
-            return false;
-        }
-        let Some(kill) = self.kills.take() else { return false };
-        self.end_message(kill);
-        if self.arriving.as_ref().is_some_and(|arriving| arriving.msgid == kill.msgid) {
-            self.drop_arriving(now, DropReason::MessageKilled);
-        }
-        true
     }
 
     /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
@@ -356,11 +306,11 @@ impl Inbound {
 
     /// Sends the next request; before it, the end of a message. Of killed messages no request is sent.
     fn send_request(&mut self, now: Cycle) -> bool {
-        if self.kill.is_some() {
+        if self.ending.is_some() {
             if !self.requests.has_room() {
                 return false;
             }
-            self.requests.send(Request::Kill(self.kill.take().expect("a message ends")));
+            self.requests.send(self.ending.take().expect("a message ends"));
             return true;
         }
         if self.n_requested == self.n_written {

@@ -194,6 +194,14 @@ mod tests {
     }
 
     #[test]
+    fn only_the_ends_of_memory_that_is_not_aligned_are_small_pages() {
+        let mut tables = PageTables::default();
+        tables.register(1, SMALL_PAGE, SMALL_PAGE, (4 << 30) - 2 * SMALL_PAGE, true).unwrap();
+        let n = |size: u64| tables.pages[&1].values().filter(|page| page.bytes == size).count();
+        assert_eq!((n(SMALL_PAGE), n(LARGE_PAGE)), (511 + 511, 2046));
+    }
+
+    #[test]
     fn errors_say_what_and_where() {
         let mut tables = PageTables::default();
         let text = |result: Result<(), RegistrationError>| result.unwrap_err().to_string();

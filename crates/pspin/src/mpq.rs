@@ -80,6 +80,7 @@ struct Queue {
 /// Differs:  packets behind the last one of a message wait in the queue and start the next message, with their own
 ///           context, when the one before has ended. In the RTL they extend the message, or stay behind for ever.
 ///           While a message is open, packets of other messages with the same queue count as its own, as in the RTL.
+///           A message whose last packet was dropped ends with the one before it.
 pub struct MpqEngine {
     queues: Vec<Queue>,
     cells: Cells,
@@ -176,10 +177,13 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// A packet for this message came and was refused.
-    pub fn refuse(&mut self, msgid: u16) {
-        let q = self.queue_of(msgid);
+    /// A packet came before the first of its message and was refused.
+    pub fn refuse(&mut self, her: &Her) {
+        let q = self.queue_of(her.msgid);
         self.queues[q].received += 1;
+        if her.eom {
+            self.cells.end(&self.queues[q].packets);
+        }
     }
 
     /// Takes the end of a task. Returns what the host is to be told.
@@ -251,6 +255,7 @@ impl MpqEngine {
         counters.add("header_tasks", self.tasks[Stage::Header as usize].total());
         counters.add("payload_tasks", self.tasks[Stage::Payload as usize].total());
         counters.add("completion_tasks", self.tasks[Stage::Completion as usize].total());
+        // A level, not a count: packets that are held when it is looked at, 0 (and not shown) once all have left.
         counters.add("packets_held", self.cells.in_use());
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());

@@ -256,8 +256,9 @@ impl Pspin {
         outcome
     }
 
-    /// The host writes to handler memory or program memory, or to L1 where its port reaches that: the NIC sees it at `earliest`, or in the first cycle that has
-    /// not been lived through, and after what was asked before. See [`HostSlave`] for how long it takes.
+    /// The host writes to handler memory or program memory, or to L1 where its port reaches that: the NIC sees it at
+    /// `earliest`, or in the first cycle that has not been lived through, and after what was asked before. See [`HostSlave`]
+    /// for how long it takes.
     ///
     /// Code that is written is what the next fetch of its lines finds; a core that runs it meanwhile may see old and new.
     pub fn host_write(&mut self, earliest: Cycle, addr: u32, bytes: &[u8], tag: u64) {

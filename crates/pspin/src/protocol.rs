@@ -160,8 +160,10 @@ pub struct HostRecord {
 pub enum Request {
     /// Handlers for a packet.
     Her(Her),
-    /// The end of a message.
+    /// The end of a message, whose packets are dropped.
     Kill(Kill),
+    /// The last packet of this message was dropped: those that came before it are all. Not in the RTL.
+    End(u16),
 }
 
 /// Which handler of a context.

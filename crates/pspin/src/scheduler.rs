@@ -67,7 +67,7 @@ impl PacketScheduler {
     fn admission(&mut self, now: Cycle) -> Option<Admission> {
         let admission = match &*self.requests.peek()? {
             Request::Her(her) => self.engine.admission(her),
-            Request::Kill(_) => Admission::Queue,
+            Request::Kill(_) | Request::End(_) => Admission::Queue,
         };
         let since = *self.stalled_since.get_or_insert(now);
         if admission != Admission::Wait {
@@ -113,7 +113,7 @@ impl PacketScheduler {
             (Some((her, reason)), _) => self.drop_packet(&her, reason),
             (None, Some(reason)) => {
                 if let Some(Request::Her(her)) = self.requests.take() {
-                    self.engine.refuse(her.msgid);
+                    self.engine.refuse(&her);
                     self.drop_packet(&her, reason);
                 }
             }
@@ -126,6 +126,7 @@ impl PacketScheduler {
         match self.requests.take().expect("a request waits") {
             Request::Her(her) => self.engine.push(her, now),
             Request::Kill(kill) => self.notices.send(self.engine.kill(kill)),
+            Request::End(msgid) => self.engine.end(msgid).into_iter().for_each(|notice| self.notices.send(notice)),
         }
     }
 }

@@ -15,7 +15,7 @@ pub use traffic::{CardTrafficError, MOST_FRAMES};
 use crate::nics::{self, Preset, Setting};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
 use serde_json::{Value, json};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use wire::near::nearest;
 
@@ -29,9 +29,6 @@ pub const PRESETS: &[Preset] = &[
 /// Keys that files of cards wired from modules have, and others do not.
 const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];
 
-/// Bytes that a card's file may have.
-const MOST_BYTES: u64 = 1 << 20;
-
 /// A card that cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
@@ -41,8 +38,6 @@ pub enum CardError {
     Unknown { found: String, known: String, near: Option<&'static str> },
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
-    #[error("{file}: it has more than {MOST_BYTES} bytes, which no card needs")]
-    Long { file: String },
     #[error("there is no module `{found}`{}", near.map_or_else(|| "; `spinet nic modules` lists them".to_owned(), |near| format!("; did you mean `{near}`?")))]
     Module { found: String, near: Option<&'static str> },
     #[error(transparent)]
@@ -62,15 +57,7 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
             near: nearest(nic, nics::all().map(|preset| preset.name)),
         });
     }
-    let path = base_dir.join(nic);
-    let file = path.display().to_string();
-    let mut text = String::new();
-    let read = std::fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
-    match read {
-        Ok(n) if n as u64 > MOST_BYTES => Err(CardError::Long { file }),
-        Ok(_) => Ok((file, text)),
-        Err(source) => Err(CardError::Read { file, source }),
-    }
+    nics::read(nic, base_dir).map_err(|(file, source)| CardError::Read { file, source })
 }
 
 /// Whether `nic` is wired from modules: a preset that is, or a file that has instances or derives from one that has.

@@ -35,6 +35,24 @@ pub struct Column {
     pub about: &'static str,
 }
 
+/// A table: a line for each column with its name, type, meaning, and its value, computed from what a row is made of.
+macro_rules! columns {
+    ($(#[$about:meta])* $list:ident, $values:ident($row:ident: &$of:ident):
+     $($name:literal $kind:ident $text:literal => $value:expr;)*) => {
+        $(#[$about])*
+        pub const $list: &[$crate::columns::Column] = &[$($crate::columns::Column {
+            name: $name,
+            kind: $crate::columns::Kind::$kind,
+            about: $text,
+        }),*];
+
+        fn $values($row: &$of) -> [i64; $list.len()] {
+            [$($value),*]
+        }
+    };
+}
+pub(crate) use columns;
+
 /// Rows of numbers, kept by column.
 pub struct Columns {
     columns: &'static [Column],

@@ -2,7 +2,7 @@
 
 use crate::toml_text::{self, Format, TextFileError};
 use pspin::{ParamError, PspinParams};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use toml::{Table, Value};
 use wire::near::{nearest, teach};
@@ -155,11 +155,23 @@ pub(crate) fn read_file(nic: &str, base_dir: &Path) -> Result<(String, String), 
         let near = nearest(nic, all().map(|preset| preset.name));
         return Err(NicError::Unknown { found: nic.into(), near });
     }
+    read(nic, base_dir).map_err(|(file, source)| NicError::Read { file, source })
+}
+
+/// Bytes that the file of a NIC or card may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Name and text of the file called `nic`, which may have [`MOST_BYTES`]; or its name and why it cannot be had.
+pub(crate) fn read(nic: &str, base_dir: &Path) -> Result<(String, String), (String, io::Error)> {
     let path = base_dir.join(nic);
     let file = path.display().to_string();
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok((file, text)),
-        Err(source) => Err(NicError::Read { file, source }),
+    let mut text = String::new();
+    match std::fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)) {
+        Ok(n) if n as u64 > MOST_BYTES => {
+            Err((file, io::Error::other(format!("it has more than {MOST_BYTES} bytes, which no card needs"))))
+        }
+        Ok(_) => Ok((file, text)),
+        Err(source) => Err((file, source)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The per-packet table: one row a packet, one column for each time and number.
 
-use crate::columns::{Column, Columns, Kind};
+use crate::columns::{Columns, columns};
 use crate::packets::{Fate, Row, TaskRow, Trap};
 use kernel::{Clock, Cycle};
 
@@ -85,19 +85,9 @@ fn cycles(task: &TaskRow) -> i64 {
     }
 }
 
-/// A line for each column: name, type, meaning, and its value.
-macro_rules! columns {
-    (|$cells:ident| $($name:literal $kind:ident $about:literal => $value:expr;)*) => {
-        /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
-        pub const COLUMNS: &[Column] = &[$(Column { name: $name, kind: Kind::$kind, about: $about }),*];
-
-        fn values($cells: &Cells) -> [i64; COLUMNS.len()] {
-            [$($value),*]
-        }
-    };
-}
-
-columns! { |c|
+columns! {
+    /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
+    COLUMNS, values(c: &Cells):
     "frame" U64 "number of the packet in the traffic, from 0" => c.row.frame as i64;
     "bytes" U32 "length without FCS" => c.row.bytes.into();
     "fate" U8 "what became of it" => c.fate as i64;

@@ -14,6 +14,8 @@ pub struct FairShare {
     virtual_time: u64,
     /// The virtual time until which each class has used its share.
     used: Vec<u64>,
+    /// What the last packet was charged: by the weight of then, so that this is what it gives back.
+    charged: u64,
 }
 
 /// Virtual time of a unit of service at weight 1: so fine that rounding a packet's part down does not show.
@@ -37,7 +39,7 @@ impl FairShare {
     }
 
     fn new(weights: Vec<u32>, units: fn(&Arrival) -> u64) -> FairShare {
-        FairShare { used: vec![0; weights.len()], weights, units, virtual_time: 0 }
+        FairShare { used: vec![0; weights.len()], weights, units, virtual_time: 0, charged: 0 }
     }
 
     fn takes(&self, arrival: &Arrival) -> u64 {
@@ -48,7 +50,8 @@ impl FairShare {
 impl Policy for FairShare {
     fn rank(&mut self, arrival: &Arrival) -> u64 {
         let start = self.virtual_time.max(self.used[arrival.class]);
-        self.used[arrival.class] = start + self.takes(arrival);
+        self.charged = self.takes(arrival);
+        self.used[arrival.class] = start + self.charged;
         start
     }
 
@@ -56,9 +59,12 @@ impl Policy for FairShare {
         self.virtual_time = self.virtual_time.max(rank);
     }
 
-    fn dropped(&mut self, arrival: &Arrival, _rank: u64) {
+    fn charged(&self) -> u64 {
+        self.charged
+    }
+
+    fn refund(&mut self, arrival: &Arrival, charged: u64) {
         // What is dropped has used nothing: its class is charged for what is served, however much it sends.
-        let used = self.used[arrival.class];
-        self.used[arrival.class] = used.saturating_sub(self.takes(arrival));
+        self.used[arrival.class] = self.used[arrival.class].saturating_sub(charged);
     }
 }

@@ -38,8 +38,17 @@ pub trait Policy {
     /// A packet of this rank goes to a unit.
     fn served(&mut self, _rank: u64) {}
 
-    /// The packet that came so and had this rank is dropped. It was the one with the greatest rank.
+    /// What the packet that was ranked last has been charged; it is kept with the packet, for [`Policy::refund`].
+    fn charged(&self) -> u64 {
+        0
+    }
+
+    /// The packet that came so and had this rank is dropped. It was the one with the greatest rank, or where a bank of the packet
+    /// buffer is full, that of those in this bank.
     fn dropped(&mut self, _arrival: &Arrival, _rank: u64) {}
+
+    /// A packet that came so and was charged so much is dropped; heard behind [`Policy::dropped`].
+    fn refund(&mut self, _arrival: &Arrival, _charged: u64) {}
 
     /// The first cycle in which a packet of this rank may go; heard at the outermost level only.
     fn eligible(&self, _rank: u64) -> Cycle {

@@ -77,10 +77,13 @@ struct Block {
 ///          credit counts in the cycle in which its note comes. Push edges are multiples of `push_cycles`, pop edges of
 ///          `pop_cycles`. A block pops for its last service first (RTL).
 /// Modes:   there is one path for push and pull (RTL): every packet enters its PIFO, and leaves when a unit has a credit.
-/// Drops:   see [`DropParams`]. A port whose bank is full drops the last packet of the PIFO that its next one is for, or else of
-///          the longest, one a cycle, until a cell is free; so a packet can always come in, and the NIC cannot lock up.
+/// Drops:   see [`DropParams`]. A port whose bank is full drops, of the packets in this bank, the last of the PIFO that its next
+///          one is for, or else of the longest, one a cycle, until a cell is free; so a packet can always come in, and the NIC
+///          cannot lock up.
 /// Source:  4.3; RTL for ports, cells, thresholds, order of services.
-/// Differs: the RTL holds credits between 0 and the initial number. Here they may go below 0, so that none is lost when a
+/// Differs: in the RTL the parser holds a packet until it has a cell; here one comes to know at the scheduler whether it has, and
+///          cannot wait there, since packets that come back from units would wait behind it.
+///          The RTL holds credits between 0 and the initial number. Here they may go below 0, so that none is lost when a
 ///          pushed packet takes the room of one that was paid for. The RTL lowers the rank at every entry, here after detours.
 pub struct Scheduler {
     params: SchedulerParams,
@@ -211,7 +214,7 @@ impl Scheduler {
             return false; // The block goes on.
         }
         if port.bank.n_free() == 0 {
-            return self.make_room(now, service);
+            return self.make_room(now, which, service);
         }
         let mut message = take(port);
         message.descriptor.trail.mark(now, Step::Queued, port.wires.node);
@@ -224,19 +227,27 @@ impl Scheduler {
         true
     }
 
-    /// Drops a packet for one that finds its bank full.
-    fn make_room(&mut self, now: Cycle, service: usize) -> bool {
-        let longest = || (0..self.queues.len()).max_by_key(|&i| (self.queues[i].len(), std::cmp::Reverse(i)));
-        let from = if self.queues[service].is_empty() { longest() } else { Some(service) };
-        from.is_some_and(|service| self.drop_last(now, service, DropReason::Cells))
+    /// Drops a packet of a bank for one that finds this bank full: what lies in another would free nothing here.
+    fn make_room(&mut self, now: Cycle, which: usize, service: usize) -> bool {
+        let mut others: Vec<usize> = (0..self.queues.len()).filter(|&i| i != service).collect();
+        others.sort_by_key(|&i| std::cmp::Reverse(self.queues[i].len()));
+        let queues = std::iter::once(service).chain(others);
+        let place = { queues }.find_map(|i| self.queues[i].drop_last_of(|place| place.port == which));
+        place.is_some_and(|place| {
+            self.drop(now, place, DropReason::Cells);
+            true
+        })
     }
 
-    /// Drops the last packet of a logical PIFO, if there is one.
-    fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) -> bool {
-        let Some(Place { port, cell }) = self.queues[service].drop_last() else { return false };
+    /// Drops the last packet of a logical PIFO, which has one.
+    fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) {
+        let place = self.queues[service].drop_last().expect("a packet was pushed");
+        self.drop(now, place, reason);
+    }
+
+    fn drop(&mut self, now: Cycle, Place { port, cell }: Place, reason: DropReason) {
         let message = self.ports[port].bank.drop(cell);
         self.note_drop(now, message, reason);
-        true
     }
 
     fn note_drop(&mut self, now: Cycle, message: Box<Message>, reason: DropReason) {
@@ -281,7 +292,7 @@ impl Scheduler {
         let queue = &mut self.queues[service];
         let n_queued = queue.len();
         queue.push(&arrival, &mut descriptor.ranks, raise, place);
-        let rank = *descriptor.ranks.last().expect("a queued packet has a rank");
+        let rank = descriptor.ranks.last().expect("a queued packet has a rank").rank;
         self.tracer.emit(&PACKET_QUEUED, now, &[descriptor.id, service as u64, rank]);
         let dropping = self.params.dropping;
         if n_queued >= dropping.used_entries as usize {

@@ -320,6 +320,37 @@ fn a_full_bank_gives_way_to_what_comes() {
 }
 
 #[test]
+fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
+    // Packets 3 and 4 fill the first bank, 7 of the second is the least urgent of all: dropping that would free nothing here.
+    let dropping = DropParams { used_entries: 124, free_cells: 0, spared_entries: 8 };
+    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 2, cell_bytes: 1536 }, ..params() };
+    check_events(
+        params,
+        ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p8; 90 5 1 p1", "70 7 1 p9"],
+        "120 +6; 130 +6; 140 +6",
+        expect![[r#"
+            4    event packet_queued id=0x1 service=0x1 rank=0x5
+            4    event packet_scheduled id=0x1 node=0x6 waited=0x3
+            6    event packet_queued id=0x2 service=0x1 rank=0x5
+            6    event packet_scheduled id=0x2 node=0x6 waited=0x3
+            54   event packet_queued id=0x3 service=0x1 rank=0x7
+            64   event packet_queued id=0x4 service=0x1 rank=0x8
+            74   event packet_queued id=0x7 service=0x1 rank=0x9
+            90   event packet_dropped id=0x4 class=0x0 reason=0x1
+            94   event packet_queued id=0x5 service=0x1 rank=0x1
+            120  event packet_scheduled id=0x5 node=0x6 waited=0x1d
+            130  event packet_scheduled id=0x3 node=0x6 waited=0x50
+            140  event packet_scheduled id=0x7 node=0x6 waited=0x46
+            it.entered 6
+            it.scheduled 5
+            it.waited_cycles 185
+            it.credits[0] 2
+            it.credits[1] 2
+            it.drops.cells[0] 1"#]],
+    );
+}
+
+#[test]
 fn what_cannot_be_scheduled_is_counted() {
     check_events(
         params(),

@@ -185,7 +185,8 @@ impl Outlet for Log {
     }
 }
 
-/// Follows the PIFOs by their events: what is dropped for want of room has the greatest rank.
+/// Follows the PIFOs by their events: what is dropped has been queued, and what is dropped for want of entries has the greatest
+/// rank. Of what is dropped for want of cells that is so within its bank, which events do not tell.
 struct Ranks(Rc<RefCell<Log>>);
 
 impl Sink for Ranks {
@@ -200,7 +201,7 @@ impl Sink for Ranks {
                     let greatest = *queue.values().max()?;
                     queue.remove(&id).map(|rank| (rank, greatest))
                 });
-                if found.is_none_or(|(rank, greatest)| rank != greatest) {
+                if found.is_none_or(|(rank, greatest)| rank != greatest && get("reason") == 0) {
                     log.faults.push(format!("packet {id} is dropped, of rank and greatest {found:?}"));
                 }
             }

@@ -41,9 +41,9 @@ const OUTSIDE: usize = 15 + 2 + DATA_REGIONS;
 /// 64 KiB of L2 handler memory, the console for stores alone. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
 ///
 /// With exact ones: the core's own stack; the task's packet, in L1 and L2; its scratchpad in each cluster; its handler
-/// memory; code and static data of its program; the driver's and the DMA's registers of this core; the console for stores alone.
-/// Between tasks the stack, the driver and the runtime's loop. Source: Di Girolamo et al., ISCA 2021, III-B: the driver sets PMP regions for
-/// each task. Regions go by words, since PMP does (RISC-V privileged specification 20211203, 3.7).
+/// memory; code and static data of its program; the driver's and the DMA's registers of this core; the console for stores
+/// alone. Between tasks the stack, the driver and the runtime's loop. Source: Di Girolamo et al., ISCA 2021, III-B: the
+/// driver sets PMP regions for each task. Regions go by words, since PMP does (RISC-V privileged specification 20211203, 3.7).
 pub struct Guard {
     regions: Regions,
     checks_transfers: bool,

@@ -1,7 +1,8 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
 //! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs` answers what it asks, `scheduler.rs` feeds them tasks.
+//! cycle; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs` answers what it asks, `scheduler.rs` feeds them
+//! tasks.
 
 mod access;
 mod bursts;

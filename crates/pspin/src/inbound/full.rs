@@ -228,3 +228,75 @@ fn a_killed_message_whose_last_packet_is_lost_ends_with_the_next_header() {
         "#]],
     );
 }
+
+#[test]
+fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() {
+    check_with(
+        asks(WhenFull::KillMessage),
+        128,
+        "4:64 3:64 3:64 3:999! 3:64@50!",
+        "40:0",
+        expect![[r#"
+            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    event packet_dropped packet=0x2 reason=0x4
+            7    l2: write 64 at 0x1c400040
+            8    event packet_dropped packet=0x3 reason=0x4
+            8    her kills 3
+            10   event her_sent packet=0x0 eom=0x0
+            10   event packet_dropped packet=0x1 reason=0x4
+            10   her 0 at 0x1c400000 of 64
+            39   event packet_done packet=0x0
+            39   packet 0 done, stored from 5, her 10
+            50   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            51   l2: write 64 at 0x1c400000
+            55   event her_sent packet=0x4 eom=0x1
+            55   her 4 at 0x1c400000 of 64!
+            inbound.packets 3
+            inbound.bytes 192
+            inbound.dropped_message_killed 3
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
+    );
+    // The next message begins with a packet that is dropped: what follows is not the killed one's.
+    check_with(
+        asks(WhenFull::KillMessage),
+        128,
+        "4:64 3:64 3:64 3^:999@50 3:64@55!",
+        "40:0",
+        expect![[r#"
+            5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    event packet_dropped packet=0x2 reason=0x4
+            7    l2: write 64 at 0x1c400040
+            8    her kills 3
+            10   event her_sent packet=0x0 eom=0x0
+            10   event packet_dropped packet=0x1 reason=0x4
+            10   her 0 at 0x1c400000 of 64
+            39   event packet_done packet=0x0
+            39   packet 0 done, stored from 5, her 10
+            50   event packet_dropped packet=0x3 reason=0x1
+            55   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            56   l2: write 64 at 0x1c400000
+            60   event her_sent packet=0x4 eom=0x1
+            60   her 4 at 0x1c400000 of 64!
+            inbound.packets 3
+            inbound.bytes 192
+            inbound.dropped_too_large 1
+            inbound.dropped_message_killed 2
+            inbound.done 1
+            inbound.latency_cycles 34
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 39
+        "#]],
+    );
+}

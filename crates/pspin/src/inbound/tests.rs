@@ -50,6 +50,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
         let show = |request: &Request| match request {
             Request::Her(her) => format!("{} at {:#x} of {}{}", her.packet.0, her.addr, her.size, mark(her.eom)),
             Request::Kill(kill) => format!("kills {}", kill.msgid),
+            Request::End(msgid) => format!("ends {msgid}"),
         };
         let ports = InboundPorts {
             active: active.into(),
@@ -213,10 +214,31 @@ fn what_never_fits_is_dropped() {
 }
 
 #[test]
+fn the_end_of_a_message_is_told_although_its_last_packet_is_dropped() {
+    // The packet before it is here still: its request says so. Then that has gone.
+    check(
+        32_768,
+        "64 40000! 64@30 40000@60!",
+        "",
+        expect![[r#"
+        6    l2: write 64 at 0x1c400000
+        10   her 0 at 0x1c400000 of 64!
+        31   l2: write 64 at 0x1c400040
+        35   her 2 at 0x1c400040 of 64
+        61   her ends 3
+        inbound.packets 2
+        inbound.bytes 128
+        inbound.dropped_too_large 2
+    "#]],
+    );
+}
+
+#[test]
 fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
     let show = |request: &Request| match request {
         Request::Her(her) => format!("{} from {:#x}", her.packet.0, her.addr),
         Request::Kill(kill) => format!("kills {}", kill.msgid),
+        Request::End(msgid) => format!("ends {msgid}"),
     };
     let log = bench(1_000, |bench| {
         let ports = InboundPorts {

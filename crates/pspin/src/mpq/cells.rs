@@ -75,6 +75,13 @@ impl Cells {
         })
     }
 
+    /// The newest packet of a list, if there is one, is the last of its message.
+    pub fn end(&mut self, list: &List) {
+        if let Some(her) = self.cells.get_mut(list.last as usize).and_then(|cell| cell.her.as_mut()) {
+            her.eom = true;
+        }
+    }
+
     /// Puts a packet at the end, in the queue's own cell if that is free.
     pub fn push(&mut self, q: usize, list: &mut List, her: Her) {
         let cell = match self.cells[q].her {

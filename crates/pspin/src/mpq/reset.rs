@@ -44,6 +44,35 @@ impl MpqEngine {
         Notice { context, error_addr, event: HostEvent::MessageKilled { msgid, dropped } }
     }
 
+    /// The last packet of a message was dropped on its way here: the message ends with those that came. One of which none is
+    /// left has nothing that a completion handler could run on: it is given up. Returns what the host is to be told.
+    pub fn end(&mut self, msgid: u16) -> Option<Notice> {
+        let q = self.queue_of(msgid);
+        let queue = &mut self.queues[q];
+        if !queue.packets.is_empty() {
+            self.cells.end(&queue.packets);
+            // While the first packet is missing the message is not complete, whatever was the last.
+            queue.is_receiving &= queue.state == State::AwaitHeader;
+            self.update(q);
+            return None;
+        }
+        let context = queue.context.clone().filter(|_| queue.is_receiving)?;
+        let msgid = queue.msgid;
+        if queue.has_completion() {
+            self.kills.add(1);
+            let dropped = self.reset(q, DropReason::MessageKilled);
+            return Some(context.notice(HostEvent::MessageKilled { msgid, dropped }));
+        }
+        queue.is_receiving = false;
+        queue.state = State::PayloadDraining;
+        let is_done = queue.in_flight == 0;
+        if is_done {
+            self.start_message(q);
+        }
+        self.update(q);
+        is_done.then(|| context.notice(HostEvent::MessageDone { msgid }))
+    }
+
     /// Drops the packets of the message that is being received on queue `q`; tasks under way end by themselves. Returns
     /// how many are dropped.
     fn reset(&mut self, q: usize, reason: DropReason) -> u32 {
@@ -90,7 +119,11 @@ impl MpqEngine {
             // One has to go, or the packet that all wait for could never come in.
             most = most.min(self.cells.iter(&queue.packets).count() - 1);
         }
+        let loses_end = self.cells.iter(&queue.packets).skip(most).any(|her| her.eom);
         self.cells.doom(&mut queue.packets, DropReason::BeforeHeader, |position, _| position >= most);
+        if loses_end {
+            self.cells.end(&queue.packets);
+        }
         if queue.packets.is_empty() {
             queue.state = State::Free;
             queue.context = None;

@@ -77,12 +77,15 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     let mut context = Context::clone(&context(handlers));
     context.delivery = scene.delivery;
     let context = Rc::new(context);
-    let request = |(packet, word): (usize, &str)| match word.split_once(":kill") {
-        Some((cycle, msgid)) => {
-            let msgid = msgid.parse().expect("a message is a number");
-            (cycle.parse().expect("a cycle"), Request::Kill(Kill { msgid, context: 0, error_addr: None }))
-        }
-        None => {
+    let number = |msgid: &str| msgid.parse::<u16>().expect("a message is a number");
+    let request = |(packet, word): (usize, &str)| {
+        let (cycle, what) = word.split_once(':').expect("a colon");
+        let at = cycle.parse().expect("a cycle");
+        if let Some(msgid) = what.strip_prefix("kill") {
+            (at, Request::Kill(Kill { msgid: number(msgid), context: 0, error_addr: None }))
+        } else if let Some(msgid) = what.strip_prefix("end") {
+            (at, Request::End(number(msgid)))
+        } else {
             let (cycle, her) = her(packet, word, &context);
             (cycle, Request::Her(her))
         }

@@ -1,10 +1,10 @@
 //! The tables of a run with chains: one row a packet, and one row a visit of a service.
 
 use super::record::{Fate, Open};
-use super::trail::Way;
-use crate::columns::{Column, Columns, Kind};
+use super::trail::{Visit, Way};
+use crate::columns::{Columns, columns};
 use kernel::{Clock, Cycle};
-use panic::protocol::{Message, NodeId};
+use panic::protocol::{Hop, Message, NodeId};
 use panic::world::Side;
 use std::collections::BTreeMap;
 
@@ -52,68 +52,16 @@ impl Tables {
 
     /// Adds a packet, and what came out of it if it is not inside any more.
     pub fn add(&mut self, id: u64, open: &Open, (fate, reason): (Fate, &'static str), end: Option<(&Message, &Way)>) {
-        let clock = self.clock;
-        let ps = |cycle: Option<Cycle>| cycle.map_or(-1, |cycle| clock.edge(cycle).ps() as i64);
-        let span = |cycles: Cycle| clock.edge(cycles).ps() as i64;
-        let position = |position: Option<usize>| position.map_or(-1, |position| position as i64);
-        let reason = REASONS.iter().position(|&known| known == reason).unwrap_or(REASONS.len() - 1);
-        let (host_queue, port) = match open.from {
-            Side::Network(port) => (-1, i64::from(port)),
-            Side::Host(queue) => (i64::from(queue), -1),
-        };
         let blank = Way { arrived: open.came, ..Way::default() };
         let way = end.map_or(&blank, |(_, way)| way);
-        let bytes_out = end.map_or(-1, |(message, _)| message.data.len() as i64);
-        let parts = way.parts.cycles().map(|cycles| if end.is_some() { span(cycles) } else { -1 });
-        let [ingress, interconnect, queueing, detours, unit_wait, service] = parts;
-        self.packets.push(&[
-            id as i64,
-            port,
-            host_queue,
-            position(open.chain),
-            position(open.tenant),
-            open.bytes.into(),
-            bytes_out,
-            fate as i64,
-            reason as i64,
-            ps(Some(open.due)),
-            ps(Some(open.came)),
-            ps(way.entered),
-            ps(way.leaving),
-            ps(way.left),
-            way.latency().map_or(-1, span),
-            ingress,
-            interconnect,
-            queueing,
-            detours,
-            unit_wait,
-            service,
-            way.visits.len() as i64,
-            way.visits.iter().map(|visit| i64::from(visit.detours)).sum(),
-        ]);
+        let message = end.map(|(message, _)| message);
+        let packet = Packet { clock: self.clock, id, open, fate, reason, message, way };
+        self.packets.push(&packet_values(&packet));
         for (hop, visit) in way.visits.iter().enumerate() {
             let place = visit.unit.and_then(|node| self.units.get(&node.0)).copied();
-            let named = end.and_then(|(message, _)| message.descriptor.chain.get(hop));
-            let [_, interconnect, queueing, detours, unit_wait, service] = visit.parts.cycles().map(span);
-            self.hops.push(&[
-                id as i64,
-                hop as i64,
-                named.map_or(-1, |hop| hop.service.into()),
-                place.map_or(-1, |(_, unit)| unit as i64),
-                i64::from(visit.is_pushed()),
-                visit.detours.into(),
-                ps(visit.queued),
-                ps(visit.scheduled),
-                ps(visit.taken),
-                ps(visit.begun),
-                ps(visit.finished),
-                ps(visit.done),
-                interconnect,
-                queueing,
-                detours,
-                unit_wait,
-                service,
-            ]);
+            let named = message.and_then(|message| message.descriptor.chain.get(hop));
+            let stay = Stay { clock: self.clock, id, hop, visit, unit: place.map(|(_, unit)| unit), named };
+            self.hops.push(&hop_values(&stay));
         }
     }
 
@@ -128,59 +76,105 @@ impl Tables {
     }
 }
 
-macro_rules! columns {
-    ($(#[$about:meta])* $list:ident: $($name:literal $kind:ident $text:literal;)*) => {
-        $(#[$about])*
-        pub const $list: &[Column] = &[$(Column { name: $name, kind: Kind::$kind, about: $text }),*];
-    };
+/// What a row of the table of packets is made of.
+struct Packet<'a> {
+    clock: Clock,
+    id: u64,
+    open: &'a Open,
+    fate: Fate,
+    reason: &'static str,
+    /// What came out of it, unless it is inside.
+    message: Option<&'a Message>,
+    way: &'a Way,
+}
+
+impl Packet<'_> {
+    fn port(&self) -> i64 {
+        if let Side::Network(port) = self.open.from { port.into() } else { -1 }
+    }
+
+    fn queue(&self) -> i64 {
+        if let Side::Host(queue) = self.open.from { queue.into() } else { -1 }
+    }
+
+    fn reason(&self) -> i64 {
+        REASONS.iter().position(|&known| known == self.reason).unwrap_or(REASONS.len() - 1) as i64
+    }
+
+    /// A part of its latency.
+    fn part(&self, cycles: Cycle) -> i64 {
+        if self.message.is_some() { span(self.clock, cycles) } else { -1 }
+    }
+}
+
+/// What a row of the table of visits is made of.
+struct Stay<'a> {
+    clock: Clock,
+    id: u64,
+    hop: usize,
+    visit: &'a Visit,
+    unit: Option<usize>,
+    named: Option<&'a Hop>,
+}
+
+fn ps(clock: Clock, cycle: Option<Cycle>) -> i64 {
+    cycle.map_or(-1, |cycle| span(clock, cycle))
+}
+
+fn span(clock: Clock, cycles: Cycle) -> i64 {
+    clock.edge(cycles).ps() as i64
+}
+
+fn position(position: Option<usize>) -> i64 {
+    position.map_or(-1, |position| position as i64)
 }
 
 columns! {
     /// Columns of the table of packets. `ps` are picoseconds since reset, or lengths of time; -1 stands for what never was.
-    PACKET_COLUMNS:
-    "packet" U64 "number of the packet, from 0, in the order in which the NIC took them";
-    "port" I32 "network port where it came in";
-    "queue" I32 "transmit queue of the host where it came in";
-    "chain" I32 "position of its chain";
-    "tenant" I32 "position of its tenant";
-    "bytes" U32 "length when it came, without FCS";
-    "bytes_out" I64 "length when it left or was dropped";
-    "fate" U8 "what became of it";
-    "reason" U8 "why it was dropped";
-    "due_ps" I64 "when the traffic had it on the line";
-    "arrival_ps" I64 "its first bytes came into the NIC";
-    "entered_ps" I64 "its descriptor went into the interconnect";
-    "leaving_ps" I64 "its first bytes left the interconnect";
-    "left_ps" I64 "its last bytes left the NIC";
-    "latency_ps" I64 "from arrival to leaving; the next six add up to it";
-    "ingress_ps" I64 "on the line and in the RMT pipeline";
-    "interconnect_ps" I64 "in the interconnect";
-    "queueing_ps" I64 "in the scheduler";
-    "detours_ps" I64 "from where a unit refused it until another took it";
-    "unit_wait_ps" I64 "in units before their engines began with it and after they were done";
-    "service_ps" I64 "in engines";
-    "hops" U32 "services that it came to";
-    "detours" U32 "how often a unit refused it";
+    PACKET_COLUMNS, packet_values(p: &Packet):
+    "packet" U64 "number of the packet, from 0, in the order in which the NIC took them" => p.id as i64;
+    "port" I32 "network port where it came in" => p.port();
+    "queue" I32 "transmit queue of the host where it came in" => p.queue();
+    "chain" I32 "position of its chain" => position(p.open.chain);
+    "tenant" I32 "position of its tenant" => position(p.open.tenant);
+    "bytes" U32 "length when it came, without FCS" => p.open.bytes.into();
+    "bytes_out" I64 "length when it left or was dropped" => p.message.map_or(-1, |message| message.data.len() as i64);
+    "fate" U8 "what became of it" => p.fate as i64;
+    "reason" U8 "why it was dropped" => p.reason();
+    "due_ps" I64 "when the traffic had it on the line" => span(p.clock, p.open.due);
+    "arrival_ps" I64 "its first bytes came into the NIC" => span(p.clock, p.open.came);
+    "entered_ps" I64 "its descriptor went into the interconnect" => ps(p.clock, p.way.entered);
+    "leaving_ps" I64 "its first bytes left the interconnect" => ps(p.clock, p.way.leaving);
+    "left_ps" I64 "its last bytes left the NIC" => ps(p.clock, p.way.left);
+    "latency_ps" I64 "from arrival to leaving; the next six add up to it" => ps(p.clock, p.way.latency());
+    "ingress_ps" I64 "on the line and in the RMT pipeline" => p.part(p.way.parts.ingress);
+    "interconnect_ps" I64 "in the interconnect" => p.part(p.way.parts.interconnect);
+    "queueing_ps" I64 "in the scheduler" => p.part(p.way.parts.queueing);
+    "detours_ps" I64 "from where a unit refused it until another took it" => p.part(p.way.parts.detours);
+    "unit_wait_ps" I64 "in units before their engines began with it and after they were done" => p.part(p.way.parts.unit_wait);
+    "service_ps" I64 "in engines" => p.part(p.way.parts.service);
+    "hops" U32 "services that it came to" => p.way.visits.len() as i64;
+    "detours" U32 "how often a unit refused it" => p.way.visits.iter().map(|visit| i64::from(visit.detours)).sum();
 }
 
 columns! {
     /// Columns of the table of visits, in order of packets and hops.
-    HOP_COLUMNS:
-    "packet" U64 "number of the packet";
-    "hop" U32 "position in its chain";
-    "service" I32 "position of the service";
-    "unit" I32 "the unit of that service that took it";
-    "pushed" U8 "1 if it came from another unit and not from the scheduler";
-    "detours" U32 "how often a unit refused it here";
-    "queued_ps" I64 "it came into the scheduler";
-    "scheduled_ps" I64 "it left the scheduler, the last time here";
-    "taken_ps" I64 "the unit took it";
-    "begun_ps" I64 "the engine began with it";
-    "finished_ps" I64 "the engine was done with it";
-    "done_ps" I64 "it left the unit";
-    "interconnect_ps" I64 "in the interconnect, the way to here";
-    "queueing_ps" I64 "in the scheduler";
-    "detours_ps" I64 "from where a unit refused it until another took it";
-    "unit_wait_ps" I64 "in the unit before the engine began with it and after it was done";
-    "service_ps" I64 "in the engine";
+    HOP_COLUMNS, hop_values(v: &Stay):
+    "packet" U64 "number of the packet" => v.id as i64;
+    "hop" U32 "position in its chain" => v.hop as i64;
+    "service" I32 "position of the service" => v.named.map_or(-1, |hop| hop.service.into());
+    "unit" I32 "the unit of that service that took it" => position(v.unit);
+    "pushed" U8 "1 if it came from another unit and not from the scheduler" => i64::from(v.visit.is_pushed());
+    "detours" U32 "how often a unit refused it here" => v.visit.detours.into();
+    "queued_ps" I64 "it came into the scheduler" => ps(v.clock, v.visit.queued);
+    "scheduled_ps" I64 "it left the scheduler, the last time here" => ps(v.clock, v.visit.scheduled);
+    "taken_ps" I64 "the unit took it" => ps(v.clock, v.visit.taken);
+    "begun_ps" I64 "the engine began with it" => ps(v.clock, v.visit.begun);
+    "finished_ps" I64 "the engine was done with it" => ps(v.clock, v.visit.finished);
+    "done_ps" I64 "it left the unit" => ps(v.clock, v.visit.done);
+    "interconnect_ps" I64 "in the interconnect, the way to here" => span(v.clock, v.visit.parts.interconnect);
+    "queueing_ps" I64 "in the scheduler" => span(v.clock, v.visit.parts.queueing);
+    "detours_ps" I64 "from where a unit refused it until another took it" => span(v.clock, v.visit.parts.detours);
+    "unit_wait_ps" I64 "in the unit before the engine began with it and after it was done" => span(v.clock, v.visit.parts.unit_wait);
+    "service_ps" I64 "in the engine" => span(v.clock, v.visit.parts.service);
 }

@@ -22,6 +22,14 @@ impl Policy for Shared {
         self.0.borrow_mut().dropped(arrival, rank);
     }
 
+    fn charged(&self) -> u64 {
+        self.0.borrow().charged()
+    }
+
+    fn refund(&mut self, arrival: &Arrival, charged: u64) {
+        self.0.borrow_mut().refund(arrival, charged);
+    }
+
     fn eligible(&self, rank: u64) -> Cycle {
         self.0.borrow().eligible(rank)
     }

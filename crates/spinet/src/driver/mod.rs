@@ -282,6 +282,12 @@ impl Driver {
             self.unregister(tenant, host)?;
         }
         self.events.retain(|(owner, _)| *owner != tenant);
+        for ticket in self.tickets.owned(tenant) {
+            // Nobody can take what it reads; a write is forgotten when it is over, and `settle` waits for it until then.
+            if matches!(self.tickets.get(tenant, ticket), Ok(memory::Access::Read(_))) {
+                self.tickets.drop_any(ticket);
+            }
+        }
         self.tenants.remove(OPERATOR, tenant).map(drop)
     }
 

@@ -36,6 +36,13 @@ pub enum LayoutError {
     Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
     #[error("contexts `{context}` and `{other}`: {memory} overlaps at {at:#x}, must be apart")]
     Overlap { context: String, other: String, memory: &'static str, at: u64 },
+    #[error("context `{context}`: handler memory overlaps static data of a program at {at:#x}, must be apart")]
+    OverStaticData { context: String, at: u64 },
+    #[error(
+        "`{name}` is the name of one context, and what reports call another that has no name of its own, must be \
+             another, or the other needs one"
+    )]
+    Name { name: String },
     #[error("context `{context}`: {memory} needs {needed} bytes, {left} are left")]
     NoRoom { context: String, memory: &'static str, needed: u64, left: u64 },
     #[error("context `{context}`: {file}: {source}")]
@@ -108,13 +115,29 @@ pub fn place(
             delivery: context.delivery,
             protection,
         };
-        // Reports call it as its user does, or by its handlers where that is clear, or by number.
-        let given = spec.name.clone().or(Some(handlers.name.clone()).filter(|name| !name.is_empty()));
-        let is_taken = |name: &String| placed.iter().any(|other: &PlacedContext| other.name == *name);
-        let name = given.filter(|name| !is_taken(name)).unwrap_or_else(|| format!("context {index}"));
+        let name = reported_name(checked, index, &handlers.name, &placed)?;
         placed.push(PlacedContext { name, handlers, context: Rc::new(nic_context), host_data });
     }
     Ok(placed)
+}
+
+/// What reports call a context: as its user does, or by its handlers where that is clear, or by number.
+fn reported_name(
+    checked: &Checked,
+    index: usize,
+    handlers: &str,
+    placed: &[PlacedContext],
+) -> Result<String, LayoutError> {
+    if let Some(name) = &checked.contexts[index].spec.name {
+        return Ok(name.clone());
+    }
+    let is_given = |name: &str| checked.contexts.iter().any(|other| other.spec.name.as_deref() == Some(name));
+    let is_taken = |name: &str| is_given(name) || placed.iter().any(|other| other.name == name);
+    if !handlers.is_empty() && !is_taken(handlers) {
+        return Ok(handlers.to_owned());
+    }
+    let name = format!("context {index}");
+    if is_taken(&name) { Err(LayoutError::Name { name }) } else { Ok(name) }
 }
 
 /// What errors call a context.
@@ -162,6 +185,10 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
             let allowed = format!("{base:#x} to {:#x}", end - 1);
             let (context, memory) = (name(context), "handler memory");
             return Err(LayoutError::Outside { context, memory, first, last: last.max(1) - 1, allowed });
+        }
+        let meets = |&&(from, to): &&(u32, u64)| first < last && u64::from(from) < last && first < to;
+        if let Some(&(from, _)) = loaded.in_handler_memory.iter().find(meets) {
+            return Err(LayoutError::OverStaticData { context: name(context), at: first.max(from.into()) });
         }
         regions.push((first, last));
     }

@@ -45,6 +45,27 @@ impl Transcript {
 }
 
 #[test]
+fn what_a_closed_tenant_was_reading_is_forgotten() {
+    let (mut driver, mut t) = (card(), Transcript::default());
+    let a = driver.open("a", None).unwrap();
+    let memory = driver.allocate(a, Kind::Handler, 4096).unwrap();
+    let write = driver.write(a, memory, 0, &[7; 64]).unwrap();
+    let read = driver.read(a, memory, 0, 64).unwrap();
+    let under_way = driver.read(a, memory, 0, 64).unwrap();
+    driver.wait(a, read).unwrap();
+    driver.close(a).unwrap();
+    t.note("take what was read", driver.take(a, read).map(|_| "bytes"));
+    t.note("take what was under way", driver.take(a, under_way).map(|_| "bytes"));
+    t.note("the write is over", driver.is_done(a, write));
+    expect![[r#"
+        take what was read: error: ticket 2 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        take what was under way: error: ticket 3 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        the write is over: true
+    "#]]
+    .assert_eq(&t.0);
+}
+
+#[test]
 fn what_is_freed_is_gone_and_what_is_used_stays() {
     let (mut driver, mut t) = (card(), Transcript::default());
     let a = driver.open("a", None).unwrap();

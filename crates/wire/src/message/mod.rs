@@ -18,7 +18,8 @@
 //!
 //! A packet that has none of the fields is a message of its own; a field it lacks beside others it has counts as
 //! a value like any other. Later IP fragments have no ports, so `5-tuple` takes them for a flow of their own.
-//! After its last packet a message is over: the next packet with the same fields begins another.
+//! After its last packet a message is over: the next packet with the same fields begins another. Until then its state is kept,
+//! some hundred bytes: memory grows with the messages that are open, and one whose `until` never matches is open to the end.
 
 mod classifier;
 mod key;

@@ -85,6 +85,24 @@ fn contexts() {
 }
 
 #[test]
+fn what_would_be_mistaken_for_something_else() {
+    let at = |place: &str| {
+        format!("program = 'data.elf'\ntraffic = 'udp'\n[[context]]\nhandler = 'echo'\nhandler_memory = {{ {place} }}")
+    };
+    check(
+        &at("addr = 0x1c000000, size = 128"),
+        expect!["context `echo`: handler memory overlaps static data of a program at 0x1c000040, must be apart"],
+    );
+    check(&at("addr = 0x1c000000, size = 64"), expect!["no error"]);
+    check_context(
+        "handler = 'echo'\n[[context]]\nhandler = 'echo'\n[[context]]\nname = 'context 1'\nhandler = 'store'",
+        expect![[
+            r#"`context 1` is the name of one context, and what reports call another that has no name of its own, must be another, or the other needs one"#
+        ]],
+    );
+}
+
+#[test]
 fn deliveries() {
     check_context(
         "delivery = { early_packets = 0 }",

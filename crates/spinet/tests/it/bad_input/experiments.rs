@@ -195,3 +195,11 @@ proptest! {
         let _ = toml_text::span_of(&text, &["context", "0", "match"]);
     }
 }
+
+#[test]
+fn a_card_whose_file_is_too_long() {
+    check(
+        "nic = 'long.toml'\nprogram = 'nic.elf'\ntraffic = 'udp'\n[[context]]\n",
+        expect!["t.toml: line 1: nic: long.toml: it has more than 1048576 bytes, which no card needs"],
+    );
+}

@@ -18,6 +18,11 @@ fn check_as(experiment: &str, format: Format, want: Expect) {
     let folder = FOLDER.get_or_init(|| {
         let folder = support::folder_with_program("bad_input");
         std::fs::write(folder.join("empty.pcap"), "").unwrap();
+        std::fs::write(folder.join("long.toml"), "#".repeat((1 << 20) + 1)).unwrap();
+        // 16 bytes of static data in handler memory.
+        let parts: [support::Text; 2] = [(0x1d00_0080, &[0x13; 4]), (0x1c00_0040, &[7; 4])];
+        let data = support::elf(0x1d00_0080, &parts, &[("_start", 0x1d00_0080), ("echo_ph", 0x1d00_0080)]);
+        std::fs::write(folder.join("data.elf"), data).unwrap();
         folder
     });
     let error = match Checked::read(experiment, "t.toml", folder, format) {
