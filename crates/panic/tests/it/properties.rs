@@ -144,6 +144,10 @@ struct Log {
     bytes: BTreeMap<u8, Vec<(Cycle, u64)>>,
     /// By service: the ranks of what is queued.
     queued: BTreeMap<u64, BTreeMap<u64, u64>>,
+    /// Packets dropped for want of cells, with those of greater rank that stayed in the same PIFO.
+    spared: Vec<(u64, Vec<u64>)>,
+    /// The bank in which a packet lay, by the node of its port.
+    banks: BTreeMap<u64, u8>,
     /// For each unit, when packets came and left.
     stays: BTreeMap<u8, Vec<(Cycle, i32)>>,
     faults: Vec<String>,
@@ -159,6 +163,7 @@ impl Log {
             match mark.step {
                 Step::Taken => self.stays.entry(mark.node.0).or_default().push((mark.at, 1)),
                 Step::Done => self.stays.entry(mark.node.0).or_default().push((mark.at, -1)),
+                Step::Queued => _ = self.banks.insert(id, mark.node.0),
                 _ => {}
             }
         }
@@ -186,7 +191,7 @@ impl Outlet for Log {
 }
 
 /// Follows the PIFOs by their events: what is dropped has been queued, and what is dropped for want of entries has the greatest
-/// rank. Of what is dropped for want of cells that is so within its bank, which events do not tell.
+/// rank. What is dropped for want of cells has it within its bank, which [`check_end`] sees once all trails are known.
 struct Ranks(Rc<RefCell<Log>>);
 
 impl Sink for Ranks {
@@ -198,11 +203,13 @@ impl Sink for Ranks {
             "packet_dropped" if get("reason") < 2 => {
                 let id = get("id");
                 let found = log.queued.values_mut().find_map(|queue| {
-                    let greatest = *queue.values().max()?;
-                    queue.remove(&id).map(|rank| (rank, greatest))
+                    let rank = queue.remove(&id)?;
+                    Some(queue.iter().filter(|&(_, &other)| other > rank).map(|(&other, _)| other).collect::<Vec<_>>())
                 });
-                if found.is_none_or(|(rank, greatest)| rank != greatest && get("reason") == 0) {
-                    log.faults.push(format!("packet {id} is dropped, of rank and greatest {found:?}"));
+                match found {
+                    Some(later) if later.is_empty() => {}
+                    Some(later) if get("reason") == 1 => log.spared.push((id, later)),
+                    later => log.faults.push(format!("packet {id} is dropped, and before it should be {later:?}")),
                 }
             }
             "packet_scheduled" => {
@@ -262,6 +269,10 @@ fn scenes() -> impl Strategy<Value = Scene> {
 /// Each packet ends once, all faults are none, and units never held more packets than their credits.
 fn check_end(scene: &Scene, nic: &Nic, log: &Log) -> Result<(), TestCaseError> {
     prop_assert!(log.faults.is_empty(), "{:?}", log.faults);
+    for (id, later) in &log.spared {
+        let in_its_bank: Vec<_> = later.iter().filter(|other| log.banks[other] == log.banks[id]).collect();
+        prop_assert!(in_its_bank.is_empty(), "packet {} is dropped, and before it should be {:?}", id, in_its_bank);
+    }
     prop_assert_eq!(log.ends.len(), scene.packets.len(), "every packet ends");
     let all: Vec<u64> = (0..scene.packets.len() as u64).collect();
     prop_assert_eq!(log.ends.keys().copied().collect::<Vec<_>>(), all);
