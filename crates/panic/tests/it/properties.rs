@@ -308,7 +308,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     /// At every instant what came is inside or has ended, once; what is inside ends; credits are within bounds and come home; what is
-    /// dropped for want of room has the greatest rank; nothing locks up.
+    /// dropped for want of room has the greatest rank, or that of its bank; nothing locks up.
     #[test]
     fn packets_and_credits_are_accounted_for_at_every_instant(scene in scenes()) {
         let (mut nic, log) = scene.build(Mode::Normal);
