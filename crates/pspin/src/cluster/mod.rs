@@ -37,7 +37,7 @@ use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::RoundRobinTree;
 use dma::{Dma, Owner};
-use dma_registers::DmaRegisters;
+use dma_registers::{DmaRegisters, Launching};
 use events::EventUnit;
 use hpu_core::HpuCore;
 use icache::Icache;
@@ -129,6 +129,7 @@ pub struct Cluster {
     copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
     public_dma: DmaRegisters,
+    launching: Launching,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
     /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
@@ -188,6 +189,7 @@ impl Cluster {
             copies: VecDeque::new(),
             remote: None,
             public_dma: DmaRegisters::default(),
+            launching: Launching::default(),
             console,
             is_active: false,
             is_calm: false,
