@@ -4,6 +4,7 @@ use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, HostMemory, Place, completion};
+use crate::cells::Cells;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
 use blocks::pcie::Bytes;
@@ -20,6 +21,7 @@ pub struct Receive {
     flit_bytes: usize,
     input: Rx<Flit>,
     outlet: SharedOutlet,
+    cells: Option<Cells>,
     rings: Vec<Ring>,
     line: Line,
     /// Packets whose bytes come or wait, in order.
@@ -71,6 +73,7 @@ impl Receive {
         flit_bytes: usize,
         input: Rx<Flit>,
         outlet: SharedOutlet,
+        cells: Option<Cells>,
         places: &[Place],
     ) -> Receive {
         let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
@@ -82,6 +85,7 @@ impl Receive {
             flit_bytes,
             input,
             outlet,
+            cells,
             rings,
             line,
             packets,
@@ -160,6 +164,9 @@ impl Receive {
             },
         };
         let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
+        if let Some(cells) = &self.cells {
+            cells.leaves(now, &message);
+        }
         match buffer {
             Err(reason) => self.dropped = Some((message, reason)),
             Ok((queue, buffer)) => {

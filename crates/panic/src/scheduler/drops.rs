@@ -17,15 +17,18 @@ pub enum DropReason {
     Cells,
     /// It is longer than a cell.
     TooLong,
+    /// It was popped, and found no room in the queue behind its PIFO.
+    Crossing,
     /// Its next service or its class does not exist, or it has no service left to visit.
     BadDescriptor,
 }
 
-const REASONS: [(DropReason, &str); 4] = [
+const REASONS: [(DropReason, &str); 5] = [
     (DropReason::Entries, "entries"),
     (DropReason::Cells, "cells"),
     (DropReason::TooLong, "too_long"),
     (DropReason::BadDescriptor, "bad_descriptor"),
+    (DropReason::Crossing, "crossing"),
 ];
 
 impl DropReason {
