@@ -117,7 +117,9 @@ impl Cluster {
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // The outside port asks again by itself.
-            self.ready.ask_again(losers & !(1 << OUTSIDE_PORT), bank, now + 1);
+            let losers = losers & !(1 << OUTSIDE_PORT);
+            self.ready.ask_again(losers, bank, now + 1);
+            members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
     }
 

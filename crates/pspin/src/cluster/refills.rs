@@ -1,7 +1,7 @@
 //! Lines on their way to the instruction cache: who misses what, and who asks program memory.
 
 use super::Cluster;
-use super::hpu_core::Wait;
+use super::hpu_core::{HpuCore, Wait};
 use crate::pe::{LineReply, LineRequest};
 use blocks::cpu::Lines;
 use blocks::policy::RotatingTree;
@@ -123,6 +123,18 @@ impl Cluster {
     pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle) {
         if self.cores[i].miss.is_none() {
             self.set_miss(i, Some(Miss { addr, looks_at: now + PREFETCH }));
+        }
+    }
+
+    /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
+    pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
+        let HpuCore { core, miss, .. } = &mut self.cores[i];
+        if miss.is_none()
+            && core.time() + 1 == now
+            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program)
+            && !self.icache.present(addr)
+        {
+            self.set_miss(i, Some(Miss { addr, looks_at: now + cycles }));
         }
     }
 
