@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod cost;
 pub mod crossbar;
 pub mod dma;
+pub mod drops;
 pub mod egress;
 pub mod entry;
 pub mod fairness;

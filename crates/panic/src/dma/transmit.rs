@@ -5,6 +5,7 @@ use super::fetch::{Line, Ring};
 use super::host::Host;
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, Place, completion};
+use crate::drops::{DropCounts, DropReason};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, SharedClassifier, SharedOutlet, Side, Verdict};
@@ -42,17 +43,15 @@ pub struct Transmit {
     done: VecDeque<(usize, u32, u32)>,
     n_packets: Counter,
     n_bytes: Counter,
-    drops: [Counter; 2],
+    drops: DropCounts,
 }
-
-/// Why a packet of the host does not get into the NIC.
-const REASONS: [&str; 2] = ["no_exit", "long_for_host_buffer"];
 
 impl Transmit {
     /// What reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
-        let (line, ready, asked, done, n_packets, n_bytes, drops) = Default::default();
+        let (line, ready, asked, done, n_packets, n_bytes) = Default::default();
+        let drops = DropCounts::new(&[DropReason::NoExit, DropReason::LongForHostBuffer]);
         let room = params.tx_flits as usize;
         Transmit { wires, rings, line, ready, asked, room, done, n_packets, n_bytes, drops }
     }
@@ -128,7 +127,7 @@ impl Transmit {
         let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
         match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
             Ok(message) => self.wires.sender.push(now, message),
-            Err(message) => self.drop(now, *message, 0),
+            Err(message) => self.drop(now, *message, DropReason::NoExit),
         }
     }
 
@@ -143,12 +142,12 @@ impl Transmit {
             fields: Default::default(),
         };
         let (Ok(message) | Err(message)) = self.wires.entry.message(now, self.wires.node, arrival, nothing);
-        self.drop(now, *message, 1);
+        self.drop(now, *message, DropReason::LongForHostBuffer);
     }
 
-    fn drop(&mut self, now: Cycle, message: Message, reason: usize) {
-        self.drops[reason].add(1);
-        self.wires.outlet.borrow_mut().drop(now, message, REASONS[reason]);
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {
+        self.drops.add(reason);
+        self.wires.outlet.borrow_mut().drop(now, message, reason);
     }
 
     /// Writes a completion, if there is one and the link takes it. Says whether it did.
@@ -179,8 +178,6 @@ impl Transmit {
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("transmit.packets", self.n_packets.total());
         counters.add("transmit.bytes", self.n_bytes.total());
-        for (reason, drops) in REASONS.iter().zip(&self.drops) {
-            counters.add(&format!("transmit.drops.{reason}"), drops.total());
-        }
+        self.drops.counters(counters, "transmit.drops.", "");
     }
 }
