@@ -106,7 +106,8 @@ impl Cells {
 impl Allocator {
     fn give(&mut self, now: Cycle, home: NodeId, after: u32) {
         self.reach(now);
-        let bank = self.ports.iter().position(|&port| port == home).expect("a packet's home is a port of the scheduler");
+        let bank =
+            self.ports.iter().position(|&port| port == home).expect("a packet's home is a port of the scheduler");
         *self.coming.entry((now + Cycle::from(after), bank)).or_default() += 1;
     }
 
@@ -148,7 +149,8 @@ mod tests {
     #[test]
     fn banks_take_turns_and_one_that_has_few_is_passed_over() {
         let cells = cells();
-        let taken: Vec<_> = [0, 1, 0, 1, 0, 0, 0].iter().zip(1..).map(|(&turn, now)| cells.take(now, turn, 0)).collect();
+        let taken: Vec<_> =
+            [0, 1, 0, 1, 0, 0, 0].iter().zip(1..).map(|(&turn, now)| cells.take(now, turn, 0)).collect();
         assert_eq!(taken, [Some(0), Some(1), Some(0), Some(1), Some(0), None, None]);
         assert_eq!(cells.take(8, 1, 0), Some(1));
     }

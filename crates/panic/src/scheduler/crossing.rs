@@ -120,7 +120,10 @@ mod tests {
                     next += 1;
                 }
             }
-            if now >= 20 && now % period == 0 && let Some(taken) = crossing.take() {
+            if now >= 20
+                && now % period == 0
+                && let Some(taken) = crossing.take()
+            {
                 log += &format!("{now}.{taken} ");
             }
             crossing.shift(now);
