@@ -113,7 +113,7 @@ def _time(rows: list[Row], axes: Axes) -> None:
     axes.set_xlim(0, 118)
     axes.set_xticks(range(0, 101, 25))
     axes.set_xlabel("where the time goes, % of the mean (written)")
-    style.legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, borderaxespad=0.2)
+    style.heading(axes, "")
 
 
 def _share(row: Row, kinds: tuple[str, ...]) -> float:
