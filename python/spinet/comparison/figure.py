@@ -132,6 +132,7 @@ def _packets(comparison: Comparison, axes: Axes) -> None:
         _say(axes, at, 100 * row.lost / offered, share)
     most = max((100 * row.lost / offered for row in comparison.rows), default=0)
     axes.set_xlim(0, max(1.0, most * 1.75))
+    axes.set_xticks([share for share in axes.get_xticks() if share <= 100])
     axes.set_xlabel(f"packets lost, % of {offered:,}")
 
 
