@@ -6,6 +6,7 @@ use crate::pe::{LineReply, LineRequest};
 use blocks::cpu::Lines;
 use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
+use std::collections::VecDeque;
 
 /// From the instruction at whose fetch the next line is asked for, ahead, until the cache looks for that line.
 pub(super) const PREFETCH: Cycle = 1;
@@ -57,6 +58,8 @@ pub(super) struct Refills {
     coming: Vec<Coming>,
     /// The line that came last, and when.
     last: Option<(Cycle, u32)>,
+    /// Lines that have come and are there from a cycle on, with their ways.
+    fills: VecDeque<(Cycle, u32, usize)>,
 }
 
 impl Refills {
@@ -67,6 +70,7 @@ impl Refills {
             turn: RotatingTree::new(n_cores),
             coming: Vec::new(),
             last: None,
+            fills: VecDeque::new(),
         }
     }
 
@@ -76,12 +80,19 @@ impl Refills {
         self.asking |= 1 << core;
     }
 
-    /// A line has come: the way that it goes to, and the cores that waited.
-    fn arrive(&mut self, now: Cycle, addr: u32) -> (usize, u64) {
+    /// A line has come; the cores that waited.
+    fn arrive(&mut self, now: Cycle, addr: u32) -> u64 {
         let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
         let Coming { way, cores, .. } = self.coming.swap_remove(place);
         self.last = Some((now, addr));
-        (way, cores)
+        self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+        cores
+    }
+
+    /// A line that is there from this cycle on, and its way.
+    fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
+        let (_, addr, way) = self.fills.pop_front_if(|&mut (at, ..)| at <= now)?;
+        Some((addr, way))
     }
 
     /// Takes a request, if there is one and, should program memory have to be asked, room for that.
@@ -131,8 +142,7 @@ impl Cluster {
         let HpuCore { core, miss, .. } = &mut self.cores[i];
         if miss.is_none()
             && core.time() + 1 == now
-            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program)
-            && !self.icache.present(addr)
+            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program, &self.icache)
         {
             self.set_miss(i, Some(Miss { addr, looks_at: now + cycles }));
         }
@@ -163,8 +173,7 @@ impl Cluster {
         while self.lines.1.is_due(now)
             && let Some(LineReply { addr }) = self.lines.1.take()
         {
-            let (way, cores) = self.refills.arrive(now, addr);
-            self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+            let cores = self.refills.arrive(now, addr);
             members(cores).for_each(|core| self.look_at(core as usize, now + TOLD_TO_LOOK));
         }
         match self.refills.take(now, || self.lines.0.has_room()) {
@@ -175,8 +184,7 @@ impl Cluster {
             Some(Taken::Retries(core)) => self.look_at(core, now + 1 + TOLD_TO_LOOK),
             Some(Taken::Joins) | None => {}
         }
-        while self.fills.front().is_some_and(|&(at, ..)| at <= now) {
-            let (_, addr, way) = self.fills.pop_front().expect("just seen");
+        while let Some((addr, way)) = self.refills.fill(now) {
             self.icache.fill(addr, way);
         }
         for i in members(self.missing.into()).map(|core| core as usize) {
@@ -210,7 +218,7 @@ impl Cluster {
             return now + 1;
         }
         let looks = members(self.missing.into()).filter_map(|core| self.cores[core as usize].miss);
-        let fill = self.fills.front().map(|&(at, ..)| at);
+        let fill = self.refills.fills.front().map(|&(at, ..)| at);
         looks.map(|miss| miss.looks_at).chain(fill).min().unwrap_or(Cycle::MAX)
     }
 }
@@ -234,7 +242,7 @@ mod tests {
         let mut text = String::new();
         for now in 0..100 {
             if let Some(line) = replies.remove(&now) {
-                let (_, cores) = refills.arrive(now, line);
+                let cores = refills.arrive(now, line);
                 there.push((now + TOLD_TO_LOOK, line));
                 looks.extend(members(cores).map(|core| ((now + TOLD_TO_LOOK, core as usize), line)));
             }
