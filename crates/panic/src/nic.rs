@@ -160,7 +160,8 @@ impl Wiring<'_> {
         };
         let path = format!("network[{number}]");
         self.system.add(&format!("{path}.ingress"), self.clock, Ingress::new(self.params.ingress, wires));
-        self.system.add(&format!("{path}.egress"), self.clock, Egress::new(node, from, outlet.clone()));
+        let line = self.params.ingress.line_out(self.params.clock_mhz);
+        self.system.add(&format!("{path}.egress"), self.clock, Egress::new(node, from, outlet.clone()).on(line));
         bank_notes
     }
 
