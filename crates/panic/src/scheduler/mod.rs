@@ -314,6 +314,7 @@ impl Scheduler {
             bytes: data.len() as u32,
             priority: hop.priority,
             slack_cycles: descriptor.slack_cycles.saturating_sub(descriptor.waited_cycles),
+            metadata: hop.metadata,
         };
         let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
         let queue = &mut self.queues[service];
