@@ -67,6 +67,10 @@ def claims(results: Results) -> Iterator[Claim]:
     yield _claim("memories are 52 % of the power (V)", drawn * 100, 52, 1, "%")
     yield _claim("190 mW an HPU (IV-A)", power("PsPIN") / 32 * 1000, 190, 1, "mW")
     yield _claim("about 95 million gate equivalents (IV-A)", gates, 95, 3, "MGE")
+    fetch = (area("cluster: instruction cache") + area("cluster: interconnect")) / 4 / GATE_UM2 * 1e3
+    yield _claim("a cluster's instruction cache and interconnect are about 700 kGE (IV-A)", fetch, 700, 35, "kGE")
+    core = area("cluster: core") / 32 / GATE_UM2 * 1e3
+    yield _claim("a core is about 50 kGE (IV-A)", core, 50, 2.5, "kGE")
 
 
 def _claim(text: str, found: float, wanted: float, within: float, unit: str) -> Claim:
