@@ -70,7 +70,7 @@ impl Scene {
                 crossing_slots: 4,
                 enqueue_cycles: 4,
                 dequeue_cycles: 10,
-            crossing: None,
+                crossing: None,
             },
             dropping: DropParams { used_entries: self.used_entries, free_cells: 3, spared_entries: 8 },
             chain_push: self.chain_push,

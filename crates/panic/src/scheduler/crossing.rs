@@ -75,6 +75,11 @@ impl<T> Crossing<T> {
         self.popped = Some(item);
     }
 
+    /// Whether something was popped at the last edge.
+    pub fn has_popped(&self) -> bool {
+        self.popped.is_some()
+    }
+
     /// What is at the end.
     pub fn end(&self) -> Option<&T> {
         self.end.as_ref()
@@ -120,7 +125,10 @@ mod tests {
                     next += 1;
                 }
             }
-            if now >= 20 && now % period == 0 && let Some(taken) = crossing.take() {
+            if now >= 20
+                && now % period == 0
+                && let Some(taken) = crossing.take()
+            {
                 log += &format!("{now}.{taken} ");
             }
             crossing.shift(now);

@@ -127,7 +127,8 @@ impl SchedulerParams {
         checks::count("n_classes", self.n_classes, 1, 256)?;
         checks::within("buffer.cells", self.buffer.cells, 1, 65536)?;
         checks::within("buffer.cell_bytes", self.buffer.cell_bytes, 64, 1 << 20)?;
-        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles, crossing } = self.pifo;
+        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles, crossing } =
+            self.pifo;
         checks::within("pifo.blocks", blocks, 1, 64)?;
         checks::within("pifo.push_cycles", push_cycles, 1, 1024)?;
         checks::within("pifo.pop_cycles", pop_cycles, 1, 1024)?;

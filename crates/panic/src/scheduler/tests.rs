@@ -260,7 +260,11 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
 #[test]
 fn short_of_cells_in_both_banks_it_drops_too() {
     let dropping = DropParams { used_entries: 124, free_cells: 1, spared_entries: 1 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 3, cell_bytes: 1536, read_cycles: 0, allocator: None }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 3, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     let packets = ["1 1 1; 1 2 1; 50 3 1; 51 4 1; 60 5 1", "70 6 1; 80 7 1 p1; 90 8 1 p9"];
     check_events(
         params,
@@ -294,7 +298,10 @@ fn short_of_cells_in_both_banks_it_drops_too() {
 
 #[test]
 fn a_full_bank_gives_way_to_what_comes() {
-    let params = SchedulerParams { buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None }, ..params() };
+    let params = SchedulerParams {
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p9; 70 5 0 200", ""],
@@ -324,7 +331,11 @@ fn a_full_bank_gives_way_to_what_comes() {
 fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
     // Packets 3 and 4 fill the first bank, 7 of the second is the least urgent of all: dropping that would free nothing here.
     let dropping = DropParams { used_entries: 124, free_cells: 0, spared_entries: 8 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p8; 90 5 1 p1", "70 7 1 p9"],

@@ -30,6 +30,8 @@ pub struct Scene {
     pub nic: Nic,
     /// Packets.
     pub n_packets: u64,
+    /// The cycle in which the first comes.
+    pub begins: Cycle,
     pub credits: u32,
     pub chain_push: bool,
     pub bytes: usize,
@@ -99,8 +101,13 @@ impl Scene {
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
-        let networks: Vec<Box<dyn PacketSource>> =
-            vec![Box::new(Paced { next: 0, n: self.n_packets, bytes: self.bytes, rate: self.rate })];
+        let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced {
+            next: 0,
+            n: self.n_packets,
+            begins: self.begins,
+            bytes: self.bytes,
+            rate: self.rate,
+        })];
         let outside = Outside::new(
             networks,
             Rc::new(RefCell::new(Chain {
@@ -129,6 +136,7 @@ impl Scene {
 struct Paced {
     next: u64,
     n: u64,
+    begins: Cycle,
     bytes: usize,
     rate: u64,
 }
@@ -136,7 +144,7 @@ struct Paced {
 impl Paced {
     /// The cycle of 4 ns in which packet `i` is due.
     fn due(&self, i: u64) -> Cycle {
-        (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
+        self.begins + (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
     }
 }
 

@@ -44,7 +44,19 @@ fn table(nic: Nic, n_packets: u64) -> String {
     for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
         let chain = if credits == 0 { Vec::new() } else { vec![Units { n: 3, service }] };
         let first = first.map(|offset| mean_service(bytes as u64).saturating_add_signed(offset));
-        let told = Scene { chain, nic, n_packets, credits, chain_push: true, bytes, rate, line: Some(100), first }.run();
+        let told = Scene {
+            chain,
+            nic,
+            n_packets,
+            begins: std::env::var("BEGINS").map_or(0, |x| x.parse().unwrap()),
+            credits,
+            chain_push: true,
+            bytes,
+            rate,
+            line: Some(100),
+            first,
+        }
+        .run();
         let pair = |ours: f64, rtl: f64| {
             let mark = if (ours - rtl).abs() > 0.1 * rtl { "!" } else { "" };
             format!("{ours:.1} {rtl:.1}{mark}")
