@@ -75,6 +75,11 @@ impl<T> Crossing<T> {
         self.popped = Some(item);
     }
 
+    /// Whether something was popped at the last edge.
+    pub fn has_popped(&self) -> bool {
+        self.popped.is_some()
+    }
+
     /// What is at the end.
     pub fn end(&self) -> Option<&T> {
         self.end.as_ref()

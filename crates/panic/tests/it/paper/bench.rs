@@ -28,10 +28,11 @@ pub struct Units {
 pub struct Scene {
     /// The chain, a service a hop.
     pub chain: Vec<Units>,
-    /// The NIC, as TOML.
-    pub preset: &'static str,
+    pub nic: Nic,
     /// Packets.
     pub n_packets: u64,
+    /// The cycle in which the first comes.
+    pub begins: Cycle,
     pub credits: u32,
     pub chain_push: bool,
     pub bytes: usize,
@@ -63,30 +64,51 @@ pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
     values[(values.len() - 1) * percent / 100]
 }
 
-/// The NIC of the paper, and that of the published Verilog.
-pub const PANIC: &str = include_str!("../../../../../presets/panic.toml");
-pub const PANIC_RTL: &str = include_str!("../../../../../presets/panic-rtl.toml");
+/// A NIC and its delay units.
+#[derive(Clone, Copy)]
+pub struct Nic {
+    preset: &'static str,
+    unit: DelayUnitParams,
+}
+
+const UNIT: DelayUnitParams =
+    DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
+
+/// The NIC of the paper.
+pub const PANIC: Nic = Nic { preset: include_str!("../../../../../presets/panic.toml"), unit: UNIT };
+
+/// That of the published Verilog, whose unit reads a descriptor in the cycle behind a tail, begins with it in the next, and asks for its
+/// way out when the wait is over.
+pub const PANIC_RTL: Nic = Nic {
+    preset: include_str!("../../../../../presets/panic-rtl.toml"),
+    unit: DelayUnitParams { gap_cycles: 1, start_cycles: 1, grant_cycles: 1, ..UNIT },
+};
 
 /// Packets of a run.
 pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let mut params: PanicParams = toml::from_str(self.preset).expect("the preset is right");
+        let mut params: PanicParams = toml::from_str(self.nic.preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
         let service = |(i, units): (usize, &Units)| ServiceSpec {
             name: format!("delay {i}"),
             units: units.n,
             credits: self.credits,
-            engine: EngineParams::Delay(DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2 }),
+            engine: EngineParams::Delay(self.nic.unit),
             flow_affinity: false,
             policy: Level::of(PolicyParams::Fifo),
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
-        let networks: Vec<Box<dyn PacketSource>> =
-            vec![Box::new(Paced { next: 0, n: self.n_packets, bytes: self.bytes, rate: self.rate })];
+        let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced {
+            next: 0,
+            n: self.n_packets,
+            begins: self.begins,
+            bytes: self.bytes,
+            rate: self.rate,
+        })];
         let outside = Outside::new(
             networks,
             Rc::new(RefCell::new(Chain {
@@ -115,6 +137,7 @@ impl Scene {
 struct Paced {
     next: u64,
     n: u64,
+    begins: Cycle,
     bytes: usize,
     rate: u64,
 }
@@ -122,7 +145,7 @@ struct Paced {
 impl Paced {
     /// The cycle of 4 ns in which packet `i` is due.
     fn due(&self, i: u64) -> Cycle {
-        (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
+        self.begins + (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
     }
 }
 
