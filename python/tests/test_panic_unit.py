@@ -180,7 +180,9 @@ def test_what_a_unit_cannot_do_does_not_link(tmp_path: Path, call: str) -> None:
         "#include <handler.h>\n#include <stdio.h>\n"
         f"__handler__ void wants_ph(handler_args_t *args) {{ spin_cmd_t sent; (void)sent; {call}; }}\n"
     )
-    with pytest.raises(UnsupportedByTarget, match=f"^wants.c does not run on a PANIC unit: {REFUSED[call]}$") as refused:
+    with pytest.raises(
+        UnsupportedByTarget, match=f"^wants.c does not run on a PANIC unit: {REFUSED[call]}$"
+    ) as refused:
         toolchain.build([source], target="panic")
     assert "#ifndef SPIN_PANIC" in refused.value.hint
 

@@ -52,7 +52,9 @@ class Panel:
     levels
         Horizontal lines with a word, such as the line rate.
     marks
-        Vertical lines with a word, which stands beside the line or, where curves would cross it, `marks_above` the panel.
+        Vertical lines with a word.
+    marks_above
+        Those words stand above the panel: beside the lines, curves would cross them.
     y_min, y_max
         Ends of the vertical axis; chosen if 0.
     legend
