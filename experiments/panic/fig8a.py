@@ -76,7 +76,7 @@ def plot(results: Results) -> Figure:
     drawn.append(plots.Curve(label="paper: full rate at MTU", x=[1500], y=[100], kind="published", look=3))
     panel = plots.Panel(
         x_label="packet size (B)", y_label="throughput (Gbit/s)", curves=drawn, x_base=2, x_ticks=SIZES,
-        levels=[(100, "100 Gbit/s")], y_max=118, legend={"loc": "lower right", "ncols": 2},
+        levels=[(100, "100 Gbit/s")], y_max=118, legend={"loc": "lower right"},
     )  # fmt: skip
     caption = f"Paper: {SOURCE}; its curves are known by what the text says of them. {MEASURED}"
     return plots.curves([panel], title=TITLE, caption=caption, panel_inches=(6, 3.8))

@@ -152,9 +152,9 @@ def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequenc
         label = "" if look else "paper, second half of a phase"
         drawn.append(plots.Curve(label=label, x=middles, y=[r.value for _, r in known], kind="published", look=look))
     starts = [i * PHASE_NS / 1000 for i in range(len(phases))]
-    words = [f"phase {i + 1}: {' / '.join(map(str, shares))}" for i, shares in enumerate(phases)]
+    words = [f"{i + 1}: {' / '.join(map(str, shares))}" for i, shares in enumerate(phases)]
     panel = plots.Panel(
         x_label="time (us)", y_label="received (Gbit/s)", curves=drawn, y_max=88,
-        marks=list(zip(starts, words, strict=True)), marks_above=True, legend={"loc": "upper right", "ncols": 2},
+        marks=list(zip(starts, words, strict=True)), legend={"loc": "upper right", "ncols": 2},
     )  # fmt: skip
     return plots.curves([panel], title=title, caption=caption, panel_inches=(9, 4))

@@ -113,11 +113,11 @@ def plot(results: Results) -> Figure:
             plots.Panel(
                 x_label="instructions of a handler, or its ns", y_label="throughput (Gbit/s)", curves=left,
                 x_base=2, x_ticks=ticks, levels=[(400, "400 Gbit/s")], y_max=600,
-                legend=plots.above(3),
+                legend={"ncols": 2, "loc": "lower left"},
             ),
             plots.Panel(
                 x_label="instructions of a handler", y_label="HPUs in use at once", curves=right, x_base=2,
-                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend=plots.above(2),
+                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "lower right"},
             ),
         ],
         title=TITLE,

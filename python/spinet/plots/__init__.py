@@ -16,7 +16,6 @@ from spinet._core import UsageError
 from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
 from spinet.plots.boxes import BoxPanel, Spread, boxes
 from spinet.plots.curves import Curve, Panel, curves
-from spinet.plots.style import above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +28,6 @@ __all__ = [
     "Panel",
     "Spread",
     "Stack",
-    "above",
     "bars",
     "boxes",
     "curves",

@@ -53,8 +53,6 @@ class Panel:
         Horizontal lines with a word, such as the line rate.
     marks
         Vertical lines with a word.
-    marks_above
-        Those words stand above the panel: beside the lines, curves would cross them.
     y_min, y_max
         Ends of the vertical axis; chosen if 0.
     legend
@@ -69,7 +67,6 @@ class Panel:
     y_base: int = 0
     levels: Sequence[tuple[float, str]] = ()
     marks: Sequence[tuple[float, str]] = ()
-    marks_above: bool = False
     x_ticks: Sequence[float] = ()
     y_min: float = 0
     y_max: float = 0
@@ -117,9 +114,8 @@ def draw(panel: Panel, axes: Axes) -> None:
     for value, word in panel.marks:
         axes.axvline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
         axes.annotate(
-            word, (value, float(panel.marks_above)), xycoords=("data", "axes fraction"),
-            xytext=(0, 3) if panel.marks_above else (2.5, 4), textcoords="offset points", fontsize=7.3, color="#666666",
-            rotation=0 if panel.marks_above else 90, va="bottom",
+            word, (value, 0), xycoords=("data", "axes fraction"), xytext=(2.5, 4), textcoords="offset points",
+            fontsize=7.3, color="#666666", rotation=90, va="bottom",
         )  # fmt: skip
     for curve in panel.curves:
         _draw_curve(curve, axes)

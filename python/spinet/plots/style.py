@@ -80,11 +80,6 @@ def _dress(axes: Axes) -> None:
         label.set_color(INK)
 
 
-def above(columns: int) -> dict[str, Any]:
-    """A legend above the panel, in so many columns, for curves that leave no room within."""
-    return {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "columnspacing": 1.2, "borderaxespad": 0.2}
-
-
 def legend(axes: Axes, **more: Any) -> None:
     """A legend that covers as little as it can; none where there is nothing to say."""
     handles, labels = axes.get_legend_handles_labels()
