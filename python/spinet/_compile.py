@@ -32,6 +32,8 @@ _UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(\s*handler_args_t\s*\*\s*\w*\s*\)\s*\{")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
+_ALL = "/* all */"  # ends the line of a linker script that keeps functions which nothing calls
+
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
 
@@ -46,7 +48,7 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
     with _workshop(request.cache) as workshop:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             jobs = [
-                pool.submit(_compile_source, request, compiler, source, workshop / f"{index}.o")
+                pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
                 for index, source in enumerate(request.sources)
             ]
             runtime = _runtime(request, compiler, pool, workshop)
@@ -56,14 +58,21 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
         begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
         if not begin.is_main:
             objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
-        link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        warnings = "".join(unit.messages for unit in units)
+        try:
+            link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        except CompileError as error:
+            error.stderr = (
+                warnings + error.stderr
+            )  # a function that the compiler warned of may be the one that is missing
+            raise
         contents = _elf.read(elf)
         product = Product(
             elf=elf,
             handlers=_handlers(request, contents),
             sections=contents.sections,
             headers=_headers(request, workshop),
-            messages="".join(unit.messages for unit in units) + link_messages + _near_handlers(request),
+            messages=warnings + link_messages + _near_handlers(request),
         )
         return _build_cache.store(request, key, product)
 
@@ -131,15 +140,20 @@ def _compile_one(request: Request, compiler: Compiler, source: Path, target: Pat
 
 
 def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path) -> str:
-    """Link; with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    """Link, with all functions of the sources if that is possible, else with those that are called."""
     script = _script(request, elf)
-    libraries: Sequence[str] = ("-nostdlib",)
-    done = _run_linker(request, compiler, objects, elf, script, libraries)
-    if done.returncode != 0 and _HELPER.search(done.stderr):
-        libraries = compiler.library_flags
-        done = _run_linker(request, compiler, objects, elf, script, libraries)
+    done, libraries = _link_with(request, compiler, objects, elf, script)
     if done.returncode == 0:
         return done.stderr
+    if _ALL in (text := script.read_text()):
+        called = elf.with_suffix(".called.ld")
+        called.write_text("\n".join(line for line in text.splitlines() if not line.endswith(_ALL)))
+        again, _ = _link_with(request, compiler, objects, elf, called)
+        if again.returncode == 0:
+            why = done.stderr.strip().splitlines()
+            return (
+                f"warning: functions that no other calls are left out: {why[0] if why else 'no room'}\n{again.stderr}"
+            )
     if request.sdk is not None and request.place is None and "prog_mem" in done.stderr:
         roomy = elf.with_suffix(".ld")
         roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
@@ -159,6 +173,16 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
             f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr
         )
     raise CompileError(f"{names} does not link", stderr=done.stderr)
+
+
+def _link_with(
+    request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path, script: Path
+) -> tuple[subprocess.CompletedProcess[str], Sequence[str]]:
+    """Link with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    done = _run_linker(request, compiler, objects, elf, script, ("-nostdlib",))
+    if done.returncode == 0 or not _HELPER.search(done.stderr):
+        return done, ("-nostdlib",)
+    return _run_linker(request, compiler, objects, elf, script, compiler.library_flags), compiler.library_flags
 
 
 def _script(request: Request, elf: Path) -> Path:

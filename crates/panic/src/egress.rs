@@ -1,5 +1,6 @@
 //! Where packets leave the interconnect for the outside.
 
+use crate::cells::Cells;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
@@ -14,6 +15,7 @@ pub struct Egress {
     node: NodeId,
     input: Rx<Flit>,
     outlet: SharedOutlet,
+    cells: Option<Cells>,
     message: Option<Box<Message>>,
     packets: Counter,
     bytes: Counter,
@@ -23,7 +25,12 @@ impl Egress {
     /// The exit at `node`.
     pub fn new(node: NodeId, input: Rx<Flit>, outlet: SharedOutlet) -> Egress {
         let (packets, bytes) = Default::default();
-        Egress { node, input, outlet, message: None, packets, bytes }
+        Egress { node, input, outlet, cells: None, message: None, packets, bytes }
+    }
+
+    /// The same, where packets give back their cells.
+    pub fn with_cells(self, cells: Option<Cells>) -> Egress {
+        Egress { cells, ..self }
     }
 }
 
@@ -33,6 +40,9 @@ impl Component for Egress {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {
                 message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                if let Some(cells) = &self.cells {
+                    cells.leaves(now, &message);
+                }
                 self.message = Some(message);
             }
             Some(Flit::Body) => {}

@@ -3,6 +3,7 @@
 use super::dma_registers::DmaRegisters;
 use super::guard::Guard;
 use super::hpu::Hpu;
+use super::refills::Miss;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::PeRequest;
@@ -66,6 +67,8 @@ pub(super) struct HpuCore {
     pub wait: Wait,
     /// The first part of a misaligned access that is half done.
     pub first_part: Option<u32>,
+    /// The line that its cache controller misses.
+    pub miss: Option<Miss>,
     /// What it asks the PE interconnect, and since when.
     pub pe_request: Option<(Cycle, PeRequest)>,
     pub dma: DmaRegisters,
@@ -88,6 +91,7 @@ impl HpuCore {
             deadline: Cycle::MAX,
             wait: Wait::Run,
             first_part: None,
+            miss: None,
             pe_request: None,
             dma: DmaRegisters::default(),
             fifo: VecDeque::new(),

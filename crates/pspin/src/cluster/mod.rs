@@ -21,12 +21,14 @@ mod icache;
 mod l1;
 mod ports;
 mod ready;
+mod refills;
 mod rings;
 mod scheduler;
 mod timer;
 mod traps;
 
 pub use ports::{ClusterPorts, Links};
+pub use refills::MISS_PATH;
 
 use crate::events::CLUSTER_ACTIVE;
 use crate::map;
@@ -35,7 +37,7 @@ use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteRep
 use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
-use blocks::policy::RoundRobinTree;
+use blocks::policy::{RotatingTree, RoundRobinTree};
 use dma::{Dma, Owner};
 use dma_registers::DmaRegisters;
 use events::EventUnit;
@@ -45,6 +47,7 @@ use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use l1::L1;
 use ready::Ready;
+use refills::Refills;
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -106,6 +109,11 @@ pub struct Cluster {
     banks: [u8; 32],
     l1: L1,
     icache: Icache,
+    refills: Refills,
+    /// Lines that have come and are there from a cycle on, with their ways.
+    fills: VecDeque<(Cycle, u32, usize)>,
+    /// Cores whose cache controllers miss a line, by bit.
+    missing: u32,
     event_unit: EventUnit,
     timer: Timer,
     dma: Dma,
@@ -113,7 +121,7 @@ pub struct Cluster {
     inter_core_fifo: usize,
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
-    pe_turn: RoundRobinTree,
+    pe_turn: RotatingTree,
     /// Commands that wait in their core's FIFO.
     commands: Vec<VecDeque<Command>>,
     /// Cores with commands in their FIFO, and drivers with feedback, by bit: most cycles have none.
@@ -170,14 +178,17 @@ impl Cluster {
             ready: Ready::new(n_cores),
             banks: [0; 32],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
-            icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
+            icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
+            refills: Refills::new(n_cores),
+            fills: VecDeque::new(),
+            missing: 0,
             event_unit: EventUnit::new(n_cores),
             timer: Timer::default(),
             dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
-            pe_turn: RoundRobinTree::default(),
+            pe_turn: RotatingTree::new(n_cores),
             commands: vec![VecDeque::new(); n_cores as usize],
             commanding: 0,
             leaving: 0,
@@ -262,7 +273,7 @@ impl Cluster {
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
-        self.take_lines(now);
+        self.refill(now);
         self.take_pe_replies(now);
         self.take_bursts(now);
         self.assign_task(now);
@@ -285,6 +296,7 @@ impl Cluster {
 
     /// When to tick next.
     fn next(&mut self, now: Cycle) -> Activity {
+        let refill = self.next_refill(now);
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
@@ -298,12 +310,13 @@ impl Cluster {
             && self.leaving == 0
             && self.dma.is_quiet()
             && self.copies.is_empty()
+            && refill == Cycle::MAX
             && !self.ports.tasks.is_due(now)
             && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
         if soon {
             return Activity::Busy;
         }
-        let mut next = self.next_of_cores(now);
+        let mut next = self.next_of_cores(now).min(refill);
         if !self.dma.is_quiet() {
             next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
         }
