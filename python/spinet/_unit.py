@@ -57,7 +57,7 @@ def begin(objects: Sequence[Path], sources: Sequence[Path], handler: str | None)
 
 
 def cannot(complaint: str, objects: Sequence[Path]) -> str:
-    """What a program asks of a unit and units do not have, by what the linker misses; empty if that is something else."""
+    """What a program asks of a unit that units do not have, by the linker's words; empty if it is something else."""
     if refused := list(dict.fromkeys(_DOORBELL.findall(complaint))):
         return "; ".join(f"a unit {name.replace('_', ' ')}" for name in refused)
     if not re.search(r"undefined (symbol: |reference to `)putchar\b", complaint):

@@ -214,8 +214,8 @@ def _chains(summary: Mapping[str, Any]) -> Blocks:
                          _time(hop["total_ns"]["mean"]) if hop["total_ns"] else "-", *_split(hop)))  # fmt: skip
     headings = ("packets", "dropped", "detoured", "mean")
     if any(row[5] for row in rows):
-        headings = (*headings, "queue", "way", "detour", "wait", "engine")
-        yield run_report.table("Chain and hop", *headings, rows=rows)
+        of_hops = ("queue", "way", "detour", "wait", "engine")
+        yield run_report.table("Chain and hop", *headings, *of_hops, rows=rows)
     elif any(chain["hops"] for chain in summary["chains"]):
         yield run_report.table("Chain", *headings, rows=[row[:5] for row in rows])
 
