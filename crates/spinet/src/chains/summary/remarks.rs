@@ -6,7 +6,7 @@ use crate::summary::{Remark, file_name, grouped};
 use wire::near::nearest;
 
 /// Why packets are dropped whose programs did something wrong.
-const TROUBLES: [&str; 2] = ["trap", "watchdog"];
+const TROUBLES: [&str; 3] = ["trap", "watchdog", "bad-doorbell"];
 
 impl ChainRun {
     /// What to know first.
@@ -36,7 +36,7 @@ impl ChainRun {
         let packet = first.packet.map_or_else(String::new, |packet| format!(", packet {packet}"));
         let (unit, text, pc) = (&first.unit, &first.text, &first.pc);
         Some(format!(
-            "a program trapped or hung, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"
+            "a program went wrong, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"
         ))
     }
 
