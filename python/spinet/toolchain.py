@@ -25,6 +25,7 @@ from spinet._build_errors import (
     MissingHandlers,
     ProgramTooLarge,
     SourceNotFound,
+    UnsupportedByTarget,
 )
 from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
@@ -44,6 +45,7 @@ __all__ = [
     "Place",
     "ProgramTooLarge",
     "SourceNotFound",
+    "UnsupportedByTarget",
     "build",
     "build_runtime",
     "cache_dir",
@@ -178,7 +180,7 @@ def build(
 
     Raises
     ------
-    SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge
+    SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
     request = Request(
         sources=tuple(readable(Path(source)) for source in sources),

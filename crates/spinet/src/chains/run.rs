@@ -1,14 +1,16 @@
 //! A run of a NIC of offload chains.
 
 use super::captures::{CaptureFailed, Captures};
+use super::changes::Change;
 use super::check::{ChainError, CheckedChains, CheckedSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
-use super::programs::{self, ProgramFault};
+use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::{self, SharedPort};
 use super::table::Tables;
 use super::weights;
+use crate::elf::Elf;
 use crate::feed::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
@@ -105,6 +107,8 @@ pub struct ChainRun {
     is_closed: bool,
     pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
+    /// What cores of services execute, by the names of services.
+    programs: Vec<(String, Elf)>,
     /// How many of the changes have been made.
     changed: usize,
     now: Cycle,
@@ -156,11 +160,15 @@ impl ChainRun {
             ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
         };
         let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
-        let programs = programs::load(&checked, &wanted.programs)?;
+        let (mut images, mut programs) = (Vec::new(), Vec::new());
+        for Program { service, image, elf } in programs::load(&checked, &wanted.programs)? {
+            images.push((service, image));
+            programs.push((checked.services[service].name.clone(), elf));
+        }
         let outside = Outside {
             transmits: boxed(&transmits),
             policies,
-            programs,
+            programs: images,
             ..Outside::new(boxed(&networks), classifier, record.clone())
         };
         let mut nic = checked.nic.build(seed, outside);
@@ -186,6 +194,7 @@ impl ChainRun {
             is_closed: false,
             chains,
             shares,
+            programs,
             changed: 0,
             now: 0,
             limit,
@@ -261,6 +270,17 @@ impl ChainRun {
             self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));
         }
         self.changed += 1;
+    }
+
+    /// Changes that have been made, in order of time.
+    pub(super) fn changes_made(&self) -> &[Change] {
+        &self.checked.changes[..self.changed]
+    }
+
+    /// What a unit such as `core[0]` executes.
+    pub(super) fn program_of(&self, unit: &str) -> Option<&Elf> {
+        let service = unit.rsplit_once('[').map_or(unit, |(service, _)| service);
+        self.programs.iter().find(|(name, _)| name == service).map(|(_, elf)| elf)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `size` | `64`, `64..1500` (each as likely), `bimodal:64:1500:90` (90 % of 64), `imix`, `list:64:128:256` (in turn) | 64 |
 //! | `count` | packets in all | 1000 |
-//! | `rate` | `400G`: bit/s on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
+//! | `rate` | `400G`, `1500bit/s`: on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
 //! | `arrivals` | `constant`, `poisson` | constant |
 //! | `flows` | 5-tuples; they take turns packet by packet | 1 |
 //! | `senders` | addresses that the flows come from, in turn, from `src` upwards | 1 |
