@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Why packets are dropped, in the order of their numbers in the table; the first is that they are not.
 ///
 /// A part that drops for a reason of its own has its line here, or the table says `other`.
-pub const REASONS: [&str; 17] = [
+pub const REASONS: [&str; 18] = [
     "",
     "rmt",
     "ingress_buffer",
@@ -28,6 +28,7 @@ pub const REASONS: [&str; 17] = [
     "watchdog",
     "bad-doorbell",
     "program",
+    "crossing",
     "other",
 ];
 
