@@ -31,8 +31,6 @@ pub struct Scene {
     pub nic: Nic,
     /// Packets.
     pub n_packets: u64,
-    /// The cycle in which the first comes.
-    pub begins: Cycle,
     pub credits: u32,
     pub chain_push: bool,
     pub bytes: usize,
@@ -102,13 +100,8 @@ impl Scene {
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
-        let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced {
-            next: 0,
-            n: self.n_packets,
-            begins: self.begins,
-            bytes: self.bytes,
-            rate: self.rate,
-        })];
+        let networks: Vec<Box<dyn PacketSource>> =
+            vec![Box::new(Paced { next: 0, n: self.n_packets, bytes: self.bytes, rate: self.rate })];
         let outside = Outside::new(
             networks,
             Rc::new(RefCell::new(Chain {
@@ -137,7 +130,6 @@ impl Scene {
 struct Paced {
     next: u64,
     n: u64,
-    begins: Cycle,
     bytes: usize,
     rate: u64,
 }
@@ -145,7 +137,7 @@ struct Paced {
 impl Paced {
     /// The cycle of 4 ns in which packet `i` is due.
     fn due(&self, i: u64) -> Cycle {
-        self.begins + (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
+        (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
     }
 }
 
