@@ -14,7 +14,7 @@ pub type TrafficTextError = TextError<TrafficProblem>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The fields are what the messages show.
 pub enum TrafficProblem {
-    #[error("traffic is of kind `{found}`, must be `udp` or `tcp`")]
+    #[error("traffic is of kind `{found}`, must be `udp`, `tcp` or `pspin`")]
     Transport { found: String },
     #[error("unknown key `{found}`, must be one of {}{}", KEYS.join(", "),
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
@@ -40,9 +40,9 @@ pub(super) fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficP
 }
 
 impl TrafficSpec {
-    /// The text is meant as a traffic definition, not as a file: it is `udp` or `tcp`, or begins so with a colon.
+    /// The text is meant as a traffic definition, not as a file: it is `udp`, `tcp` or `pspin`, or begins so with a colon.
     pub fn is_meant_by(text: &str) -> bool {
-        matches!(text.split(':').next(), Some("udp" | "tcp"))
+        matches!(text.split(':').next(), Some("udp" | "tcp" | "pspin"))
     }
 
     /// Reads a definition such as `udp:size=64,count=1000,rate=400G`; what it leaves out has its default.
@@ -55,6 +55,7 @@ impl TrafficSpec {
         let transport = match transport.trim() {
             "udp" => Transport::Udp,
             "tcp" => Transport::Tcp,
+            "pspin" => Transport::Pspin,
             found => return Err(fail(transport, TrafficProblem::Transport { found: found.into() })),
         };
         let mut spec = Self { transport, ..Self::default() };
@@ -122,6 +123,7 @@ impl fmt::Display for TrafficSpec {
         let transport = match self.transport {
             Transport::Udp => "udp",
             Transport::Tcp => "tcp",
+            Transport::Pspin => "pspin",
         };
         let arrivals = match self.arrivals {
             Arrivals::Constant => "constant",
