@@ -91,7 +91,11 @@ impl Refills {
 
     /// A line that is there from this cycle on, and its way.
     fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
-        let (_, addr, way) = self.fills.pop_front_if(|&mut (at, ..)| at <= now)?;
+        let &(at, addr, way) = self.fills.front()?;
+        if at > now {
+            return None;
+        }
+        self.fills.pop_front();
         Some((addr, way))
     }
 
@@ -237,7 +241,8 @@ mod tests {
         let mut refills = Refills::new(8);
         let (mut there, mut free): (Vec<(Cycle, u32)>, Cycle) = (Vec::new(), 0);
         let mut replies: BTreeMap<Cycle, u32> = BTreeMap::new();
-        let mut looks: BTreeMap<(Cycle, usize), u32> = misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
+        let mut looks: BTreeMap<(Cycle, usize), u32> =
+            misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
         let began: BTreeMap<usize, Cycle> = misses.iter().map(|&(at, core, _)| (core, at)).collect();
         let mut text = String::new();
         for now in 0..100 {
@@ -281,7 +286,9 @@ mod tests {
     #[test]
     fn of_eight_cores_that_miss_a_line_at_once_the_last_fetches_it_again() {
         let all: Vec<_> = (0..8).map(|core| (10, core, 0x40)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 64
             12 core 1 joins
             13 core 2 joins
@@ -298,13 +305,16 @@ mod tests {
             19 core 5 has 64 after 9
             20 core 6 has 64 after 10
             25 core 7 has 64 after 15
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn cores_that_follow_one_another_by_a_cycle_are_heard_as_they_come() {
         let all: Vec<_> = (0..8).map(|core| (10 + core as Cycle, core, 0x40)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 64
             12 core 1 joins
             13 core 2 joins
@@ -321,13 +331,16 @@ mod tests {
             19 core 5 has 64 after 4
             20 core 6 has 64 after 4
             25 core 7 has 64 after 8
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn lines_that_differ_are_asked_for_one_a_cycle_and_read_one_in_two() {
         let all: Vec<_> = (0..4).map(|core| (10, core, 0x10 * core as u32)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 0
             12 core 1 asks for 16
             13 core 2 asks for 32
@@ -336,6 +349,7 @@ mod tests {
             20 core 1 has 16 after 10
             22 core 2 has 32 after 12
             24 core 3 has 48 after 14
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -262,7 +262,11 @@ fn contention(table: &mut Table) {
 const DERIVED: &[(&str, &str, &str)] = &[
     ("amo_own_bank", "32 AMOs, each core on a word of its own", "2 each: 63, and 16 around them; 9 lines are cold"),
     ("load_one_bank", "32 loads, all from one bank of L1", "one a cycle for eight cores: 256"),
-    ("store_own_word", "8 stores to L2, each core to a word of its own", "one in 3 cycles for all: 192 for eight cores"),
+    (
+        "store_own_word",
+        "8 stores to L2, each core to a word of its own",
+        "one in 3 cycles for all: 192 for eight cores",
+    ),
 ];
 
 /// What the model gives for them, as Markdown.
