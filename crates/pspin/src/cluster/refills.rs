@@ -91,7 +91,11 @@ impl Refills {
 
     /// A line that is there from this cycle on, and its way.
     fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
-        let (_, addr, way) = self.fills.pop_front_if(|&mut (at, ..)| at <= now)?;
+        let &(at, addr, way) = self.fills.front()?;
+        if at > now {
+            return None;
+        }
+        self.fills.pop_front();
         Some((addr, way))
     }
 
