@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, firmware, output, packet_table
+from spinet import _core, _driving, firmware, output, packet_table
 from spinet._core import UsageError
 
 __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
-
-SLICE_MS = 100
 
 CardProgress = Mapping[str, Any]  # done, frames, simulated_ns, fraction
 OnProgress = Callable[[CardProgress], None]
@@ -246,15 +244,10 @@ def drive(
         profile=profile,
     )
     try:
-        while True:
-            progress = run.advance(SLICE_MS)
-            if on_progress is not None:
-                on_progress(progress)
-            if progress["done"]:
-                summary: dict[str, Any] = json.loads(run.summary())
-                if folder is not None:
-                    _write(folder, run, summary)
-                return summary
+        summary = _driving.to_the_end(run, on_progress=on_progress)
+        if folder is not None:
+            _write(folder, run, summary)
+        return summary
     finally:
         run.close()
 

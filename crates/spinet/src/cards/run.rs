@@ -4,6 +4,7 @@ use super::traffic::{self, CardTrafficError, Way};
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError, Machine};
 use crate::nics::Setting;
+use crate::slices::{Sliced, Slices};
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment, Module};
@@ -12,14 +13,15 @@ use spinach::hosts::{self, SharedHost};
 use spinach::tigon2::{FirmwareImage, ImageError};
 use spinach::{BootLoaderParams, LoadError};
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::capture::WriteError;
 use wire::eth::Mac;
 
-/// Simulated time of the first slice; the next are longer or shorter, by how long it took.
+/// Simulated time of the first slice.
 const FIRST_SLICE: Time = Time::from_ns(10_000);
 /// The shortest slice, and how often ends are looked for.
 const SHORTEST_SLICE: Time = Time::from_ns(2_000);
@@ -138,8 +140,7 @@ pub struct CardRun {
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
-    slice: Time,
-    pub(super) wall: Duration,
+    pub(super) slices: Slices,
     pub(super) ended: Option<CardEnded>,
 }
 
@@ -230,8 +231,7 @@ impl CardRun {
             offered,
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
-            slice: FIRST_SLICE,
-            wall: Duration::ZERO,
+            slices: Slices::new(FIRST_SLICE.fs(), SHORTEST_SLICE.fs()),
             ended: None,
         })
     }
@@ -253,28 +253,7 @@ impl CardRun {
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> CardProgress {
-        let begun = Instant::now();
-        while self.ended.is_none() && begun.elapsed() < budget {
-            let slice_begun = Instant::now();
-            let end = self.now.checked_add(self.slice).unwrap_or(Time::MAX).min(self.setup.limit);
-            let mut outcome = Outcome::Limit;
-            // Ends are looked for at the same times however long slices are.
-            while self.ended.is_none() && self.now < end {
-                let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
-                let next = next.min(self.setup.limit);
-                outcome = self.card.system.run_until(next);
-                self.now = next;
-                self.ended = self.judge(outcome);
-            }
-            debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
-            let took = slice_begun.elapsed();
-            if took < budget / 16 {
-                self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));
-            } else if took > budget / 4 {
-                self.slice = Time::from_fs(self.slice.fs() / 2).max(SHORTEST_SLICE);
-            }
-        }
-        self.wall += begun.elapsed();
+        let Ok(()) = self.run_for(budget);
         self.progress()
     }
 
@@ -355,6 +334,33 @@ impl CardRun {
         let is_done = self.ended.is_some();
         let fraction = if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) };
         CardProgress { is_done, frames, simulated: self.now, fraction }
+    }
+}
+
+impl Sliced for CardRun {
+    type Error = Infallible;
+
+    fn slices(&mut self) -> &mut Slices {
+        &mut self.slices
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn slice(&mut self, length: u64) -> Result<(), Infallible> {
+        let end = Time::from_fs(self.now.fs().saturating_add(length)).min(self.setup.limit);
+        let mut outcome = Outcome::Limit;
+        // Ends are looked for at the same times however long slices are.
+        while self.ended.is_none() && self.now < end {
+            let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
+            let next = next.min(self.setup.limit);
+            outcome = self.card.system.run_until(next);
+            self.now = next;
+            self.ended = self.judge(outcome);
+        }
+        debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
+        Ok(())
     }
 }
 

@@ -218,7 +218,7 @@ impl CardRun {
             time: TimeSummary {
                 simulated_ns: ns(self.now),
                 started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
-                wall_s: self.wall.as_secs_f64(),
+                wall_s: self.slices.wall().as_secs_f64(),
             },
             sent,
             received,

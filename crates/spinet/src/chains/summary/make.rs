@@ -97,7 +97,7 @@ impl ChainRun {
         let all = maker.group(&stats.all);
         let services = self.services(&stats.services, &stats.units, &maker);
         let (window, got) = self.got(stats);
-        let seconds = self.wall.as_secs_f64();
+        let seconds = self.slices.wall().as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         ChainSummary {
             spinet: env!("CARGO_PKG_VERSION"),
