@@ -47,7 +47,7 @@ def pages() -> dict[Path, str]:
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),
-        Path("docs/images/tigon2.svg"): wiring.design("tigon2").svg(),
+        **{Path(f"docs/images/{nic}.svg"): wiring.design(nic).svg() for nic in ("tigon2", "tengig")},
         **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
         **_experiments(),
     }
