@@ -28,6 +28,8 @@ _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
 _UNIT_HANDLERS = "panic/handlers.c"
 _UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 
+_ALL = "/* all */"  # ends the line of a linker script that keeps functions which nothing calls
+
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
 
@@ -42,7 +44,7 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
     with _workshop(request.cache) as workshop:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             jobs = [
-                pool.submit(_compile_source, request, compiler, source, workshop / f"{index}.o")
+                pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
                 for index, source in enumerate(request.sources)
             ]
             runtime = _runtime(request, compiler, pool, workshop)
@@ -52,14 +54,19 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
         begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
         if not begin.is_main:
             objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
-        link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        warnings = "".join(unit.messages for unit in units)
+        try:
+            link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        except CompileError as error:
+            error.stderr = warnings + error.stderr  # which may have warned of the missing function
+            raise
         contents = _elf.read(elf)
         product = Product(
             elf=elf,
             handlers=_handlers(request, contents),
             sections=contents.sections,
             headers=_headers(request, workshop),
-            messages="".join(unit.messages for unit in units) + link_messages,
+            messages=warnings + link_messages,
         )
         return _build_cache.store(request, key, product)
 
@@ -127,15 +134,20 @@ def _compile_one(request: Request, compiler: Compiler, source: Path, target: Pat
 
 
 def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path) -> str:
-    """Link; with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    """Link, with all functions of the sources if that is possible, else with those that are called."""
     script = _script(request, elf)
-    libraries: Sequence[str] = ("-nostdlib",)
-    done = _run_linker(request, compiler, objects, elf, script, libraries)
-    if done.returncode != 0 and _HELPER.search(done.stderr):
-        libraries = compiler.library_flags
-        done = _run_linker(request, compiler, objects, elf, script, libraries)
+    done, libraries = _link_with(request, compiler, objects, elf, script)
     if done.returncode == 0:
         return done.stderr
+    if _ALL in (text := script.read_text()):
+        called = elf.with_suffix(".called.ld")
+        called.write_text("\n".join(line for line in text.splitlines() if not line.endswith(_ALL)))
+        again, _ = _link_with(request, compiler, objects, elf, called)
+        if again.returncode == 0:
+            why = done.stderr.strip().splitlines()
+            return (
+                f"warning: functions that no other calls are left out: {why[0] if why else 'no room'}\n{again.stderr}"
+            )
     if request.sdk is not None and request.place is None and "prog_mem" in done.stderr:
         roomy = elf.with_suffix(".ld")
         roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
@@ -150,6 +162,16 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
             f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr
         )
     raise CompileError(f"{names} does not link", stderr=done.stderr)
+
+
+def _link_with(
+    request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path, script: Path
+) -> tuple[subprocess.CompletedProcess[str], Sequence[str]]:
+    """Link with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    done = _run_linker(request, compiler, objects, elf, script, ("-nostdlib",))
+    if done.returncode == 0 or not _HELPER.search(done.stderr):
+        return done, ("-nostdlib",)
+    return _run_linker(request, compiler, objects, elf, script, compiler.library_flags), compiler.library_flags
 
 
 def _script(request: Request, elf: Path) -> Path:
@@ -213,7 +235,9 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     if request.sdk is None:
         return {}
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
-    if not handlers and request.sources and not request.is_unit:
+    # A driver finds handlers by any name; a program that registers handlers is made for one.
+    is_for_driver = any(symbol.name == "init_handlers" for symbol in contents.symbols)
+    if not handlers and request.sources and not request.is_unit and not is_for_driver:
         names = ", ".join(source.name for source in request.sources)
         near = _functions_of(request.sources)
         raise MissingHandlers(

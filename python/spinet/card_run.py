@@ -17,9 +17,6 @@ __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", 
 
 SLICE_MS = 100
 
-# Which firmware that comes with spinet a host starts, if nobody names another: by the module of the host.
-_BY_HOST = {"tigon2-host": "tigon2", "tengig-host": "tengig"}
-
 CardProgress = Mapping[str, Any]  # done, frames, simulated_ns, fraction
 OnProgress = Callable[[CardProgress], None]
 
@@ -196,9 +193,10 @@ def choose_firmware(
     """What is meant by a name of firmware: compiled if it is source."""
     names: Sequence[str | Path] = [named] if isinstance(named, (str, Path)) else list(named or ())
     if not names:
-        names = _firmware_of(nic, set, base_dir)
-        if not names:
+        own = _core.card_firmware(nic, list(set), str(base_dir))
+        if own is None:
             return Firmware()
+        names = [own]
     if entry is not None and load is None:
         raise UsageError(
             f"{names[0]}: an entry goes with a load address", hint="say where the image is loaded with --load"
@@ -216,13 +214,6 @@ def choose_firmware(
         raise UsageError(f"{names[0]}: only an image has a load address", hint="name an image")
     built = firmware.build([str(name) for name in names], defines=defines, cc=cc)
     return Firmware(elf=built.elf, messages=built.messages)
-
-
-def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> Sequence[str]:
-    """Firmware that comes with spinet for the host of a card, if it has such a host."""
-    design = json.loads(_core.card_design(nic, list(set), str(base_dir)))
-    modules = [part["module"] for part in design["parts"]]
-    return [name for module, name in _BY_HOST.items() if module in modules][:1]
 
 
 def drive(

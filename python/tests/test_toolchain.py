@@ -193,7 +193,7 @@ def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None
     assert (
         caught.value.stderr
         == f"""\
-{path}:2:50: error: no member named 'taks' in 'handler_args_t'
+{path}:2:50: error: no member named 'taks' in 'struct handler_args'
     2 | void bad_ph(handler_args_t *args) {{ return args->taks; }}
       |                                            ~~~~  ^
 1 error generated.

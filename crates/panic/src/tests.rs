@@ -62,7 +62,7 @@ impl Scene {
         SchedulerParams {
             services: (0..n_services).map(service).collect(),
             n_classes: 2,
-            buffer: BufferParams { cells: self.cells, cell_bytes: 1536 },
+            buffer: BufferParams { cells: self.cells, cell_bytes: 1536, read_cycles: 0, allocator: None },
             pifo: PifoParams {
                 blocks: 1,
                 push_cycles: 2,
@@ -70,6 +70,7 @@ impl Scene {
                 crossing_slots: 4,
                 enqueue_cycles: 4,
                 dequeue_cycles: 10,
+                crossing: None,
             },
             dropping: DropParams { used_entries: self.used_entries, free_cells: 3, spared_entries: 8 },
             chain_push: self.chain_push,

@@ -253,6 +253,9 @@ impl ChainRun {
         let mut chains = self.chains.borrow_mut();
         change.install.iter().for_each(|&chain| chains.install(chain, true));
         change.remove.iter().for_each(|&chain| chains.install(chain, false));
+        for (table, entries) in &change.entries {
+            chains.replace(table, entries).expect("it could be when the experiment was checked");
+        }
         for &(tenant, weight) in &change.weights {
             let class = usize::from(self.checked.tenants[tenant].class);
             self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));

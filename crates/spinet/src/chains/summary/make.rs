@@ -139,6 +139,8 @@ impl ChainRun {
                 clock_mhz: (1e3 / maker.ns(1.0)).round() as u32,
             },
             troubles: self.troubles(&maker),
+            tables: pipeline::tables(self.chains.borrow().rmt()),
+            registers: pipeline::registers(self.chains.borrow().rmt()),
             counters: self.counters(),
             experiment: experiment.clone(),
             wall: WallSummary {
@@ -286,7 +288,7 @@ impl ChainRun {
 
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters: BTreeMap<String, u64> = self.nic.system.counters().into_iter().collect();
-        let rmt = self.chains.borrow().counters();
+        let rmt = self.chains.borrow().rmt().counters();
         let rmt = serde_json::to_value(rmt).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
         counters.extend(rmt.into_iter().filter_map(|(name, count)| Some((format!("rmt.{name}"), count.as_u64()?))));
         counters
