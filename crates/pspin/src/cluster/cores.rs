@@ -43,6 +43,11 @@ impl Cluster {
                     stop = self.run_core(i, now);
                     continue;
                 }
+                // The line had come, and a flush has taken it from the cache since: nothing is under way.
+                Stop::Abandon(_) if hpu_core.miss.is_none() => {
+                    stop = self.run_core(i, now);
+                    continue;
+                }
                 Stop::Abandon(addr) => {
                     hpu_core.wait = Wait::Abandoned(addr);
                     return;
