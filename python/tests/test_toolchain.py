@@ -181,6 +181,23 @@ def test_warnings_are_kept_with_the_build(tmp_path: Path, cache: Path) -> None:
     assert second.messages == first.messages
 
 
+def test_what_looks_like_a_handler_and_is_none_is_told(tmp_path: Path, cache: Path) -> None:
+    text = (
+        "#include <handler.h>\n"
+        "static void help(handler_args_t *args) { (void)args; }\n"
+        "__handler__ void good_hh(handler_args_t *args) { help(args); }\n"
+        "void good_hp(handler_args_t *args) { help(args); } /* void gone_PH(handler_args_t *args) { } */\n"
+        "__handler__ void payload(handler_args_t *args) { help(args); }\n"
+    )
+    first, second = (build([write(tmp_path, text)], cache=cache) for _ in range(2))
+    never = "is called for no packet, since its name ends in none of _hh, _ph and _th"
+    assert first.messages.splitlines() == [
+        f"note: handler.c: payload {never}: rename payload to payload_ph",
+        f"note: handler.c: good_hp {never}: rename good_hp to good_ph",
+    ]
+    assert second.cached and second.messages == first.messages
+
+
 # What the errors say.
 
 

@@ -82,6 +82,7 @@ impl Cluster {
         self.l1.write(stack, &[0; map::STACK_BYTES as usize][..bytes as usize]);
         self.cores[i].first_part = None;
         self.cores[i].core.refuse(now, CONTEXT_CAUSE);
+        self.restore_place(i);
         self.advance(i, now);
     }
 
