@@ -84,7 +84,7 @@ mod tests {
         check(
             "udp.dst_port == 53",
             "udp:count=1000",
-            expect!["none of 1,000 packets is what `udp.dst_port == 53` asks for (first seen: udp.dst_port is 9999)"],
+            expect!["none of 1,000 packets matches `udp.dst_port == 53` (first seen: udp.dst_port is 9999)"],
         );
         check(
             "udp.dst_port == 53 && ipv4.src in 10.0.0.0/8",
