@@ -22,7 +22,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "A RISC-V core on packets"
+TITLE = "Where a RISC-V core's time goes"
 SOURCE = f"{PAPER}, Fig. 10, 7.4"
 
 EXAMPLES = ROOT / "sdk" / "examples" / "panic"

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Chains without push"
+TITLE = "Throughput of chains without push"
 SOURCE = f"{PAPER}, Fig. 9, 7.2"
 
 RATES = (50, 70, 90, 100)

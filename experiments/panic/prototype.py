@@ -22,7 +22,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Cycles of the prototype"
+TITLE = "Latencies of the prototype's Verilog"
 SOURCE = "The PANIC prototype's Verilog, simulated (three delay units; the SHA and AES bench)"
 
 # Bytes, Gbit/s offered, credits; 0 credits stand for an empty chain.

@@ -20,7 +20,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Offloads by themselves"
+TITLE = "Offloads by themselves: throughput and delay"
 SOURCE = f"{PAPER}, Table 1, 2.1"
 
 SHORT, LONG = 60, 1514

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from spinet import ChainResult
 
-TITLE = "Kinds of programmable NICs"
+TITLE = "What kinds of programmable NICs can do"
 SOURCE = f"{PAPER}, Table 2, 2.1 and 2.2"
 
 CARDS = {"Pipeline": "pipeline", "Manycore": "manycore", "RMT": "rmt", "PANIC": "panic"}

@@ -21,7 +21,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Throughput of a core"
+TITLE = "Throughput of a core, and of its area"
 SOURCE = f"{PAPER}, Fig. 11, IV-C2"
 
 # Throughput of a core of PsPIN over that of the better of ault and zynq. Source: IV-C2; the last three as "up to".

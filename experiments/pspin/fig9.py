@@ -20,7 +20,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Moving data out"
+TITLE = "Throughput of moving data out"
 SOURCE = f"{PAPER}, Fig. 9, IV-B2"
 
 SIZES = (64, 128, 256, 512, 1024, 2048)

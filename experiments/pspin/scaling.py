@@ -19,7 +19,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Clusters and cores"
+TITLE = "Throughput by clusters and cores"
 SOURCE = f"{PAPER}, IV-C1 and V: the number of clusters scales with the work of handlers"
 
 COUNTS = (1, 2, 4, 8, 16)

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, one CPU"
+TITLE = "Tigon-2, one CPU: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 3.4 a, b, 3.4"
 
 MIXES = (1, 0.75, 0.6, 0.5, 0.4, 0.3)

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, two CPUs"
+TITLE = "Tigon-2, two CPUs: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 3.5, 3.4"
 
 

@@ -16,7 +16,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, SRAM of 250 MHz"
+TITLE = "Tigon-2, SRAM of 250 MHz: payload and frames"
 SOURCE = f"{THESIS}, Fig. 3.6, 3.5.1, 3.5.2"
 
 CLOCKS = (100, 250)

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, two versions of the firmware"
+TITLE = "10 Gigabit NIC, two versions of the firmware: payload and frames"
 SOURCE = f"{THESIS}, Fig. 4.7 a, b, 4.5.1"
 
 FIRMWARE = ("optimised", "first")

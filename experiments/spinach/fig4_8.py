@@ -17,7 +17,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, cores and clock"
+TITLE = "10 Gigabit NIC: share of the line by cores and clock"
 SOURCE = f"{THESIS}, Fig. 4.8, 4.5.2"
 
 CORES = (1, 2, 4, 6, 8)

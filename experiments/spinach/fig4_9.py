@@ -16,7 +16,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, sizes of datagrams"
+TITLE = "10 Gigabit NIC: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 4.9, 4.5.2"
 
 SIZES = (18, 100, 200, 300, 400, 500, 600, 700, 800, 1000, 1200, 1472)

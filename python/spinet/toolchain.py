@@ -98,6 +98,8 @@ class Build:
             If there is no such set, or several and no name.
         """
         names = self.names()
+        if not names:
+            raise MissingHandlers(f"{self.elf.name} has no function that ends in _hh, _ph or _th", functions=())
         if name is None and len(names) > 1:
             raise MissingHandlers(
                 f"{self.elf.name} has several sets of handlers: {', '.join(names)}",

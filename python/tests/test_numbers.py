@@ -13,7 +13,7 @@ from spinet.reproduce.results import read_csv
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 SIX, FIG4_7 = "6 cores, 200 MHz", "spinach/fig4_7"
-# Page; the line, of which each group is a number; for each group the experiment, the point, the quantity (or a sum) and the scale.
+# Page; the line, each of whose groups is a number; for each group experiment, point, quantity (or a sum), and scale.
 QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
     *(
         (

@@ -10,10 +10,12 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllocatorParams {
-    /// Cycles from the descriptor's exit until its cell is given out again, 1 to 1024.
+    /// Cycles from the descriptor's exit until its cell counts as free, 1 to 1024.
     pub free_cycles: u32,
     /// Cycles from a packet's being dropped out of a PIFO until then, 1 to 1024.
     pub drop_cycles: u32,
+    /// Cycles from then until it can be given out, 0 to 1024.
+    pub ready_cycles: u32,
     /// Cycles until PIFOs hear that cells have become few, or are no longer, 1 to 1024.
     pub warning_cycles: u32,
 }
@@ -23,6 +25,7 @@ impl AllocatorParams {
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("free_cycles", self.free_cycles, 1, 1024)?;
         blocks::checks::within("drop_cycles", self.drop_cycles, 1, 1024)?;
+        blocks::checks::within("ready_cycles", self.ready_cycles, 0, 1024)?;
         blocks::checks::within("warning_cycles", self.warning_cycles, 1, 1024)
     }
 }
@@ -44,11 +47,13 @@ struct Allocator {
     few: u32,
     /// The cycle of which is told.
     now: Cycle,
-    /// By bank: free as the cycle began, and taken in it.
+    /// By bank: free as the cycle began, how many of them can be given out, and taken in it.
     free: Vec<u32>,
+    ready: Vec<u32>,
     taken: Vec<u32>,
-    /// By cycle and bank: cells that become free.
-    coming: BTreeMap<(Cycle, usize), u32>,
+    /// By cycle and bank: cells that become free, and that can be given out from then on.
+    freed: BTreeMap<(Cycle, usize), u32>,
+    readied: BTreeMap<(Cycle, usize), u32>,
     /// From when on all banks have few, or not; the last is what is known now.
     warnings: VecDeque<(Cycle, bool)>,
 }
@@ -57,8 +62,10 @@ impl Cells {
     /// Banks of `cells` free cells, one for each of these ports of the scheduler.
     pub fn new(params: AllocatorParams, ports: Vec<NodeId>, cells: u32, few: u32) -> Cells {
         let (free, taken) = (vec![cells; ports.len()], vec![0; ports.len()]);
-        let (coming, warnings) = (BTreeMap::new(), VecDeque::from([(0, cells <= few)]));
-        Cells(Rc::new(RefCell::new(Allocator { params, ports, few, now: 0, free, taken, coming, warnings })))
+        let (freed, readied, warnings) = (BTreeMap::new(), BTreeMap::new(), VecDeque::from([(0, cells <= few)]));
+        let ready = free.clone();
+        let allocator = Allocator { params, ports, few, now: 0, free, ready, taken, freed, readied, warnings };
+        Cells(Rc::new(RefCell::new(allocator)))
     }
 
     /// Takes a cell of the bank whose turn it is, or of the one that has more; `ahead` others may take one in this cycle too.
@@ -69,7 +76,7 @@ impl Cells {
         let n = cells.free.len();
         let in_turn = (0..n).map(|i| (turn + i) % n);
         let bank = { in_turn }.find(|&bank| cells.free[bank] > cells.few).unwrap_or(turn);
-        (cells.free[bank] > ahead).then(|| {
+        (cells.ready[bank] > ahead).then(|| {
             cells.taken[bank] += 1;
             bank
         })
@@ -108,7 +115,9 @@ impl Allocator {
         self.reach(now);
         let bank =
             self.ports.iter().position(|&port| port == home).expect("a packet's home is a port of the scheduler");
-        *self.coming.entry((now + Cycle::from(after), bank)).or_default() += 1;
+        let free = now + Cycle::from(after);
+        *self.freed.entry((free, bank)).or_default() += 1;
+        *self.readied.entry((free + Cycle::from(self.params.ready_cycles), bank)).or_default() += 1;
     }
 
     /// Goes on to a cycle.
@@ -117,11 +126,17 @@ impl Allocator {
             return;
         }
         let next = self.now + 1;
-        for (free, taken) in self.free.iter_mut().zip(&mut self.taken) {
-            *free -= std::mem::take(taken);
+        for (bank, taken) in self.taken.iter_mut().enumerate() {
+            let taken = std::mem::take(taken);
+            self.free[bank] -= taken;
+            self.ready[bank] -= taken;
         }
         self.warn(next);
-        while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= now) {
+        while let Some(entry) = self.readied.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((_, bank), n) = entry.remove_entry();
+            self.ready[bank] += n;
+        }
+        while let Some(entry) = self.freed.first_entry().filter(|entry| entry.key().0 <= now) {
             let ((at, bank), n) = entry.remove_entry();
             self.free[bank] += n;
             self.warn(at);
@@ -142,7 +157,7 @@ mod tests {
     use super::*;
 
     fn cells() -> Cells {
-        let params = AllocatorParams { free_cycles: 7, drop_cycles: 20, warning_cycles: 9 };
+        let params = AllocatorParams { free_cycles: 7, drop_cycles: 20, ready_cycles: 2, warning_cycles: 9 };
         Cells::new(params, vec![NodeId(0), NodeId(3)], 3, 1)
     }
 

@@ -1,6 +1,7 @@
 //! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
 
 use crate::drops::{DropCounts, DropReason};
+use crate::egress::Line;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet, Side, Verdict};
@@ -12,9 +13,9 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressParams {
-    /// Bits a second that the line brings.
+    /// Bits a second that the line brings, and takes.
     pub line_bps: u64,
-    /// Bytes of line time that a packet takes beside its own: 24 on Ethernet (check sequence, preamble, gap).
+    /// Bytes of line time that a packet takes beside its own, in both directions: 24 on Ethernet (check sequence, preamble, gap).
     pub overhead_bytes: u32,
     /// Cycles in which the line waits at each packet, for the descriptor that goes in front of it.
     pub descriptor_cycles: u32,
@@ -48,6 +49,12 @@ impl IngressParams {
         checks::within("rmt_cycles", self.rmt_cycles, 0, 1024)?;
         let least = u32::try_from(n_flits(longest, flit_bytes)).unwrap_or(u32::MAX);
         checks::within("buffer_flits", self.buffer_flits, least, 1 << 20)
+    }
+
+    /// The other direction of the line, for an exit of this clock.
+    pub fn line_out(&self, clock_mhz: u32) -> Line {
+        let clock_hz = u64::from(clock_mhz) * 1_000_000;
+        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz }
     }
 }
 

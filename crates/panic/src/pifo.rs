@@ -257,7 +257,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn arrival(now: u64, class: usize, bytes: u32) -> Arrival {
-        Arrival { now, class, flow: 0, bytes, priority: class as u32, slack_cycles: 1000 * (3 - class as u64) }
+        Arrival {
+            now,
+            class,
+            flow: 0,
+            bytes,
+            priority: class as u32,
+            slack_cycles: 1000 * (3 - class as u64),
+            metadata: 0,
+        }
     }
 
     /// Does as `script` says and tells who goes: a letter is a packet of 100 bytes of class a, b or c, a capital one of 200

@@ -26,6 +26,7 @@ pub mod record;
 pub mod rules;
 pub mod run;
 pub mod schema;
+mod slices;
 pub mod stats;
 pub mod streams;
 pub mod summary;

@@ -34,6 +34,7 @@ _LEFT_OUT = {
     "corrupt": "corrupt",
 }
 _MOST_TROUBLES = 3
+_MOST_WORDS = 8
 
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
@@ -43,7 +44,7 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
         console.print(_headline(summary, title), soft_wrap=True)
         for remark in run_report.remarks(summary):
             console.print(f"\n{remark}", soft_wrap=True)
-        for part in (_packets, _tenants, _times, _services, _chains, _drops):
+        for part in (_packets, _tables, _tenants, _times, _services, _chains, _drops):
             for block in part(summary):
                 console.print()
                 console.print(block, soft_wrap=isinstance(block, str))
@@ -102,6 +103,20 @@ def _trouble(trouble: Mapping[str, Any]) -> str:
     packet = "" if trouble["packet"] is None else f", packet {trouble['packet']}"
     what = f"{trouble['text']} in {trouble['place'] or 'no function'}{line} (pc {trouble['pc']})"
     return f"{_time(trouble['time_ns'])}, {trouble['unit']}{packet}: {what}"
+
+
+def _tables(summary: Mapping[str, Any]) -> Blocks:
+    rows = [
+        (table["table"], match, f"{packets:,}")
+        for table in summary.get("tables", ())
+        for match, packets in [*((row["match"], row["packets"]) for row in table["entries"]), ("-", table["misses"])]
+    ]
+    if rows:
+        yield run_report.table("Table", "match", "packets", rows=rows, kinds="ww")
+    for register in summary.get("registers", ()):
+        words = [f"[{index}] {word:,}" for index, word in register["words"][:_MOST_WORDS]]
+        more = "" if len(register["words"]) <= _MOST_WORDS else ", ..."
+        yield f"Register {register['register']}: {', '.join(words) or 'all 0'}{more}"
 
 
 def _tenants(summary: Mapping[str, Any]) -> Blocks:

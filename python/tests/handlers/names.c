@@ -7,6 +7,7 @@
 #include <handler.h>
 #include <hal/pulp.h>
 #include <hwsched.h>
+#include <inttypes.h>
 #include <libaxidma.h>
 #include <packets.h>
 #include <pspin.h>
@@ -26,6 +27,8 @@ typedef void (*operation_t)(struct handler_args *args);
 /* Nothing here refers to it; the host would put its address into NIC memory. */
 void asked_for_by_the_host() __attribute__((used));
 void asked_for_by_the_host() { printf("called by address\n"); }
+
+static uint64_t host_of(task_t *task) { return (uint64_t)task->host_mem_high << 32 | task->host_mem_low; }
 
 static int register_of(uint32_t addr) { return (int)(addr - HWSCHED_HANDLER_FUN_ADDR); }
 
@@ -152,11 +155,10 @@ __handler__ void names_ph(handler_args_t *args)
     TRACING_DUMMY_INSTR();
     ASSERT(at > 0)
     DEBUG_PRINT("never %d\n", 1)
-    SPIN_PRINTF("%u\n", (unsigned)table[1]);
+    SPIN_PRINTF("%" PRIu32 " %" PRIx64 " %" PRIdPTR "\n", table[1], (uint64_t)host_of(task), (intptr_t)table);
     if (at == 0) TERMINATE
     spin_cmd_t copied;
-    uint64_t host = (uint64_t)task->host_mem_high << 32 | task->host_mem_low;
-    spin_dma_to_host(host, (uint32_t)found, sizeof found, false, &copied);
+    spin_dma_to_host(host_of(task), (uint32_t)found, sizeof found, false, &copied);
     spin_cmd_wait(copied);
 }
 

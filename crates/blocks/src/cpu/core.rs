@@ -262,17 +262,19 @@ impl Core {
     }
 
     /// The access of this cycle may have to wait, and what is behind it with it; but fetch is ahead of that. If one of the next
-    /// two instructions in order is the last of its line, the line behind, unless it was asked for, and the cycles from now
-    /// until the cache looks for it. From here on it counts as asked for.
-    pub fn fetch_behind_access(&mut self, program: &Program) -> Option<(u32, Cycle)> {
+    /// two instructions in order is the last of its line, the line behind, if it is neither there nor asked for, and the cycles
+    /// from now until the cache looks for it. From here on it counts as asked for.
+    pub fn fetch_behind_access<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
         let mut pc = self.next;
         for cycles in 1..=2 {
             let slot = program.slot(pc)?;
             if slot.place() == Place::End {
                 let line = (pc >> 4) + 1;
-                let is_new = self.ahead != line && self.line == pc >> 4;
+                if self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
+                    return None;
+                }
                 self.ahead = line;
-                return is_new.then_some((line << 4, cycles));
+                return Some((line << 4, cycles));
             }
             pc = pc.wrapping_add(slot.inst.bytes().into());
         }

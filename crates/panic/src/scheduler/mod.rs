@@ -314,10 +314,12 @@ impl Scheduler {
             bytes: data.len() as u32,
             priority: hop.priority,
             slack_cycles: descriptor.slack_cycles.saturating_sub(descriptor.waited_cycles),
+            metadata: hop.metadata,
         };
         let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
         let queue = &mut self.queues[service];
-        let n_queued = queue.len();
+        // RTL: what is popped at this edge still counts.
+        let n_queued = queue.len() + usize::from(self.crossings.get(service).is_some_and(Crossing::has_popped));
         queue.push(&arrival, &mut descriptor.ranks, raise, place);
         let rank = descriptor.ranks.last().expect("a queued packet has a rank").rank;
         self.tracer.emit(&PACKET_QUEUED, now, &[descriptor.id, service as u64, rank]);

@@ -28,6 +28,8 @@ pub(super) enum Wait {
     Abandoned(u32),
     /// Waits for its driver.
     Driver,
+    /// Waits for the DMA engine to take its transfer.
+    Launch,
     /// Waits for the PE interconnect.
     Pe,
     /// Sleeps until an event.
@@ -48,6 +50,7 @@ impl Wait {
             Wait::Access => "asks for memory",
             Wait::Fetch(_) | Wait::Prefetch(_) | Wait::Line(_) | Wait::Abandoned(_) => "waits for an instruction line",
             Wait::Driver => "waits for its driver",
+            Wait::Launch => "waits for its cluster's DMA engine",
             Wait::Pe => "waits for memory outside its cluster",
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",

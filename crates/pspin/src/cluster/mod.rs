@@ -30,6 +30,7 @@ mod traps;
 pub use ports::{ClusterPorts, Links};
 pub use refills::MISS_PATH;
 
+use crate::arbiter::LockingTree;
 use crate::events::CLUSTER_ACTIVE;
 use crate::map;
 use crate::params::PspinParams;
@@ -110,8 +111,6 @@ pub struct Cluster {
     l1: L1,
     icache: Icache,
     refills: Refills,
-    /// Lines that have come and are there from a cycle on, with their ways.
-    fills: VecDeque<(Cycle, u32, usize)>,
     /// Cores whose cache controllers miss a line, by bit.
     missing: u32,
     event_unit: EventUnit,
@@ -130,9 +129,10 @@ pub struct Cluster {
     /// Drivers that have no task, by bit.
     idle: u32,
     command_turn: RoundRobinTree,
-    feedback_turn: RoundRobinTree,
-    /// Whose feedback the arbiter chooses from, once it was refused, by bit.
-    feedback_lock: u64,
+    feedback_turn: LockingTree,
+    /// Cores that wait for the DMA engine to take their transfer, by bit, and whose turn it is.
+    launching: u32,
+    launch_turn: LockingTree,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
     copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
@@ -180,7 +180,6 @@ impl Cluster {
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
             refills: Refills::new(n_cores),
-            fills: VecDeque::new(),
             missing: 0,
             event_unit: EventUnit::new(n_cores),
             timer: Timer::default(),
@@ -194,8 +193,9 @@ impl Cluster {
             leaving: 0,
             idle: 0,
             command_turn: RoundRobinTree::default(),
-            feedback_turn: RoundRobinTree::default(),
-            feedback_lock: 0,
+            feedback_turn: LockingTree::default(),
+            launching: 0,
+            launch_turn: LockingTree::default(),
             copies: VecDeque::new(),
             remote: None,
             public_dma: DmaRegisters::default(),
@@ -287,6 +287,7 @@ impl Cluster {
     /// Everything that comes after the cores' turn.
     #[inline(never)]
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
+        self.launch_transfer(now);
         self.send_pe_request(now);
         self.send_command();
         self.send_feedback(now);
@@ -301,6 +302,7 @@ impl Cluster {
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
             || self.commanding != 0
+            || self.launching != 0
             || self.scheduler.is_pressing(self.idle != 0)
             || self.pe.1.is_due(now)
             || self.may_accept(now)

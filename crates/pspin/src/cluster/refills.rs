@@ -6,6 +6,7 @@ use crate::pe::{LineReply, LineRequest};
 use blocks::cpu::Lines;
 use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
+use std::collections::VecDeque;
 
 /// From the instruction at whose fetch the next line is asked for, ahead, until the cache looks for that line.
 pub(super) const PREFETCH: Cycle = 1;
@@ -57,6 +58,8 @@ pub(super) struct Refills {
     coming: Vec<Coming>,
     /// The line that came last, and when.
     last: Option<(Cycle, u32)>,
+    /// Lines that have come and are there from a cycle on, with their ways.
+    fills: VecDeque<(Cycle, u32, usize)>,
 }
 
 impl Refills {
@@ -67,6 +70,7 @@ impl Refills {
             turn: RotatingTree::new(n_cores),
             coming: Vec::new(),
             last: None,
+            fills: VecDeque::new(),
         }
     }
 
@@ -76,12 +80,23 @@ impl Refills {
         self.asking |= 1 << core;
     }
 
-    /// A line has come: the way that it goes to, and the cores that waited.
-    fn arrive(&mut self, now: Cycle, addr: u32) -> (usize, u64) {
+    /// A line has come; the cores that waited.
+    fn arrive(&mut self, now: Cycle, addr: u32) -> u64 {
         let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
         let Coming { way, cores, .. } = self.coming.swap_remove(place);
         self.last = Some((now, addr));
-        (way, cores)
+        self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+        cores
+    }
+
+    /// A line that is there from this cycle on, and its way.
+    fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
+        let &(at, addr, way) = self.fills.front()?;
+        if at > now {
+            return None;
+        }
+        self.fills.pop_front();
+        Some((addr, way))
     }
 
     /// Takes a request, if there is one and, should program memory have to be asked, room for that.
@@ -131,8 +146,7 @@ impl Cluster {
         let HpuCore { core, miss, .. } = &mut self.cores[i];
         if miss.is_none()
             && core.time() + 1 == now
-            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program)
-            && !self.icache.present(addr)
+            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program, &self.icache)
         {
             self.set_miss(i, Some(Miss { addr, looks_at: now + cycles }));
         }
@@ -163,8 +177,7 @@ impl Cluster {
         while self.lines.1.is_due(now)
             && let Some(LineReply { addr }) = self.lines.1.take()
         {
-            let (way, cores) = self.refills.arrive(now, addr);
-            self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+            let cores = self.refills.arrive(now, addr);
             members(cores).for_each(|core| self.look_at(core as usize, now + TOLD_TO_LOOK));
         }
         match self.refills.take(now, || self.lines.0.has_room()) {
@@ -175,8 +188,7 @@ impl Cluster {
             Some(Taken::Retries(core)) => self.look_at(core, now + 1 + TOLD_TO_LOOK),
             Some(Taken::Joins) | None => {}
         }
-        while self.fills.front().is_some_and(|&(at, ..)| at <= now) {
-            let (_, addr, way) = self.fills.pop_front().expect("just seen");
+        while let Some((addr, way)) = self.refills.fill(now) {
             self.icache.fill(addr, way);
         }
         for i in members(self.missing.into()).map(|core| core as usize) {
@@ -210,7 +222,7 @@ impl Cluster {
             return now + 1;
         }
         let looks = members(self.missing.into()).filter_map(|core| self.cores[core as usize].miss);
-        let fill = self.fills.front().map(|&(at, ..)| at);
+        let fill = self.refills.fills.front().map(|&(at, ..)| at);
         looks.map(|miss| miss.looks_at).chain(fill).min().unwrap_or(Cycle::MAX)
     }
 }
@@ -229,12 +241,13 @@ mod tests {
         let mut refills = Refills::new(8);
         let (mut there, mut free): (Vec<(Cycle, u32)>, Cycle) = (Vec::new(), 0);
         let mut replies: BTreeMap<Cycle, u32> = BTreeMap::new();
-        let mut looks: BTreeMap<(Cycle, usize), u32> = misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
+        let mut looks: BTreeMap<(Cycle, usize), u32> =
+            misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
         let began: BTreeMap<usize, Cycle> = misses.iter().map(|&(at, core, _)| (core, at)).collect();
         let mut text = String::new();
         for now in 0..100 {
             if let Some(line) = replies.remove(&now) {
-                let (_, cores) = refills.arrive(now, line);
+                let cores = refills.arrive(now, line);
                 there.push((now + TOLD_TO_LOOK, line));
                 looks.extend(members(cores).map(|core| ((now + TOLD_TO_LOOK, core as usize), line)));
             }
@@ -273,7 +286,9 @@ mod tests {
     #[test]
     fn of_eight_cores_that_miss_a_line_at_once_the_last_fetches_it_again() {
         let all: Vec<_> = (0..8).map(|core| (10, core, 0x40)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 64
             12 core 1 joins
             13 core 2 joins
@@ -290,13 +305,16 @@ mod tests {
             19 core 5 has 64 after 9
             20 core 6 has 64 after 10
             25 core 7 has 64 after 15
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn cores_that_follow_one_another_by_a_cycle_are_heard_as_they_come() {
         let all: Vec<_> = (0..8).map(|core| (10 + core as Cycle, core, 0x40)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 64
             12 core 1 joins
             13 core 2 joins
@@ -313,13 +331,16 @@ mod tests {
             19 core 5 has 64 after 4
             20 core 6 has 64 after 4
             25 core 7 has 64 after 8
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn lines_that_differ_are_asked_for_one_a_cycle_and_read_one_in_two() {
         let all: Vec<_> = (0..4).map(|core| (10, core, 0x10 * core as u32)).collect();
-        check(&all, expect![[r#"
+        check(
+            &all,
+            expect![[r#"
             11 core 0 asks for 0
             12 core 1 asks for 16
             13 core 2 asks for 32
@@ -328,6 +349,7 @@ mod tests {
             20 core 1 has 16 after 10
             22 core 2 has 32 after 12
             24 core 3 has 48 after 14
-        "#]]);
+        "#]],
+        );
     }
 }

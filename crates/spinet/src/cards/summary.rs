@@ -189,11 +189,10 @@ impl CardRun {
             sink.replies().into_iter().for_each(|replies| sent.add(replies));
         }
         for host in &self.hosts {
-            host.look(&mut |log, posted, checker| {
-                received.count(log);
-                received.add(checker);
-                sent.offered += posted.frames();
-            });
+            let host = host.borrow();
+            received.count(host.received());
+            received.add(host.checker());
+            sent.offered += host.posted().frames();
         }
         received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
         let passages = self.passages();
@@ -218,8 +217,8 @@ impl CardRun {
             remarks: self.remarks(),
             time: TimeSummary {
                 simulated_ns: ns(self.now),
-                started_ns: self.hosts.iter().find_map(|host| host.started()).map(ns),
-                wall_s: self.wall.as_secs_f64(),
+                started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
+                wall_s: self.slices.wall().as_secs_f64(),
             },
             sent,
             received,
@@ -228,8 +227,8 @@ impl CardRun {
             short_window,
             cores: self.core_summaries(),
             functions: self.functions(),
-            rings: self.hosts.iter().flat_map(|host| host.rings()).collect(),
-            faults: self.hosts.iter().flat_map(|host| host.faults()).collect(),
+            rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
+            faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
             counters: self.card().system.counters().into_iter().collect(),
         }
     }
@@ -267,7 +266,7 @@ impl CardRun {
     fn unfinished(&self) -> Option<&'static str> {
         let is_finite = |traffic: &blocks::feeders::Traffic| traffic.count().is_some();
         match () {
-            _ if self.hosts.iter().any(|host| !host.has_started()) => Some("before the card had started"),
+            _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),
             _ if !is_finite(&self.offered.network) || !is_finite(&self.offered.host) => None,
             _ if !self.is_through() && self.offers_frames() => Some("with frames still to come"),
             _ => None,

@@ -15,6 +15,7 @@ use wire::near::nearest;
 /// NICs of offload chains that are compiled in.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "panic", text: include_str!("../../../../presets/panic.toml") },
+    Preset { name: "panic-rtl", text: include_str!("../../../../presets/panic-rtl.toml") },
     Preset { name: "panic-asic", text: include_str!("../../../../presets/panic-asic.toml") },
     Preset { name: "pipeline", text: include_str!("../../../../presets/pipeline.toml") },
     Preset { name: "manycore", text: include_str!("../../../../presets/manycore.toml") },

@@ -12,6 +12,7 @@ use super::table::Tables;
 use super::weights;
 use crate::elf::Elf;
 use crate::feed::FeedError;
+use crate::slices::{Sliced, Slices};
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
@@ -21,13 +22,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
 const HORIZON: Time = Time::from_ns(18_400_000_000_000);
 /// Cycles between two looks for the end of a run, which are the same however it is sliced.
 const LOOK: Cycle = 2048;
-/// Cycles of the first slice; the next are longer or shorter, by how long it took.
+/// Cycles of the first slice.
 const FIRST_SLICE: Cycle = 4 * LOOK;
 
 /// A run that cannot begin, or cannot go on.
@@ -103,7 +104,6 @@ pub struct ChainRun {
     pub(super) ports: Vec<SharedPort>,
     pub(super) credits: Rc<RefCell<CreditLog>>,
     pub(super) ended: Option<Ended>,
-    pub(super) wall: Duration,
     is_closed: bool,
     pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
@@ -114,7 +114,7 @@ pub struct ChainRun {
     now: Cycle,
     limit: Cycle,
     stall_limit: Cycle,
-    slice: Cycle,
+    pub(super) slices: Slices,
 }
 
 impl ChainRun {
@@ -190,7 +190,6 @@ impl ChainRun {
             ports,
             credits,
             ended: None,
-            wall: Duration::ZERO,
             is_closed: false,
             chains,
             shares,
@@ -199,7 +198,7 @@ impl ChainRun {
             now: 0,
             limit,
             stall_limit,
-            slice: FIRST_SLICE,
+            slices: Slices::new(FIRST_SLICE, LOOK),
         })
     }
 
@@ -210,21 +209,7 @@ impl ChainRun {
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<ChainProgress, ChainRunError> {
-        let begun = Instant::now();
-        while self.ended.is_none() && begun.elapsed() < budget {
-            let slice_begun = Instant::now();
-            let end = self.now.saturating_add(self.slice);
-            while self.ended.is_none() && self.now < end {
-                self.step()?;
-            }
-            let took = slice_begun.elapsed();
-            if took < budget / 16 {
-                self.slice = self.slice.saturating_mul(2);
-            } else if took > budget / 4 {
-                self.slice = (self.slice / 2).max(LOOK);
-            }
-        }
-        self.wall += begun.elapsed();
+        self.run_for(budget)?;
         if self.ended.is_some() {
             self.close()?;
         }
@@ -262,6 +247,9 @@ impl ChainRun {
         let mut chains = self.chains.borrow_mut();
         change.install.iter().for_each(|&chain| chains.install(chain, true));
         change.remove.iter().for_each(|&chain| chains.install(chain, false));
+        for (table, entries) in &change.entries {
+            chains.replace(table, entries).expect("it could be when the experiment was checked");
+        }
         for &(tenant, weight) in &change.weights {
             let class = usize::from(self.checked.tenants[tenant].class);
             self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));
@@ -354,5 +342,25 @@ impl ChainRun {
     /// The digest so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
+    }
+}
+
+impl Sliced for ChainRun {
+    type Error = ChainRunError;
+
+    fn slices(&mut self) -> &mut Slices {
+        &mut self.slices
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn slice(&mut self, length: u64) -> Result<(), ChainRunError> {
+        let end = self.now.saturating_add(length);
+        while self.ended.is_none() && self.now < end {
+            self.step()?;
+        }
+        Ok(())
     }
 }

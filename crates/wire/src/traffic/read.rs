@@ -29,7 +29,7 @@ pub enum TrafficProblem {
     Value { key: &'static str, found: String, allowed: String },
 }
 
-const GENERATORS: [&str; 2] = ["udp", "tcp"];
+const GENERATORS: [&str; 3] = ["udp", "tcp", "pspin"];
 
 const KEYS: [&str; 15] = [
     "size", "count", "rate", "arrivals", "flows", "senders", "messages", "payload", "seed", "src", "dst", "src_port",
@@ -45,9 +45,9 @@ pub(super) fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficP
 }
 
 impl TrafficSpec {
-    /// The text is meant as a traffic definition, not as a file: it is `udp` or `tcp`, or begins so with a colon.
+    /// The text is meant as a traffic definition, not as a file: it is `udp`, `tcp` or `pspin`, or begins so with a colon.
     pub fn is_meant_by(text: &str) -> bool {
-        matches!(text.split(':').next(), Some("udp" | "tcp"))
+        text.split(':').next().is_some_and(|kind| GENERATORS.contains(&kind))
     }
 
     /// What is wrong with a text that looks like a definition, `icmp:count=5`, but is of no kind that is `known`. Ask this of what
@@ -73,6 +73,7 @@ impl TrafficSpec {
         let transport = match transport.trim() {
             "udp" => Transport::Udp,
             "tcp" => Transport::Tcp,
+            "pspin" => Transport::Pspin,
             found => {
                 return Err(fail(transport, TrafficProblem::Transport { found: found.into(), known: &GENERATORS }));
             }
@@ -142,6 +143,7 @@ impl fmt::Display for TrafficSpec {
         let transport = match self.transport {
             Transport::Udp => "udp",
             Transport::Tcp => "tcp",
+            Transport::Pspin => "pspin",
         };
         let arrivals = match self.arrivals {
             Arrivals::Constant => "constant",

@@ -28,8 +28,7 @@ pub struct Units {
 pub struct Scene {
     /// The chain, a service a hop.
     pub chain: Vec<Units>,
-    /// The NIC, as TOML.
-    pub preset: &'static str,
+    pub nic: Nic,
     /// Packets.
     pub n_packets: u64,
     pub credits: u32,
@@ -63,23 +62,39 @@ pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
     values[(values.len() - 1) * percent / 100]
 }
 
-/// The NIC of the paper, and that of the published Verilog.
-pub const PANIC: &str = include_str!("../../../../../presets/panic.toml");
-pub const PANIC_RTL: &str = include_str!("../../../../../presets/panic-rtl.toml");
+/// A NIC and its delay units.
+#[derive(Clone, Copy)]
+pub struct Nic {
+    preset: &'static str,
+    unit: DelayUnitParams,
+}
+
+const UNIT: DelayUnitParams =
+    DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
+
+/// The NIC of the paper.
+pub const PANIC: Nic = Nic { preset: include_str!("../../../../../presets/panic.toml"), unit: UNIT };
+
+/// That of the published Verilog, whose unit reads a descriptor in the cycle behind a tail, begins with it in the next, and asks for its
+/// way out when the wait is over.
+pub const PANIC_RTL: Nic = Nic {
+    preset: include_str!("../../../../../presets/panic-rtl.toml"),
+    unit: DelayUnitParams { gap_cycles: 1, start_cycles: 1, grant_cycles: 1, ..UNIT },
+};
 
 /// Packets of a run.
 pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let mut params: PanicParams = toml::from_str(self.preset).expect("the preset is right");
+        let mut params: PanicParams = toml::from_str(self.nic.preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
         let service = |(i, units): (usize, &Units)| ServiceSpec {
             name: format!("delay {i}"),
             units: units.n,
             credits: self.credits,
-            engine: EngineParams::Delay(DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2 }),
+            engine: EngineParams::Delay(self.nic.unit),
             flow_affinity: false,
             policy: Level::of(PolicyParams::Fifo),
         };

@@ -97,7 +97,7 @@ impl ChainRun {
         let all = maker.group(&stats.all);
         let services = self.services(&stats.services, &stats.units, &maker);
         let (window, got) = self.got(stats);
-        let seconds = self.wall.as_secs_f64();
+        let seconds = self.slices.wall().as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         ChainSummary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -141,6 +141,8 @@ impl ChainRun {
                 clock_mhz: (1e3 / maker.ns(1.0)).round() as u32,
             },
             troubles: self.troubles(&maker),
+            tables: pipeline::tables(self.chains.borrow().rmt()),
+            registers: pipeline::registers(self.chains.borrow().rmt()),
             counters: self.counters(),
             experiment: experiment.clone(),
             wall: WallSummary {
@@ -305,7 +307,7 @@ impl ChainRun {
 
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters: BTreeMap<String, u64> = self.nic.system.counters().into_iter().collect();
-        let rmt = self.chains.borrow().counters();
+        let rmt = self.chains.borrow().rmt().counters();
         let rmt = serde_json::to_value(rmt).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
         counters.extend(rmt.into_iter().filter_map(|(name, count)| Some((format!("rmt.{name}"), count.as_u64()?))));
         counters

@@ -3,7 +3,10 @@
 //! Its keys are a promise. Floats appear here and nowhere before.
 
 mod make;
+mod pipeline;
 mod remarks;
+
+use pipeline::{RegisterSummary, TableSummary};
 
 use super::experiment::ChainExperiment;
 use super::unused::Unused;
@@ -37,6 +40,10 @@ pub struct ChainSummary {
     pub unused: Unused,
     pub time: TimeSummary,
     pub troubles: Vec<TroubleSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub registers: Vec<RegisterSummary>,
     pub counters: BTreeMap<String, u64>,
     pub experiment: ChainExperiment,
     pub wall: WallSummary,

@@ -35,9 +35,7 @@ impl ChainRun {
         let line = first.line.as_deref().map_or_else(String::new, |line| format!("at {} ", file_name(line)));
         let packet = first.packet.map_or_else(String::new, |packet| format!(", packet {packet}"));
         let (unit, text, pc) = (&first.unit, &first.text, &first.pc);
-        Some(format!(
-            "a program went wrong, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"
-        ))
+        Some(format!("a program went wrong, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"))
     }
 
     /// Tenants that no packet can be of.
