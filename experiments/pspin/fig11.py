@@ -94,9 +94,10 @@ def plot(results: Results) -> Figure:
     return plots.bars(
         [
             plots.BarPanel(y_label="Gbit/s a core", groups=left, published=published, log=True),
-            plots.BarPanel(y_label="Gbit/s a mm² of PsPIN", groups=right, log=True),
+            plots.BarPanel(y_label="Gbit/s a mm² of PsPIN", groups=right),
         ],
         title=TITLE,
         caption=f"Paper: {SOURCE}. {MEASURED}",
-        panel_inches=(6.4, 3.6),
+        columns=1,
+        panel_inches=(8.6, 2.7),
     )

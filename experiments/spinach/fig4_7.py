@@ -91,7 +91,7 @@ def plot(results: Results) -> Figure:
 
     panels = [
         plots.Panel(
-            title="(a)",
+            title="(a) payload",
             x_label="UDP datagram (bytes)",
             y_label="UDP payload, both ways (Gbit/s)",
             curves=[
@@ -106,7 +106,7 @@ def plot(results: Results) -> Figure:
             ],
         ),
         plots.Panel(
-            title="(b)",
+            title="(b) frames",
             x_label="UDP datagram (bytes)",
             y_label="frames, both ways (millions/s)",
             y_max=6,

@@ -188,6 +188,7 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
     shown = json.loads(capsys.readouterr().out)
     assert {service["name"]: service["credits"] for service in shown["service"]} == {"sha": 4, "aes": 5}
     assert main(["nic", "check", "panic-asic"]) == 0
+    assert main(["nic", "check", "panic-rtl"]) == 0
     assert main(["nic", "services"]) == 0
     assert "aes-256-ctr" in capsys.readouterr().out
     assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
@@ -301,7 +302,7 @@ def test_queues_in_engines_are_no_service() -> None:
     assert [round((wait - waited[0]) / served[0]) for wait in waited] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("nic", ["panic", "panic-asic", "pipeline", "manycore", "rmt", "pspin"])
+@pytest.mark.parametrize("nic", ["panic", "panic-rtl", "panic-asic", "pipeline", "manycore", "rmt", "pspin"])
 def test_cards_that_are_wired_by_code_are_drawn(nic: str, tmp_path: Path) -> None:
     assert main(["nic", "show", nic, "--svg", str(tmp_path / "card.svg")]) == 0
     words = [element.text for element in ET.parse(tmp_path / "card.svg").iter() if element.text]

@@ -1,5 +1,6 @@
 //! Where packets leave the interconnect for the outside.
 
+use crate::cells::Cells;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
@@ -28,6 +29,7 @@ pub struct Egress {
     node: NodeId,
     input: Rx<Flit>,
     outlet: SharedOutlet,
+    cells: Option<Cells>,
     line: Option<Line>,
     message: Option<Box<Message>>,
     /// When the line is done with the packet that leaves, and when the next may begin: in cycles times `bps`, so that no rounding
@@ -41,8 +43,13 @@ pub struct Egress {
 impl Egress {
     /// The exit at `node`, which takes what comes at once.
     pub fn new(node: NodeId, input: Rx<Flit>, outlet: SharedOutlet) -> Egress {
-        let (line, message, sent_at, line_free, packets, bytes) = Default::default();
-        Egress { node, input, outlet, line, message, sent_at, line_free, packets, bytes }
+        let (cells, line, message, sent_at, line_free, packets, bytes) = Default::default();
+        Egress { node, input, outlet, cells, line, message, sent_at, line_free, packets, bytes }
+    }
+
+    /// The same, where packets give back their cells.
+    pub fn with_cells(self, cells: Option<Cells>) -> Egress {
+        Egress { cells, ..self }
     }
 
     /// The same, which sends on a line.
@@ -81,6 +88,9 @@ impl Component for Egress {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {
                 message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                if let Some(cells) = &self.cells {
+                    cells.leaves(now, &message);
+                }
                 match message.leg {
                     Leg::Dropped(_) => self.sent_at = 0,
                     _ => self.begin(now, message.data.len()),
@@ -134,7 +144,7 @@ mod tests {
             self.0.note(now, format!("#{} since {begun}", message.descriptor.id));
         }
 
-        fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {}
+        fn drop(&mut self, _now: Cycle, _message: Message, _reason: crate::drops::DropReason) {}
     }
 
     /// Packets at an exit of 1 GHz, 64 bytes a cycle: with a line of so many bytes a cycle and an overhead, or none.

@@ -102,6 +102,27 @@ fn entries_of_tables_change_while_packets_flow() {
 }
 
 #[test]
+fn fairness_goes_by_the_weights_as_they_were_in_time() {
+    let steady = run(TWO_TENANTS);
+    assert!(steady.jain_index > 0.999, "{}", steady.jain_index);
+    // Turned round in the middle of the time when both send, both get about the same, which the weights at no time say.
+    let turned = run(&format!("{TWO_TENANTS}\n[[at]]\ntime = '160 us'\nweights = {{ gold = 1, rest = 2 }}\n"));
+    let weights: Vec<_> = turned.tenants.iter().map(|tenant| (tenant.weight, tenant.last_weight)).collect();
+    assert_eq!(weights, [(2, 1), (1, 2)]);
+    assert!((turned.tenants[0].share - 0.5).abs() < 0.05, "{}", turned.tenants[0].share);
+    assert!(turned.jain_index > 0.995, "{}", turned.jain_index);
+}
+
+#[test]
+fn a_tenant_that_no_chain_names_is_told_of() {
+    let told = |text: &str| run(text).remarks.into_iter().map(|remark| remark.text).collect::<Vec<_>>();
+    assert_eq!(told(TWO_TENANTS), [""; 0]);
+    let misspelt = TWO_TENANTS.replace("\"gold: weight=2\"", "\"glod: weight=2\"");
+    let near = "no chain is of tenant `glod`, so it has no packets; did you mean `gold`, the name of a chain?";
+    assert_eq!(told(&misspelt), [near]);
+}
+
+#[test]
 fn nobody_who_looks_on_changes_anything() {
     let folder = std::env::temp_dir().join(format!("spinet-chains-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -59,7 +59,8 @@ fn what_fits_into_no_buffer_is_not_sent() {
 fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     let preset = include_str!("../../../../../presets/panic.toml");
     let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
-    let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2 };
+    let delay =
+        DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
     let of_no_name = || ServiceSpec {
         name: String::new(),
         units: 1,

@@ -1,6 +1,6 @@
 //! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
 
-use super::bench::{Scene, Units, mean, percentile};
+use super::bench::{N_PACKETS, Nic, PANIC, PANIC_RTL, Scene, Units, mean, percentile};
 
 /// The bench's mean service time: 0.06 cycles a byte without those of forwarding and two more, rounded down twice.
 fn mean_service(bytes: u64) -> u64 {
@@ -38,14 +38,14 @@ const RTL: [Row; 14] = [
     (1024, 100, 2, None, 95.6, [103.0, 137.9, 180.0], 0.0),
 ];
 
-/// The table of docs/machines/panic.md. A `!` marks what is more than 10 % away; each is explained there.
-#[test]
-fn latencies_and_rates_are_the_prototypes() {
+/// What a NIC does, in the rows of the RTL. A `!` marks what is more than 10 % away.
+fn table(nic: Nic, n_packets: u64) -> String {
     let mut table = "bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL\n".to_owned();
     for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
         let chain = if credits == 0 { Vec::new() } else { vec![Units { n: 3, service }] };
         let first = first.map(|offset| mean_service(bytes as u64).saturating_add_signed(offset));
-        let told = Scene { chain, credits, chain_push: true, bytes, rate, line: None, first }.run();
+        let told =
+            Scene { chain, nic, n_packets, credits, chain_push: true, bytes, rate, line: Some(100), first }.run();
         let pair = |ours: f64, rtl: f64| {
             let mark = if (ours - rtl).abs() > 0.1 * rtl { "!" } else { "" };
             format!("{ours:.1} {rtl:.1}{mark}")
@@ -56,6 +56,18 @@ fn latencies_and_rates_are_the_prototypes() {
         let max = percentile(&told.latencies, 100);
         table += &format!("{bytes} {rate} {credits} | {gbps} | {min} | {mean} | {p99} | {max} | {lost}\n");
     }
+    table
+}
+
+/// The table of docs/machines/panic.md. 137 of 1000 packets lost is what the Verilog's text allows; of a longer run a lesser part would be.
+#[test]
+fn the_published_verilog_is_met_by_its_preset() {
+    expect_test::expect![[r#""#]].assert_eq(&table(PANIC_RTL, 1000));
+}
+
+/// The card as the paper means it: nothing is lost behind the PIFO, and a packet follows its descriptor without a gap.
+#[test]
+fn the_papers_preset_differs_where_the_verilog_is_overloaded() {
     expect_test::expect![[r#"
         bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL
         64 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
@@ -73,5 +85,5 @@ fn latencies_and_rates_are_the_prototypes() {
         256 100 2 | 85.1 83.8 | 76.0 76.0 | 78.9 79.2 | 84.0 86.0 | 110 | 0.0 0.0
         1024 100 2 | 97.2 95.6 | 102.0 103.0 | 139.8 137.9 | 184.0 180.0 | 196 | 0.0 0.0
     "#]]
-    .assert_eq(&table);
+    .assert_eq(&table(PANIC, N_PACKETS));
 }

@@ -4,12 +4,13 @@
 
 mod make;
 mod pipeline;
+mod remarks;
 
 use pipeline::{RegisterSummary, TableSummary};
 
 use super::experiment::ChainExperiment;
 use super::unused::Unused;
-use crate::summary::{CaptureSummary, WallSummary};
+use crate::summary::{CaptureSummary, Remark, WallSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::faults::FaultCounts;
@@ -24,6 +25,7 @@ pub struct ChainSummary {
     pub nic: String,
     pub seed: u64,
     pub ended: EndedSummary,
+    pub remarks: Vec<Remark>,
     pub packets: PacketSummary,
     pub throughput: ThroughputSummary,
     pub latency_ns: Option<LatencySummary>,
@@ -111,6 +113,7 @@ pub struct PartSummary {
 pub struct TenantSummary {
     pub name: String,
     pub weight: u32,
+    pub last_weight: u32,
     pub priority: u32,
     pub class: u8,
     pub share: f64,
@@ -206,4 +209,5 @@ pub struct TroubleSummary {
     pub text: String,
     pub pc: String,
     pub place: Option<String>,
+    pub line: Option<String>,
 }
