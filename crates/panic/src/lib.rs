@@ -4,9 +4,11 @@
 //! the item says so.
 
 pub mod baseline;
+pub mod cells;
 pub mod cost;
 pub mod crossbar;
 pub mod dma;
+pub mod drops;
 pub mod egress;
 pub mod entry;
 pub mod fairness;

@@ -15,7 +15,7 @@ fn params() -> SchedulerParams {
     SchedulerParams {
         services: vec![service(&[4, 5]), service(&[6])],
         n_classes: 4,
-        buffer: BufferParams { cells: 42, cell_bytes: 1536 },
+        buffer: BufferParams { cells: 42, cell_bytes: 1536, read_cycles: 0, allocator: None },
         pifo: PifoParams {
             blocks: 1,
             push_cycles: 2,
@@ -23,6 +23,7 @@ fn params() -> SchedulerParams {
             crossing_slots: 4,
             enqueue_cycles: 3,
             dequeue_cycles: 5,
+            crossing: None,
         },
         dropping: DropParams { used_entries: 124, free_cells: 3, spared_entries: 8 },
         chain_push: true,
@@ -239,9 +240,9 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
             8    event packet_queued id=0x3 service=0x1 rank=0x3
             10   event packet_queued id=0x4 service=0x1 rank=0x9
             12   event packet_queued id=0x5 service=0x1 rank=0x2
-            14   event packet_dropped id=0x4 class=0x0 reason=0x0
+            14   event packet_dropped id=0x4 class=0x0 reason=0x2
             14   event packet_queued id=0x6 service=0x1 rank=0x1
-            16   event packet_dropped id=0x7 class=0x2 reason=0x0
+            16   event packet_dropped id=0x7 class=0x2 reason=0x2
             16   event packet_queued id=0x7 service=0x1 rank=0x8
             100  event packet_scheduled id=0x6 node=0x6 waited=0x59
             110  event packet_scheduled id=0x5 node=0x6 waited=0x65
@@ -259,7 +260,11 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
 #[test]
 fn short_of_cells_in_both_banks_it_drops_too() {
     let dropping = DropParams { used_entries: 124, free_cells: 1, spared_entries: 1 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 3, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 3, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     let packets = ["1 1 1; 1 2 1; 50 3 1; 51 4 1; 60 5 1", "70 6 1; 80 7 1 p1; 90 8 1 p9"];
     check_events(
         params,
@@ -274,9 +279,9 @@ fn short_of_cells_in_both_banks_it_drops_too() {
             56   event packet_queued id=0x4 service=0x1 rank=0x5
             64   event packet_queued id=0x5 service=0x1 rank=0x5
             74   event packet_queued id=0x6 service=0x1 rank=0x5
-            84   event packet_dropped id=0x6 class=0x0 reason=0x1
+            84   event packet_dropped id=0x6 class=0x0 reason=0x3
             84   event packet_queued id=0x7 service=0x1 rank=0x1
-            94   event packet_dropped id=0x8 class=0x0 reason=0x1
+            94   event packet_dropped id=0x8 class=0x0 reason=0x3
             94   event packet_queued id=0x8 service=0x1 rank=0x9
             100  event packet_scheduled id=0x7 node=0x6 waited=0x14
             110  event packet_scheduled id=0x3 node=0x6 waited=0x3c
@@ -293,7 +298,10 @@ fn short_of_cells_in_both_banks_it_drops_too() {
 
 #[test]
 fn a_full_bank_gives_way_to_what_comes() {
-    let params = SchedulerParams { buffer: BufferParams { cells: 2, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p9; 70 5 0 200", ""],
@@ -305,7 +313,7 @@ fn a_full_bank_gives_way_to_what_comes() {
             6    event packet_scheduled id=0x2 node=0x6 waited=0x3
             54   event packet_queued id=0x3 service=0x1 rank=0x7
             64   event packet_queued id=0x4 service=0x1 rank=0x9
-            70   event packet_dropped id=0x4 class=0x0 reason=0x1
+            70   event packet_dropped id=0x4 class=0x0 reason=0x3
             74   event packet_queued id=0x5 service=0x0 rank=0x5
             74   event packet_scheduled id=0x5 node=0x4 waited=0x3
             100  event packet_scheduled id=0x3 node=0x6 waited=0x32
@@ -323,7 +331,11 @@ fn a_full_bank_gives_way_to_what_comes() {
 fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
     // Packets 3 and 4 fill the first bank, 7 of the second is the least urgent of all: dropping that would free nothing here.
     let dropping = DropParams { used_entries: 124, free_cells: 0, spared_entries: 8 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 2, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p8; 90 5 1 p1", "70 7 1 p9"],
@@ -336,7 +348,7 @@ fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
             54   event packet_queued id=0x3 service=0x1 rank=0x7
             64   event packet_queued id=0x4 service=0x1 rank=0x8
             74   event packet_queued id=0x7 service=0x1 rank=0x9
-            90   event packet_dropped id=0x4 class=0x0 reason=0x1
+            90   event packet_dropped id=0x4 class=0x0 reason=0x3
             94   event packet_queued id=0x5 service=0x1 rank=0x1
             120  event packet_scheduled id=0x5 node=0x6 waited=0x1d
             130  event packet_scheduled id=0x3 node=0x6 waited=0x50
@@ -357,9 +369,9 @@ fn what_cannot_be_scheduled_is_counted() {
         ["1 1 7; 5 2 0 c9; 9 3 0 1537; 50 4 0 1536", ""],
         "",
         expect![[r#"
-            1    event packet_dropped id=0x1 class=0x0 reason=0x3
-            5    event packet_dropped id=0x2 class=0x3 reason=0x3
-            9    event packet_dropped id=0x3 class=0x0 reason=0x2
+            1    event packet_dropped id=0x1 class=0x0 reason=0x5
+            5    event packet_dropped id=0x2 class=0x9 reason=0x5
+            9    event packet_dropped id=0x3 class=0x0 reason=0x4
             54   event packet_queued id=0x4 service=0x0 rank=0x5
             54   event packet_scheduled id=0x4 node=0x4 waited=0x4
             it.entered 1

@@ -2,8 +2,7 @@
 
 use super::Cluster;
 use super::dma::Owner;
-use super::hpu_core::HpuCore;
-
+use super::hpu_core::{HpuCore, Wait};
 use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
 use kernel::Cycle;
@@ -19,73 +18,62 @@ pub(super) struct DmaRegisters {
     begun: u32,
 }
 
-/// Cores whose launches wait for the engine, and whose turn it is.
-#[derive(Default)]
-pub(super) struct Launching {
-    /// Those that have been refused, by bit.
-    waiting: u32,
-    /// The core that launched last.
-    last: usize,
-}
-
-impl Launching {
-    /// Whether core `i`, which asks, comes next of all that wait; from now on it waits.
-    fn is_turn(&mut self, i: usize) -> bool {
-        self.waiting |= 1 << i;
-        let behind = self.waiting & !((2 << self.last) - 1);
-        let next = if behind == 0 { self.waiting } else { behind };
-        next.trailing_zeros() == i as u32
-    }
-
-    /// Core `i` waits no more, and those behind it are next.
-    fn leave(&mut self, i: usize) {
-        self.waiting &= !(1 << i);
-        self.last = i;
-    }
-}
-
 impl Cluster {
     /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let mut registers = self.cores[i].dma;
-        if offset == 0x18 && write.is_none() && registers.bytes > 0 {
-            return self.launch(i, now);
+        let HpuCore { core, dma, guard, .. } = &self.cores[i];
+        let mut registers = *dma;
+        let launches = offset == 0x18 && write.is_none() && registers.bytes > 0;
+        let DmaRegisters { src, dst, bytes, .. } = registers;
+        let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
+        if launches && core.privilege() == Privilege::User && !is_allowed {
+            return self.refuse(i, now);
+        }
+        if launches {
+            self.launching |= 1 << i;
+            self.cores[i].wait = Wait::Launch;
+            return;
         }
         let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
         self.cores[i].dma = registers;
-        self.word_done(i, now, now, answer.expect("only a launch waits"));
+        self.word_done(i, now, now, answer.expect("what launches nothing is granted"));
     }
 
-    /// Core `i` launches a transfer, and is held until the engine takes it: after those who have waited longer, and where
-    /// transfers are checked by pages, in turn, so that none waits for all that another moves. Then a watchdog ends the wait.
-    fn launch(&mut self, i: usize, now: Cycle) {
-        let HpuCore { core, dma, guard, deadline, .. } = &self.cores[i];
-        let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
-        let by_pages = guard.checks_transfers();
-        let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
-        if core.privilege() == Privilege::User && !is_allowed {
-            return self.refuse(i, now);
+    /// The DMA engine takes a transfer, if it can: of a core or of the scheduler, in turn. A core's launch is held until then.
+    /// Where transfers are checked a long one is taken page by page, so that none waits for all that another moves; a watchdog
+    /// ends it between two pages.
+    ///
+    /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
+    /// the scheduler last. Differs: the public port does not wait for its turn.
+    pub(super) fn launch_transfer(&mut self, now: Cycle) {
+        let scheduler = self.cores.len() + 1;
+        let asking = u64::from(self.launching) | u64::from(self.scheduler.asks_for_copy()) << scheduler;
+        if asking == 0 {
+            return;
         }
-        if by_pages && *deadline <= now {
-            self.launching.leave(i);
-            self.cores[i].dma.begun = 0;
+        let accepts = self.dma.accepts(now);
+        let Some(winner) = self.launch_turn.take(asking, accepts) else { return };
+        let i = winner as usize;
+        if i == scheduler {
+            return self.launch_copy(now);
+        }
+        let HpuCore { dma, guard, deadline, .. } = &mut self.cores[i];
+        let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
+        let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
+        let part = if guard.checks_transfers() { left.min(PAGE_BYTES - src % PAGE_BYTES) } else { left };
+        let is_last = part == left;
+        dma.begun = if is_last { 0 } else { begun + part };
+        if begun > 0 && *deadline <= now {
+            dma.begun = 0;
+            self.launching &= !(1 << i);
             return self.kill(i, now);
         }
-        let part =
-            if by_pages { (bytes - begun).min(PAGE_BYTES - src.wrapping_add(begun) % PAGE_BYTES) } else { bytes };
-        let id = match self.launching.is_turn(i) {
-            true => self.dma.launch(now, Owner::Core(i as u32), src.wrapping_add(begun), dst.wrapping_add(begun), part),
-            false => None,
-        };
-        let Some(id) = id else { return self.ready.add(i, now, now + 1) };
-        self.launching.leave(i);
+        let id = self.dma.launch(now, Owner::Core(winner), src, dst, part).expect("the engine accepts it");
         self.cores[i].hpu.transfers += 1;
-        self.cores[i].dma.begun = begun + part;
-        if begun + part < bytes {
-            return self.ready.add(i, now, now + 1);
+        if is_last {
+            self.launching &= !(1 << i);
+            self.word_done(i, now, now, id);
         }
-        self.cores[i].dma.begun = 0;
-        self.word_done(i, now, now, id);
     }
 
     /// Reads or writes a DMA register; `None` while the engine does not take the transfer.
@@ -115,29 +103,5 @@ impl Cluster {
             (_, None) => {}
         }
         Some(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Digits ask for a launch in each cycle; a capital of the answer is whose turn it was, if the engine had room (`+`).
-    #[test]
-    fn who_waits_for_the_engine_has_a_turn_before_who_was_there_last() {
-        let mut launching = Launching::default();
-        let mut turns = Vec::new();
-        for (asking, has_room) in
-            [("5", true), ("057", false), ("057", true), ("057", true), ("0257", true), ("02", true), ("02", true)]
-        {
-            for core in asking.bytes().map(|digit| usize::from(digit - b'0')) {
-                if launching.is_turn(core) && has_room {
-                    launching.leave(core);
-                    turns.push(core);
-                    break;
-                }
-            }
-        }
-        assert_eq!(turns, [5, 7, 0, 2, 5, 0]);
     }
 }
