@@ -14,6 +14,11 @@
 #define SECRET 0x5EC12E75u
 #define PAYLOAD 42
 #define DRIVER 0x1B205000u
+#define SET(offset, value) (WORD(DRIVER + (offset)) = (uint32_t)(value)) /* a register of the driver */
+#define ERROR 0x54
+#define ISSUE 0x80
+#define INFO 0x8C
+#define WORD0 0x90
 
 /* The deeds; the test reads their names here. */
 enum deed {
@@ -52,9 +57,9 @@ static __attribute__((noinline)) uint32_t sum_of(const task_t *task)
 static void leave_secrets(void)
 {
     for (uint32_t i = 2; i < 7; i++) {
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 4 * i, SECRET);
+        SET(WORD0 + 4 * i, SECRET);
     }
-    MMIO_WRITE(0x1B204400, SECRET);
+    WORD(0x1B204400) = SECRET;
     __asm__ volatile("csrwi 0x000, 17\n\tmv t3, %0\n\tmv t4, %0\n\tmv a7, %0\n\tcsrw 0x005, %0\n\tsw %0, -8(sp)\n\tsw %0, -120(sp)"
                      ::"r"(SECRET) : "t3", "t4", "a7", "memory");
 }
@@ -197,13 +202,13 @@ static void raid(handler_args_t *args, uint32_t role)
     case FROM_HOST: spin_dma_from_host(host_of(task) + b, a, c, false, &command); break;
     case TO_HOST_DIRECT: /* a: offset from the own host memory, b: bytes */
         for (uint32_t i = 0; i < 7; i++) {
-            MMIO_WRITE(HWSCHED_CMD_WORD0 + 4 * i, i);
+            SET(WORD0 + 4 * i, i);
         }
-        MMIO_WRITE(HWSCHED_CMD_WORD0, task->host_mem_low + a);
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 4, task->host_mem_high);
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 8, b << 1 | 1);
-        MMIO_WRITE(HWSCHED_CMD_INFO, HWSCHED_INFO_HOST_DIRECT);
-        (void)MMIO_READ(HWSCHED_CMD_ISSUE);
+        SET(WORD0, task->host_mem_low + a);
+        SET(WORD0 + 4, task->host_mem_high);
+        SET(WORD0 + 8, b << 1 | 1);
+        SET(INFO, 4);
+        (void)WORD(DRIVER + ISSUE);
         break;
     /* Back to the runtime, with what it trusts left wrong. */
     case RETURN_WITH_S0: __asm__ volatile("mv ra, %1\n\tmv s0, %0\n\tret" ::"r"(a), "r"(back)); break;
@@ -230,7 +235,7 @@ static void raid(handler_args_t *args, uint32_t role)
         break;
     case FORGE_ERROR:
         for (uint32_t i = 0; i < 12; i++) {
-            MMIO_WRITE(HWSCHED_ERROR, a + i);
+            SET(ERROR, a + i);
         }
         break;
     case ARM_TRAPS: /* traps and interrupts of user mode, if there were any */
