@@ -222,11 +222,10 @@ def run(
     deed: str,
     words: tuple[int, ...],
     cores: int,
-    watchdog: int = WATCHDOG,
     settings: tuple[str, ...] = (),
 ) -> spinet.Result:
     """Both on `cores` clusters of so many cores. Homes are given in turn: each cluster is that of messages of both."""
-    packets = []
+    packets: list[bytes] = []
     for packet in range(PACKETS):
         for message in range(MESSAGES):
             both = [raiders_packet(message, deed, words), preys_packet(message, packet)]
@@ -311,7 +310,7 @@ def test_the_prey_waits_for_what_the_watchdog_lets_others_do(deed: str, tmp_path
 def latest(result: spinet.Result) -> int:
     """Nanoseconds from when a packet of the prey came to when it was done, at most."""
     rows = [row for row in result.packets.to_pylist() if row["context"] == 1]
-    return max(row["done_ps"] - row["arrival_ps"] for row in rows) // 1000
+    return int(max(row["done_ps"] - row["arrival_ps"] for row in rows)) // 1000
 
 
 # All HPUs of 2 clusters of 4 move as much as they can at once. The prey waits for its turns alone: at the engine of
