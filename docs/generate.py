@@ -22,8 +22,9 @@ from spinet.reproduce import results
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
+import architecture  # noqa: E402  beside this file, which tests run from elsewhere
 import chains  # noqa: E402
-import modules  # noqa: E402  beside this file, which tests run from elsewhere
+import modules  # noqa: E402
 import nic_parameters  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
@@ -46,8 +47,9 @@ def pages() -> dict[Path, str]:
         },
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),
+        Path("docs/images/architecture.svg"): architecture.drawing(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),
-        Path("docs/images/tigon2.svg"): wiring.design("tigon2").svg(),
+        **{Path(f"docs/images/{nic}.svg"): wiring.design(nic).svg() for nic in ("tigon2", "tengig")},
         **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
         **_experiments(),
     }

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from spinet import _core, output, packet_table, toolchain, wiring
+from spinet import _core, _driving, output, packet_table, toolchain, wiring
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
+from spinet._driving import Interrupted as Interrupted
 from spinet.experiment import Experiment
 from spinet.result import Result, write_rest
 from spinet.toolchain import Build
@@ -27,19 +28,8 @@ if TYPE_CHECKING:
 
 _Table = TypeVar("_Table")
 
-# A slice of host time between two looks at the keyboard and the progress bar.
-_SLICE_MS = 100
-
 OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
-
-    def __init__(self, summary: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.summary = summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -480,19 +470,12 @@ def drive(
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
     """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
-    done = False
-    try:
-        while not done:
-            progress = native.advance(_SLICE_MS)
-            done = progress["done"]
-            if rows is not None:
-                rows.append(native.take_packets())
-            if on_console is not None:
-                for line in native.take_console():
-                    on_console(*line)
-            if on_progress is not None:
-                on_progress(progress)
-    except KeyboardInterrupt:
-        raise Interrupted(json.loads(native.summary())) from None
-    summary: dict[str, Any] = json.loads(native.summary())
-    return summary
+
+    def look() -> None:
+        if rows is not None:
+            rows.append(native.take_packets())
+        if on_console is not None:
+            for line in native.take_console():
+                on_console(*line)
+
+    return _driving.to_the_end(native, on_slice=look, on_progress=on_progress)

@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, firmware, output, packet_table
+from spinet import _core, _driving, firmware, output, packet_table
 from spinet._core import UsageError
 
 __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
-
-SLICE_MS = 100
-
-# Which firmware that comes with spinet a host starts, if nobody names another: by the module of the host.
-_BY_HOST = {"tigon2-host": "tigon2", "tengig-host": "tengig"}
 
 CardProgress = Mapping[str, Any]  # done, frames, simulated_ns, fraction
 OnProgress = Callable[[CardProgress], None]
@@ -61,6 +56,11 @@ class CardResult:
     def ended(self) -> str:
         """Why it ended: ``complete``, ``limit``, ``trouble``, ``stalled`` or ``quiet``."""
         return str(self.summary["ended"]["reason"])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
     def sent(self) -> Rate:
@@ -196,9 +196,10 @@ def choose_firmware(
     """What is meant by a name of firmware: compiled if it is source."""
     names: Sequence[str | Path] = [named] if isinstance(named, (str, Path)) else list(named or ())
     if not names:
-        names = _firmware_of(nic, set, base_dir)
-        if not names:
+        own = _core.card_firmware(nic, list(set), str(base_dir))
+        if own is None:
             return Firmware()
+        names = [own]
     if entry is not None and load is None:
         raise UsageError(
             f"{names[0]}: an entry goes with a load address", hint="say where the image is loaded with --load"
@@ -216,13 +217,6 @@ def choose_firmware(
         raise UsageError(f"{names[0]}: only an image has a load address", hint="name an image")
     built = firmware.build([str(name) for name in names], defines=defines, cc=cc)
     return Firmware(elf=built.elf, messages=built.messages)
-
-
-def _firmware_of(nic: str, set: Sequence[str], base_dir: str | Path) -> Sequence[str]:
-    """Firmware that comes with spinet for the host of a card, if it has such a host."""
-    design = json.loads(_core.card_design(nic, list(set), str(base_dir)))
-    modules = [part["module"] for part in design["parts"]]
-    return [name for module, name in _BY_HOST.items() if module in modules][:1]
 
 
 def drive(
@@ -255,15 +249,10 @@ def drive(
         profile=profile,
     )
     try:
-        while True:
-            progress = run.advance(SLICE_MS)
-            if on_progress is not None:
-                on_progress(progress)
-            if progress["done"]:
-                summary: dict[str, Any] = json.loads(run.summary())
-                if folder is not None:
-                    _write(folder, run, summary)
-                return summary
+        summary = _driving.to_the_end(run, on_progress=on_progress)
+        if folder is not None:
+            _write(folder, run, summary)
+        return summary
     finally:
         run.close()
 

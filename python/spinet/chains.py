@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spinet import _core, output, packet_table, toolchain
+from spinet import _core, _driving, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
 from spinet.chain_result import ChainResult, Latency, Service, Tenant
 from spinet.experiment import as_settings
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChainResult", "Latency", "Policy", "Service", "Tenant", "run_chains"]
 
-SLICE_MS = 100
 _NO_FILE = "keywords"
 
 OnProgress = Callable[["Progress"], None]
@@ -245,8 +244,6 @@ def drive(
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Run to the end; rows go into `tables` as they come, captures into the folder. Ctrl-C raises `Interrupted`."""
-    from spinet.api import Interrupted
-
     run = _core.ChainRun(
         prepared.text,
         file=prepared.file,
@@ -256,20 +253,14 @@ def drive(
         programs={name: str(built.elf) for name, built in compiled(prepared, cc=cc, defines=defines).items()},
         policies=dict(policies or {}),
     )
+
+    def look() -> None:
+        if tables is not None:
+            tables[0].append(run.take_packets())
+            tables[1].append(run.take_hops())
+
     try:
-        while True:
-            try:
-                progress = run.advance(SLICE_MS)
-                if tables is not None:
-                    tables[0].append(run.take_packets())
-                    tables[1].append(run.take_hops())
-                if on_progress is not None:
-                    on_progress(progress)
-            except KeyboardInterrupt:
-                raise Interrupted(json.loads(run.summary())) from None
-            if progress["done"]:
-                summary: dict[str, Any] = json.loads(run.summary())
-                return summary
+        return _driving.to_the_end(run, on_slice=look, on_progress=on_progress)
     finally:
         run.close()
 

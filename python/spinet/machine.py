@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from spinet import _core, experiment, packet_table, toolchain
 from spinet._core import UsageError
+from spinet._driving import SLICE_MS
 from spinet.result import SentPacket
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# A slice of host time between two looks at the keyboard.
-_SLICE_MS = 100
 _PS_PER_NS = 1000
 _STEP_PS = 1_000_000
 
@@ -185,7 +184,7 @@ class Machine:
             self._run_to(min(self._native.now() + _STEP_PS, end))
 
     def _run_to(self, ps: int) -> None:
-        while not self._native.run_until(ps, _SLICE_MS):
+        while not self._native.run_until(ps, SLICE_MS):
             pass
 
     def traffic(self, source: str | Path, *, pacing: str = "times", count: int | None = None, seed: int = 1) -> None:

@@ -17,6 +17,7 @@ mod time;
 pub mod trace;
 mod wheel;
 mod wiring;
+mod words;
 
 pub use channel::{Inlet, Rx, Tx};
 pub use component::{Activity, Component, CounterList, Direction, Port, Ports};

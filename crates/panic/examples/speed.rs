@@ -2,6 +2,7 @@
 //! Prints how many cycles that were; whoever starts it takes the time.
 
 use kernel::{Cycle, Time};
+use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::PanicParams;
 use panic::protocol::{Hop, Message};
@@ -48,7 +49,7 @@ impl Outlet for Count {
         self.left += 1;
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, _message: Message, _reason: DropReason) {
         self.dropped += 1;
     }
 }

@@ -1,5 +1,7 @@
 //! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
 
+use crate::drops::{DropCounts, DropReason};
+use crate::egress::Line;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet, Side, Verdict};
@@ -11,9 +13,9 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressParams {
-    /// Bits a second that the line brings.
+    /// Bits a second that the line brings, and takes.
     pub line_bps: u64,
-    /// Bytes of line time that a packet takes beside its own: 24 on Ethernet (check sequence, preamble, gap).
+    /// Bytes of line time that a packet takes beside its own, in both directions: 24 on Ethernet (check sequence, preamble, gap).
     pub overhead_bytes: u32,
     /// Cycles in which the line waits at each packet, for the descriptor that goes in front of it.
     pub descriptor_cycles: u32,
@@ -47,6 +49,12 @@ impl IngressParams {
         checks::within("rmt_cycles", self.rmt_cycles, 0, 1024)?;
         let least = u32::try_from(n_flits(longest, flit_bytes)).unwrap_or(u32::MAX);
         checks::within("buffer_flits", self.buffer_flits, least, 1 << 20)
+    }
+
+    /// The other direction of the line, for an exit of this clock.
+    pub fn line_out(&self, clock_mhz: u32) -> Line {
+        let clock_hz = u64::from(clock_mhz) * 1_000_000;
+        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz }
     }
 }
 
@@ -87,15 +95,14 @@ pub struct Ingress {
     packets: Counter,
     bytes: Counter,
     stalled_cycles: Counter,
-    drops: [Counter; 2],
+    drops: DropCounts,
 }
-
-const REASONS: [&str; 2] = ["rmt", "ingress_buffer"];
 
 impl Ingress {
     /// A port at which nothing has come. The parameters have passed their check.
     pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
-        let (packets, bytes, stalled_cycles, drops) = Default::default();
+        let (packets, bytes, stalled_cycles) = Default::default();
+        let drops = DropCounts::new(&[DropReason::Rmt, DropReason::IngressBuffer]);
         Ingress { params, wires, line_free: 0, held: None, packets, bytes, stalled_cycles, drops }
     }
 
@@ -151,14 +158,14 @@ impl Ingress {
             || self.wires.sender.waiting() + n <= self.params.buffer_flits as usize;
         match self.wires.entry.message(now, self.wires.node.0, arrival, verdict) {
             Ok(message) if has_room => self.wires.sender.push(now + Cycle::from(self.params.rmt_cycles), message),
-            Ok(message) => self.drop(now, message, 1),
-            Err(message) => self.drop(now, message, 0),
+            Ok(message) => self.drop(now, message, DropReason::IngressBuffer),
+            Err(message) => self.drop(now, message, DropReason::Rmt),
         }
     }
 
-    fn drop(&mut self, now: Cycle, message: Box<Message>, reason: usize) {
-        self.drops[reason].add(1);
-        self.wires.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+    fn drop(&mut self, now: Cycle, message: Box<Message>, reason: DropReason) {
+        self.drops.add(reason);
+        self.wires.outlet.borrow_mut().drop(now, *message, reason);
     }
 }
 
@@ -183,9 +190,7 @@ impl Component for Ingress {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
         counters.add("stalled_cycles", self.stalled_cycles.total());
-        for (reason, drops) in REASONS.iter().zip(&self.drops) {
-            counters.add(&format!("drops.{reason}"), drops.total());
-        }
+        self.drops.counters(counters, "drops.", "");
         self.wires.entry.counters(counters);
     }
 }

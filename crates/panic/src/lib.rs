@@ -8,6 +8,7 @@ pub mod cells;
 pub mod cost;
 pub mod crossbar;
 pub mod dma;
+pub mod drops;
 pub mod egress;
 pub mod entry;
 pub mod fairness;

@@ -164,7 +164,8 @@ impl Wiring<'_> {
         };
         let path = format!("network[{number}]");
         self.system.add(&format!("{path}.ingress"), self.clock, Ingress::new(self.params.ingress, wires));
-        let egress = Egress::new(node, from, outlet.clone()).with_cells(self.cells.clone());
+        let line = self.params.ingress.line_out(self.params.clock_mhz);
+        let egress = Egress::new(node, from, outlet.clone()).with_cells(self.cells.clone()).on(line);
         self.system.add(&format!("{path}.egress"), self.clock, egress);
         bank_notes
     }

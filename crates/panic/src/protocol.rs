@@ -1,5 +1,6 @@
 //! What travels between the nodes of a PANIC NIC: messages of a descriptor and a packet, in flits, and notes about credits.
 
+use crate::drops::DropReason;
 use crate::pifo::Ranks;
 use crate::world::Side;
 use kernel::Cycle;
@@ -161,8 +162,8 @@ pub enum Leg {
     Detour,
     /// Out of the NIC.
     Exit,
-    /// To where packets leave the NIC, which drops it for this reason, a word: a unit's program does not want it.
-    Dropped(&'static str),
+    /// To where packets leave the NIC, which drops it for this reason of a unit's.
+    Dropped(DropReason),
 }
 
 /// A packet under way in the NIC.

@@ -3,6 +3,7 @@
 //! These are the only ways in and out of the model. They are called within the tick of the component that owns them, so what
 //! they answer must depend on their arguments and their own state alone.
 
+use crate::drops::DropReason;
 use crate::protocol::{Fields, Hop, Message};
 use kernel::Cycle;
 use smallvec::SmallVec;
@@ -64,8 +65,8 @@ pub trait Outlet {
     /// A packet's last bytes have left at `side` in cycle `now`; its trail ends with that.
     fn leave(&mut self, now: Cycle, side: Side, message: Message);
 
-    /// A packet is dropped before it reached the scheduler, or by it; `reason` is a word.
-    fn drop(&mut self, now: Cycle, message: Message, reason: &'static str);
+    /// A packet is dropped, wherever it is.
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason);
 }
 
 /// An outlet that several parts of the NIC share.

@@ -57,34 +57,22 @@ impl Default for Delivery {
     }
 }
 
-/// Why a packet is not processed; the value of the event's `reason`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropReason {
-    /// It has no bytes.
-    Empty = 0,
-    /// It is larger than L2 packet memory.
-    TooLarge = 1,
-    /// More of it is to be copied to L1 than a packet ring there holds.
-    TransferTooLarge = 2,
-    /// Packet memory was full, and its context asks to drop it then.
-    PacketMemoryFull = 3,
-    /// Its message was ended because packet memory was full.
-    MessageKilled = 4,
-    /// It came before the first packet of its message, and found no place to wait.
-    BeforeHeader = 5,
-    /// Its message stopped arriving.
-    MessageTimeout = 6,
-}
-
-impl DropReason {
-    /// What counters and reports call them, by number.
-    pub const NAMES: [&str; 7] = [
-        "empty",
-        "too_large",
-        "transfer_too_large",
-        "packet_memory_full",
-        "message_killed",
-        "before_header",
-        "message_timeout",
-    ];
+kernel::words! {
+    /// Why a packet is not processed; the value of the event's `reason`.
+    pub enum DropReason {
+        /// It has no bytes.
+        Empty = "empty",
+        /// It is larger than L2 packet memory.
+        TooLarge = "too_large",
+        /// More of it is to be copied to L1 than a packet ring there holds.
+        TransferTooLarge = "transfer_too_large",
+        /// Packet memory was full, and its context asks to drop it then.
+        PacketMemoryFull = "packet_memory_full",
+        /// Its message was ended because packet memory was full.
+        MessageKilled = "message_killed",
+        /// It came before the first packet of its message, and found no place to wait.
+        BeforeHeader = "before_header",
+        /// Its message stopped arriving.
+        MessageTimeout = "message_timeout",
+    }
 }

@@ -1,12 +1,11 @@
 //! A run of a card that is wired from modules.
 
 use crate::run::start_error;
-use crate::{input, internal, json};
+use crate::{input, internal, json, settings};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, WAYS};
 use spinet::experiment::Span;
-use spinet::nics;
 use spinet::worker::Worker;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,7 +37,6 @@ impl CardRun {
         seed: u64,
         profile: bool,
     ) -> PyResult<Self> {
-        let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
         let firmware = match (elf, image, load, entry) {
             (Some(elf), ..) => Some(Firmware::Elf(elf)),
             (None, Some(image), Some(load), entry) => Some(Firmware::Raw(image, load, entry.unwrap_or(load))),
@@ -46,7 +44,7 @@ impl CardRun {
             (None, None, ..) => None,
         };
         let limit = Span::parse(limit).map_err(|error| input(format!("limit: {error}")))?.time();
-        let settings = settings.map_err(input)?;
+        let settings = settings(&sets)?;
         let setup = Setup { nic, settings, base_dir, firmware, traffic, send, limit, seed, profile };
         let started = py.detach(|| Worker::start(move || Inner::new(setup)));
         let worker = started.map_err(start_error)?;

@@ -6,7 +6,7 @@ use crate::tools::format;
 use crate::{input, internal, json};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, Policy, REASONS, Wanted};
+use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, Policy, Wanted};
 use spinet::columns::Column;
 use spinet::worker::Worker;
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ type Named = (&'static str, &'static str, &'static str, Vec<&'static str>);
 fn named(columns: &'static [Column]) -> Vec<Named> {
     let names = |name| match name {
         "fate" => Fate::NAMES.to_vec(),
-        "reason" => REASONS.to_vec(),
+        "reason" => chains::reasons(),
         _ => Vec::new(),
     };
     columns.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()

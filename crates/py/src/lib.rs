@@ -13,6 +13,7 @@ mod unit;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use spinet::nics::{self, Setting};
 use std::fmt::Display;
 
 create_exception!(spinet._native, SpinetError, PyException, "Base of all errors of spinet.");
@@ -32,6 +33,11 @@ fn internal(error: impl Display) -> PyErr {
 /// A value as JSON.
 fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(internal)
+}
+
+/// Values over a card's file: `cluster.n_hpus=4`, each.
+fn settings(sets: &[String]) -> PyResult<Vec<Setting>> {
+    sets.iter().map(|set| nics::parse_setting(set).map_err(input)).collect()
 }
 
 /// The module.
@@ -60,6 +66,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::card_is_wired, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_text, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_design, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::card_firmware, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_design_of, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_modules, m)?)?;
     m.add_function(wrap_pyfunction!(tools::schema, m)?)?;

@@ -1,7 +1,7 @@
 //! A card with a driver, for Python: [`spinet::driver::Driver`] one to one, handles as numbers, times in ps.
 
 use crate::run::start_error;
-use crate::{input, internal, json};
+use crate::{input, internal, json, settings};
 use kernel::{Cycle, Time};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -69,8 +69,7 @@ impl Machine {
         base_dir: PathBuf,
         seed: u64,
     ) -> PyResult<Self> {
-        let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
-        let params = nics::load(nic, &settings.map_err(input)?, &base_dir).map_err(input)?;
+        let params = nics::load(nic, &settings(&sets)?, &base_dir).map_err(input)?;
         let build = move || -> Result<_, RunError> {
             let runtime = Rc::new(Elf::open(&runtime).map_err(RunError::from)?);
             let mut driver = Driver::boot(&params, runtime, seed)?;

@@ -1,6 +1,6 @@
 //! What needs no run: presets, expressions, ELF files, the plain machine.
 
-use crate::{input, json};
+use crate::{input, json, settings};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use spinet::diff_trace::{FolderDiff, Options};
@@ -45,16 +45,14 @@ pub fn nic_list() -> Vec<(&'static str, String)> {
 #[pyfunction]
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
-    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
-    nics::show(nic, &settings.map_err(input)?, &base_dir).map_err(input)
+    nics::show(nic, &settings(&sets)?, &base_dir).map_err(input)
 }
 
 /// Area and power of a preset's parts, with settings over it, as JSON.
 #[pyfunction]
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
-    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
-    json(&nics::cost(nic, &settings.map_err(input)?, &base_dir).map_err(input)?)
+    json(&nics::cost(nic, &settings(&sets)?, &base_dir).map_err(input)?)
 }
 
 /// What a NIC of chains costs on the prototype's FPGA, as JSON: percent of LUTs and block memory, by part.
@@ -82,8 +80,7 @@ pub fn card_text(nic: &str, base_dir: PathBuf) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn card_design(py: Python<'_>, nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
-    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
-    let settings = settings.map_err(input)?;
+    let settings = settings(&sets)?;
     py.detach(|| json(&cards::design(nic, &settings, &base_dir).map_err(input)?))
 }
 
@@ -97,9 +94,21 @@ pub fn card_design_of(
     sets: Vec<String>,
     base_dir: PathBuf,
 ) -> PyResult<String> {
-    let settings: Result<Vec<_>, _> = sets.iter().map(|set| nics::parse_setting(set)).collect();
-    let settings = settings.map_err(input)?;
+    let settings = settings(&sets)?;
     py.detach(|| json(&cards::design_of(file, text, &settings, &base_dir).map_err(input)?))
+}
+
+/// The name of the firmware that comes with spinet for the host of a card, if it has such a host.
+#[pyfunction]
+#[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
+pub fn card_firmware(
+    py: Python<'_>,
+    nic: &str,
+    sets: Vec<String>,
+    base_dir: PathBuf,
+) -> PyResult<Option<&'static str>> {
+    let settings = settings(&sets)?;
+    py.detach(|| Ok(cards::firmware_of(&cards::design(nic, &settings, &base_dir).map_err(input)?)))
 }
 
 /// The modules that a card may name, or one of them, as JSON.

@@ -3,6 +3,7 @@
 //! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
 
 mod boot;
+pub mod hosts;
 mod load;
 pub mod measure;
 pub mod tengig;

@@ -3,7 +3,6 @@
 mod frames;
 mod rates;
 mod run;
-mod sides;
 mod summary;
 mod traffic;
 
@@ -64,6 +63,7 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
 pub fn is_wired(nic: &str, base_dir: &Path) -> bool {
     match text_of(nic, base_dir) {
         Ok((_, text)) => match toml::from_str::<toml::Table>(&text) {
+            Ok(_) if nics::base_of(&text).is_some() => false,
             Ok(table) => WIRED_KEYS.iter().any(|key| table.contains_key(*key)),
             Err(_) => text.lines().any(|line| line.trim_start().starts_with("[instances")),
         },
@@ -85,6 +85,11 @@ pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) 
         text_of(wanted, beside).map_err(|error| error.to_string())
     };
     Ok(Netlist::read(file, text, settings, &find)?.design(&spinach::catalog())?)
+}
+
+/// The folder in `firmware/` that the host of a card is the driver of, if it has such a host.
+pub fn firmware_of(design: &Design) -> Option<&'static str> {
+    spinach::hosts::kinds(design).first().map(|kind| kind.firmware)
 }
 
 /// All modules that a card may name, or the one called so: about, ports, parameters as a JSON schema, an example.

@@ -107,31 +107,26 @@ pub struct Row {
     pub dropped: Option<u32>,
 }
 
-/// What became of a packet, in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// No context took it.
-    Ordinary,
-    /// The NIC refused it.
-    Dropped,
-    /// The run ended before it was done.
-    Unfinished,
-    /// One of its handlers trapped.
-    Trapped,
-    /// Its handlers sent packets.
-    Sent,
-    /// Its handlers wrote to host memory.
-    ToHost,
-    /// Both.
-    SentAndToHost,
-    /// None of these.
-    Consumed,
-}
-
-impl Fate {
-    /// All, in the order of their numbers in the table.
-    pub const NAMES: [&str; 8] =
-        ["ordinary", "dropped", "unfinished", "trapped", "sent", "to_host", "sent_and_to_host", "consumed"];
+kernel::words! {
+    /// What became of a packet, in one word; in the order of their numbers in the table.
+    pub enum Fate {
+        /// No context took it.
+        Ordinary = "ordinary",
+        /// The NIC refused it.
+        Dropped = "dropped",
+        /// The run ended before it was done.
+        Unfinished = "unfinished",
+        /// One of its handlers trapped.
+        Trapped = "trapped",
+        /// Its handlers sent packets.
+        Sent = "sent",
+        /// Its handlers wrote to host memory.
+        ToHost = "to_host",
+        /// Both.
+        SentAndToHost = "sent_and_to_host",
+        /// None of these.
+        Consumed = "consumed",
+    }
 }
 
 impl Row {

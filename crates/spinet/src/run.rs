@@ -7,6 +7,7 @@ use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
 use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
+use crate::slices::{Sliced, Slices};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
@@ -19,7 +20,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::capture::{Interface, PcapngWriter, WriteError};
 use wire::message::Classifier;
 
@@ -59,8 +60,9 @@ pub enum RunError {
 
 /// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
 const HORIZON: Time = Time::from_ns(18_400_000_000_000);
-/// Cycles of the first slice; the next are longer or shorter, by how long it took.
+/// Cycles of the first slice, and of the shortest.
 const FIRST_SLICE: Cycle = 10_000;
+const SHORTEST_SLICE: Cycle = 1_000;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,8 +123,7 @@ pub struct Run {
     pub(crate) restless: Vec<CoreSummary>,
     limit: Cycle,
     stall_limit: Cycle,
-    slice: Cycle,
-    wall: Duration,
+    slices: Slices,
 }
 
 impl Run {
@@ -186,8 +187,7 @@ impl Run {
             restless: Vec::new(),
             limit,
             stall_limit,
-            slice: FIRST_SLICE,
-            wall: Duration::ZERO,
+            slices: Slices::new(FIRST_SLICE, SHORTEST_SLICE),
         })
     }
 
@@ -208,26 +208,7 @@ impl Run {
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
-        let begun = Instant::now();
-        while self.ended.is_none() && begun.elapsed() < budget {
-            let slice_begun = Instant::now();
-            // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
-            let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(self.slice));
-            let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
-            let outcome = self.driver.run_until(target);
-            self.timeline.act(&mut self.driver)?;
-            self.driver.check()?;
-            self.traces.check()?;
-            self.ended = self.judge(outcome);
-            self.is_quiet = outcome == Outcome::Quiet;
-            let took = slice_begun.elapsed();
-            if took < budget / 16 {
-                self.slice = self.slice.saturating_mul(2);
-            } else if took > budget / 4 {
-                self.slice = (self.slice / 2).max(1_000);
-            }
-        }
-        self.wall += begun.elapsed();
+        self.run_for(budget)?;
         if self.ended.is_some() {
             self.close()?;
         }
@@ -329,7 +310,7 @@ impl Run {
     }
 
     pub(crate) fn wall_seconds(&self) -> f64 {
-        self.wall.as_secs_f64()
+        self.slices.wall().as_secs_f64()
     }
 
     /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
@@ -356,6 +337,31 @@ impl Run {
     /// The digest so far.
     pub fn digest(&self) -> String {
         self.record().borrow().digest.to_hex()
+    }
+}
+
+impl Sliced for Run {
+    type Error = RunError;
+
+    fn slices(&mut self) -> &mut Slices {
+        &mut self.slices
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn slice(&mut self, length: u64) -> Result<(), RunError> {
+        // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
+        let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(length));
+        let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
+        let outcome = self.driver.run_until(target);
+        self.timeline.act(&mut self.driver)?;
+        self.driver.check()?;
+        self.traces.check()?;
+        self.ended = self.judge(outcome);
+        self.is_quiet = outcome == Outcome::Quiet;
+        Ok(())
     }
 }
 

@@ -246,7 +246,7 @@ impl Component for Around {
             Some(Flit::Head(message)) => self.leaving = Some(message),
             Some(Flit::Tail) => {
                 let message = self.leaving.take().expect("a message begins with its descriptor");
-                let dropped = if let Leg::Dropped(reason) = message.leg { Some(reason) } else { None };
+                let dropped = if let Leg::Dropped(reason) = message.leg { Some(reason.word()) } else { None };
                 let begun = message.descriptor.trail.marks().iter().find(|mark| mark.step == Step::Begun);
                 let begun = begun.map(|mark| mark.at);
                 let packet = message.descriptor.id;

@@ -1,13 +1,11 @@
 //! A buffer with drop tail, as all NICs of comparison have one (2.2.2, 7.3).
 
+use crate::drops::{ClassDropCounts, DropReason};
 use crate::protocol::{Flit, Message, NodeId, Step};
 use crate::scheduler::buffer::Bank;
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx};
-
-/// Why a packet is dropped, as reports call it.
-const REASONS: [&str; 3] = ["full", "too_long", "bad_descriptor"];
 
 /// What an [`Intake`] lets pass.
 pub(super) struct Limits {
@@ -36,7 +34,7 @@ pub(super) struct Intake {
     n_flits: usize,
     outlet: SharedOutlet,
     entered: Counter,
-    drops: [Vec<Counter>; REASONS.len()],
+    drops: ClassDropCounts,
 }
 
 #[derive(Clone, Copy)]
@@ -58,7 +56,10 @@ impl Intake {
             n_flits,
             outlet,
             entered: Counter::default(),
-            drops: std::array::from_fn(|_| vec![Counter::default(); limits.n_classes]),
+            drops: ClassDropCounts::new(
+                &[DropReason::Full, DropReason::TooLong, DropReason::BadDescriptor],
+                limits.n_classes,
+            ),
             limits,
         }
     }
@@ -97,19 +98,19 @@ impl Intake {
         let n = message.data.len().div_ceil(flit_bytes as usize).max(1);
         let rest = &descriptor.chain[descriptor.next..];
         let reason = if rest.iter().any(|hop| usize::from(hop.service) >= n_services) || class >= n_classes {
-            2
+            DropReason::BadDescriptor
         } else if message.data.len() > longest_bytes as usize {
-            1
+            DropReason::TooLong
         } else if self.used + n > self.n_flits {
-            0
+            DropReason::Full
         } else {
             message.descriptor.trail.mark(now, Step::Queued, node);
             self.entered.add(1);
             self.used += n;
             return Some(self.bank.begin(message, now));
         };
-        self.drops[reason][class.min(n_classes - 1)].add(1);
-        self.outlet.borrow_mut().drop(now, *message, REASONS[reason]);
+        self.drops.add(reason, class);
+        self.outlet.borrow_mut().drop(now, *message, reason);
         None
     }
 
@@ -136,10 +137,6 @@ impl Intake {
     /// Names the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("entered", self.entered.total());
-        for (reason, classes) in REASONS.iter().zip(&self.drops) {
-            for (class, drops) in classes.iter().enumerate() {
-                counters.add(&format!("drops.{reason}[{class}]"), drops.total());
-            }
-        }
+        self.drops.counters(counters);
     }
 }

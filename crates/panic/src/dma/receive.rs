@@ -5,6 +5,7 @@ use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, HostMemory, Place, completion};
 use crate::cells::Cells;
+use crate::drops::{DropCounts, DropReason};
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
 use blocks::pcie::Bytes;
@@ -27,26 +28,15 @@ pub struct Receive {
     /// Packets whose bytes come or wait, in order.
     packets: VecDeque<Incoming>,
     /// A packet that is dropped, until its tail has come.
-    dropped: Option<(Box<Message>, Reason)>,
+    dropped: Option<(Box<Message>, DropReason)>,
     /// Flits that wait for PCIe, and how many may.
     held: usize,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
-    drops: [Counter; 2],
+    drops: DropCounts,
     /// Packets that units have dropped.
     unit_drops: Counter,
-}
-
-/// Why a packet does not get to the host.
-const REASONS: [&str; 2] = ["no_host_buffer", "long_for_host_buffer"];
-
-#[derive(Clone, Copy)]
-enum Reason {
-    /// One of [`REASONS`].
-    Own(usize),
-    /// A unit's.
-    OfUnit(&'static str),
 }
 
 struct Incoming {
@@ -78,7 +68,8 @@ impl Receive {
     ) -> Receive {
         let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
         let rings = places.iter().map(ring).collect();
-        let (line, packets, dropped, held, n_packets, n_bytes, drops, unit_drops) = Default::default();
+        let (line, packets, dropped, held, n_packets, n_bytes, unit_drops) = Default::default();
+        let drops = DropCounts::new(&[DropReason::NoHostBuffer, DropReason::LongForHostBuffer]);
         let room = params.rx_flits as usize;
         Receive {
             node,
@@ -156,7 +147,7 @@ impl Receive {
             _ => panic!("a descriptor is there"),
         };
         let buffer = match (leg, side) {
-            (Leg::Dropped(reason), _) => Err(Reason::OfUnit(reason)),
+            (Leg::Dropped(reason), _) => Err(reason),
             (_, Side::Network(_)) => panic!("what goes to the network has another exit"),
             (_, Side::Host(queue)) => match self.buffer(queue.into(), len) {
                 Some(buffer) => buffer.map(|buffer| (usize::from(queue), buffer)),
@@ -182,13 +173,13 @@ impl Receive {
 
     /// Takes the next buffer of a queue for a packet of `len` bytes, or says why there is none for it; nothing while it is on its
     /// way.
-    fn buffer(&mut self, queue: usize, len: usize) -> Option<Result<Buffer, Reason>> {
+    fn buffer(&mut self, queue: usize, len: usize) -> Option<Result<Buffer, DropReason>> {
         let Some(ring) = self.rings.get_mut(queue).filter(|ring| ring.has_any()) else {
-            return Some(Err(Reason::Own(0)));
+            return Some(Err(DropReason::NoHostBuffer));
         };
         let buffer = ring.peek()?;
         if len > buffer.len as usize {
-            return Some(Err(Reason::Own(1)));
+            return Some(Err(DropReason::LongForHostBuffer));
         }
         ring.pop();
         self.line.join(queue, ring);
@@ -197,12 +188,11 @@ impl Receive {
 
     fn drop(&mut self, now: Cycle) {
         let (message, reason) = self.dropped.take().expect("a packet is dropped");
-        let (counter, word) = match reason {
-            Reason::Own(which) => (&mut self.drops[which], REASONS[which]),
-            Reason::OfUnit(word) => (&mut self.unit_drops, word),
-        };
-        counter.add(1);
-        self.outlet.borrow_mut().drop(now, *message, word);
+        match message.leg {
+            Leg::Dropped(_) => self.unit_drops.add(1),
+            _ => self.drops.add(reason),
+        }
+        self.outlet.borrow_mut().drop(now, *message, reason);
     }
 
     /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
@@ -271,8 +261,6 @@ impl Receive {
         counters.add("packets", self.n_packets.total());
         counters.add("bytes", self.n_bytes.total());
         counters.add("unit_drops", self.unit_drops.total());
-        for (reason, drops) in REASONS.iter().zip(&self.drops) {
-            counters.add(&format!("drops.{reason}"), drops.total());
-        }
+        self.drops.counters(counters, "drops.", "");
     }
 }

@@ -5,6 +5,7 @@ use super::fetch::{Line, Ring};
 use super::host::Host;
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, Place, completion};
+use crate::drops::{DropCounts, DropReason};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, SharedClassifier, SharedOutlet, Side, Verdict};
@@ -44,7 +45,7 @@ pub struct Transmit {
     held: VecDeque<Held>,
     n_packets: Counter,
     n_bytes: Counter,
-    drops: [Counter; 2],
+    drops: DropCounts,
 }
 
 /// A packet that waits to enter.
@@ -57,14 +58,12 @@ struct Held {
     verdict: Verdict,
 }
 
-/// Why a packet of the host does not get into the NIC.
-const REASONS: [&str; 2] = ["no_exit", "long_for_host_buffer"];
-
 impl Transmit {
     /// What reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
-        let (line, ready, asked, done, held, n_packets, n_bytes, drops) = Default::default();
+        let (line, ready, asked, done, held, n_packets, n_bytes) = Default::default();
+        let drops = DropCounts::new(&[DropReason::NoExit, DropReason::LongForHostBuffer]);
         let room = params.tx_flits as usize;
         Transmit { wires, rings, line, ready, asked, room, done, held, n_packets, n_bytes, drops }
     }
@@ -149,7 +148,7 @@ impl Transmit {
             self.asked -= flits;
             match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
                 Ok(message) => self.wires.sender.push(now, message),
-                Err(message) => self.drop(now, *message, 0),
+                Err(message) => self.drop(now, *message, DropReason::NoExit),
             }
         }
     }
@@ -165,12 +164,12 @@ impl Transmit {
             fields: Default::default(),
         };
         let (Ok(message) | Err(message)) = self.wires.entry.message(now, self.wires.node, arrival, nothing);
-        self.drop(now, *message, 1);
+        self.drop(now, *message, DropReason::LongForHostBuffer);
     }
 
-    fn drop(&mut self, now: Cycle, message: Message, reason: usize) {
-        self.drops[reason].add(1);
-        self.wires.outlet.borrow_mut().drop(now, message, REASONS[reason]);
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {
+        self.drops.add(reason);
+        self.wires.outlet.borrow_mut().drop(now, message, reason);
     }
 
     /// Writes a completion, if there is one and the link takes it. Says whether it did.
@@ -205,8 +204,6 @@ impl Transmit {
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("transmit.packets", self.n_packets.total());
         counters.add("transmit.bytes", self.n_bytes.total());
-        for (reason, drops) in REASONS.iter().zip(&self.drops) {
-            counters.add(&format!("transmit.drops.{reason}"), drops.total());
-        }
+        self.drops.counters(counters, "transmit.drops.", "");
     }
 }

@@ -98,38 +98,16 @@ impl Level {
 impl PolicyParams {
     /// What is wrong with it where it decides between `n`; `whom` says what its numbers are for.
     fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), LevelError> {
-        let sized = |name: &str, found: usize| match found == n {
-            true => Ok(()),
-            false => Err(LevelError::new(
-                format!("{at}policy.{name}"),
-                format!("has {found} entries, must have {n}: {whom}"),
-            )),
-        };
-        match self {
-            PolicyParams::WeightedFair { weights } => {
-                sized("weights", weights.len())?;
-                weights.iter().enumerate().try_for_each(|(i, weight)| match (1..=65536).contains(weight) {
-                    true => Ok(()),
-                    false => {
-                        let place = format!("{at}policy.weights[{i}]");
-                        Err(LevelError::new(place, format!("is {weight}, must be 1 to 65536")))
-                    }
-                })
-            }
-            PolicyParams::LeakyBucket { .. } if !is_outermost => {
-                let problem = "is `leaky-bucket`, which may stand at the outermost level only";
-                Err(LevelError::new(format!("{at}policy.kind"), problem))
-            }
-            PolicyParams::LeakyBucket { buckets } => {
-                sized("buckets", buckets.len())?;
-                buckets.iter().enumerate().try_for_each(|(i, bucket)| {
-                    bucket
-                        .check()
-                        .map_err(|(key, problem)| LevelError::new(format!("{at}policy.buckets[{i}].{key}"), problem))
-                })
-            }
-            _ => Ok(()),
+        let Some((key, numbers)) = self.numbers() else { return Ok(()) };
+        if numbers.is_outermost() && !is_outermost {
+            let problem = format!("is `{}`, which may stand at the outermost level only", self.name());
+            return Err(LevelError::new(format!("{at}policy.kind"), problem));
         }
+        if numbers.n() != n {
+            let problem = format!("has {} entries, must have {n}: {whom}", numbers.n());
+            return Err(LevelError::new(format!("{at}policy.{key}"), problem));
+        }
+        numbers.check().map_err(|(place, problem)| LevelError::new(format!("{at}policy.{key}{place}"), problem))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fair shares: weighted fair queueing, and round robin as its case of equal weights and packets of one size.
 
-use super::{Arrival, Policy};
+use super::{Arrival, Asked, Number, Policy};
 
 /// Start-time fair queueing: a packet's rank is the virtual time at which its class has used up what came before it.
 ///
@@ -44,6 +44,23 @@ impl FairShare {
 
     fn takes(&self, arrival: &Arrival) -> u64 {
         (self.units)(arrival) * UNIT / u64::from(self.weights[arrival.class])
+    }
+}
+
+/// A weight.
+impl Number for u32 {
+    const LIKE: Option<&'static str> = Some("a whole number up to 65536");
+    const IS_OUTERMOST: bool = false;
+
+    fn of(asked: &Asked) -> u32 {
+        asked.weight
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        match (1..=65536).contains(self) {
+            true => Ok(()),
+            false => Err(("", format!("is {self}, must be 1 to 65536"))),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Classes held to rates.
 
-use super::{Arrival, Policy};
+use super::{Arrival, Asked, Number, Policy};
 use kernel::Cycle;
 
 /// The rate of a class.
@@ -13,13 +13,22 @@ pub struct Bucket {
     pub burst_bytes: u32,
 }
 
-impl Bucket {
-    /// What is wrong with it: the key, and what.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
-        let rate = self.bytes_per_1000_cycles;
-        match (1..=1 << 30).contains(&rate) {
+/// As fast as can be: faster than any interconnect.
+const OPEN: Bucket = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
+
+impl Number for Bucket {
+    const LIKE: Option<&'static str> = None;
+    const IS_OUTERMOST: bool = true;
+
+    fn of(asked: &Asked) -> Bucket {
+        asked.rate.unwrap_or(OPEN)
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let (rate, most) = (self.bytes_per_1000_cycles, OPEN.bytes_per_1000_cycles);
+        match (1..=most).contains(&rate) {
             true => Ok(()),
-            false => Err(("bytes_per_1000_cycles", format!("is {rate}, must be 1 to {}", 1 << 30))),
+            false => Err((".bytes_per_1000_cycles", format!("is {rate}, must be 1 to {most}"))),
         }
     }
 }

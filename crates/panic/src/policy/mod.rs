@@ -1,15 +1,21 @@
 //! Policies: which packet a service takes next, said by a rank that is computed when the packet comes (4.3.2).
 //!
-//! The published policies are data ([`Level`]). A user's own is a type that implements [`Policy`], given to the scheduler by
-//! [`crate::pifo::LogicalPifo::new`]; `tests/it/own_policy.rs` has one.
+//! The published policies are data ([`Level`]): each is its file here, and its row in `published.rs`. A user's own is a type that
+//! implements [`Policy`], given to the scheduler by [`crate::pifo::LogicalPifo::new`]; `tests/it/own_policy.rs` has one.
 
 mod check;
 mod fair;
 mod leaky_bucket;
+mod numbers;
+mod of_packets;
+mod published;
 
 pub use check::LevelError;
 pub use fair::FairShare;
 pub use leaky_bucket::{Bucket, LeakyBucket};
+pub use numbers::{Asked, Number, Numbers};
+pub use of_packets::{Fifo, LeastSlack, StrictPriority};
+pub use published::PolicyParams;
 
 use kernel::Cycle;
 
@@ -28,6 +34,8 @@ pub struct Arrival {
     pub priority: u32,
     /// Cycles that the packet may still wait.
     pub slack_cycles: u64,
+    /// What the chain tells the service of the packet, such as a field of it; 0 if nothing.
+    pub metadata: u64,
 }
 
 /// Gives packets their ranks: the least goes first, the greatest is dropped first, equal ones go in order of arrival.
@@ -56,57 +64,6 @@ pub trait Policy {
     }
 }
 
-/// The lowest priority value goes first. Source: 7.6, Figure 11a.
-pub struct StrictPriority;
-
-impl Policy for StrictPriority {
-    fn rank(&mut self, arrival: &Arrival) -> u64 {
-        u64::from(arrival.priority)
-    }
-}
-
-/// The packet that can wait least goes first: what counts is when its slack will be used up, if it waits.
-pub struct LeastSlack;
-
-impl Policy for LeastSlack {
-    fn rank(&mut self, arrival: &Arrival) -> u64 {
-        arrival.now.saturating_add(arrival.slack_cycles)
-    }
-}
-
-/// In order of arrival.
-pub struct Fifo;
-
-impl Policy for Fifo {
-    fn rank(&mut self, _arrival: &Arrival) -> u64 {
-        0
-    }
-}
-
-/// Which policy, and its numbers: `{ kind = "strict-priority" }`, or `{ kind = "weighted-fair", weights = [2, 1] }`.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum PolicyParams {
-    /// In order of arrival.
-    Fifo,
-    /// By the priority of the packet.
-    StrictPriority,
-    /// By what is left of the packet's slack.
-    LeastSlack,
-    /// Classes take turns, packet by packet.
-    RoundRobin,
-    /// Classes share bytes in proportion to their weights.
-    WeightedFair {
-        /// A weight, 1 to 65536, for each that the level decides between, in their order: branches, or classes.
-        weights: Vec<u32>,
-    },
-    /// Each class is held to a rate; at the outermost level only.
-    LeakyBucket {
-        /// The bucket of each class.
-        buckets: Vec<Bucket>,
-    },
-}
-
 /// A policy between classes, or a policy between branches that each have a level of their own. Source: 4.3.2 (hierarchies of
 /// PIFO blocks).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -127,20 +84,6 @@ pub struct Branch {
     pub classes: Vec<usize>,
     /// What decides between them.
     pub level: Level,
-}
-
-impl PolicyParams {
-    /// The policy at work between so many.
-    pub fn start(&self, n_classes: usize) -> Box<dyn Policy> {
-        match self {
-            PolicyParams::Fifo => Box::new(Fifo),
-            PolicyParams::StrictPriority => Box::new(StrictPriority),
-            PolicyParams::LeastSlack => Box::new(LeastSlack),
-            PolicyParams::RoundRobin => Box::new(FairShare::of_packets(n_classes)),
-            PolicyParams::WeightedFair { weights } => Box::new(FairShare::of_bytes(weights)),
-            PolicyParams::LeakyBucket { buckets } => Box::new(LeakyBucket::new(buckets)),
-        }
-    }
 }
 
 impl Level {

@@ -1,71 +1,34 @@
-//! Packets that the scheduler drops, and why.
+//! Packets that the scheduler drops.
 
 use super::SchedulerParams;
+use crate::drops::{ClassDropCounts, DropReason};
 use crate::protocol::Message;
-use kernel::trace::{Counter, EventKind, Tracer};
+use kernel::trace::{EventKind, Tracer};
 use kernel::{CounterList, Cycle};
 
 /// Packet `id` of `class` is dropped; `reason` is the position in [`DropReason`].
 pub static PACKET_DROPPED: EventKind = EventKind { name: "packet_dropped", fields: &["id", "class", "reason"] };
 
-/// Why a packet is dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropReason {
-    /// The logical PIFO has too many packets.
-    Entries,
-    /// The packet buffer has too few free cells.
-    Cells,
-    /// It is longer than a cell.
-    TooLong,
-    /// It was popped, and found no room in the queue behind its PIFO.
-    Crossing,
-    /// Its next service or its class does not exist, or it has no service left to visit.
-    BadDescriptor,
-}
-
-const REASONS: [(DropReason, &str); 5] = [
-    (DropReason::Entries, "entries"),
-    (DropReason::Cells, "cells"),
-    (DropReason::TooLong, "too_long"),
-    (DropReason::BadDescriptor, "bad_descriptor"),
-    (DropReason::Crossing, "crossing"),
-];
-
-impl DropReason {
-    /// What reports call it.
-    pub fn word(self) -> &'static str {
-        REASONS.iter().find(|(reason, _)| *reason == self).expect("every reason is listed").1
-    }
-}
-
-/// Counts drops.
-pub(super) struct Drops {
-    /// By reason and class.
-    counts: [Vec<Counter>; REASONS.len()],
-}
+/// Counts drops, and tells of them.
+pub(super) struct Drops(ClassDropCounts);
 
 impl Drops {
     /// Nothing was dropped, of so many classes.
     pub fn new(n_classes: usize) -> Drops {
-        Drops { counts: std::array::from_fn(|_| vec![Counter::default(); n_classes]) }
+        use DropReason::{BadDescriptor, Cells, Crossing, Entries, TooLong};
+        Drops(ClassDropCounts::new(&[Entries, Cells, TooLong, Crossing, BadDescriptor], n_classes))
     }
 
-    /// A packet is dropped. One whose class does not exist counts with the last class.
+    /// A packet is dropped.
     pub fn note(&mut self, tracer: &Tracer, now: Cycle, message: &Message, reason: DropReason) {
-        let position = REASONS.iter().position(|&(known, _)| known == reason).expect("every reason is listed");
-        let counts = &mut self.counts[position];
-        let class = message.descriptor.hop().map_or(0, |hop| usize::from(hop.class)).min(counts.len() - 1);
-        counts[class].add(1);
-        tracer.emit(&PACKET_DROPPED, now, &[message.descriptor.id, class as u64, position as u64]);
+        let class = message.descriptor.hop().map_or(0, |hop| hop.class);
+        self.0.add(reason, class.into());
+        tracer.emit(&PACKET_DROPPED, now, &[message.descriptor.id, class.into(), reason as u64]);
     }
 
-    /// Names each counter, by reason and class.
+    /// Names each counter, by class and reason.
     pub fn counters(&self, counters: &mut CounterList) {
-        for ((_, reason), classes) in REASONS.iter().zip(&self.counts) {
-            for (class, drops) in classes.iter().enumerate() {
-                counters.add(&format!("drops.{reason}[{class}]"), drops.total());
-            }
-        }
+        self.0.counters(counters);
     }
 }
 

@@ -1,7 +1,7 @@
 //! How packets leave their PIFOs: when a unit has a credit (4.3.1), or through a queue at whose end credits are asked for (RTL).
 
-use super::drops::DropReason;
 use super::{PACKET_SCHEDULED, Place, Scheduler};
+use crate::drops::DropReason;
 use crate::protocol::Leg;
 use kernel::Cycle;
 

@@ -10,10 +10,11 @@ mod params;
 mod tests;
 
 pub use crossing::CrossingParams;
-pub use drops::{DropReason, PACKET_DROPPED};
+pub use drops::PACKET_DROPPED;
 pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 
 use crate::cells::Cells;
+use crate::drops::DropReason;
 use crate::entry::BankNote;
 use crate::pifo::LogicalPifo;
 use crate::policy::{Arrival, Policy};
@@ -278,7 +279,7 @@ impl Scheduler {
     fn note_drop(&mut self, now: Cycle, message: Box<Message>, reason: DropReason) {
         self.drops.note(&self.tracer, now, &message, reason);
         if let Some(outlet) = &self.outlet {
-            outlet.borrow_mut().drop(now, *message, reason.word());
+            outlet.borrow_mut().drop(now, *message, reason);
         }
     }
 
@@ -316,6 +317,7 @@ impl Scheduler {
             bytes: data.len() as u32,
             priority: hop.priority,
             slack_cycles: descriptor.slack_cycles.saturating_sub(descriptor.waited_cycles),
+            metadata: hop.metadata,
         };
         let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
         let queue = &mut self.queues[service];

@@ -240,9 +240,9 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
             8    event packet_queued id=0x3 service=0x1 rank=0x3
             10   event packet_queued id=0x4 service=0x1 rank=0x9
             12   event packet_queued id=0x5 service=0x1 rank=0x2
-            14   event packet_dropped id=0x4 class=0x0 reason=0x0
+            14   event packet_dropped id=0x4 class=0x0 reason=0x2
             14   event packet_queued id=0x6 service=0x1 rank=0x1
-            16   event packet_dropped id=0x7 class=0x2 reason=0x0
+            16   event packet_dropped id=0x7 class=0x2 reason=0x2
             16   event packet_queued id=0x7 service=0x1 rank=0x8
             100  event packet_scheduled id=0x6 node=0x6 waited=0x59
             110  event packet_scheduled id=0x5 node=0x6 waited=0x65
@@ -279,9 +279,9 @@ fn short_of_cells_in_both_banks_it_drops_too() {
             56   event packet_queued id=0x4 service=0x1 rank=0x5
             64   event packet_queued id=0x5 service=0x1 rank=0x5
             74   event packet_queued id=0x6 service=0x1 rank=0x5
-            84   event packet_dropped id=0x6 class=0x0 reason=0x1
+            84   event packet_dropped id=0x6 class=0x0 reason=0x3
             84   event packet_queued id=0x7 service=0x1 rank=0x1
-            94   event packet_dropped id=0x8 class=0x0 reason=0x1
+            94   event packet_dropped id=0x8 class=0x0 reason=0x3
             94   event packet_queued id=0x8 service=0x1 rank=0x9
             100  event packet_scheduled id=0x7 node=0x6 waited=0x14
             110  event packet_scheduled id=0x3 node=0x6 waited=0x3c
@@ -313,7 +313,7 @@ fn a_full_bank_gives_way_to_what_comes() {
             6    event packet_scheduled id=0x2 node=0x6 waited=0x3
             54   event packet_queued id=0x3 service=0x1 rank=0x7
             64   event packet_queued id=0x4 service=0x1 rank=0x9
-            70   event packet_dropped id=0x4 class=0x0 reason=0x1
+            70   event packet_dropped id=0x4 class=0x0 reason=0x3
             74   event packet_queued id=0x5 service=0x0 rank=0x5
             74   event packet_scheduled id=0x5 node=0x4 waited=0x3
             100  event packet_scheduled id=0x3 node=0x6 waited=0x32
@@ -348,7 +348,7 @@ fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
             54   event packet_queued id=0x3 service=0x1 rank=0x7
             64   event packet_queued id=0x4 service=0x1 rank=0x8
             74   event packet_queued id=0x7 service=0x1 rank=0x9
-            90   event packet_dropped id=0x4 class=0x0 reason=0x1
+            90   event packet_dropped id=0x4 class=0x0 reason=0x3
             94   event packet_queued id=0x5 service=0x1 rank=0x1
             120  event packet_scheduled id=0x5 node=0x6 waited=0x1d
             130  event packet_scheduled id=0x3 node=0x6 waited=0x50
@@ -369,9 +369,9 @@ fn what_cannot_be_scheduled_is_counted() {
         ["1 1 7; 5 2 0 c9; 9 3 0 1537; 50 4 0 1536", ""],
         "",
         expect![[r#"
-            1    event packet_dropped id=0x1 class=0x0 reason=0x3
-            5    event packet_dropped id=0x2 class=0x3 reason=0x3
-            9    event packet_dropped id=0x3 class=0x0 reason=0x2
+            1    event packet_dropped id=0x1 class=0x0 reason=0x5
+            5    event packet_dropped id=0x2 class=0x9 reason=0x5
+            9    event packet_dropped id=0x3 class=0x0 reason=0x4
             54   event packet_queued id=0x4 service=0x0 rank=0x5
             54   event packet_scheduled id=0x4 node=0x4 waited=0x4
             it.entered 1

@@ -1,6 +1,7 @@
 //! The NICs that PANIC is compared with, against what the paper says of them.
 
 use kernel::{Cycle, Stream, Time};
+use panic::drops::DropReason;
 use panic::model::NicModel;
 use panic::nic::Outside;
 use panic::protocol::{Hop, Message, Step};
@@ -119,8 +120,8 @@ impl Outlet for Log {
         self.bits[class] += 8 * message.data.len() as u64;
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, reason: &'static str) {
-        *self.drops.entry(reason).or_default() += 1;
+    fn drop(&mut self, _now: Cycle, _message: Message, reason: DropReason) {
+        *self.drops.entry(reason.word()).or_default() += 1;
     }
 }
 

@@ -3,6 +3,7 @@
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use expect_test::{Expect, expect};
 use kernel::{Cycle, Time};
+use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
 use panic::protocol::{Hop, Message};
@@ -124,9 +125,9 @@ impl Outlet for Log {
         self.left.push((now, message));
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, _message: Message, reason: DropReason) {
         self.drops += 1;
-        self.reason = reason;
+        self.reason = reason.word();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use kernel::trace::{Event, Sink};
 use kernel::{Cycle, Mode, Time};
+use panic::drops::DropReason;
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
 use panic::protocol::{Hop, Message, Step};
@@ -186,8 +187,8 @@ impl Outlet for Log {
         self.end(now, &message, "left");
     }
 
-    fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
-        self.end(now, &message, reason);
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {
+        self.end(now, &message, reason.word());
     }
 }
 
@@ -195,13 +196,17 @@ impl Outlet for Log {
 /// rank. What is dropped for want of cells has it within its bank, which [`check_end`] sees once all trails are known.
 struct Ranks(Rc<RefCell<Log>>);
 
+/// As events say them.
+const ENTRIES: u64 = DropReason::Entries as u64;
+const CELLS: u64 = DropReason::Cells as u64;
+
 impl Sink for Ranks {
     fn event(&mut self, event: &Event) {
         let get = |field| event.get(field).expect("a field of the event");
         let mut log = self.0.borrow_mut();
         match event.kind.name {
             "packet_queued" => _ = log.queued.entry(get("service")).or_default().insert(get("id"), get("rank")),
-            "packet_dropped" if get("reason") < 2 => {
+            "packet_dropped" if [ENTRIES, CELLS].contains(&get("reason")) => {
                 let id = get("id");
                 let found = log.queued.values_mut().find_map(|queue| {
                     let rank = queue.remove(&id)?;
@@ -209,7 +214,7 @@ impl Sink for Ranks {
                 });
                 match found {
                     Some(later) if later.is_empty() => {}
-                    Some(later) if get("reason") == 1 => log.spared.push((id, later)),
+                    Some(later) if get("reason") == CELLS => log.spared.push((id, later)),
                     later => log.faults.push(format!("packet {id} is dropped, and before it should be {later:?}")),
                 }
             }

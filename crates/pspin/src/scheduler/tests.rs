@@ -69,7 +69,7 @@ const USUAL: Scene = Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_cl
 fn show_release(release: &Release) -> String {
     match release.dropped {
         None => release.packet.0.to_string(),
-        Some(reason) => format!("{} dropped: {}", release.packet.0, DropReason::NAMES[reason as usize]),
+        Some(reason) => format!("{} dropped: {}", release.packet.0, reason.word()),
     }
 }
 

@@ -12,6 +12,7 @@ mod rings;
 
 use super::map;
 use crate::FirmwareMemory;
+use crate::hosts::Host;
 use blocks::bus::{Access, Data, Reference, Requester, Responder};
 use blocks::checks;
 use blocks::ethernet::Frame;
@@ -96,46 +97,6 @@ impl TengigHost {
     /// Its parameters.
     pub fn params(&self) -> &TengigHostParams {
         self.driver.params()
-    }
-
-    /// Frames that came in order and whole, and others.
-    pub fn checker(&self) -> &Checker {
-        &self.driver.checker
-    }
-
-    /// When received frames reached the driver.
-    pub fn received(&self) -> &FrameLog {
-        &self.driver.log
-    }
-
-    /// When frames were posted.
-    pub fn posted(&self) -> &FrameLog {
-        &self.driver.posted_log
-    }
-
-    /// When the card was ready, if it is.
-    pub fn started(&self) -> Option<Time> {
-        self.driver.started()
-    }
-
-    /// Whether all that is offered has been reported as sent.
-    pub fn is_done(&self) -> bool {
-        self.driver.is_done()
-    }
-
-    /// Why it believes that the card does not serve it: which ring, which pointer, since when.
-    pub fn diagnosis(&self) -> Option<&str> {
-        self.driver.diagnosis.as_deref()
-    }
-
-    /// Rings as it sees them, in words.
-    pub fn rings(&self) -> [String; 2] {
-        self.driver.rings()
-    }
-
-    /// The first things the card said that make no sense, with their times.
-    pub fn faults(&self) -> &[(Time, String)] {
-        &self.driver.kept_faults
     }
 
     fn serve_card(&mut self) {
@@ -223,6 +184,45 @@ impl Component for TengigHost {
         counters.add("interrupts", self.interrupts.total());
         counters.add("dma_read_bytes", self.dma_bytes[0].total());
         counters.add("dma_write_bytes", self.dma_bytes[1].total());
+    }
+}
+
+impl Host for TengigHost {
+    fn check(&self, offered: &Offered) -> Result<(), String> {
+        self.params().check_traffic(offered).map_err(|error| error.to_string())
+    }
+
+    fn started(&self) -> Option<Time> {
+        self.driver.started()
+    }
+
+    fn is_done(&self) -> bool {
+        self.driver.is_done()
+    }
+
+    /// When they reached the driver.
+    fn received(&self) -> &FrameLog {
+        &self.driver.log
+    }
+
+    fn posted(&self) -> &FrameLog {
+        &self.driver.posted_log
+    }
+
+    fn checker(&self) -> &Checker {
+        &self.driver.checker
+    }
+
+    fn diagnosis(&self) -> Option<String> {
+        self.driver.diagnosis.clone()
+    }
+
+    fn rings(&self) -> Vec<String> {
+        self.driver.rings().to_vec()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.driver.kept_faults.iter().map(|(at, text)| format!("{at}: {text}")).collect()
     }
 }
 

@@ -47,11 +47,10 @@ impl CardRun {
             sent.frames += sink.log().frames();
         }
         for host in &self.hosts {
-            host.look(&mut |log, posted, _| {
-                received.out.extend_from_slice(log.kept());
-                received.frames += log.frames();
-                sent.given.extend_from_slice(posted.kept());
-            });
+            let host = host.borrow();
+            received.out.extend_from_slice(host.received().kept());
+            received.frames += host.received().frames();
+            sent.given.extend_from_slice(host.posted().kept());
         }
         for feeder in &self.feeders {
             received.given.extend_from_slice(feeder.borrow().log().kept());
@@ -105,7 +104,7 @@ impl CardRun {
             }
         };
         self.sinks.iter().for_each(|sink| note(&mut at_network, sink.borrow().checker()));
-        self.hosts.iter().for_each(|host| host.look(&mut |_, _, checker| note(&mut at_host, checker)));
+        self.hosts.iter().for_each(|host| note(&mut at_host, host.borrow().checker()));
         // Acknowledgements have no numbers in the log. As long as they come in order, they are the ones that come next.
         let in_order = |checker: &blocks::feeders::Checker| checker.lost() == 0 && checker.late() == 0;
         let mut replies = self

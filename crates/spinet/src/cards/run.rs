@@ -1,25 +1,27 @@
 //! A run of a card that is wired from modules: firmware and traffic in, frames and where the time went out.
 
-use super::sides::{Host, hosts};
 use super::traffic::{self, CardTrafficError, Way};
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError, Machine};
 use crate::nics::Setting;
+use crate::slices::{Sliced, Slices};
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
-use blocks::netlist::{Card, Design, Environment};
+use blocks::netlist::{Card, Design, Environment, Module};
 use kernel::{Mode, Outcome, Time};
-use spinach::LoadError;
+use spinach::hosts::{self, SharedHost};
 use spinach::tigon2::{FirmwareImage, ImageError};
+use spinach::{BootLoaderParams, LoadError};
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::capture::WriteError;
 use wire::eth::Mac;
 
-/// Simulated time of the first slice; the next are longer or shorter, by how long it took.
+/// Simulated time of the first slice.
 const FIRST_SLICE: Time = Time::from_ns(10_000);
 /// The shortest slice, and how often ends are looked for.
 const SHORTEST_SLICE: Time = Time::from_ns(2_000);
@@ -130,7 +132,7 @@ pub struct CardRun {
     pub(super) design: Design,
     pub(super) card: Card,
     pub(super) elf: Option<Elf>,
-    pub(super) hosts: Vec<Rc<dyn Host>>,
+    pub(super) hosts: Vec<SharedHost>,
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
@@ -138,8 +140,7 @@ pub struct CardRun {
     pub(super) now: Time,
     /// When a frame last came out, and how many had by then.
     moved: (Time, u64),
-    slice: Time,
-    pub(super) wall: Duration,
+    pub(super) slices: Slices,
     pub(super) ended: Option<CardEnded>,
 }
 
@@ -159,12 +160,12 @@ impl CardRun {
         if setup.traffic.is_some() && !has("packet-feeder") {
             return refuse(&setup.traffic, "`packet-feeder`");
         }
-        let sends = design.parts.iter().any(|part| part.module.ends_with("-host"));
-        if setup.send.is_some() && !sends {
+        let kinds = hosts::kinds(&design);
+        if setup.send.is_some() && kinds.is_empty() {
             return refuse(&setup.send, "host");
         }
         let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
-        if replies.is_some() && !has("tigon2-host") {
+        if replies.is_some() && !kinds.iter().any(|kind| kind.acknowledges) {
             return refuse(&setup.send, "host that acknowledges");
         }
         let network = read(&setup.traffic, Way::Receive)?;
@@ -173,8 +174,9 @@ impl CardRun {
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let mut elf = None;
-        // Some cards have memories of their own for code and for data; a Tigon-2's host loads an image into its one.
-        let has_memories = has("tengig-host") || has("boot-loader") || !has("tigon2-host");
+        // A host that loads an image does so into a card of one memory; with others, and without any, there may be several.
+        let loads_image = !kinds.is_empty() && kinds.iter().all(|kind| kind.loads_image);
+        let has_memories = !loads_image || has(BootLoaderParams::NAME);
         match &setup.firmware {
             Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
             Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
@@ -185,7 +187,7 @@ impl CardRun {
                 elf = program;
                 environment.insert(Rc::new(image));
             }
-            None if sends => return Err(CardRunError::NoFirmware { nic: setup.nic.clone() }),
+            None if !kinds.is_empty() => return Err(CardRunError::NoFirmware { nic: setup.nic.clone() }),
             None => {}
         }
         let card = Card::build(&design, setup.seed, &environment);
@@ -211,9 +213,11 @@ impl CardRun {
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
         let sinks = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
-        let hosts = hosts(&card);
+        let hosts = hosts::of(&card);
         for host in &hosts {
-            host.check(&offered).map_err(|problem| CardRunError::Offered { nic: setup.nic.clone(), problem })?;
+            host.borrow()
+                .check(&offered)
+                .map_err(|problem| CardRunError::Offered { nic: setup.nic.clone(), problem })?;
         }
         Ok(CardRun {
             setup,
@@ -227,8 +231,7 @@ impl CardRun {
             offered,
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
-            slice: FIRST_SLICE,
-            wall: Duration::ZERO,
+            slices: Slices::new(FIRST_SLICE.fs(), SHORTEST_SLICE.fs()),
             ended: None,
         })
     }
@@ -250,51 +253,30 @@ impl CardRun {
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> CardProgress {
-        let begun = Instant::now();
-        while self.ended.is_none() && begun.elapsed() < budget {
-            let slice_begun = Instant::now();
-            let end = self.now.checked_add(self.slice).unwrap_or(Time::MAX).min(self.setup.limit);
-            let mut outcome = Outcome::Limit;
-            // Ends are looked for at the same times however long slices are.
-            while self.ended.is_none() && self.now < end {
-                let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
-                let next = next.min(self.setup.limit);
-                outcome = self.card.system.run_until(next);
-                self.now = next;
-                self.ended = self.judge(outcome);
-            }
-            debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
-            let took = slice_begun.elapsed();
-            if took < budget / 16 {
-                self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));
-            } else if took > budget / 4 {
-                self.slice = Time::from_fs(self.slice.fs() / 2).max(SHORTEST_SLICE);
-            }
-        }
-        self.wall += begun.elapsed();
+        let Ok(()) = self.run_for(budget);
         self.progress()
     }
 
     /// Frames that came out: at the network and at the hosts.
     fn frames(&self) -> u64 {
         let sent: u64 = self.sinks.iter().map(|sink| sink.borrow().log().frames()).sum();
-        sent + self.hosts.iter().map(|host| host.received_frames()).sum::<u64>()
+        sent + self.hosts.iter().map(|host| host.borrow().received().frames()).sum::<u64>()
     }
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
         let frames = self.frames();
-        let has_started = self.hosts.iter().all(|host| host.has_started());
+        let has_started = self.hosts.iter().all(|host| host.borrow().started().is_some());
         if frames != self.moved.1 || !has_started {
             self.moved = (self.now, frames);
         }
         if let Some(text) = self.trouble() {
             return Some(CardEnded::Trouble(text));
         }
-        if let Some(text) = self.hosts.iter().find_map(|host| host.diagnosis()) {
+        if let Some(text) = self.hosts.iter().find_map(|host| host.borrow().diagnosis()) {
             return Some(CardEnded::Stalled(text));
         }
         // Nothing moves before the hosts have started.
-        let begun = self.hosts.iter().filter_map(|host| host.started()).max().unwrap_or(Time::ZERO);
+        let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
         let still = self.now - self.moved.0.max(begun);
         let offered = [&self.offered.network, &self.offered.host].map(|traffic| traffic.count().unwrap_or(u64::MAX));
         let grace = if frames >= offered[0].saturating_add(offered[1]) { GRACE } else { LONG_GRACE };
@@ -317,7 +299,7 @@ impl CardRun {
         let finite = self.offered.network.count().is_some() && self.offered.host.count().is_some();
         any && finite
             && self.feeders.iter().all(|feeder| feeder.borrow().is_done())
-            && self.hosts.iter().all(|host| host.has_started() && host.is_done())
+            && self.hosts.iter().all(|host| host.borrow().started().is_some() && host.borrow().is_done())
     }
 
     /// Whether there is anything to come through.
@@ -352,6 +334,33 @@ impl CardRun {
         let is_done = self.ended.is_some();
         let fraction = if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) };
         CardProgress { is_done, frames, simulated: self.now, fraction }
+    }
+}
+
+impl Sliced for CardRun {
+    type Error = Infallible;
+
+    fn slices(&mut self) -> &mut Slices {
+        &mut self.slices
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn slice(&mut self, length: u64) -> Result<(), Infallible> {
+        let end = Time::from_fs(self.now.fs().saturating_add(length)).min(self.setup.limit);
+        let mut outcome = Outcome::Limit;
+        // Ends are looked for at the same times however long slices are.
+        while self.ended.is_none() && self.now < end {
+            let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
+            let next = next.min(self.setup.limit);
+            outcome = self.card.system.run_until(next);
+            self.now = next;
+            self.ended = self.judge(outcome);
+        }
+        debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
+        Ok(())
     }
 }
 

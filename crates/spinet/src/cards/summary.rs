@@ -2,6 +2,7 @@
 
 use super::rates::{short_window, throughput};
 use super::run::{CardEnded, CardRun};
+use crate::summary::Remark;
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{Line, cycle_names};
 use kernel::Time;
@@ -20,6 +21,8 @@ pub struct CardSummary {
     pub seed: u64,
     /// Why it ended.
     pub ended: EndedSummary,
+    /// What to know first: most likely a slip.
+    pub remarks: Vec<Remark>,
     /// How long it took.
     pub time: TimeSummary,
     /// From the host to the network, at the network.
@@ -186,11 +189,10 @@ impl CardRun {
             sink.replies().into_iter().for_each(|replies| sent.add(replies));
         }
         for host in &self.hosts {
-            host.look(&mut |log, posted, checker| {
-                received.count(log);
-                received.add(checker);
-                sent.offered += posted.frames();
-            });
+            let host = host.borrow();
+            received.count(host.received());
+            received.add(host.checker());
+            sent.offered += host.posted().frames();
         }
         received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
         let passages = self.passages();
@@ -212,10 +214,11 @@ impl CardRun {
             nic: self.design.name.clone(),
             seed: self.setup.seed,
             ended: self.ended_summary(),
+            remarks: self.remarks(),
             time: TimeSummary {
                 simulated_ns: ns(self.now),
-                started_ns: self.hosts.iter().find_map(|host| host.started()).map(ns),
-                wall_s: self.wall.as_secs_f64(),
+                started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
+                wall_s: self.slices.wall().as_secs_f64(),
             },
             sent,
             received,
@@ -224,10 +227,19 @@ impl CardRun {
             short_window,
             cores: self.core_summaries(),
             functions: self.functions(),
-            rings: self.hosts.iter().flat_map(|host| host.rings()).collect(),
-            faults: self.hosts.iter().flat_map(|host| host.faults()).collect(),
+            rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
+            faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
             counters: self.card().system.counters().into_iter().collect(),
         }
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        let text = match (&self.setup.traffic, &self.setup.send) {
+            _ if self.offers_frames() => return Vec::new(),
+            (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
+            _ => "the card idles: no frame is in what it is given",
+        };
+        vec![Remark::new("no_traffic", text.to_owned())]
     }
 
     fn ended_summary(&self) -> EndedSummary {
@@ -236,7 +248,7 @@ impl CardRun {
             Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
             Some(CardEnded::Limit) => {
                 let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
-                ("limit", format!("the limit in simulated time{unfinished}"))
+                ("limit", format!("the limit in simulated time is reached{unfinished}"))
             }
             Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
             Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),
@@ -254,7 +266,7 @@ impl CardRun {
     fn unfinished(&self) -> Option<&'static str> {
         let is_finite = |traffic: &blocks::feeders::Traffic| traffic.count().is_some();
         match () {
-            _ if self.hosts.iter().any(|host| !host.has_started()) => Some("before the card had started"),
+            _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),
             _ if !is_finite(&self.offered.network) || !is_finite(&self.offered.host) => None,
             _ if !self.is_through() && self.offers_frames() => Some("with frames still to come"),
             _ => None,

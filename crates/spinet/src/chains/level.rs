@@ -1,7 +1,7 @@
 //! Policies and hierarchies of them, as files say them.
 
 use super::tenants::Tenants;
-use panic::policy::{Branch, Bucket, Level, LevelError, PolicyParams};
+use panic::policy::{Asked, Branch, Level, LevelError, PolicyParams};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 use wire::near::{nearest, teach};
@@ -9,19 +9,9 @@ use wire::near::{nearest, teach};
 /// How a level looks, for errors.
 const LIKE: &str = "{ policy = { kind = \"fifo\" } }";
 
-/// The names of policies, with the key that each needs beside `kind`.
-const KINDS: [(&str, Option<&str>); 6] = [
-    ("fifo", None),
-    ("strict-priority", None),
-    ("least-slack", None),
-    ("round-robin", None),
-    ("weighted-fair", Some("weights")),
-    ("leaky-bucket", Some("buckets")),
-];
-
 /// The names of policies.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|&(name, _)| name)
+    PolicyParams::ALL.iter().map(|&(name, _)| name)
 }
 
 /// Reads a level for packets of `n_classes`; errors name the key.
@@ -63,33 +53,27 @@ fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
         Value::String(kind) => kind.as_str(),
         other => return Err(LevelError::new(place, format!("is {}, must be one of {}", said(other), listed()))),
     };
-    let Some(&(_, numbers)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+    let Some((_, policy)) = PolicyParams::ALL.iter().find(|(name, _)| *name == kind) else {
         let near = nearest(kind, names()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return Err(LevelError::new(place, format!("is `{kind}`, must be one of {}{near}", listed())));
     };
-    let at = format!("{at}.");
-    let keys: Vec<&str> = std::iter::once("kind").chain(numbers).collect();
-    known(table, &at, &keys)?;
-    let list =
-        |key| as_list(needed(table, &at, key, "[2, 1]")?, &format!("{at}{key}")).map(|list| list.iter().enumerate());
-    Ok(match kind {
-        "fifo" => PolicyParams::Fifo,
-        "strict-priority" => PolicyParams::StrictPriority,
-        "least-slack" => PolicyParams::LeastSlack,
-        "round-robin" => PolicyParams::RoundRobin,
-        "weighted-fair" => {
-            let weight = |(i, value): (usize, &Value)| number(value, &format!("{at}weights[{i}]"), 65536);
-            PolicyParams::WeightedFair { weights: list("weights")?.map(weight).collect::<Result<_, _>>()? }
+    let numbers = policy.numbers();
+    let keys: Vec<&str> = std::iter::once("kind").chain(numbers.map(|(key, _)| key)).collect();
+    known(table, &format!("{at}."), &keys)?;
+    if let Some((key, numbers)) = numbers {
+        let place = format!("{at}.{key}");
+        let list = as_list(needed(table, &format!("{at}."), key, "[2, 1]")?, &place)?;
+        for (i, value) in list.iter().enumerate() {
+            // By itself, so that an error can say which it is.
+            let alone =
+                Table::from_iter([("kind".to_owned(), kind.into()), (key.to_owned(), vec![value.clone()].into())]);
+            alone.try_into::<PolicyParams>().map_err(|error| {
+                let like = numbers.like().map(|like| format!("is {}, must be {like}", said(value)));
+                LevelError::new(format!("{place}[{i}]"), like.unwrap_or_else(|| teach(error.message())))
+            })?;
         }
-        _ => {
-            let bucket = |(i, value): (usize, &Value)| {
-                let refuse =
-                    |error: toml::de::Error| LevelError::new(format!("{at}buckets[{i}]"), teach(error.message()));
-                value.clone().try_into::<Bucket>().map_err(refuse)
-            };
-            PolicyParams::LeakyBucket { buckets: list("buckets")?.map(bucket).collect::<Result<_, _>>()? }
-        }
-    })
+    }
+    table.clone().try_into().map_err(|error: toml::de::Error| LevelError::new(at, teach(error.message())))
 }
 
 fn listed() -> String {
@@ -159,34 +143,25 @@ pub fn complete(
         return Ok(level);
     }
     let least = used.last().map_or(0, |class| class + 1);
-    let short = |name: &str, found: usize| {
-        let last = least - 1;
-        let problem = format!(
-            "has {found} entries, must have {least} at least: class {last}{} is the last",
-            tenants.of_class(last)
-        );
-        LevelError::new(format!("policy.{name}"), problem)
-    };
-    match &mut level.policy {
-        PolicyParams::WeightedFair { weights } if weights.len() < least => return Err(short("weights", weights.len())),
-        PolicyParams::LeakyBucket { buckets } if buckets.len() < least => return Err(short("buckets", buckets.len())),
-        PolicyParams::WeightedFair { weights } => weights.resize(n_classes.max(weights.len()), 1),
-        PolicyParams::LeakyBucket { buckets } => buckets.resize(n_classes.max(buckets.len()), OPEN),
-        _ => {}
+    if let Some((key, numbers)) = level.policy.numbers_mut() {
+        let found = numbers.n();
+        if found < least {
+            let (last, whose) = (least - 1, tenants.of_class(least - 1));
+            let problem = format!("has {found} entries, must have {least} at least: class {last}{whose} is the last");
+            return Err(LevelError::new(format!("policy.{key}"), problem));
+        }
+        (found..n_classes).for_each(|_| numbers.push(&Asked::default()));
     }
     Ok(level)
 }
 
-/// A bucket as fast as can be: faster than any interconnect.
-pub const OPEN: Bucket = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
-
 /// More classes in a branch, which no packet has.
 fn add(branch: &mut Branch, classes: &[usize]) {
     branch.classes.extend(classes);
-    match (branch.level.branches.last_mut(), &mut branch.level.policy) {
-        (Some(below), _) => add(below, classes),
-        (None, PolicyParams::WeightedFair { weights }) => weights.extend(classes.iter().map(|_| 1)),
-        _ => {}
+    if let Some(below) = branch.level.branches.last_mut() {
+        add(below, classes);
+    } else if let Some((_, numbers)) = branch.level.policy.numbers_mut() {
+        classes.iter().for_each(|_| numbers.push(&Asked::default()));
     }
 }
 

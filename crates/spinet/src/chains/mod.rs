@@ -33,7 +33,7 @@ pub use panic::policy::{Arrival, Policy};
 pub use record::Fate;
 pub use run::{ChainProgress, ChainRun, ChainRunError, Ended, OwnPolicies, Wanted};
 pub use summary::ChainSummary;
-pub use table::{HOP_COLUMNS, PACKET_COLUMNS, REASONS};
+pub use table::{HOP_COLUMNS, PACKET_COLUMNS, reasons};
 
 use crate::toml_text::Format;
 use std::path::Path;

@@ -10,6 +10,7 @@ use super::trail::Way;
 use crate::digest::{Digest, Stream};
 use crate::feed::FeedError;
 use kernel::{Clock, Cycle};
+use panic::drops::DropReason;
 use panic::protocol::{Descriptor, Message, NodeId};
 use panic::world::{Classifier, Outlet, Side, Verdict};
 use std::cell::RefCell;
@@ -46,22 +47,18 @@ pub struct Open {
     is_looked_at: bool,
 }
 
-/// What became of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It left to a network.
-    Network,
-    /// It left to the host.
-    Host,
-    /// It was dropped.
-    Dropped,
-    /// It was inside when the run ended.
-    Inside,
-}
-
-impl Fate {
-    /// All, in the order of their numbers in the table.
-    pub const NAMES: [&str; 4] = ["network", "host", "dropped", "inside"];
+kernel::words! {
+    /// What became of a packet; in the order of their numbers in the table.
+    pub enum Fate {
+        /// It left to a network.
+        Network = "network",
+        /// It left to the host.
+        Host = "host",
+        /// It was dropped.
+        Dropped = "dropped",
+        /// It was inside when the run ended.
+        Inside = "inside",
+    }
 }
 
 /// Everything that a run leaves behind.
@@ -203,7 +200,7 @@ impl Record {
             (self.first_open..).zip(&self.open).filter_map(|(id, open)| Some((id, (*open)?))).collect();
         for (id, open) in inside {
             if let Some(tables) = &mut self.tables {
-                tables.add(id, &open, (Fate::Inside, ""), None);
+                tables.add(id, &open, (Fate::Inside, None), None);
             }
         }
     }
@@ -237,7 +234,7 @@ impl Record {
         }
     }
 
-    fn row(&mut self, open: &Open, fate: (Fate, &'static str), message: &Message, way: &Way) {
+    fn row(&mut self, open: &Open, fate: (Fate, Option<DropReason>), message: &Message, way: &Way) {
         if let Some(tables) = &mut self.tables {
             tables.add(message.descriptor.id, open, fate, Some((message, way)));
         }
@@ -270,10 +267,10 @@ impl Outlet for Record {
                 self.fail(error.into());
             }
         }
-        self.row(&open, (fate, ""), &message, &way);
+        self.row(&open, (fate, None), &message, &way);
     }
 
-    fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {
         let id = message.descriptor.id;
         let (open, way) = (self.close(id), self.way(&message));
         self.progress_at = now;
@@ -282,9 +279,9 @@ impl Outlet for Record {
         for group in [&mut stats.all, &mut stats.chains[chain], &mut stats.tenants[tenant]] {
             group.drop(open.bytes.into(), reason);
         }
-        self.digest.add(Stream::Done, &[now, id], reason.as_bytes());
+        self.digest.add(Stream::Done, &[now, id], reason.word().as_bytes());
         self.count_visits(open.chain, &message.descriptor, &way);
-        self.row(&open, (Fate::Dropped, reason), &message, &way);
+        self.row(&open, (Fate::Dropped, Some(reason)), &message, &way);
     }
 }
 

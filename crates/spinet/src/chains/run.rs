@@ -1,15 +1,18 @@
 //! A run of a NIC of offload chains.
 
 use super::captures::{CaptureFailed, Captures};
+use super::changes::Change;
 use super::check::{ChainError, CheckedChains, CheckedSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
-use super::programs::{self, ProgramFault};
+use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::{self, SharedPort};
 use super::table::Tables;
 use super::weights;
+use crate::elf::Elf;
 use crate::feed::FeedError;
+use crate::slices::{Sliced, Slices};
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
@@ -19,13 +22,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
 const HORIZON: Time = Time::from_ns(18_400_000_000_000);
 /// Cycles between two looks for the end of a run, which are the same however it is sliced.
 const LOOK: Cycle = 2048;
-/// Cycles of the first slice; the next are longer or shorter, by how long it took.
+/// Cycles of the first slice.
 const FIRST_SLICE: Cycle = 4 * LOOK;
 
 /// A run that cannot begin, or cannot go on.
@@ -101,16 +104,17 @@ pub struct ChainRun {
     pub(super) ports: Vec<SharedPort>,
     pub(super) credits: Rc<RefCell<CreditLog>>,
     pub(super) ended: Option<Ended>,
-    pub(super) wall: Duration,
     is_closed: bool,
     pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
+    /// What cores of services execute, by the names of services.
+    programs: Vec<(String, Elf)>,
     /// How many of the changes have been made.
     changed: usize,
     now: Cycle,
     limit: Cycle,
     stall_limit: Cycle,
-    slice: Cycle,
+    pub(super) slices: Slices,
 }
 
 impl ChainRun {
@@ -156,11 +160,15 @@ impl ChainRun {
             ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
         };
         let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
-        let programs = programs::load(&checked, &wanted.programs)?;
+        let (mut images, mut programs) = (Vec::new(), Vec::new());
+        for Program { service, image, elf } in programs::load(&checked, &wanted.programs)? {
+            images.push((service, image));
+            programs.push((checked.services[service].name.clone(), elf));
+        }
         let outside = Outside {
             transmits: boxed(&transmits),
             policies,
-            programs,
+            programs: images,
             ..Outside::new(boxed(&networks), classifier, record.clone())
         };
         let mut nic = checked.nic.build(seed, outside);
@@ -182,15 +190,15 @@ impl ChainRun {
             ports,
             credits,
             ended: None,
-            wall: Duration::ZERO,
             is_closed: false,
             chains,
             shares,
+            programs,
             changed: 0,
             now: 0,
             limit,
             stall_limit,
-            slice: FIRST_SLICE,
+            slices: Slices::new(FIRST_SLICE, LOOK),
         })
     }
 
@@ -201,21 +209,7 @@ impl ChainRun {
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<ChainProgress, ChainRunError> {
-        let begun = Instant::now();
-        while self.ended.is_none() && begun.elapsed() < budget {
-            let slice_begun = Instant::now();
-            let end = self.now.saturating_add(self.slice);
-            while self.ended.is_none() && self.now < end {
-                self.step()?;
-            }
-            let took = slice_begun.elapsed();
-            if took < budget / 16 {
-                self.slice = self.slice.saturating_mul(2);
-            } else if took > budget / 4 {
-                self.slice = (self.slice / 2).max(LOOK);
-            }
-        }
-        self.wall += begun.elapsed();
+        self.run_for(budget)?;
         if self.ended.is_some() {
             self.close()?;
         }
@@ -253,11 +247,25 @@ impl ChainRun {
         let mut chains = self.chains.borrow_mut();
         change.install.iter().for_each(|&chain| chains.install(chain, true));
         change.remove.iter().for_each(|&chain| chains.install(chain, false));
+        for (table, entries) in &change.entries {
+            chains.replace(table, entries).expect("it could be when the experiment was checked");
+        }
         for &(tenant, weight) in &change.weights {
             let class = usize::from(self.checked.tenants[tenant].class);
             self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));
         }
         self.changed += 1;
+    }
+
+    /// Changes that have been made, in order of time.
+    pub(super) fn changes_made(&self) -> &[Change] {
+        &self.checked.changes[..self.changed]
+    }
+
+    /// What a unit such as `core[0]` executes.
+    pub(super) fn program_of(&self, unit: &str) -> Option<&Elf> {
+        let service = unit.rsplit_once('[').map_or(unit, |(service, _)| service);
+        self.programs.iter().find(|(name, _)| name == service).map(|(_, elf)| elf)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
@@ -334,5 +342,25 @@ impl ChainRun {
     /// The digest so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
+    }
+}
+
+impl Sliced for ChainRun {
+    type Error = ChainRunError;
+
+    fn slices(&mut self) -> &mut Slices {
+        &mut self.slices
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn slice(&mut self, length: u64) -> Result<(), ChainRunError> {
+        let end = self.now.saturating_add(length);
+        while self.ended.is_none() && self.now < end {
+            self.step()?;
+        }
+        Ok(())
     }
 }

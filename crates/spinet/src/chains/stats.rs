@@ -5,6 +5,7 @@ use super::trail::{PARTS, Visit, Way};
 use crate::histogram::Histogram;
 use crate::stats::{Flow, Traffic};
 use kernel::Cycle;
+use panic::drops::DropReason;
 use std::collections::BTreeMap;
 
 /// Packets of a tenant, of a chain, or all.
@@ -16,7 +17,7 @@ pub struct Group {
     pub left: Flow,
     /// Those that were dropped.
     pub dropped: Traffic,
-    /// The same by reason.
+    /// The same by reason, in its word.
     pub reasons: BTreeMap<&'static str, u64>,
     /// Cycles from first bytes in to first bytes out.
     pub latency: Histogram,
@@ -38,9 +39,9 @@ impl Group {
     }
 
     /// A packet was dropped.
-    pub fn drop(&mut self, bytes: u64, reason: &'static str) {
+    pub fn drop(&mut self, bytes: u64, reason: DropReason) {
         self.dropped.add(bytes);
-        *self.reasons.entry(reason).or_default() += 1;
+        *self.reasons.entry(reason.word()).or_default() += 1;
     }
 }
 

@@ -4,33 +4,15 @@ use super::record::{Fate, Open};
 use super::trail::{Visit, Way};
 use crate::columns::{Columns, columns};
 use kernel::{Clock, Cycle};
+use panic::drops::DropReason;
 use panic::protocol::{Hop, Message, NodeId};
 use panic::world::Side;
 use std::collections::BTreeMap;
 
-/// Why packets are dropped, in the order of their numbers in the table; the first is that they are not.
-///
-/// A part that drops for a reason of its own has its line here, or the table says `other`.
-pub const REASONS: [&str; 18] = [
-    "",
-    "rmt",
-    "ingress_buffer",
-    "entries",
-    "cells",
-    "too_long",
-    "bad_descriptor",
-    "full",
-    "no_exit",
-    "no_host_buffer",
-    "long_for_host_buffer",
-    "bad-digest",
-    "trap",
-    "watchdog",
-    "bad-doorbell",
-    "program",
-    "crossing",
-    "other",
-];
+/// Why packets are dropped, by their numbers in the table: 0 is that they are not.
+pub fn reasons() -> Vec<&'static str> {
+    [""].into_iter().chain(DropReason::NAMES).collect()
+}
 
 /// Both tables, filled a batch at a time.
 pub struct Tables {
@@ -52,7 +34,13 @@ impl Tables {
     }
 
     /// Adds a packet, and what came out of it if it is not inside any more.
-    pub fn add(&mut self, id: u64, open: &Open, (fate, reason): (Fate, &'static str), end: Option<(&Message, &Way)>) {
+    pub fn add(
+        &mut self,
+        id: u64,
+        open: &Open,
+        (fate, reason): (Fate, Option<DropReason>),
+        end: Option<(&Message, &Way)>,
+    ) {
         let blank = Way { arrived: open.came, ..Way::default() };
         let way = end.map_or(&blank, |(_, way)| way);
         let message = end.map(|(message, _)| message);
@@ -83,7 +71,7 @@ struct Packet<'a> {
     id: u64,
     open: &'a Open,
     fate: Fate,
-    reason: &'static str,
+    reason: Option<DropReason>,
     /// What came out of it, unless it is inside.
     message: Option<&'a Message>,
     way: &'a Way,
@@ -99,7 +87,7 @@ impl Packet<'_> {
     }
 
     fn reason(&self) -> i64 {
-        REASONS.iter().position(|&known| known == self.reason).unwrap_or(REASONS.len() - 1) as i64
+        self.reason.map_or(0, |reason| reason as i64 + 1)
     }
 
     /// A part of its latency.

@@ -5,7 +5,7 @@ use super::level;
 use crate::experiment::Span;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
-use panic::policy::{Bucket, Level, LevelError, PolicyParams};
+use panic::policy::{Asked, Bucket, Level, LevelError, PolicyParams};
 use std::collections::BTreeSet;
 use wire::near::nearest;
 use wire::units::parse_bps;
@@ -163,38 +163,28 @@ impl Tenants {
             }
             PolicySpec::Named(name) => name.as_str(),
         };
-        let policy = match name {
-            "fifo" => PolicyParams::Fifo,
-            "strict-priority" => PolicyParams::StrictPriority,
-            "least-slack" => PolicyParams::LeastSlack,
-            "round-robin" => PolicyParams::RoundRobin,
-            "weighted-fair" => PolicyParams::WeightedFair { weights: self.weights(nic.n_classes()) },
-            "leaky-bucket" => PolicyParams::LeakyBucket { buckets: self.buckets(nic) },
-            _ => return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, level::names()) }),
+        let Some((_, policy)) = PolicyParams::ALL.iter().find(|(known, _)| *known == name) else {
+            return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, level::names()) });
         };
+        let mut policy = policy.clone();
+        if let Some((_, numbers)) = policy.numbers_mut() {
+            self.asked(nic).iter().for_each(|asked| numbers.push(asked));
+        }
         Ok((Level::of(policy), name == "weighted-fair"))
     }
 
-    /// The weight of each class.
-    fn weights(&self, n_classes: usize) -> Vec<u32> {
-        self.by_class(n_classes, 1, |tenant| Some(tenant.weight))
-    }
-
-    fn buckets(&self, nic: &NicModel) -> Vec<Bucket> {
+    /// What each class asks of services.
+    fn asked(&self, nic: &NicModel) -> Vec<Asked> {
         let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
-        self.by_class(nic.n_classes(), level::OPEN, |tenant| {
-            let (bps, burst_bytes) = tenant.rate?;
+        let bucket = |(bps, burst_bytes): (u64, u32)| {
             let bytes = u128::from(bps) * thousand_cycles_fs / 8 / 1_000_000_000_000_000;
             let bytes_per_1000_cycles = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, 1 << 30);
-            Some(Bucket { bytes_per_1000_cycles, burst_bytes })
-        })
-    }
-
-    fn by_class<T: Copy>(&self, n_classes: usize, otherwise: T, of: impl Fn(&Tenant) -> Option<T>) -> Vec<T> {
-        let mut found = vec![otherwise; n_classes];
+            Bucket { bytes_per_1000_cycles, burst_bytes }
+        };
+        let mut found = vec![Asked::default(); nic.n_classes()];
         for tenant in &self.all {
-            if let (Some(slot), Some(value)) = (found.get_mut(usize::from(tenant.class)), of(tenant)) {
-                *slot = value;
+            if let Some(asked) = found.get_mut(usize::from(tenant.class)) {
+                *asked = Asked { weight: tenant.weight, rate: tenant.rate.map(bucket) };
             }
         }
         found

@@ -1,6 +1,7 @@
 //! A core that orchestrates.
 
 use super::CoreParams;
+use crate::drops::DropReason;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -108,7 +109,9 @@ impl Core {
             (_, Some(hop)) => usize::from(hop.service),
         };
         // What comes in is checked; a unit's program may ask for what there is not.
-        let Some((units, turn)) = self.units.get_mut(hop) else { return (exit, Leg::Dropped("bad_descriptor")) };
+        let Some((units, turn)) = self.units.get_mut(hop) else {
+            return (exit, Leg::Dropped(DropReason::BadDescriptor));
+        };
         let unit = units[*turn];
         *turn = (*turn + 1) % units.len();
         (unit, Leg::Paid)

@@ -6,6 +6,7 @@ mod receive;
 mod transmit;
 
 use super::*;
+use crate::drops::DropReason;
 use crate::entry::Nodes;
 use crate::nic::{Outside, Panic};
 use crate::params::{PanicParams, ServiceSpec};
@@ -77,8 +78,8 @@ impl Outlet for Tell {
         self.0.note(now, format!("left #{} {side:?}:{}", message.descriptor.id, marks(&message)));
     }
 
-    fn drop(&mut self, now: Cycle, message: Message, reason: &'static str) {
-        self.0.note(now, format!("dropped #{} {reason}", message.descriptor.id));
+    fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {
+        self.0.note(now, format!("dropped #{} {}", message.descriptor.id, reason.word()));
     }
 }
 
@@ -91,8 +92,8 @@ impl Outlet for Lines {
         self.0 += &format!("#{} {side:?}:{}\n", message.descriptor.id, marks(&message));
     }
 
-    fn drop(&mut self, _now: Cycle, message: Message, reason: &'static str) {
-        self.0 += &format!("#{} dropped: {reason}\n", message.descriptor.id);
+    fn drop(&mut self, _now: Cycle, message: Message, reason: DropReason) {
+        self.0 += &format!("#{} dropped: {}\n", message.descriptor.id, reason.word());
     }
 }
 

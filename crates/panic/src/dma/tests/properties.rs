@@ -14,7 +14,7 @@ impl Outlet for Rc<RefCell<Kept>> {
         self.borrow_mut().left.push((message.descriptor.id, message.data));
     }
 
-    fn drop(&mut self, _now: Cycle, message: Message, _reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, message: Message, _reason: DropReason) {
         self.borrow_mut().dropped.push(message.descriptor.id);
     }
 }

@@ -82,9 +82,9 @@ fn a_queue_without_buffers_drops() {
 fn what_a_unit_drops_takes_no_buffer() {
     let mut input = to_host("10 1 0 128; 20 2 0", &[0, 0]);
     let Flit::Head(message) = &mut input[0].1 else { panic!("a message begins with its descriptor") };
-    message.leg = Leg::Dropped("bad_tag");
+    message.leg = Leg::Dropped(DropReason::BadDigest);
     expect![[r#"
-        12   dropped #1 bad_tag
+        12   dropped #1 bad-digest
         22   left #2 Host(0): Leaving 20 Left 22
     "#]]
     .assert_eq(&run(&small(), &input, &[]));

@@ -77,8 +77,8 @@ fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     let outcome = Panic::new(&params, 1, outside).system.run_until(Time::from_ns(10_000));
     assert_eq!(outcome, Outcome::Quiet, "all is done");
     expect![[r#"
-        #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 14
-        #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 116
-        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Finished 182 Done 183 Leaving 194 Left 196
+        #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 15
+        #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 117
+        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Finished 182 Done 183 Leaving 194 Left 197
     "#]].assert_eq(&kept.borrow().0);
 }

@@ -1,6 +1,7 @@
 //! The hash unit: several SHA-3-512 engines side by side (6, 7.6).
 
 use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
+use crate::drops::DropReason;
 use crate::protocol::{Leg, Message};
 use ::sha3::{Digest, Sha3_512};
 use kernel::CounterList;
@@ -118,7 +119,7 @@ impl Sha3 {
             Mismatch::Pass => {}
             Mismatch::Mark => super::write_metadata(message, 1),
             Mismatch::Skip => message.descriptor.chain.truncate(message.descriptor.next + 1),
-            Mismatch::Drop => message.leg = Leg::Dropped("bad-digest"),
+            Mismatch::Drop => message.leg = Leg::Dropped(DropReason::BadDigest),
         }
     }
 }
@@ -235,9 +236,7 @@ mod tests {
         check("mark", expect!["Entry [9, 9, 9], Entry [1, 1, 1], Entry [1, 1, 1]; 1 good, 2 bad"]);
         check(
             "drop",
-            expect![[
-                r#"Entry [9, 9, 9], Dropped("bad-digest") [9, 9, 9], Dropped("bad-digest") [9, 9, 9]; 1 good, 2 bad"#
-            ]],
+            expect!["Entry [9, 9, 9], Dropped(BadDigest) [9, 9, 9], Dropped(BadDigest) [9, 9, 9]; 1 good, 2 bad"],
         );
         check("skip", expect!["Entry [9, 9, 9], Entry [9], Entry [9]; 1 good, 2 bad"]);
     }

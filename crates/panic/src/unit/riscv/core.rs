@@ -37,21 +37,18 @@ pub(super) enum Wait {
     Trap(Trap),
 }
 
-/// What a core spends its cycles on. Source: 7.4, Figure 10.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Spent {
-    /// From reset until it first waits for a packet.
-    Start,
-    /// Reading and writing doorbells, and waiting for packets.
-    NetworkIo,
-    /// Flushing the cache.
-    Flush,
-    /// All else.
-    Compute,
-}
-
-impl Spent {
-    pub const NAMES: [&str; 4] = ["start", "network_io", "flush", "compute"];
+kernel::words! {
+    /// What a core spends its cycles on. Source: 7.4, Figure 10.
+    pub(super) enum Spent {
+        /// From reset until it first waits for a packet.
+        Start = "start",
+        /// Reading and writing doorbells, and waiting for packets.
+        NetworkIo = "network_io",
+        /// Flushing the cache.
+        Flush = "flush",
+        /// All else.
+        Compute = "compute",
+    }
 }
 
 /// An instruction that could not be executed.

@@ -3,6 +3,7 @@
 use super::bus::Register;
 use super::params::{MEMORY_BASE, RiscvParams};
 use super::trouble::Cause;
+use crate::drops::DropReason;
 use crate::protocol::{Descriptor, Hop, Leg, Message, Step};
 use kernel::Cycle;
 use std::collections::VecDeque;
@@ -141,7 +142,7 @@ impl Doorbells {
             return Written::Wrong(Cause::NoPacket);
         }
         let Some(len) = len else {
-            self.drop_packet(now, "program");
+            self.drop_packet(now, DropReason::Program);
             return Written::Answered;
         };
         let addr = self.out_address;
@@ -161,7 +162,7 @@ impl Doorbells {
     }
 
     /// Drops the first packet, if there is one; says its number.
-    pub fn drop_packet(&mut self, now: Cycle, reason: &'static str) -> Option<u64> {
+    pub fn drop_packet(&mut self, now: Cycle, reason: DropReason) -> Option<u64> {
         (self.out_chain, self.is_at_hand) = (None, false);
         let mut packet = self.packets.pop_front()?;
         packet.message.leg = Leg::Dropped(reason);

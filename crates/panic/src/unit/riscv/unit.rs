@@ -5,6 +5,7 @@ use super::core::{Core, Spent, Trap, Wait};
 use super::doorbell::{Doorbells, Packet, Written};
 use super::params::{MEMORY_BASE, RiscvParams};
 use super::trouble::{Cause, KEPT_TROUBLES, Program, Trouble};
+use crate::drops::DropReason;
 use crate::protocol::{Flit, Leg, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -162,7 +163,8 @@ impl RiscvUnit {
                     Written::Wrong(cause) => {
                         self.counts.bad_doorbells.add(1);
                         let is_at_hand = self.doorbells.is_at_hand;
-                        let packet = if is_at_hand { self.doorbells.drop_packet(now, "bad-doorbell") } else { None };
+                        let packet =
+                            if is_at_hand { self.doorbells.drop_packet(now, DropReason::BadDoorbell) } else { None };
                         self.core.let_packet_go(now);
                         self.tell(now, cause, packet, request.pc);
                     }
@@ -190,7 +192,7 @@ impl RiscvUnit {
             self.trap(now, trap);
         } else if self.core.is_late() && self.core.deadline <= now {
             self.counts.watchdogs.add(1);
-            self.reset(now, Cause::Watchdog, self.core.pc, "watchdog");
+            self.reset(now, Cause::Watchdog, self.core.pc, DropReason::Watchdog);
         } else {
             return false;
         }
@@ -203,14 +205,14 @@ impl RiscvUnit {
         self.counts.traps.add(1);
         let cause = Cause::Trap { cause: trap.cause, value: trap.value };
         if !self.core.enter_trap(trap) {
-            return self.reset(now, cause, trap.pc, "trap");
+            return self.reset(now, cause, trap.pc, DropReason::Trap);
         }
-        let packet = if self.doorbells.is_at_hand { self.doorbells.drop_packet(now, "trap") } else { None };
+        let packet = if self.doorbells.is_at_hand { self.doorbells.drop_packet(now, DropReason::Trap) } else { None };
         self.tell(now, cause, packet, trap.pc);
     }
 
     /// Starts the program again, once there is a packet; the one that is next is dropped.
-    fn reset(&mut self, now: Cycle, cause: Cause, pc: u32, reason: &'static str) {
+    fn reset(&mut self, now: Cycle, cause: Cause, pc: u32, reason: DropReason) {
         let packet = self.doorbells.drop_packet(now, reason);
         self.tell(now, cause, packet, pc);
         self.core.reset(now + 1, self.program.image.entry);

@@ -1,6 +1,7 @@
 //! The prototype's bench: packets of one length at a rate, delay units whose service times the descriptor says, and a log.
 
 use kernel::{Cycle, Stream, Time};
+use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
 use panic::policy::{Level, PolicyParams};
@@ -199,7 +200,7 @@ impl Outlet for Log {
         self.bits += 8 * message.data.len() as u64;
     }
 
-    fn drop(&mut self, _now: Cycle, _message: Message, _reason: &'static str) {
+    fn drop(&mut self, _now: Cycle, _message: Message, _reason: DropReason) {
         self.drops += 1;
     }
 }

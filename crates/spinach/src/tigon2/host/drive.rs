@@ -355,7 +355,7 @@ impl Tigon2Host {
     /// Notes it when the card has left the send ring alone for too long.
     fn watch(&mut self, now: Cycle) {
         if self.send_deadline().is_some_and(|deadline| now >= deadline) {
-            let ring = self.rings().swap_remove(0);
+            let ring = self.ring_states().swap_remove(0);
             let text = format!("the card has not sent for {} us though frames wait", self.params.watchdog_us);
             self.diagnosis = Some(Diagnosis { at: self.clock.edge(now), text, ring: Some(ring) });
         }

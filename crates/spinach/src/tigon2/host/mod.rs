@@ -19,6 +19,7 @@ mod eeprom;
 mod layout;
 mod params;
 mod receive;
+mod seen;
 mod send;
 mod window;
 
@@ -184,44 +185,13 @@ impl Tigon2Host {
         Mac(std::array::from_fn(|position| bytes[position + 2]))
     }
 
-    /// When start-up was over and frames could come; `None` before.
-    pub fn started(&self) -> Option<Time> {
-        self.started.map(|cycle| self.clock.edge(cycle))
-    }
-
-    /// Whether every frame that the host is to send so far, replies too, has been sent.
-    pub fn is_done(&self) -> bool {
-        let has_none = self.traffic.due(self.next_id).is_none() && !self.owes_reply();
-        self.started.is_some() && self.send.ahead() == 0 && has_none
-    }
-
-    /// Frames that the host has given to the card, when it put them into the ring.
-    pub fn posted(&self) -> &FrameLog {
-        &self.posted
-    }
-
-    /// Good frames that the host has received, when the driver took them from the return ring.
-    pub fn received(&self) -> &FrameLog {
-        &self.received
-    }
-
-    /// Whether what was received is what the network sent.
-    pub fn checker(&self) -> &Checker {
-        &self.checker
-    }
-
     /// What the card did that no card should do.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Why the host believes that the card does not serve it, if it does.
-    pub fn diagnosis(&self) -> Option<&Diagnosis> {
-        self.diagnosis.as_ref()
-    }
-
     /// The rings as the host sees them.
-    pub fn rings(&self) -> Vec<RingState> {
+    fn ring_states(&self) -> Vec<RingState> {
         let state =
             |ring, producer, consumer, since| RingState { ring, producer, consumer, since: self.clock.edge(since) };
         let (send, returned) = (&self.send, self.returned);

@@ -2,6 +2,7 @@
 
 use super::scripted_card::{Misdeed, ScriptedCard};
 use super::*;
+use crate::hosts::Host;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
     Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,

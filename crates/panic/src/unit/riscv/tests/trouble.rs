@@ -9,49 +9,49 @@ fn what_goes_wrong_is_told_and_drops_the_packet() {
         &format!("{TAKE}word 0xffffffff"),
         "100 1 0; 200 2 0",
         expect![[r#"
-        116  trouble cycle 116: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 1 dropped
-        118  out #1 to 0 Dropped("trap")
-        119  out |
-        233  trouble cycle 233: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 2 dropped
-        235  out #2 to 0 Dropped("trap")
-        236  out |
-    "#]],
+            116  trouble cycle 116: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 1 dropped
+            118  out #1 to 0 Dropped(Trap)
+            119  out |
+            233  trouble cycle 233: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 2 dropped
+            235  out #2 to 0 Dropped(Trap)
+            236  out |
+        "#]],
     );
     check(
         &format!("{TAKE}sw 0 0 11 0"),
         "100 1 0",
         expect![[r#"
-        116  trouble cycle 116: store outside of memory (0x0) at pc 0x8000000c (start+0xc), packet 1 dropped
-        118  out #1 to 0 Dropped("trap")
-        119  out |
-    "#]],
+            116  trouble cycle 116: store outside of memory (0x0) at pc 0x8000000c (start+0xc), packet 1 dropped
+            118  out #1 to 0 Dropped(Trap)
+            119  out |
+        "#]],
     );
     check(
         &format!("{TAKE}lw 5 12 0 1"),
         "100 1 0",
         expect![[r#"
-        116  trouble cycle 116: misaligned load (0x80000c01) at pc 0x8000000c (start+0xc), packet 1 dropped
-        118  out #1 to 0 Dropped("trap")
-        119  out |
-    "#]],
+            116  trouble cycle 116: misaligned load (0x80000c01) at pc 0x8000000c (start+0xc), packet 1 dropped
+            118  out #1 to 0 Dropped(Trap)
+            119  out |
+        "#]],
     );
     check(
         &format!("{TAKE}mul 5 12 12"),
         "100 1 0",
         expect![[r#"
-        116  trouble cycle 116: no RV32I instruction (0x2c602b3) at pc 0x8000000c (start+0xc), packet 1 dropped
-        118  out #1 to 0 Dropped("trap")
-        119  out |
-    "#]],
+            116  trouble cycle 116: no RV32I instruction (0x2c602b3) at pc 0x8000000c (start+0xc), packet 1 dropped
+            118  out #1 to 0 Dropped(Trap)
+            119  out |
+        "#]],
     );
     check(
         &format!("{TAKE}jalr 0 0 0 0"),
         "100 1 0",
         expect![[r#"
-        120  trouble cycle 120: fetch outside of memory (0x0) at pc 0x0, packet 1 dropped
-        122  out #1 to 0 Dropped("trap")
-        123  out |
-    "#]],
+            120  trouble cycle 120: fetch outside of memory (0x0) at pc 0x0, packet 1 dropped
+            122  out #1 to 0 Dropped(Trap)
+            123  out |
+        "#]],
     );
 }
 
@@ -61,24 +61,24 @@ fn a_program_that_does_not_answer_is_started_again() {
         &format!("{TAKE}jal 0 0 0 0"),
         "100 1 0; 110 2 0",
         expect![[r#"
-        407  trouble cycle 407: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 1 dropped
-        409  out #1 to 0 Dropped("watchdog")
-        410  out |
-        730  trouble cycle 730: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 2 dropped
-        732  out #2 to 0 Dropped("watchdog")
-        733  out |
-    "#]],
+            407  trouble cycle 407: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 1 dropped
+            409  out #1 to 0 Dropped(Watchdog)
+            410  out |
+            730  trouble cycle 730: neither answers a packet nor waits for one at pc 0x8000000c (start+0xc), packet 2 dropped
+            732  out #2 to 0 Dropped(Watchdog)
+            733  out |
+        "#]],
     );
     // One that takes no packet at all stops until there is one.
     check(
         "jal 0 0 0 0",
         "1000 1 0",
         expect![[r#"
-        300  trouble cycle 300: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0)
-        1001 trouble cycle 1001: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0), packet 1 dropped
-        1003 out #1 to 0 Dropped("watchdog")
-        1004 out |
-    "#]],
+            300  trouble cycle 300: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0)
+            1001 trouble cycle 1001: neither answers a packet nor waits for one at pc 0x80000000 (start+0x0), packet 1 dropped
+            1003 out #1 to 0 Dropped(Watchdog)
+            1004 out |
+        "#]],
     );
 }
 
@@ -89,7 +89,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         "100 1 0",
         expect![[r#"
             122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
-            123  out #1 to 0 Dropped("bad-doorbell")
+            123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
     );
@@ -98,7 +98,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         "100 1 0",
         expect![[r#"
             122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
-            123  out #1 to 0 Dropped("bad-doorbell")
+            123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
     );
@@ -107,7 +107,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         "100 1 0",
         expect![[r#"
             122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
-            123  out #1 to 0 Dropped("bad-doorbell")
+            123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
     );
@@ -117,7 +117,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         expect![[r#"
             17   trouble cycle 17: output doorbell without a packet to answer at pc 0x80000004 (start+0x4)
             107  trouble cycle 107: no RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
-            109  out #1 to 0 Dropped("trap")
+            109  out #1 to 0 Dropped(Trap)
             110  out |
         "#]],
     );
@@ -129,9 +129,9 @@ fn a_program_may_drop_and_send_elsewhere() {
         &format!("{TAKE}sw 0 10 0 0x4c\n    jal 0 0 0 -12"),
         "100 1 0",
         expect![[r#"
-        121  out #1 to 0 Dropped("program")
-        122  out |
-    "#]],
+            121  out #1 to 0 Dropped(Program)
+            122  out |
+        "#]],
     );
 }
 

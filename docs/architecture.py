@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw docs/images/architecture.svg: python docs/images/architecture.py"""
+"""The picture at the head of README.md. `docs/generate.py` calls it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 WIDTH, HEIGHT = 960, 520
 
@@ -147,7 +146,3 @@ def drawing() -> str:
         f"<defs>{head}</defs>\n<style>{style}</style>\n"
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>\n{body}\n</svg>\n'
     )
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".svg").write_text(drawing())

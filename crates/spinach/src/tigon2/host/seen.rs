@@ -1,0 +1,46 @@
+//! What whoever runs the card sees of its host.
+
+use super::Tigon2Host;
+use crate::hosts::Host;
+use blocks::feeders::{Checker, FrameLog, Offered};
+use kernel::Time;
+
+impl Host for Tigon2Host {
+    fn check(&self, offered: &Offered) -> Result<(), String> {
+        self.params.check_traffic(offered).map_err(|error| error.to_string())
+    }
+
+    fn started(&self) -> Option<Time> {
+        self.started.map(|cycle| self.clock.edge(cycle))
+    }
+
+    fn is_done(&self) -> bool {
+        let has_none = self.traffic.due(self.next_id).is_none() && !self.owes_reply();
+        self.started.is_some() && self.send.ahead() == 0 && has_none
+    }
+
+    /// When the driver took them from the return ring; good frames only.
+    fn received(&self) -> &FrameLog {
+        &self.received
+    }
+
+    fn posted(&self) -> &FrameLog {
+        &self.posted
+    }
+
+    fn checker(&self) -> &Checker {
+        &self.checker
+    }
+
+    fn diagnosis(&self) -> Option<String> {
+        self.diagnosis.as_ref().map(ToString::to_string)
+    }
+
+    fn rings(&self) -> Vec<String> {
+        self.ring_states().iter().map(ToString::to_string).collect()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.faults.kept().iter().map(|(at, _, text)| format!("{at}: {text}")).collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! Simulated time goes on in slices, each so long that a call takes about the wall time that it may.
+
+use std::time::{Duration, Instant};
+
+/// How long slices are, in a unit of the run's.
+#[derive(Clone, Debug)]
+pub struct Slices {
+    next: u64,
+    shortest: u64,
+    wall: Duration,
+}
+
+impl Slices {
+    /// Slices of which the first is so long; the next are longer or shorter, by how long it took.
+    pub const fn new(first: u64, shortest: u64) -> Slices {
+        Slices { next: first, shortest, wall: Duration::ZERO }
+    }
+
+    /// Wall time that slices have taken.
+    pub fn wall(&self) -> Duration {
+        self.wall
+    }
+}
+
+/// A run that goes on in slices. How it is sliced changes no result.
+pub trait Sliced {
+    /// Why it cannot go on.
+    type Error;
+
+    /// How long slices are.
+    fn slices(&mut self) -> &mut Slices;
+
+    /// Whether it has ended.
+    fn is_over(&self) -> bool;
+
+    /// Lets about so much simulated time go on; less, if it ends.
+    fn slice(&mut self, length: u64) -> Result<(), Self::Error>;
+
+    /// Runs for about `budget` of wall time, or to the end.
+    fn run_for(&mut self, budget: Duration) -> Result<(), Self::Error> {
+        let begun = Instant::now();
+        while !self.is_over() && begun.elapsed() < budget {
+            let slice_begun = Instant::now();
+            let length = self.slices().next;
+            self.slice(length)?;
+            let (took, slices) = (slice_begun.elapsed(), self.slices());
+            if took < budget / 16 {
+                slices.next = slices.next.saturating_mul(2);
+            } else if took > budget / 4 {
+                slices.next = (slices.next / 2).max(slices.shortest);
+            }
+        }
+        self.slices().wall += begun.elapsed();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sliced, Slices};
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    struct Counted(Slices, Vec<u64>);
+
+    impl Sliced for Counted {
+        type Error = Infallible;
+
+        fn slices(&mut self) -> &mut Slices {
+            &mut self.0
+        }
+
+        fn is_over(&self) -> bool {
+            self.1.len() == 6
+        }
+
+        fn slice(&mut self, length: u64) -> Result<(), Infallible> {
+            self.1.push(length);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn slices_grow_while_they_take_next_to_nothing() {
+        let mut run = Counted(Slices::new(3, 2), Vec::new());
+        let Ok(()) = run.run_for(Duration::from_secs(3600));
+        assert_eq!(run.1, [3, 6, 12, 24, 48, 96]);
+    }
+
+    #[test]
+    fn no_time_is_no_slice() {
+        let mut run = Counted(Slices::new(3, 2), Vec::new());
+        let Ok(()) = run.run_for(Duration::ZERO);
+        assert_eq!(run.1, [0; 0]);
+    }
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs go on in slices of host time: between two of them progress is told and Ctrl-C is heard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+SLICE_MS = 100
+
+P_co = TypeVar("P_co", bound=Mapping[str, Any], covariant=True)
+P = TypeVar("P", bound=Mapping[str, Any])
+
+
+class Sliced(Protocol[P_co]):
+    """A run of any kind of card."""
+
+    def advance(self, max_wall_ms: int) -> P_co:
+        """Run for about so many milliseconds of host time, or to the end; how far it is then."""
+
+    def summary(self) -> str:
+        """What there is to say of it, as JSON."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
+
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.summary = summary
+
+
+def to_the_end(
+    run: Sliced[P],
+    *,
+    on_slice: Callable[[], None] | None = None,
+    on_progress: Callable[[P], None] | None = None,
+) -> dict[str, Any]:
+    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
+    done = False
+    try:
+        while not done:
+            progress = run.advance(SLICE_MS)
+            done = progress["done"]
+            if on_slice is not None:
+                on_slice()
+            if on_progress is not None:
+                on_progress(progress)
+    except KeyboardInterrupt:
+        raise Interrupted(json.loads(run.summary())) from None
+    summary: dict[str, Any] = json.loads(run.summary())
+    return summary
