@@ -49,7 +49,7 @@ def pages() -> dict[Path, str]:
         Path("README.md"): _readme(),
         Path("docs/images/architecture.svg"): architecture.drawing(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),
-        Path("docs/images/tigon2.svg"): wiring.design("tigon2").svg(),
+        **{Path(f"docs/images/{nic}.svg"): wiring.design(nic).svg() for nic in ("tigon2", "tengig")},
         **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
         **_experiments(),
     }

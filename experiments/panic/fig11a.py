@@ -20,7 +20,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Strict priority among tenants"
+TITLE = "Throughput of tenants under strict priority"
 SOURCE = f"{PAPER}, Fig. 11a, 7.6"
 
 # IPSec, video, background in Gbit/s.

@@ -19,7 +19,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Weighted fair queueing among tenants"
+TITLE = "Throughput of tenants under weighted fair queueing"
 SOURCE = f"{PAPER}, Fig. 11b, 7.6"
 
 # IPSec, video, background in Gbit/s.

@@ -106,6 +106,8 @@ def plot(results: Results) -> Figure:
     for look, (push, label) in enumerate(((True, "push"), (False, "no push"))):
         x, y = results.series("size", "throughput", push=push)
         left.append(plots.Curve(label=label, x=x, y=y, look=look))
+    known = results.published_series("size", "throughput", push=True)
+    left.append(plots.Curve(label="paper", **known, kind="published"))
     for look, (quantity, label) in enumerate((("detoured", "back to the scheduler"), ("refused", "refused by a unit"))):
         x, y = results.series("size", quantity, push=True)
         right.append(plots.Curve(label=label, x=x, y=y, look=look))
@@ -113,13 +115,11 @@ def plot(results: Results) -> Figure:
         [
             plots.Panel(
                 x_label="packet size (B)", x_base=2, x_ticks=SIZES, y_label="throughput (Gbit/s)",
-                curves=left, levels=[(100, "100 Gbit/s")], y_max=118,
-                legend={"loc": "lower right"},
+                curves=left, y_max=110, title="throughput",
             ),
             plots.Panel(
                 x_label="packet size (B)", x_base=2, x_ticks=SIZES, y_label="detours (% of the packets)",
-                curves=right, marks=[(256, "paper: high from here")], y_max=105,
-                legend={"loc": "center left"},
+                curves=right, marks=[(256, "paper: high above 256 B")], y_max=105, title="detours",
             ),
         ],
         title=TITLE,

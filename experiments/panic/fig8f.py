@@ -77,8 +77,8 @@ def plot(results: Results) -> Figure:
             x, y = results.series("load", flow, card=card)
             drawn.append(plots.Curve(label=f"{card}, {flow}", x=x, y=[value / 1000 for value in y], look=len(drawn)))
     panel = plots.Panel(
-        x_label="load (Gbit/s)", y_label="mean latency (us)", curves=drawn, y_base=10, marks=[(60, "unit A")],
-        legend={"loc": "upper left"},
+        x_label="load (Gbit/s)", y_label="mean latency (us)", curves=drawn, y_base=10,
+        marks=[(60, "all that unit A takes")],
     )  # fmt: skip
     caption = (
         f"Paper: {SOURCE}; its curves are known by what the text says of them. spinet: presets panic and pipeline."

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Chains without push"
+TITLE = "Throughput of chains without push"
 SOURCE = f"{PAPER}, Fig. 9, 7.2"
 
 RATES = (50, 70, 90, 100)
@@ -82,12 +82,11 @@ def plot(results: Results) -> Figure:
     drawn = []
     for look, x in enumerate(RATES):
         lengths, y = results.series("length", "throughput", rate=x, push=False)
-        drawn.append(plots.Curve(label=f"X = {x}", x=lengths, y=y, look=look))
+        drawn.append(plots.Curve(label=f"X = {x} Gbit/s offered", x=lengths, y=y, look=look))
         exact = [bound(int(n), x) for n in lengths]
-        drawn.append(plots.Curve(label="" if look else "min(X, 256 / N)", x=lengths, y=exact, kind="formula"))
+        drawn.append(plots.Curve(label="" if look else "paper: min(X, 256 / N)", x=lengths, y=exact, kind="formula"))
     panel = plots.Panel(
         x_label="units in the chain", y_label="throughput (Gbit/s)", curves=drawn, x_ticks=LENGTHS, y_max=115,
-        legend={"loc": "lower left"},
     )  # fmt: skip
     caption = f"Paper: {SOURCE}, and its formula. {MEASURED} Packets of {SIZE} B."
     return plots.curves([panel], title=TITLE, caption=caption, panel_inches=(6, 3.8))

@@ -150,11 +150,16 @@ def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequenc
         known = [(point, row) for point, row in results.published(kind) if row.relation == "="]
         middles = [(int(p.settings["first"]) + int(p.settings["n"]) / 2) * INTERVAL_NS / 1000 for p, _ in known]
         label = "" if look else "paper, second half of a phase"
-        drawn.append(plots.Curve(label=label, x=middles, y=[r.value for _, r in known], kind="published", look=look))
+        drawn.append(
+            plots.Curve(
+                label=label, x=middles, y=[r.value for _, r in known], kind="published", look=look,
+                slack=[r.slack for _, r in known],
+            )
+        )  # fmt: skip
     starts = [i * PHASE_NS / 1000 for i in range(len(phases))]
-    words = [f"{i + 1}: {' / '.join(map(str, shares))}" for i, shares in enumerate(phases)]
+    words = [f"sent {' / '.join(map(str, shares))}" for i, shares in enumerate(phases)]
     panel = plots.Panel(
-        x_label="time (us)", y_label="received (Gbit/s)", curves=drawn, y_max=88,
-        marks=list(zip(starts, words, strict=True)), legend={"loc": "upper right", "ncols": 2},
+        x_label="time (us)", y_label="received (Gbit/s)", curves=drawn, y_max=75,
+        marks=list(zip(starts, words, strict=True)),
     )  # fmt: skip
     return plots.curves([panel], title=title, caption=caption, panel_inches=(9, 4))

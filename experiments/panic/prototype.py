@@ -22,7 +22,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Cycles of the prototype"
+TITLE = "Latencies of the prototype's Verilog"
 SOURCE = "The PANIC prototype's Verilog, simulated (three delay units; the SHA and AES bench)"
 
 # Bytes, Gbit/s offered, credits; 0 credits stand for an empty chain.
@@ -86,13 +86,14 @@ def claims(results: Results) -> Iterator[Claim]:
 def plot(results: Results) -> Figure:
     """Latencies beside the Verilog's."""
     rows = [row for row in results.rows if row.point.settings["credits"]]
-    published = {(point.name, row.quantity): row.value for point, row in _published(results)}
+    published = {(point.name, row.quantity): row for point, row in _published(results)}
     panels = []
     for quantity in ("least", "mean", "99 %"):
         groups = [
             plots.Group(
                 label="{size} B\n{rate} G\n{credits} cr.".format(**row.point.settings),
-                values={"Verilog": published[(row.point.name, quantity)], "spinet": row.measured[quantity]},
+                values={"Verilog": published[(row.point.name, quantity)].value, "spinet": row.measured[quantity]},
+                slack=published[(row.point.name, quantity)].slack,
             )
             for row in rows
         ]

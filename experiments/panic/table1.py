@@ -20,7 +20,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Offloads by themselves"
+TITLE = "Offloads by themselves: throughput and delay"
 SOURCE = f"{PAPER}, Table 1, 2.1"
 
 SHORT, LONG = 60, 1514
@@ -103,11 +103,15 @@ def plot(results: Results) -> Figure:
     """Throughput and delay beside the paper's."""
     panels = []
     for quantity, unit in (("throughput", "Gbit/s"), ("delay, least", "ns"), ("delay, most", "ns")):
-        published = {point.name: row.value for point, row in results.published(quantity)}
+        published = {point.name: row for point, row in results.published(quantity)}
         groups = [
             plots.Group(
                 label=row.point.name.removesuffix(" (LZRW1)").replace(", ", "\n"),
-                values={"paper": published.get(row.point.name), "spinet": row.measured[quantity]},
+                values={
+                    "paper": published[row.point.name].value if row.point.name in published else None,
+                    "spinet": row.measured[quantity],
+                },
+                slack=published[row.point.name].slack if row.point.name in published else 0,
             )
             for row in results.rows
             if quantity in row.measured
@@ -119,4 +123,4 @@ def plot(results: Results) -> Figure:
             )
         )
     caption = f"Paper: {SOURCE}. spinet: one unit on a card of 1 GHz."
-    return plots.bars(panels, title=TITLE, caption=caption)
+    return plots.bars(panels, title=TITLE, caption=caption, columns=1, panel_inches=(7.6, 2.3))

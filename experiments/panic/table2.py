@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from spinet import ChainResult
 
-TITLE = "Kinds of programmable NICs"
+TITLE = "What kinds of programmable NICs can do"
 SOURCE = f"{PAPER}, Table 2, 2.1 and 2.2"
 
 CARDS = {"Pipeline": "pipeline", "Manycore": "manycore", "RMT": "rmt", "PANIC": "panic"}
@@ -188,8 +188,11 @@ def plot(results: Results) -> Figure:
     panels = []
     for name, requirement in REQUIREMENTS.items():
         groups = [
-            plots.Group(label=card, values={"spinet": results.value(f"{card}: {name}", requirement.quantity)})
-            for card in CARDS
+            plots.Group(
+                label=f"{card}\n(paper {'✓' if tick == 'v' else '✗'})",
+                values={"spinet": results.value(f"{card}: {name}", requirement.quantity)},
+            )
+            for card, tick in zip(CARDS, requirement.ticks + "v", strict=True)
         ]
         panels.append(
             plots.BarPanel(
@@ -199,5 +202,5 @@ def plot(results: Results) -> Figure:
                 levels=[(requirement.least, "✓")],
             )
         )
-    caption = f"Paper: {SOURCE}: ticks and crosses. spinet: presets pipeline, manycore, rmt, panic; ✓ from the line on."
-    return plots.bars(panels, title=TITLE, caption=caption, columns=3, panel_inches=(4.2, 2.8))
+    caption = f"Paper: {SOURCE}: ticks and crosses. spinet: the preset of each name; a ✓ from the line on."
+    return plots.bars(panels, title=TITLE, caption=caption, columns=2, panel_inches=(4.6, 2.2))

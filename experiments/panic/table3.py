@@ -52,14 +52,16 @@ def plot(results: Results) -> Figure:
     panels = []
     for card in flows.CARDS:
         published = {
-            row.quantity: row.value
+            row.quantity: row
             for quantity in ("flow1", "flow2", "total")
             for point, row in results.published(quantity)
             if point.name == card
         }
         groups = [
-            plots.Group(label=quantity, values={"paper": value, "spinet": results.value(card, quantity)})
-            for quantity, value in published.items()
+            plots.Group(
+                label=quantity, values={"paper": row.value, "spinet": results.value(card, quantity)}, slack=row.slack
+            )
+            for quantity, row in published.items()
         ]
         panels.append(plots.BarPanel(title=card, y_label="throughput (Gbit/s)", groups=groups, published=("paper",)))
     caption = f"Paper: {SOURCE}. spinet: presets panic and pipeline."

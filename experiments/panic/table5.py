@@ -49,9 +49,13 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """Ours beside the paper's."""
-    published = {point.name: row.value for point, row in results.published("drop rate")}
+    published = {point.name: row for point, row in results.published("drop rate")}
     groups = [
-        plots.Group(label=kind, values={"paper": published[kind], "spinet": results.value(kind, "drop rate")})
+        plots.Group(
+            label=kind,
+            values={"paper": published[kind].value, "spinet": results.value(kind, "drop rate")},
+            slack=published[kind].slack,
+        )
         for kind in mix.KINDS
     ]
     panel = plots.BarPanel(y_label="dropped (%)", groups=groups, published=("paper",))

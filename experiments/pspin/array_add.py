@@ -59,9 +59,13 @@ def claims(results: Results) -> Iterator[Claim]:
 
 def plot(results: Results) -> Figure:
     """A pair of bars for each loop."""
-    expected = {row.point: row.value for row in results.experiment.expected}
+    expected = {row.point: row for row in results.experiment.expected}
     groups = [
-        plots.Group(label=name, values={"talk": expected[name], "spinet": results.value(name, "cycles an output")})
+        plots.Group(
+            label=name,
+            values={"talk": expected[name].value, "spinet": results.value(name, "cycles an output")},
+            slack=expected[name].slack,
+        )
         for name in WAYS
     ]
     panel = plots.BarPanel(y_label="cycles an output", groups=groups, published=("talk",))

@@ -101,9 +101,9 @@ def plot(results: Results) -> Figure:
     x, y = results.series("size", "throughput", handler="histogram", how=ONE_MESSAGE, clusters=8)
     middle.append(plots.Curve(label="histogram, one message", x=x, y=y, look=7))
     ends = [float(FROM), float(SIZES[-1])]
-    left.append(plots.Curve(label="paper: more than 200", x=ends, y=[200, 200], kind="published", look=6))
-    middle.append(plots.Curve(label="paper: 400", x=ends, y=[400, 400], kind="published", look=6))
-    right.append(plots.Curve(label="paper: 400", x=ends, y=[400, 400], kind="published", look=6))
+    left.append(plots.Curve(label="paper: more than", x=ends, y=[200, 200], kind="published", look=6))
+    middle.append(plots.Curve(label="paper: at least", x=ends, y=[400, 400], kind="published", look=6))
+    right.append(plots.Curve(label="paper: at least", x=ends, y=[400, 400], kind="published", look=6))
     names = ("every word", "every word, 8 clusters", "headers, requests, blocks")
     return plots.curves(
         [
@@ -114,11 +114,11 @@ def plot(results: Results) -> Figure:
                 curves=curves,
                 x_base=2,
                 x_ticks=[size for size in SIZES if size >= (FROM if title == names[1] else 0)],
-                y_max=760 if title == names[0] else 560,
-                legend={"loc": "upper left", "ncols": 2} if title == names[0] else {"loc": "lower right"},
+                y_max=560,
             )
             for title, curves in zip(names, (left, middle, right), strict=True)
         ],
         title=TITLE,
         caption=f"Paper: {SOURCE}; its curves are known by what the text says of them. {MEASURED}",
+        columns=2,
     )

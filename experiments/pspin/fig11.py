@@ -21,7 +21,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Throughput of a core"
+TITLE = "Throughput of a core, and of its area"
 SOURCE = f"{PAPER}, Fig. 11, IV-C2"
 
 # Throughput of a core of PsPIN over that of the better of ault and zynq. Source: IV-C2; the last three as "up to".
@@ -93,9 +93,10 @@ def plot(results: Results) -> Figure:
     return plots.bars(
         [
             plots.BarPanel(y_label="Gbit/s a core", groups=left, published=published, log=True),
-            plots.BarPanel(y_label="Gbit/s a mm² of PsPIN", groups=right, log=True),
+            plots.BarPanel(y_label="Gbit/s a mm² of PsPIN", groups=right),
         ],
         title=TITLE,
         caption=f"Paper: {SOURCE}. {MEASURED}",
-        panel_inches=(6.4, 3.6),
+        columns=1,
+        panel_inches=(8.6, 2.7),
     )

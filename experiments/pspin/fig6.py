@@ -99,24 +99,27 @@ def plot(results: Results) -> Figure:
     left, right = [], []
     for look, line in enumerate(LINES):
         x, y = results.series("size", "longest handler", what="budget", line=line)
-        left.append(plots.Curve(label=f"{line} Gbit/s: longest handler", x=x, y=y, look=look))
+        left.append(plots.Curve(label=f"{line} Gbit/s", x=x, y=y, look=look))
         exact = [budget(int(size), line) for size in x]
-        left.append(plots.Curve(label="paper: budget" if not look else "", x=x, y=exact, kind="formula"))
+        left.append(plots.Curve(label="" if look else "paper: budget", x=x, y=exact, kind="formula"))
     for index, size in enumerate((64, 512, 1024)):
         for line in LINES:
             x, y = results.series("duration", "throughput", what="throughput", size=size, line=line)
             right.append(plots.Curve(label=f"{size} B, {line} Gbit/s", x=x, y=y, look=index + 3 * (line == 200)))
+            known = results.published_series("duration", "throughput", what="throughput", size=size, line=line)
+            label = "" if right[2:] else "paper: bound"
+            right.append(plots.Curve(label=label, x=known["x"], y=known["y"], kind="formula"))
     return plots.curves(
         [
             plots.Panel(
-                x_label="packet size (B)", y_label="handler (instructions, or ns)", curves=left, x_base=2, y_base=2,
-                x_ticks=SIZES, legend={"loc": "upper left"},
+                title="longest handler that keeps up", x_label="packet size (B)",
+                y_label="handler (instructions, or ns)", curves=left, x_base=2, y_base=2, x_ticks=SIZES,
             ),
             plots.Panel(
-                x_label="handler duration (ns)", y_label="throughput (Gbit/s)", curves=right, x_base=2,
-                x_ticks=(16, 64, 256, 1024), y_max=450, legend={"loc": "lower left", "ncols": 1},
+                title="throughput", x_label="handler duration (ns)", y_label="throughput (Gbit/s)",
+                curves=right, x_base=2, x_ticks=(16, 64, 256, 1024), y_max=450,
             ),
         ],
         title=TITLE,
-        caption=f"Paper: {SOURCE}; budget = 32 HPUs · size / line rate. {MEASURED}",
+        caption=f"Paper: {SOURCE}; budget: 32 HPUs · size / line, bound: min(line, 32 · size / duration). {MEASURED}",
     )  # fmt: skip

@@ -100,24 +100,25 @@ def plot(results: Results) -> Figure:
             label = f"{size} B" if not more else f"{size} + 1 B"
             left.append(plots.Curve(label=label, x=x, y=y, look=look + 3 * more))
         exact = [bound(size, int(value)) for value in x]
-        left.append(plots.Curve(label="paper: bound" if not look else "", x=x, y=exact, kind="formula"))
+        left.append(plots.Curve(label="" if look else "paper: bound", x=x, y=exact, kind="formula"))
         x, y = results.series("instructions", "HPUs", size=size, more=0)
         right.append(plots.Curve(label=f"{size} B", x=x, y=y, look=look))
         x, y = results.series("instructions", "HPUs, steady", size=size, more=0)
-        right.append(plots.Curve(label="running, warm" if not look else "", x=x, y=y, kind="formula"))
-    right.append(plots.Curve(label="paper: 64 B", x=[0], y=[19], kind="published", look=0))
-    right.append(plots.Curve(label="paper: 512, 1024 B", x=[0, 4], y=[1, 1], kind="published", look=1))
+        right.append(plots.Curve(label="" if look else "of which running a handler, warm", x=x, y=y, kind="formula"))
+    for look, size in enumerate(SIZES):
+        known = results.published_series("instructions", "HPUs", size=size, more=0)
+        known = known if known["x"] else results.published_series("instructions", "HPUs, steady", size=size, more=0)
+        right.append(plots.Curve(label=f"paper: {size} B", **known, kind="published", look=look))
     ticks = (0, 4, 16, 64, 256, 1024)
     return plots.curves(
         [
             plots.Panel(
-                x_label="instructions of a handler, or its ns", y_label="throughput (Gbit/s)", curves=left,
-                x_base=2, x_ticks=ticks, levels=[(400, "400 Gbit/s")], y_max=600,
-                legend={"ncols": 2, "loc": "lower left"},
+                title="throughput", x_label="instructions of a handler, or its ns", y_label="throughput (Gbit/s)",
+                curves=left, x_base=2, x_ticks=ticks, levels=[(400, "400 Gbit/s")], y_max=560,
             ),
             plots.Panel(
-                x_label="instructions of a handler", y_label="HPUs in use at once", curves=right, x_base=2,
-                x_ticks=ticks, levels=[(32, "all")], y_max=36, legend={"loc": "lower right"},
+                title="HPUs", x_label="instructions of a handler", y_label="HPUs in use at once", curves=right,
+                x_base=2, x_ticks=ticks, levels=[(32, "all")], y_max=36,
             ),
         ],
         title=TITLE,

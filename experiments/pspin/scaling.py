@@ -19,7 +19,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Clusters and cores"
+TITLE = "Throughput by clusters and cores"
 SOURCE = f"{PAPER}, IV-C1 and V: the number of clusters scales with the work of handlers"
 
 COUNTS = (1, 2, 4, 8, 16)
@@ -74,7 +74,7 @@ def plot(results: Results) -> Figure:
         y = [measured["throughput"] for _, measured in rows]
         left.append(plots.Curve(label=label, x=[cores for cores, _ in rows], y=y, look=look))
         right.append(plots.Curve(label=label, x=[measured["area"] for _, measured in rows], y=y, look=look))
-    levels = [(400.0, "400 Gbit/s")]
+    levels = [(400.0, "paper: 8 x 8"), (200.0, "paper: above it 4 x 8")]
     return plots.curves(
         [
             plots.Panel(
@@ -85,7 +85,6 @@ def plot(results: Results) -> Figure:
                 x_ticks=(4, 8, 16, 32, 64, 128),
                 y_max=560,
                 levels=levels,
-                legend={"loc": "lower right"},
             ),
             plots.Panel(
                 x_label="area in 22 nm (mm²)",
@@ -93,7 +92,6 @@ def plot(results: Results) -> Figure:
                 curves=right,
                 y_max=560,
                 levels=levels,
-                legend={"loc": "lower right"},
             ),
         ],
         title=TITLE,

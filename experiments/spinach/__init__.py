@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spinach: published results.
 
-The figures and tables of P. Willmann, *Spinach: A simulator for programmable network interface cards*, master's
-thesis, Rice University, 2004, chapters 3 and 4, measured anew on `presets/tigon2.toml`, `presets/tengig.toml` and
-`experiments/spinach/descriptors.toml`. Published values are those that text and tables state; curves that are known
-as pictures only are no target.
+The figures and tables of P. Willmann, *Simulation-Driven Design of High-Performance Programmable Network Interface
+Cards*, master's thesis, Rice University, 2004, chapters 3 and 4, measured anew on `presets/tigon2.toml`,
+`presets/tengig.toml` and `experiments/spinach/descriptors.toml`. Published values are those that text and tables
+state; curves that are known as pictures only are no target.
 
 The thesis ran Alteon's firmware 12.4.13, Kim's division of it, and a 10 Gigabit firmware made of it; none of them is
 free. Here spinet's own firmware runs, `firmware/tigon2` and `firmware/tengig`, compiled with zig: what it does a

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, one CPU"
+TITLE = "Tigon-2, one CPU: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 3.4 a, b, 3.4"
 
 MIXES = (1, 0.75, 0.6, 0.5, 0.4, 0.3)
@@ -90,11 +90,6 @@ def plot(results: Results) -> Figure:
         x, y = results.series("size", "payload", way=way)
         ways = 2 if way == "both ways" else 1
         peak = [payload_gbps(round(size), ways * line_rate(round(size), GIGABIT)) * 1000 for size in x]
-        published = [
-            (float(point.settings["size"]), row.value / 100)
-            for point, row in results.published("share")
-            if point.settings["way"] == way
-        ]
         panels.append(
             plots.Panel(
                 title=way,
@@ -105,10 +100,7 @@ def plot(results: Results) -> Figure:
                     plots.Curve(label="spinet", x=x, y=[1000 * value for value in y]),
                     plots.Curve(
                         label="thesis",
-                        x=[size for size, _ in published],
-                        y=[
-                            share * payload_gbps(1472, ways * line_rate(1472, GIGABIT)) * 1000 for _, share in published
-                        ],
+                        **results.published_series("size", "share", scale=peak[-1] / 100, way=way),
                         kind="published",
                     ),
                 ],

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, two CPUs"
+TITLE = "Tigon-2, two CPUs: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 3.5, 3.4"
 
 
@@ -51,7 +51,6 @@ def plot(results: Results) -> Figure:
     x, y = results.series("size", "payload", cpus=2)
     line = [payload_gbps(round(size), 2 * line_rate(round(size), GIGABIT)) * 1000 for size in x]
     peak = line[-1]
-    published = [(point.settings["size"], row.value / 100 * peak) for point, row in results.published("share")]
     panel = plots.Panel(
         x_label="UDP datagram (bytes)",
         y_label="UDP payload, both ways (Mbit/s)",
@@ -59,7 +58,7 @@ def plot(results: Results) -> Figure:
             plots.Curve(label="line", x=x, y=line, kind="formula", look=1),
             plots.Curve(label="spinet", x=x, y=[1000 * value for value in y]),
             plots.Curve(
-                label="thesis", x=[float(a) for a, _ in published], y=[b for _, b in published], kind="published"
+                label="thesis", **results.published_series("size", "share", scale=peak / 100), kind="published"
             ),
         ],
     )

@@ -16,7 +16,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Tigon-2, SRAM of 250 MHz"
+TITLE = "Tigon-2, SRAM of 250 MHz: payload and frames"
 SOURCE = f"{THESIS}, Fig. 3.6, 3.5.1, 3.5.2"
 
 CLOCKS = (100, 250)
@@ -73,13 +73,27 @@ def plot(results: Results) -> Figure:
             curves=[
                 plots.Curve(label="line", x=x, y=payload, kind="formula", look=2),
                 *(curve("payload", mhz, 1000, look) for look, mhz in enumerate(CLOCKS)),
+                plots.Curve(
+                    label="thesis",
+                    **results.published_series("size", "share", scale=payload[-1] / 100, mhz=250),
+                    kind="published",
+                    look=1,
+                ),
             ],
         ),
         plots.Panel(
             x_label="UDP datagram (bytes)",
             y_label="frames, both ways (thousands/s)",
-            curves=[curve("frames", mhz, 1e-3, look) for look, mhz in enumerate(CLOCKS)],
-            legend=None,
+            curves=[
+                *(curve("frames", mhz, 1e-3, look) for look, mhz in enumerate(CLOCKS)),
+                plots.Curve(
+                    label="thesis: 24 % above 100 MHz",
+                    x=[18],
+                    y=[1.24e-3 * results.value("18 B, 100 MHz", "frames")],
+                    kind="published",
+                    look=1,
+                ),
+            ],
         ),
     ]
     caption = (

@@ -18,7 +18,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, two versions of the firmware"
+TITLE = "10 Gigabit NIC, two versions of the firmware: payload and frames"
 SOURCE = f"{THESIS}, Fig. 4.7 a, b, 4.5.1"
 
 FIRMWARE = ("optimised", "first")
@@ -91,7 +91,7 @@ def plot(results: Results) -> Figure:
 
     panels = [
         plots.Panel(
-            title="(a)",
+            title="(a) payload",
             x_label="UDP datagram (bytes)",
             y_label="UDP payload, both ways (Gbit/s)",
             curves=[
@@ -106,7 +106,7 @@ def plot(results: Results) -> Figure:
             ],
         ),
         plots.Panel(
-            title="(b)",
+            title="(b) frames",
             x_label="UDP datagram (bytes)",
             y_label="frames, both ways (millions/s)",
             y_max=6,

@@ -17,7 +17,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, cores and clock"
+TITLE = "10 Gigabit NIC: share of the line by cores and clock"
 SOURCE = f"{THESIS}, Fig. 4.8, 4.5.2"
 
 CORES = (1, 2, 4, 6, 8)
@@ -69,14 +69,9 @@ def plot(results: Results) -> Figure:
     for look, cores in enumerate(CORES):
         x, y = results.series("mhz", "share", cores=cores)
         curves.append(plots.Curve(label=f"{cores} core{'s' * (cores > 1)}", x=x, y=y, look=look))
-        published = [
-            (float(point.settings["mhz"]), row.value)
-            for point, row in results.published("share")
-            if point.settings["cores"] == cores
-        ]
-        if published:
-            a, b = zip(*published, strict=True)
-            curves.append(plots.Curve(label=f"thesis, {cores}", x=a, y=b, kind="published", look=look))
+        known = results.published_series("mhz", "share", cores=cores)
+        if known["x"]:
+            curves.append(plots.Curve(label=f"thesis: {cores}", **known, kind="published", look=look))
     panel = plots.Panel(x_label="clock of the cores (MHz)", y_label="share of the line, both ways (%)", curves=curves)
     caption = f"Thesis: {SOURCE}; of its curves the text states what is shown. {TENGIG}"
-    return plots.curves([panel], title=TITLE, caption=caption, panel_inches=(7.2, 4.0))
+    return plots.curves([panel], title=TITLE, caption=caption, panel_inches=(7.2, 3.6))

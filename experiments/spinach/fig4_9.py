@@ -16,7 +16,7 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "10 Gigabit NIC, sizes of datagrams"
+TITLE = "10 Gigabit NIC: payload by datagram size"
 SOURCE = f"{THESIS}, Fig. 4.9, 4.5.2"
 
 SIZES = (18, 100, 200, 300, 400, 500, 600, 700, 800, 1000, 1200, 1472)
@@ -51,10 +51,7 @@ def plot(results: Results) -> Figure:
     curves = [plots.Curve(label="line", x=x, y=line, kind="formula", look=1)]
     a, b = results.series("size", "payload")
     curves.append(plots.Curve(label="spinet", x=a, y=b))
-    published = [(float(point.settings["size"]), row.value) for point, row in results.published("payload")]
-    curves.append(
-        plots.Curve(label="thesis", x=[a for a, _ in published], y=[b for _, b in published], kind="published")
-    )
+    curves.append(plots.Curve(label="thesis", **results.published_series("size", "payload"), kind="published"))
     panel = plots.Panel(x_label="UDP datagram (bytes)", y_label="UDP payload, both ways (Gbit/s)", curves=curves)
     caption = f"Thesis: {SOURCE}; of its curve the text states what is shown. {TENGIG}"
     return plots.curves([panel], title=TITLE, caption=caption, panel_inches=(6.4, 3.8))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from spinet._compiler import Compiler
 
-FORMAT = 1  # of what the cache holds; goes up when its meaning changes
+FORMAT = 2  # of what the cache holds; goes up when its meaning changes
 _KEPT = 16  # sets of headers remembered for each key
 
 

@@ -32,6 +32,10 @@ class CompileError(BuildError):
         self.stderr = stderr
 
 
+class UnsupportedByTarget(BuildError):
+    """The program needs what the processor that it is built for does not have, such as a console."""
+
+
 class MissingHandlers(BuildError):
     """The program has no handlers, or not the ones asked for. `functions` are those it does have."""
 

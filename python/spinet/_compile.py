@@ -16,7 +16,7 @@ from pathlib import Path
 
 from spinet import _build_cache, _elf, _unit
 from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
-from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge
+from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
 from spinet._compiler import Compiler, environment
 
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
@@ -28,6 +28,12 @@ _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
 _UNIT_HANDLERS = "panic/handlers.c"
 _UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 
+# A function that looks like a handler by its one argument.
+_FUNCTION = re.compile(r"\b(\w+)\s*\(\s*handler_args_t\s*\*\s*\w*\s*\)\s*\{")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+_ALL = "/* all */"  # ends the line of a linker script that keeps functions which nothing calls
+
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
 
@@ -37,12 +43,12 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
 
     Raises
     ------
-    CompileError, MissingHandlers, ProgramTooLarge
+    CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
     with _workshop(request.cache) as workshop:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             jobs = [
-                pool.submit(_compile_source, request, compiler, source, workshop / f"{index}.o")
+                pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
                 for index, source in enumerate(request.sources)
             ]
             runtime = _runtime(request, compiler, pool, workshop)
@@ -52,14 +58,19 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
         begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
         if not begin.is_main:
             objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
-        link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        warnings = "".join(unit.messages for unit in units)
+        try:
+            link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+        except CompileError as error:
+            error.stderr = warnings + error.stderr  # which may have warned of the missing function
+            raise
         contents = _elf.read(elf)
         product = Product(
             elf=elf,
             handlers=_handlers(request, contents),
             sections=contents.sections,
             headers=_headers(request, workshop),
-            messages="".join(unit.messages for unit in units) + link_messages,
+            messages=warnings + link_messages + _near_handlers(request),
         )
         return _build_cache.store(request, key, product)
 
@@ -127,15 +138,20 @@ def _compile_one(request: Request, compiler: Compiler, source: Path, target: Pat
 
 
 def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path) -> str:
-    """Link; with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    """Link, with all functions of the sources if that is possible, else with those that are called."""
     script = _script(request, elf)
-    libraries: Sequence[str] = ("-nostdlib",)
-    done = _run_linker(request, compiler, objects, elf, script, libraries)
-    if done.returncode != 0 and _HELPER.search(done.stderr):
-        libraries = compiler.library_flags
-        done = _run_linker(request, compiler, objects, elf, script, libraries)
+    done, libraries = _link_with(request, compiler, objects, elf, script)
     if done.returncode == 0:
         return done.stderr
+    if _ALL in (text := script.read_text()):
+        called = elf.with_suffix(".called.ld")
+        called.write_text("\n".join(line for line in text.splitlines() if not line.endswith(_ALL)))
+        again, _ = _link_with(request, compiler, objects, elf, called)
+        if again.returncode == 0:
+            why = done.stderr.strip().splitlines()
+            return (
+                f"warning: functions that no other calls are left out: {why[0] if why else 'no room'}\n{again.stderr}"
+            )
     if request.sdk is not None and request.place is None and "prog_mem" in done.stderr:
         roomy = elf.with_suffix(".ld")
         roomy.write_text(re.sub(r"(prog_mem .*LENGTH = )\w+", r"\g<1>16M", script.read_text()))
@@ -145,11 +161,26 @@ def _link(request: Request, compiler: Compiler, objects: Sequence[Path], elf: Pa
     if request.place is not None and ("prog_mem" in done.stderr or "l2_data" in done.stderr):
         room = f"{request.place.code_bytes} bytes of program memory and {request.place.data_bytes} of handler memory"
         raise CompileError(f"{names} does not fit: {room} are free", stderr=done.stderr)
+    if request.is_unit and (cannot := _unit.cannot(done.stderr, objects)):
+        raise UnsupportedByTarget(
+            f"{names} does not run on a PANIC unit: {cannot}",
+            hint="leave it out where SPIN_PANIC is defined: #ifndef SPIN_PANIC",
+        )
     if request.is_unit and "'memory'" in done.stderr:
         raise CompileError(
             f"{names} does not fit into the 24 KiB that packets leave of a unit's memory", stderr=done.stderr
         )
     raise CompileError(f"{names} does not link", stderr=done.stderr)
+
+
+def _link_with(
+    request: Request, compiler: Compiler, objects: Sequence[Path], elf: Path, script: Path
+) -> tuple[subprocess.CompletedProcess[str], Sequence[str]]:
+    """Link with the compiler's helper library only if a function of it is missing, since zig first has to build it."""
+    done = _run_linker(request, compiler, objects, elf, script, ("-nostdlib",))
+    if done.returncode == 0 or not _HELPER.search(done.stderr):
+        return done, ("-nostdlib",)
+    return _run_linker(request, compiler, objects, elf, script, compiler.library_flags), compiler.library_flags
 
 
 def _script(request: Request, elf: Path) -> Path:
@@ -213,7 +244,9 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     if request.sdk is None:
         return {}
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
-    if not handlers and request.sources and not request.is_unit:
+    # A driver finds handlers by any name; a program that registers handlers is made for one.
+    is_for_driver = any(symbol.name == "init_handlers" for symbol in contents.symbols)
+    if not handlers and request.sources and not request.is_unit and not is_for_driver:
         names = ", ".join(source.name for source in request.sources)
         near = _functions_of(request.sources)
         raise MissingHandlers(
@@ -225,16 +258,41 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     return handlers
 
 
+def _near_handlers(request: Request) -> str:
+    """Remarks on functions that look like handlers and are not called like one, where others are."""
+    if request.sdk is None:
+        return ""
+    return "".join(
+        f"note: {source.name}: {name} is called for no packet, since its name ends in none of _hh, _ph and _th: "
+        f"{_suggest(name)}\n"
+        for source in request.sources
+        for name in _handlers_by_look(source)
+        # A helper may take a handler's arguments: only what is marked, or nearly named as a handler, is meant as one.
+        if not name.endswith(SUFFIXES)
+    )
+
+
+def _handlers_by_look(source: Path) -> list[str]:
+    text = _COMMENT.sub(" ", source.read_text(errors="replace"))
+    marked = re.findall(r"__handler__[\w\s]*?\b(\w+)\s*\(", text)
+    near = [name for name in _FUNCTION.findall(text) if _near_suffix(name) is not None]
+    return list(dict.fromkeys([*marked, *near]))
+
+
 def _functions_of(sources: Sequence[Path]) -> list[str]:
     """Functions that look like handlers, by their one argument."""
-    pattern = re.compile(r"\b(\w+)\s*\(\s*handler_args_t\s*\*\s*\w*\s*\)\s*\{")
-    return [name for source in sources for name in pattern.findall(source.read_text(errors="replace"))]
+    return [name for source in sources for name in _FUNCTION.findall(source.read_text(errors="replace"))]
+
+
+def _near_suffix(name: str) -> str | None:
+    """The suffix that the end of a name may have been meant as: _ph for _hp, _PH, _hP."""
+    _, _, last = name.rpartition("_")
+    return {"".join(sorted(suffix[1:])): suffix for suffix in SUFFIXES}.get("".join(sorted(last.lower())))
 
 
 def _suggest(name: str) -> str:
     """What to do about a function that is no handler; a near miss such as `ping_hp` or `ping_PH` keeps its stem."""
     if name.endswith(SUFFIXES):
         return f"mark {name} with __handler__: the compiler dropped it, since nothing calls it"
-    stem, _, last = name.rpartition("_")
-    near = {"".join(sorted(suffix[1:])): suffix for suffix in SUFFIXES}.get("".join(sorted(last.lower())))
+    stem, near = name.rpartition("_")[0], _near_suffix(name)
     return f"rename {name} to {stem}{near}" if stem and near else f"rename {name} to {name}_ph"

@@ -54,6 +54,22 @@ def read(path: Path) -> Elf:
     return Elf(sections=sections, ends=ends, symbols=tuple(symbols))
 
 
+def missing(path: Path) -> set[str]:
+    """Names that an object file uses and does not have."""
+    data = path.read_bytes()
+    order = _order(data, path)
+    (table_at,) = struct.unpack_from(f"{order}I", data, 32)
+    entry_size, count = struct.unpack_from(f"{order}HH", data, 46)
+    headers = [struct.unpack_from(f"{order}10I", data, table_at + i * entry_size) for i in range(count)]
+    return {
+        _text(data, headers[header[6]][4] + name)
+        for header in headers
+        if header[1] == _SHT_SYMTAB
+        for name, *_, section in struct.iter_unpack(f"{order}IIIBBH", data[header[4] : header[4] + header[5]])
+        if section == 0 and name != 0
+    }
+
+
 def content(path: Path) -> list[tuple[int, bytes]]:
     """Address and bytes of each section that is loaded and has content, in the order of the file."""
     data = path.read_bytes()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,10 @@ from spinet._build_errors import MissingHandlers
 _MAIN = "panic_main"
 _STAGES = {"_hh": "SPIN_HEADER", "_ph": "SPIN_PAYLOAD"}  # as sdk/runtime/panic/handlers.c calls them
 _LEFT_OUT = "_th"
+
+_PRINTING = ("printf", "vprintf", "puts", "putchar")
+# What sdk/panic/include/spin_issue.h calls instead of doing it.
+_DOORBELL = re.compile(r"\ba_PANIC_unit_(cannot_\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,18 @@ def begin(objects: Sequence[Path], sources: Sequence[Path], handler: str | None)
     last = chosen + _LEFT_OUT
     notes = f"note: {last} is left out: a PANIC unit does not learn where messages end\n" if last in functions else ""
     return Begin(is_main=False, macros=tuple(macros), notes=notes)
+
+
+def cannot(complaint: str, objects: Sequence[Path]) -> str:
+    """What a program asks of a unit that units do not have, by the linker's words; empty if it is something else."""
+    if refused := list(dict.fromkeys(_DOORBELL.findall(complaint))):
+        return "; ".join(f"a unit {name.replace('_', ' ')}" for name in refused)
+    if not re.search(r"undefined (symbol: |reference to `)putchar\b", complaint):
+        return ""
+    wanted = {name for path in objects for name in _elf.missing(path)}
+    calls = [name for name in _PRINTING if name in wanted]
+    calls = calls[:-1] or calls  # the runtime's own calls putchar
+    return f"it calls {' and '.join(calls)}, and a unit's core has no console to print to"
 
 
 def _known(sets: Sequence[str]) -> str:

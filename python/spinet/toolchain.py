@@ -25,6 +25,7 @@ from spinet._build_errors import (
     MissingHandlers,
     ProgramTooLarge,
     SourceNotFound,
+    UnsupportedByTarget,
 )
 from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
 from spinet._compiler import find_compiler
@@ -44,6 +45,7 @@ __all__ = [
     "Place",
     "ProgramTooLarge",
     "SourceNotFound",
+    "UnsupportedByTarget",
     "build",
     "build_runtime",
     "cache_dir",
@@ -96,6 +98,8 @@ class Build:
             If there is no such set, or several and no name.
         """
         names = self.names()
+        if not names:
+            raise MissingHandlers(f"{self.elf.name} has no function that ends in _hh, _ph or _th", functions=())
         if name is None and len(names) > 1:
             raise MissingHandlers(
                 f"{self.elf.name} has several sets of handlers: {', '.join(names)}",
@@ -176,7 +180,7 @@ def build(
 
     Raises
     ------
-    SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge
+    SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
     request = Request(
         sources=tuple(readable(Path(source)) for source in sources),

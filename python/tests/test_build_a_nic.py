@@ -15,10 +15,12 @@ GUIDE = (Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "bu
 
 @pytest.fixture
 def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the guide's cards, in which commands run."""
+    """A folder with the guide's cards, those that its Python makes too, in which commands run."""
     for text, name in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", GUIDE, flags=re.DOTALL):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    exec(compile(code, "build-a-nic.md", "exec"), {})
     return tmp_path
 
 
@@ -43,9 +45,10 @@ def test_the_error_is_the_one_that_comes(cards: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err.replace("./wire", "wire") == shown
 
 
-def test_the_python_runs(cards: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
-    exec(compile(code, "build-a-nic.md", "exec"), {})
+def test_a_core_that_nobody_starts_is_shown_at_rest(cards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = (command for command in commands() if "three.toml" in command)
+    assert spinet.cli.main(shlex.split(command)[1:]) == 0
+    assert "cpu_c.core is halted at _start" in capsys.readouterr().out and "cpu_c.core is halted at _start" in GUIDE
 
 
 def test_a_core_more_costs_less_than_90_lines(cards: Path) -> None:

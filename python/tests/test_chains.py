@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -187,6 +188,7 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
     shown = json.loads(capsys.readouterr().out)
     assert {service["name"]: service["credits"] for service in shown["service"]} == {"sha": 4, "aes": 5}
     assert main(["nic", "check", "panic-asic"]) == 0
+    assert main(["nic", "check", "panic-rtl"]) == 0
     assert main(["nic", "services"]) == 0
     assert "aes-256-ctr" in capsys.readouterr().out
     assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
@@ -300,7 +302,7 @@ def test_queues_in_engines_are_no_service() -> None:
     assert [round((wait - waited[0]) / served[0]) for wait in waited] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("nic", ["panic", "panic-asic", "pipeline", "manycore", "rmt", "pspin"])
+@pytest.mark.parametrize("nic", ["panic", "panic-rtl", "panic-asic", "pipeline", "manycore", "rmt", "pspin"])
 def test_cards_that_are_wired_by_code_are_drawn(nic: str, tmp_path: Path) -> None:
     assert main(["nic", "show", nic, "--svg", str(tmp_path / "card.svg")]) == 0
     words = [element.text for element in ET.parse(tmp_path / "card.svg").iter() if element.text]
@@ -338,9 +340,52 @@ def test_a_report_tells_what_went_wrong_in_a_unit(tmp_path: Path, capsys: pytest
     service = f'[[service]]\nname = "core"\nengine = "riscv"\nprogram = "{program}"\n'
     file.write_text(f'chain = ["all: core"]\ntraffic = "udp:count=5"\n{service}')
     main(["run", str(file)])
-    assert "packet 0: misaligned store" in (told := capsys.readouterr().out)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "! A program went wrong, 5 packets were dropped for it; first in panic_main" in told
+    assert " at wild.c:3 (pc 0x" in told and "packet 1: misaligned store" in told
     assert told.count("misaligned store") == 3, "the first ones are enough"
 
 
 def test_one_chain_may_be_said_without_a_list() -> None:
     assert spinet.run_chains(chains="all: aes", traffic="udp:count=3").complete
+
+
+def test_tables_change_and_tell_what_they_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "police.toml"
+    file.write_text("""
+        nic = "panic"
+        chain = ["all: aes"]
+        traffic = "udp:size=500,count=200,rate=26.2G"  # 160 ns each
+        [rmt]
+        stages = 2
+        max_hops = 4
+        registers = [{ kind = "words", name = "seen", size = 8 }]
+        [[rmt.tables]]
+        name = "police"
+        entries = [{ match = "udp", actions = [{ count = { register = "seen", index = 5 } }] }]
+        [[at]]
+        time = "15.9 us"
+        [at.entries]
+        police = [{ match = "udp.dst_port == 9999", actions = [{ exit = "drop" }, "stop"] }]
+    """)
+    assert main(["run", str(file), "-o", str(tmp_path / "result")]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"police +udp.dst_port == 9999 +100\n", printed), printed
+    assert "Register seen: [5] 100\n" in printed
+    summary = json.loads((tmp_path / "result" / "summary.json").read_text())
+    assert summary["packets"]["left"] == 100 and summary["packets"]["dropped_by_reason"] == {"rmt": 100}
+    assert main(["run", str(tmp_path / "result" / "experiment.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["digest"] == summary["digest"]
+
+
+def test_a_port_sends_no_faster_than_its_line() -> None:
+    """Two ports of 100 Gbit/s in, one out: 1500 bytes are 1524 on the line."""
+    result = spinet.run_chains(
+        nic="panic-asic",
+        chains=["all: => network:0"],
+        traffic=[{"source": "udp:size=1500,count=600,rate=100G", "port": port} for port in (0, 1)],
+    )
+    left = result.columns["left_ps"]
+    times = sorted(left[left >= 0])
+    gaps = {int(later - earlier) for earlier, later in itertools.pairwise(times)}
+    assert gaps == {121_000, 122_000}, "121.92 ns each, in cycles of 1 ns"

@@ -35,6 +35,11 @@ spinet run good.c --traffic dns.pcap --cc /bin/true
 spinet run loop.c --traffic udp:count=1 --limit '20 us'
 spinet run trap.c --traffic udp:count=1
 spinet run wild.c --traffic udp:count=1
+spinet run wild.c --traffic udp:count=3 --json
+spinet run near.c --traffic udp:count=1
+spinet run good.c --traffic dns.pcap --match 'tcp'
+spinet run good.c --traffic dns.pcap --match 'ipv4 && udp.dst_port == 5353 && udp.src_port != 53'
+spinet run good.c --traffic dns.pcap --match 'udp.dst_port == 53 && udp.src_port == 53'
 spinet run empty.elf --traffic dns.pcap
 spinet run text.elf --traffic dns.pcap
 spinet run cut.elf --traffic dns.pcap
@@ -56,6 +61,11 @@ spinet run good.c --traffic dns.pcap --cc "'"
 spinet run good.c --traffic dns.pcap -D 'A B'
 spinet run good.c --traffic udp:size=7,count=1
 spinet run good.c --traffic udp:sise=64
+spinet run good.c --traffic udp:rate=400
+spinet run good.c --traffic udp:rate=400GB
+spinet run good.c --traffic dns.pcap --pace line:400
+spinet run good.c --traffic icmp:count=5
+spinet run good.c --traffic upd:
 spinet run good.c --traffic dns.pcap --match 'udp.dst_prt == 53'
 spinet run good.c --traffic dns.pcap --match 'udp.dst_port == '
 spinet run good.c --traffic dns.pcap --match 'udp.dst_port == 99999'
@@ -75,7 +85,10 @@ spinet run --nic tigon2 --firmware text.elf --load here
 spinet run --nic tigon2 --firmware text.elf --entry 0x4000
 spinet run --nic tigon2 --firmware tigon2 --load 0x4000
 spinet run --nic tigon2 --firmware text.elf -D SPLIT
+spinet run --nic tigon2 --limit '12 ms'
 spinet run --nic tigon2 --traffic missing.pcap
+spinet run --nic tigon2 --traffic datagram:bytes=18
+spinet run --nic tigon2 --send icmp:count=4
 spinet run --nic tigon2 --traffic datagrams:bytes=9000
 spinet run --nic tigon2 --send datagrams:size=18
 spinet run --nic tigon2 --send tcp-ack:every=0
@@ -93,6 +106,10 @@ spinet run good.c --traffic dns.pcap -o there
 spinet run good.c --traffic dns.pcap -o there --force
 spinet run good.c --traffic dns.pcap -o a_file/out
 spinet run good.c --traffic dns.pcap --force
+spinet run --nic panic --chain 'all: aes' --traffic icmp:count=4
+spinet run --chain 'gold: aes' --tenant 'glod: weight=2' --traffic udp:count=4,rate=1G
+spinet run --service 'core: riscv, program=prints.c' --chain 'all: core' --traffic udp:count=1
+spinet run --service 'core: riscv, program=wild.c' --chain 'all: core' --traffic udp:count=2,rate=1G
 spinet run missing.toml
 spinet run syntax.toml
 spinet run unknown_key.toml
@@ -124,7 +141,7 @@ spinet exec --isa rv64gc host.elf
 """.strip().splitlines()
 
 # Parts of the summary that tell of something odd, by how they begin.
-REPORTS = ("Fault", "About the capture", "Not finished")
+REPORTS = ("! ", "Fault", "About the capture", "Not finished")
 
 
 @pytest.fixture(scope="module")

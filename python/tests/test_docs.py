@@ -42,6 +42,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+        if not re.match(r"https?://", target):
+            there = (page.parent / target) if target else page
+            assert anchor in anchors(there), f"{name_of(page)} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as code hosts make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = (line.lower() for line in re.findall(r"^#+ (.*)", text, flags=re.MULTILINE))
+    return {
+        re.sub(r"[^\w -]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)).replace(" ", "-") for line in headings
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_make_targets_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE):

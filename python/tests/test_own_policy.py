@@ -128,3 +128,25 @@ def test_a_packet_that_may_never_go_ends_the_run() -> None:
             return 1 << 62
 
     assert run(Never()).summary["ended"]["reason"] == "stalled"
+
+
+def test_a_policy_is_told_what_the_chain_tells_the_service() -> None:
+    class ByPort:
+        def __init__(self) -> None:
+            self.told: set[int] = set()
+
+        def rank(self, packet: Any) -> int:
+            self.told.add(packet.metadata)
+            return int(packet.metadata)
+
+    policy = ByPort()
+    result = spinet.run_chains(
+        services=["work: delay, cycles=100, credits=1"],
+        chains=["all: work(metadata=udp.dst_port)"],
+        traffic=[f"udp:size=64,count=30,rate=2G,dst_port={port}" for port in (9, 7, 8)],
+        policies={"work": policy},
+    )
+    assert policy.told == {7, 8, 9}
+    # From the moment at which all are there, all of a port go before any of the next.
+    ports = [int.from_bytes(packet.data[36:38], "big") for packet in result.to_host]
+    assert ports[-60:] == sorted(ports[-60:]) and ports.count(9) == 30

@@ -20,6 +20,7 @@ import pytest
 import spinet
 import spinet.cli
 from spinet import _core, _pcapng, output
+from spinet.cli import run_report
 
 PING_PONG = "sdk/examples/ping_pong.c"
 DNS = "captures/dns.pcap"
@@ -37,6 +38,41 @@ def test_every_query_is_sent_back_with_ports_turned_round(result: spinet.Result)
     for packet in result.sent:
         ports_at = 54 if packet.data[12:14] == b"\x86\xdd" else 34
         assert packet.data[ports_at : ports_at + 2] == (53).to_bytes(2, "big")
+
+
+FATES = ("sent", "to_host", "sent_and_to_host", "consumed", "trapped", "unfinished", "without_queue", "dropped")
+
+
+def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A handler that sends, writes, does both or traps after any of that, by the length of the packet: 64 to 71."""
+    traffic = "udp:size=list:64:65:66:67:68:69:70:71,count=80,rate=10G"
+    fates = spinet.run(program="python/tests/handlers/fates.c", traffic=traffic)
+    summary = fates.summary
+    counts = {fate: summary["packets"][fate] for fate in FATES}
+    assert counts == dict.fromkeys(FATES, 0) | {
+        "consumed": 10,
+        "sent": 10,
+        "to_host": 10,
+        "sent_and_to_host": 10,
+        "trapped": 40,
+    }
+    run_report.print_summary(summary, title="fates.c")
+    told = capsys.readouterr().out
+    rows = told.partition("What came of the matched")[2].split("\n\n")[0].splitlines()[1:]
+    assert sum(int(row.split()[-1]) for row in rows) == summary["packets"]["matched"] == 80
+    assert repr(fates).startswith("<Result complete: 80 packets in, 80 done, 40 trapped, digest ")
+    # What went wrong stands first, with the line of the earliest; nobody has to look for it.
+    first = told.split("\n\n")[1].replace("\n  ", " ")
+    assert first.lower() == f"! {fates.remarks[0]}".lower()
+    assert first.startswith("! Handlers trapped on 40 of 80 matched packets; first in fates_ph+0x"), first
+    assert re.search(r" at fates\.c:17 \(pc 0x[0-9a-f]{8}\): .* packet 4, core \d of cluster \d$", first), first
+
+
+def test_packets_that_find_no_queue_are_counted_once() -> None:
+    traffic = "udp:flows=600,count=1200,rate=100G"
+    packets = spinet.run(program=PING_PONG, traffic=traffic, message="by flow last").summary["packets"]
+    assert sum(packets[fate] for fate in FATES) == packets["matched"] == 1200
+    assert packets["without_queue"] == packets["ordinary"] > 0
 
 
 def test_packets_leave_in_order_of_time(result: spinet.Result) -> None:

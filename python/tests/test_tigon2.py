@@ -108,5 +108,7 @@ def test_the_report_fits_a_terminal(capfd: pytest.CaptureFixture[str], monkeypat
 def test_a_limit_before_the_end_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "--nic", "tigon2", "--traffic", "datagrams:", "--limit", "1 ms"]) == 2
     error = capfd.readouterr().err
-    assert error.startswith("error: the run did not finish: the limit in simulated time, before the card had started\n")
+    assert error.startswith(
+        "error: the run did not finish: the limit in simulated time is reached, before the card had started\n"
+    )
     assert error.endswith("hint: give it more simulated time with --limit\n")

@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import shutil
 import subprocess
-from pathlib import Path
+import tomllib
+from pathlib import Path, PurePosixPath
 
 import pytest
 from spinet import toolchain
@@ -39,6 +40,23 @@ void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **handle
     *hh = handlers[0]; *ph = handlers[1]; *th = handlers[2];
 }
 """
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_a_wheel_has_all_that_spinet_reads_of_the_repository() -> None:
+    links = {"sdk/": "sdk/", "firmware/": "firmware_sources/", "experiments/": "experiments/"}
+    links |= {"presets/units/": "presets/units/"}
+    include = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
+    for folder, link in links.items():
+        listed = subprocess.run(["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True)
+        for name in listed.stdout.splitlines():
+            if name.endswith("README.md") or name.startswith("sdk/tests/"):
+                continue
+            packed = PurePosixPath("python/spinet") / link / name.removeprefix(folder)
+            assert (ROOT / packed).is_file(), packed
+            assert any(packed.match(pattern) for pattern in include), f"{packed} is in no wheel"
 
 
 @pytest.fixture
@@ -163,6 +181,23 @@ def test_warnings_are_kept_with_the_build(tmp_path: Path, cache: Path) -> None:
     assert second.messages == first.messages
 
 
+def test_what_looks_like_a_handler_and_is_none_is_told(tmp_path: Path, cache: Path) -> None:
+    text = (
+        "#include <handler.h>\n"
+        "static void help(handler_args_t *args) { (void)args; }\n"
+        "__handler__ void good_hh(handler_args_t *args) { help(args); }\n"
+        "void good_hp(handler_args_t *args) { help(args); } /* void gone_PH(handler_args_t *args) { } */\n"
+        "__handler__ void payload(handler_args_t *args) { help(args); }\n"
+    )
+    first, second = (build([write(tmp_path, text)], cache=cache) for _ in range(2))
+    never = "is called for no packet, since its name ends in none of _hh, _ph and _th"
+    assert first.messages.splitlines() == [
+        f"note: handler.c: payload {never}: rename payload to payload_ph",
+        f"note: handler.c: good_hp {never}: rename good_hp to good_ph",
+    ]
+    assert second.cached and second.messages == first.messages
+
+
 # What the errors say.
 
 
@@ -175,7 +210,7 @@ def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None
     assert (
         caught.value.stderr
         == f"""\
-{path}:2:50: error: no member named 'taks' in 'handler_args_t'
+{path}:2:50: error: no member named 'taks' in 'struct handler_args'
     2 | void bad_ph(handler_args_t *args) {{ return args->taks; }}
       |                                            ~~~~  ^
 1 error generated.

@@ -19,6 +19,13 @@ HANDLERS = {
     "huge.c": 'void huge_ph(handler_args_t *args) { __asm__ volatile(".zero 40000"); }',
     "loop.c": '__handler__ void loop_ph(handler_args_t *args) { for (;;) __asm__ volatile(""); }',
     "trap.c": '__handler__ void trap_ph(handler_args_t *args) { __asm__ volatile(".4byte 0"); }',
+    "near.c": (
+        "static void help(handler_args_t *args) { args->task->pkt_mem_size = 0; }\n"
+        "__handler__ void near_hh(handler_args_t *args) { help(args); }\n"
+        "void near_hp(handler_args_t *args) {} // void gone_PH(handler_args_t *args) {}\n"
+        "__handler__ void near_payload(handler_args_t *args) {}\n"
+    ),
+    "prints.c": '#include <stdio.h>\n__handler__ void prints_ph(handler_args_t *args) { printf("%p\\n", args); }',
     "wild.c": "__handler__ void wild_ph(handler_args_t *args) { *(volatile int *)0x1D000000 = 1; }",
 }
 

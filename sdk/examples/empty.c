@@ -16,7 +16,8 @@
 #define INSTRUCTIONS 0
 #endif
 
-#define ADDITIONS(n) __asm__ volatile(".rept " STRINGIFY(n) "\n\t addi a5, a5, 1\n\t .endr" ::: "a5")
+#define TEXT(macro) STRINGIFY(macro) /* of what it stands for */
+#define ADDITIONS(n) __asm__ volatile(".rept " TEXT(n) "\n\t addi a5, a5, 1\n\t .endr" ::: "a5")
 
 __handler__ void empty_ph(handler_args_t *args)
 {
@@ -24,7 +25,7 @@ __handler__ void empty_ph(handler_args_t *args)
     for (volatile unsigned left = INSTRUCTIONS; left != 0; left--) {
     }
 #elif INSTRUCTIONS > 1024
-    __asm__ volatile("li a4, (" STRINGIFY(INSTRUCTIONS) ") / 1024\n"
+    __asm__ volatile("li a4, (" TEXT(INSTRUCTIONS) ") / 1024\n"
                      "1:\n\t"
                      ".rept 1020\n\t addi a5, a5, 1\n\t .endr\n\t" /* 4 cycles more are those of the next two */
                      "addi a4, a4, -1\n\t"

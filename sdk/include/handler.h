@@ -31,11 +31,22 @@
 #define SPIN_DMA_EXT2LOC 1
 
 /*
+ * Point `ptr` at the UDP payload of `pkt` and put its length in bytes into `len`; for the headers of packets.h, or others of
+ * the same names.
+ */
+#define GET_IP_UDP_PLD(pkt, ptr, len)                                                \
+    {                                                                                \
+        ip_hdr_t *ip_hdr_ = (ip_hdr_t *)(pkt);                                       \
+        (len) = ip_hdr_->length - sizeof(ip_hdr_t) - sizeof(udp_hdr_t);              \
+        (ptr) = (void *)((uint8_t *)(pkt) + ip_hdr_->ihl * 4 + sizeof(udp_hdr_t));   \
+    }
+
+/*
  * The task: registers of the HPU driver, at 0x1B205008 for every core (0x1B205108 on a NIC of more than 4 clusters). A
  * read is 1 cycle.
  * Packed by PsPIN's definition; every field is on a 4-byte boundary all the same.
  */
-typedef struct __attribute__((__packed__, __aligned__(4))) {
+typedef struct __attribute__((__packed__, __aligned__(4))) task {
     void *handler_mem; /* this context's part of L2 handler memory */
     size_t handler_mem_size;
     void *pkt_mem;       /* the packet's copy in this cluster's L1 */
@@ -51,7 +62,7 @@ typedef struct __attribute__((__packed__, __aligned__(4))) {
 } task_t;
 
 /* Lives on the core's stack, in its own L1. */
-typedef struct {
+typedef struct handler_args {
     task_t *task;
     uint32_t hpu_gid; /* 0..31 on 4 clusters of 8: cluster_id * NB_CORES + hpu_id */
     uint32_t cluster_id;
@@ -61,9 +72,9 @@ typedef struct {
 typedef void (*handler_fn)(handler_args_t *);
 
 typedef uint32_t spin_cmd_t; /* handle of a command: 0..3, this core's own */
-typedef volatile uint32_t spin_lock_t;
+typedef futex_t spin_lock_t;
 
-typedef struct {
+typedef struct spin_rw_lock {
     spin_lock_t glock;
     volatile int32_t num_readers;
 } spin_rw_lock_t;

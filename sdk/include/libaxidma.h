@@ -18,21 +18,19 @@ typedef struct {
     uint32_t dst_addr_low;  /* 0x08 */
     uint32_t dst_addr_high; /* 0x0C */
     uint32_t num_bytes;     /* 0x10 */
-    uint32_t pad0;
-    uint32_t tf_id; /* 0x18: a read launches the transfer and returns its number; waits while the engine is full */
-    uint32_t pad1;
-    uint32_t done_id; /* 0x20: highest number that has finished */
-    uint32_t pad2;
-    uint32_t config; /* 0x28 */
+    /* 0x18: a read launches the transfer and returns its number; waits while the engine is full */
+    volatile uint32_t tf_id __attribute__((__aligned__(8)));
+    volatile uint32_t done_id __attribute__((__aligned__(8))); /* 0x20: highest number that has finished */
+    volatile uint32_t config __attribute__((__aligned__(8)));  /* 0x28 */
 } axidma__dma_conf_t;
 
 typedef volatile axidma__dma_conf_t *axidma__port_t;
 
 /* Upper halves of the addresses that follow; they keep their values, and are 0 after reset. */
-static inline void axidma__set_seg_addr(axidma__port_t dma, uint32_t src_high, uint32_t dst_high)
+static inline void axidma__set_seg_addr(axidma__port_t dma, void *src_high, void *dst_high)
 {
-    dma->src_addr_high = src_high;
-    dma->dst_addr_high = dst_high;
+    dma->src_addr_high = (uint32_t)(uintptr_t)src_high;
+    dma->dst_addr_high = (uint32_t)(uintptr_t)dst_high;
 }
 
 static inline void axidma__clear_seg_addr(axidma__port_t dma) { axidma__set_seg_addr(dma, 0, 0); }
@@ -47,10 +45,12 @@ static inline uint32_t axidma__launch_oned(axidma__port_t dma, const void *src, 
     return dma->tf_id;
 }
 
-static inline uint32_t axidma__launch_oned_64(axidma__port_t dma, uint64_t src, uint64_t dst, size_t size)
+/* The same with addresses of 64 bits, each in two halves. */
+static inline uint32_t axidma__launch_oned_64(axidma__port_t dma, void *src_low, void *src_high, void *dst_low, void *dst_high,
+                                              uint32_t size)
 {
-    axidma__set_seg_addr(dma, (uint32_t)(src >> 32), (uint32_t)(dst >> 32));
-    return axidma__launch_oned(dma, (const void *)(uintptr_t)(uint32_t)src, (void *)(uintptr_t)(uint32_t)dst, size);
+    axidma__set_seg_addr(dma, src_high, dst_high);
+    return axidma__launch_oned(dma, src_low, dst_low, size);
 }
 
 static inline uint32_t axidma__read_completed_id(axidma__port_t dma) { return dma->done_id; }

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-typedef struct __attribute__((__packed__)) {
+typedef struct __attribute__((__packed__)) ip_hdr {
     uint8_t version : 4; /* bits 3..0 of byte 0 */
     uint8_t ihl : 4;     /* bits 7..4; header length in 4-byte words */
     uint8_t tos;
@@ -24,24 +24,16 @@ typedef struct __attribute__((__packed__)) {
     uint32_t dest_id;
 } ip_hdr_t;
 
-typedef struct __attribute__((__packed__)) {
+typedef struct __attribute__((__packed__)) udp_hdr {
     uint16_t src_port;
     uint16_t dst_port;
     uint16_t length;
     uint16_t checksum;
 } udp_hdr_t;
 
-typedef struct __attribute__((__packed__)) {
+typedef struct __attribute__((__packed__)) pkt_hdr {
     ip_hdr_t ip_hdr;
     udp_hdr_t udp_hdr;
 } pkt_hdr_t;
-
-/* Point `ptr` at the UDP payload of `pkt` and put its length in bytes into `len`. */
-#define GET_IP_UDP_PLD(pkt, ptr, len)                                               \
-    do {                                                                            \
-        pkt_hdr_t *pkt_hdr_ = (pkt_hdr_t *)(pkt);                                   \
-        (len) = pkt_hdr_->ip_hdr.length - sizeof(pkt_hdr_t);                        \
-        (ptr) = (void *)((uint8_t *)(pkt) + pkt_hdr_->ip_hdr.ihl * 4 + sizeof(udp_hdr_t)); \
-    } while (0)
 
 #endif

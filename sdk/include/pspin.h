@@ -4,50 +4,56 @@
 #define SPIN_PSPIN_H
 
 #include <assert.h>
+#include <hal/pulp.h>
 #include <spin_amo.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <util.h>
 
 #define MEM_ALIGNMENT 4 /* bytes */
-#define ALIGN_UP(addr, alignment) (((addr) + (alignment) - 1) & ~((alignment) - 1))
+#define ALIGN_UP(addr, alignment) (((uint32_t)(uintptr_t)(addr) + (alignment) - 1) & ~((alignment) - 1))
 #define DMA_MAX_XFER_SIZE 32768 /* bytes; advice, nothing checks it */
 #define DMA_NULL 0
 
 typedef uint32_t dma_t;
 typedef volatile uint32_t futex_t;
 
-/* Store `wanted` if `*addr` holds `expected`; returns what it held. L2 handler memory only. */
-static inline uint32_t compare_and_swap(volatile uint32_t *addr, uint32_t expected, uint32_t wanted)
+static inline void asm_mem_fence(void) { SPIN_COMPILER_BARRIER(); }
+
+/*
+ * Store `wanted` if `*addr` holds `expected`; L2 handler memory only. 0: done. -1: it holds something else. More than 0: it
+ * held that, but somebody came between; nothing is stored.
+ */
+static inline int compare_and_swap(volatile uint32_t *addr, uint32_t expected, uint32_t wanted)
 {
-    for (;;) {
-        uint32_t found = load_reserved(addr);
-        if (found != expected || store_conditional(addr, wanted) == 0) {
-            return found;
-        }
-    }
+    return load_reserved(addr) == expected ? (int)store_conditional(addr, wanted) : -1;
 }
 
 static inline void futex_init(futex_t *futex) { amo_store(futex, 0); }
 
 /* True if the lock is now ours. One atomic. */
-static inline bool futex_try_lock(futex_t *futex) { return amo_or(futex, 1) == 0; }
+static inline int futex_try_lock(futex_t *futex) { return amo_or(futex, 1) == 0; }
 
 /* Waits without a pause between attempts: for locks that are held for a few cycles. */
-static inline void futex_lock(futex_t *futex)
+static inline int futex_lock(futex_t *futex)
 {
     while (!futex_try_lock(futex)) {
     }
+    return 1;
 }
 
-/* Waits with a pause of about `cycles` between attempts. */
-static inline void futex_lock_s(futex_t *futex, unsigned cycles)
+#define SPIN_LOCK_BACKOFF_CYCLES 32
+
+/* Waits with a pause of about 32 cycles between attempts. */
+static inline int futex_lock_s(futex_t *futex)
 {
     while (!futex_try_lock(futex)) {
-        rt_time_wait_cycles(cycles);
+        rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
     }
+    return 1;
 }
 
 static inline void futex_unlock(futex_t *futex) { amo_store(futex, 0); }

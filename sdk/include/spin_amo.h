@@ -36,7 +36,7 @@ static inline void amo_store(volatile uint32_t *addr, uint32_t value)
     __asm__ volatile("amoswap.w x0, %1, (%0)" ::"r"(addr), "r"(value) : "memory");
 }
 
-static inline uint32_t load_reserved(volatile uint32_t *addr)
+static inline uint32_t load_reserved(volatile const uint32_t *addr)
 {
     uint32_t value;
     __asm__ volatile("lr.w %0, (%1)" : "=r"(value) : "r"(addr) : "memory");

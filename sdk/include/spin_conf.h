@@ -20,7 +20,9 @@
 #define NB_SCRATCHPADS 4
 #endif
 
+#ifndef PKT_SIZE
 #define PKT_SIZE 1024 /* bytes; the size that PsPIN's examples assume */
+#endif
 #define PacketQueueLength (4 * 1024 * 1024 - 12)
 
 #endif

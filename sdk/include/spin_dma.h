@@ -7,11 +7,17 @@
 
 typedef uint32_t spin_dma_t;
 
+/* PsPIN's names of where the ports are; the second one's spelling is its own. */
+#define CLUSTER_BASE 0x10000000
+#define DMA_OFFSET 0x1800
+#define PRIVATE_DMA_BASE 0x1B204400
+#define PUPLIC_DMA_BASE (CLUSTER_BASE + 0x200000 + DMA_OFFSET)
+
 /* Each core's own port, on its fast path: 1 cycle an access. */
-#define SPIN_DMA_PRIVATE_PORT ((axidma__port_t)0x1B204400u)
+#define SPIN_DMA_PRIVATE_PORT ((axidma__port_t)PRIVATE_DMA_BASE)
 
 /* A cluster's public port, over the peripheral interconnect: about 20 cycles an access. */
-#define SPIN_DMA_PUBLIC_PORT(cluster) ((axidma__port_t)(0x10201800u + (cluster) * 0x400000u))
+#define SPIN_DMA_PUBLIC_PORT(cluster) ((axidma__port_t)(PUPLIC_DMA_BASE + (cluster) * 0x400000u))
 
 static inline spin_dma_t spin__memcpy_nonblk(const void *src, void *dst, size_t n)
 {

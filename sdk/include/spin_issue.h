@@ -6,7 +6,7 @@
 /* Wait until the command has finished. 1 store, granted when it has. */
 static inline int spin_cmd_wait(spin_cmd_t handle)
 {
-    MMIO_WRITE(HWSCHED_CMD_WAIT, handle);
+    MMIO_WRITE(CMD_WAIT, handle);
     SPIN_COMPILER_BARRIER();
     return SPIN_OK;
 }
@@ -14,8 +14,8 @@ static inline int spin_cmd_wait(spin_cmd_t handle)
 /* Ask whether the command has finished. 1 store, 1 load. */
 static inline int spin_cmd_test(spin_cmd_t handle, bool *completed)
 {
-    MMIO_WRITE(HWSCHED_CMD_TEST, handle);
-    *completed = MMIO_READ(HWSCHED_CMD_TEST) != 0;
+    MMIO_WRITE(CMD_TEST, handle);
+    *completed = MMIO_READ(CMD_TEST) != 0;
     SPIN_COMPILER_BARRIER();
     return SPIN_OK;
 }

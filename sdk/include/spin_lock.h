@@ -3,36 +3,32 @@
 #ifndef SPIN_LOCK_H
 #define SPIN_LOCK_H
 
-#define SPIN_LOCK_BACKOFF_CYCLES 32
-
 static inline int spin_lock_init(spin_lock_t *lock)
 {
-    amo_store(lock, 0);
+    futex_init(lock);
     return SPIN_OK;
 }
 
 /* True if the lock is now ours. */
-static inline bool spin_lock_try_lock(spin_lock_t *lock) { return amo_or(lock, 1) == 0; }
+static inline int spin_lock_try_lock(spin_lock_t *lock) { return futex_try_lock(lock); }
 
 /* Waits, with a pause of about 32 cycles between attempts. */
 static inline int spin_lock_lock(spin_lock_t *lock)
 {
-    while (!spin_lock_try_lock(lock)) {
-        rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
-    }
+    futex_lock_s(lock);
     return SPIN_OK;
 }
 
 static inline int spin_lock_unlock(spin_lock_t *lock)
 {
-    amo_store(lock, 0);
+    futex_unlock(lock);
     return SPIN_OK;
 }
 
 /*
- * Many readers or one writer. A reader holds `glock` only while it counts itself in; a writer holds it throughout and
- * waits for the readers to leave. (In PsPIN's runtime the first reader keeps `glock` for all of them, so a second
- * reader that arrives while the first still waits for a writer gets in beside the writer.)
+ * Many readers or one writer, as PsPIN's runtime has them: the first reader takes `glock` for all readers, the last one gives
+ * it back, and a writer holds it. So a second reader that comes while the first still waits for a writer does not wait. A
+ * program that sets `num_readers` to something else than 0 has readers that never take the lock; PsPIN's slp does.
  */
 static inline int spin_rw_lock_init(spin_rw_lock_t *lock)
 {
@@ -42,25 +38,15 @@ static inline int spin_rw_lock_init(spin_rw_lock_t *lock)
 
 static inline int spin_rw_lock_r_lock(spin_rw_lock_t *lock)
 {
-    spin_lock_lock(&lock->glock);
-    amo_add(&lock->num_readers, 1);
-    return spin_lock_unlock(&lock->glock);
+    return amo_add(&lock->num_readers, 1) == 0 ? spin_lock_lock(&lock->glock) : SPIN_OK;
 }
 
 static inline int spin_rw_lock_r_unlock(spin_rw_lock_t *lock)
 {
-    amo_add(&lock->num_readers, -1);
-    return SPIN_OK;
+    return amo_add(&lock->num_readers, -1) == 1 ? spin_lock_unlock(&lock->glock) : SPIN_OK;
 }
 
-static inline int spin_rw_lock_w_lock(spin_rw_lock_t *lock)
-{
-    spin_lock_lock(&lock->glock);
-    while (amo_add(&lock->num_readers, 0) != 0) {
-        rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
-    }
-    return SPIN_OK;
-}
+static inline int spin_rw_lock_w_lock(spin_rw_lock_t *lock) { return spin_lock_lock(&lock->glock); }
 
 static inline int spin_rw_lock_w_unlock(spin_rw_lock_t *lock) { return spin_lock_unlock(&lock->glock); }
 

@@ -4,9 +4,11 @@
 #define SPIN_UTIL_H
 
 #include <stdint.h>
+#include <stdio.h>
 
-#define STRINGIFY_(x) #x
-#define STRINGIFY(x) STRINGIFY_(x)
+/* Braces and semicolons are where PsPIN has them: its handlers also leave out the semicolon behind a macro. */
+
+#define STRINGIFY(x) #x /* of `x` as it is written */
 
 #ifndef MIN
 #define MIN(a, b) (((a) < (b)) ? (a) : (b))
@@ -22,51 +24,47 @@
 #define AND(a, b) ((a) & (b))
 
 /* A place in the program that a disassembly shows by name. */
-#define LABEL(name) __asm__ volatile(STRINGIFY(name) ":")
+#define LABEL(name) __asm__ volatile(#name ":" ::: "memory")
 
-/* Control and status registers, by name or number. Handlers run in user mode and may read 0x014 and 0xC10 only. */
-#define read_csr(csr)                                              \
-    ({                                                             \
-        uint32_t csr_value_;                                       \
-        __asm__ volatile("csrr %0, " #csr : "=r"(csr_value_));     \
-        csr_value_;                                                \
-    })
-#define write_csr(csr, value) __asm__ volatile("csrw " #csr ", %0" ::"rK"(value))
-#define clear_csr(csr, bits) __asm__ volatile("csrc " #csr ", %0" ::"rK"(bits))
+/*
+ * Control and status registers, by name, number, or a macro that is one. Handlers run in user mode and may read 0x014 and
+ * 0xC10 only.
+ */
+#define read_csr(csr, var) __asm__ volatile("csrr %0, " STRINGIFY(csr) : "=r"(var));
+#define write_csr(csr, value) __asm__ volatile("csrw " STRINGIFY(csr) ", %0" ::"rK"(value) : "memory");
+#define clear_csr(csr, bits) __asm__ volatile("csrc " STRINGIFY(csr) ", %0" ::"rK"(bits) : "memory");
 
 /* General registers by name; for start-up code. */
-#define read_register(reg, var) __asm__ volatile("mv %0, " #reg : "=r"(var))
-#define write_register(reg, value) __asm__ volatile("mv " #reg ", %0" ::"r"(value))
+#define read_register(reg, var) __asm__ volatile("mv %0, " STRINGIFY(reg) : "=r"(var));
+#define write_register(reg, value) __asm__ volatile("mv " STRINGIFY(reg) ", %0" ::"r"(value) : "memory");
 
 /* Tell the cluster's control unit that this cluster has ended. */
-#define TERMINATE (*(volatile uint32_t *)0x1B200000u = 1)
+#define TERMINATE { *(volatile uint32_t *)0x1B200000u = 1; }
 
 #ifdef CHECK_ASSERTS
-#include <stdio.h>
-#define ASSERT(condition)                                                     \
-    do {                                                                      \
-        if (!(condition)) {                                                   \
+#define ASSERT(condition)                                                          \
+    {                                                                              \
+        if (!(condition)) {                                                        \
             printf("%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            for (;;) TERMINATE;                                               \
-        }                                                                     \
-    } while (0)
+            for (;;) TERMINATE                                                     \
+        }                                                                          \
+    }
 #else
-#define ASSERT(condition) ((void)0)
+#define ASSERT(condition)
 #endif
 
+#define SPIN_PRINTF(format, ...) printf("%s:%s:%d: " format, __FILE__, __func__, __LINE__, ##__VA_ARGS__)
+
 #ifdef LOG
-#include <stdio.h>
-#define SPIN_PRINTF(format, ...) printf("[%s:%s:%d] " format, __FILE__, __func__, __LINE__, ##__VA_ARGS__)
 #define DEBUG_PRINT(...) SPIN_PRINTF(__VA_ARGS__)
 #else
-#define SPIN_PRINTF(...) ((void)0)
-#define DEBUG_PRINT(...) ((void)0)
+#define DEBUG_PRINT(...)
 #endif
 
 #ifdef ENABLE_TRACING
-#define TRACING_DUMMY_INSTR __asm__ volatile("nop")
+#define TRACING_DUMMY_INSTR() __asm__ volatile("nop")
 #else
-#define TRACING_DUMMY_INSTR ((void)0)
+#define TRACING_DUMMY_INSTR()
 #endif
 
 /*

@@ -4,9 +4,9 @@
  * line with the core's number before it. The place within the page tells the collector nothing, but keeps the cores
  * apart for whoever watches the bus. Source: PsPIN RTL a49fec8, virtual_stdout_demux.sv.
  */
+#include <hal/pulp.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <util.h>
 
 #pragma weak putchar /* a program may bring its own */
 
@@ -14,8 +14,7 @@
 
 int putchar(int character)
 {
-    uint32_t hart = read_csr(0x014); /* uhartid: cluster in bits 10..5, core in bits 4..0 */
-    uint32_t place = ((hart >> 5) << 7) + ((hart & 0xf) << 3);
+    uint32_t place = (hal_cluster_id() << 7) + (hal_core_id() << 3);
     *(volatile uint32_t *)(STDOUT_BASE + place) = (uint8_t)character;
     return (uint8_t)character;
 }

@@ -9,6 +9,7 @@ use crate::watch::cluster_of;
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::{HANDLER_TRAP, PACKET_DROPPED};
+use pspin::iommu::{SharedPageTables, whole_pages};
 use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
@@ -219,17 +220,28 @@ pub struct Port {
     pub nic: PspinParams,
     /// Contexts that came with packets so far: packets of one context share it.
     contexts: BTreeMap<SpinEc, Rc<Context>>,
+    page_tables: SharedPageTables,
 }
 
 impl Port {
     /// One of the NIC's ports to the edge.
-    pub fn new(clock: Clock, nic: &PspinParams) -> Self {
-        Port { clock, nic: nic.clone(), contexts: BTreeMap::new() }
+    pub fn new(clock: Clock, nic: &PspinParams, page_tables: SharedPageTables) -> Self {
+        Port { clock, nic: nic.clone(), contexts: BTreeMap::new(), page_tables }
     }
 
+    /// PsPIN's interface registers no host memory: a context's is registered when the context is met, as it lies.
     fn context(&mut self, ec: &SpinEc) -> Rc<Context> {
-        let (id, nic) = (self.contexts.len() as u32, &self.nic);
-        self.contexts.entry(*ec).or_insert_with(|| Rc::new(ec.context(id, nic))).clone()
+        let id = self.contexts.len() as u32;
+        let met = self.contexts.entry(*ec).or_insert_with(|| {
+            let context = ec.context(id, &self.nic);
+            if context.host_mem_size > 0 {
+                let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
+                let registered = self.page_tables.borrow_mut().register(id, addr, addr, bytes, true);
+                registered.expect("a context is new, and whole pages are registered");
+            }
+            Rc::new(context)
+        });
+        met.clone()
     }
 }
 

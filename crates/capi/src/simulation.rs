@@ -7,6 +7,7 @@ use crate::library;
 use crate::stats;
 use crate::watch::{SharedWatch, Watch, Watcher};
 use kernel::{Clock, Cycle, Freq, Outcome};
+use pspin::iommu::SharedPageTables;
 use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
 use std::cell::RefCell;
@@ -52,13 +53,14 @@ impl Simulation {
     /// A NIC with this program, in reset.
     pub fn new(params: &PspinParams, image: &Image) -> Result<Self, Error> {
         let clock = Clock::new(Freq::mhz(params.clock_mhz).map_err(PspinError::from)?);
-        let port = || Port::new(clock, params);
+        let page_tables = SharedPageTables::default();
+        let port = || Port::new(clock, params, page_tables.clone());
         let boundary = Boundary {
             source: Box::new(port()),
             completions: Box::new(port()),
             egress: Box::new(port()),
             host: Box::new(port()),
-            page_tables: Rc::default(),
+            page_tables: page_tables.clone(),
             events: Box::new(Deaf),
             console: Rc::new(RefCell::new(port())),
         };

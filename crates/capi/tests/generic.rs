@@ -16,6 +16,25 @@ fn generic() -> Bench {
     bench
 }
 
+/// PsPIN's interface cannot register memory, so the library does.
+#[test]
+fn host_memory_of_contexts_is_registered_where_the_card_translates_addresses() {
+    let bench = generic();
+    let of = |nic: &str| {
+        let told = bench.run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[("SPINET_NIC", nic)]).told();
+        let mut bytes: Vec<String> = told
+            .lines()
+            .filter(|line| line.starts_with("host ") || line.starts_with("out: "))
+            .map(Into::into)
+            .collect();
+        bytes.sort();
+        bytes
+    };
+    let without = of("pspin-rtl");
+    assert_eq!(without.len(), 12, "{without:#?}");
+    assert_eq!(of("pspin"), without);
+}
+
 #[test]
 fn the_generic_driver_makes_packets() {
     let ran = generic().run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[]);

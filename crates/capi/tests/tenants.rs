@@ -18,7 +18,7 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
     let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
     expect![[r#"
         spinet_boot("pspn", argv[1], 1, &card)
-          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
         spinet_boot("pspin", "nowhere.elf", 1, &card)
           -11: nowhere.elf: No such file or directory (os error 2)
         spinet_boot("pspin", argv[1], 1, NULL)
@@ -190,7 +190,7 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
           udp:sice=64
               ^^^^
         spinet_add_traffic(scene.card, &traffic)
-          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`
+          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`
         spinet_add_traffic(scene.card, &traffic)
           -1: snapped is 9, must be SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)
         spinet_network(scene.card, "loss=2", 1)

@@ -36,6 +36,8 @@ kernel::words! {
         BadDoorbell = "bad-doorbell",
         /// The program of a core did not want it.
         Program = "program",
+        /// It was popped, and found no room in the queue behind its PIFO.
+        Crossing = "crossing",
     }
 }
 

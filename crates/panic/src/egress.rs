@@ -1,38 +1,100 @@
 //! Where packets leave the interconnect for the outside.
 
+use crate::cells::Cells;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 
-/// Hands packets to the outlet, a flit a cycle.
+/// The line of a network port, as packets go out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// Bits a second.
+    pub bps: u64,
+    /// Bytes of line time that a packet takes beside its own.
+    pub overhead_bytes: u32,
+    /// The clock of the exit, in whole Hz.
+    pub clock_hz: u64,
+}
+
+/// Hands packets to the outlet, at the rate of a line if it has one, and else a flit a cycle.
 ///
 /// Ports:  `in`.
-/// Timing: a flit is taken in the cycle in which it is there; a packet has left with its tail.
-/// Source: RTL, whose bench takes what comes out at once.
+/// Timing: a flit is taken in the cycle in which it is there; a packet has left with its tail. On a line a packet begins in the
+///         cycle of its descriptor, or when the line is done with the one before and its overhead, and its tail is taken no
+///         earlier than the line is done with its bytes.
+/// Source: RTL, whose bench takes what comes out at once. assumed: a line sends as fast as it brings, and the MAC in front of it
+///         has room for a packet.
 pub struct Egress {
     node: NodeId,
     input: Rx<Flit>,
     outlet: SharedOutlet,
+    cells: Option<Cells>,
+    line: Option<Line>,
     message: Option<Box<Message>>,
+    /// When the line is done with the packet that leaves, and when the next may begin: in cycles times `bps`, so that no rounding
+    /// adds up.
+    sent_at: u128,
+    line_free: u128,
     packets: Counter,
     bytes: Counter,
 }
 
 impl Egress {
-    /// The exit at `node`.
+    /// The exit at `node`, which takes what comes at once.
     pub fn new(node: NodeId, input: Rx<Flit>, outlet: SharedOutlet) -> Egress {
-        let (packets, bytes) = Default::default();
-        Egress { node, input, outlet, message: None, packets, bytes }
+        let (cells, line, message, sent_at, line_free, packets, bytes) = Default::default();
+        Egress { node, input, outlet, cells, line, message, sent_at, line_free, packets, bytes }
+    }
+
+    /// The same, where packets give back their cells.
+    pub fn with_cells(self, cells: Option<Cells>) -> Egress {
+        Egress { cells, ..self }
+    }
+
+    /// The same, which sends on a line.
+    pub fn on(self, line: Line) -> Egress {
+        Egress { line: Some(line), ..self }
+    }
+
+    /// The cycle from which on the next flit may be taken.
+    fn due(&self) -> Cycle {
+        let (Some(line), Some(flit)) = (&self.line, self.input.peek()) else { return 0 };
+        let at = match &*flit {
+            Flit::Head(message) if !matches!(message.leg, Leg::Dropped(_)) => self.line_free,
+            Flit::Tail => self.sent_at,
+            Flit::Head(_) | Flit::Body => 0,
+        };
+        Cycle::try_from(at.div_ceil(line.bps.into())).unwrap_or(Cycle::MAX)
+    }
+
+    /// A packet of so many bytes begins on the line.
+    fn begin(&mut self, now: Cycle, bytes: usize) {
+        let Some(Line { bps, overhead_bytes, clock_hz }) = self.line else { return };
+        let (now, bps, clock_hz) = (u128::from(now), u128::from(bps), u128::from(clock_hz));
+        // One that waited for the line follows without a gap, in the middle of a cycle if need be.
+        let begun = if self.line_free.div_ceil(bps) == now { self.line_free } else { now * bps };
+        self.sent_at = begun + 8 * bytes as u128 * clock_hz;
+        self.line_free = self.sent_at + 8 * u128::from(overhead_bytes) * clock_hz;
     }
 }
 
 impl Component for Egress {
     fn tick(&mut self, now: Cycle) -> Activity {
+        if self.due() > now {
+            return Activity::Until(self.due());
+        }
         match self.input.take() {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {
                 message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                if let Some(cells) = &self.cells {
+                    cells.leaves(now, &message);
+                }
+                match message.leg {
+                    Leg::Dropped(_) => self.sent_at = 0,
+                    _ => self.begin(now, message.data.len()),
+                }
                 self.message = Some(message);
             }
             Some(Flit::Body) => {}
@@ -59,5 +121,85 @@ impl Component for Egress {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::flits;
+    use crate::world::{Outlet, Side};
+    use expect_test::{Expect, expect};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use testkit::Log;
+
+    /// Notes who leaves, and in which cycle its first bytes did.
+    struct Left(Log);
+
+    impl Outlet for Left {
+        fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+            let marks = message.descriptor.trail.marks();
+            let begun = marks.iter().find(|mark| mark.step == Step::Leaving).expect("it has begun").at;
+            self.0.note(now, format!("#{} since {begun}", message.descriptor.id));
+        }
+
+        fn drop(&mut self, _now: Cycle, _message: Message, _reason: crate::drops::DropReason) {}
+    }
+
+    /// Packets at an exit of 1 GHz, 64 bytes a cycle: with a line of so many bytes a cycle and an overhead, or none.
+    fn check(line: Option<(u64, u32)>, input: &str, want: Expect) {
+        want.assert_eq(&testkit::bench(200, |bench| {
+            let outlet = Rc::new(RefCell::new(Left(bench.log.clone())));
+            let exit = Egress::new(NodeId(2), bench.input("in", 8, flits(input)), outlet);
+            let clock_hz = 1_000_000_000;
+            let line = line.map(|(bytes, overhead_bytes)| Line { bps: 8 * bytes * clock_hz, overhead_bytes, clock_hz });
+            bench.add("it", line.into_iter().fold(exit, Egress::on));
+        }));
+    }
+
+    const PACKETS: &str = "1 1 0 256; 1 2 0 64; 1 3 0 100; 60 4 0 64";
+
+    #[test]
+    fn without_a_line_a_flit_leaves_a_cycle() {
+        check(
+            None,
+            PACKETS,
+            expect![[r#"
+            5    #1 since 1
+            7    #2 since 6
+            10   #3 since 8
+            61   #4 since 60
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_line_as_wide_as_the_flits_holds_up_nobody() {
+        check(
+            Some((64, 0)),
+            PACKETS,
+            expect![[r#"
+            5    #1 since 1
+            7    #2 since 6
+            10   #3 since 8
+            61   #4 since 60
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_line_takes_its_time_for_bytes_and_overhead_and_rounds_nothing_up() {
+        // 256, 64 and 100 bytes with 24 each, at 10 a cycle: 28, 8.8 and 12.4 cycles.
+        check(
+            Some((10, 24)),
+            PACKETS,
+            expect![[r#"
+            27   #1 since 1
+            36   #2 since 29
+            48   #3 since 38
+            67   #4 since 60
+        "#]],
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Where packets enter the interconnect: what they are there, and how a source paces them out.
 
+use crate::cells::Cells;
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, Step, n_flits};
 use crate::world::{Arrival, Side, Verdict};
 use kernel::trace::Counter;
@@ -68,6 +69,11 @@ pub struct Entry {
     turn: usize,
     is_short: Vec<bool>,
     notes: Option<Rx<BankNote>>,
+    /// Where packets get their cells before they enter, and how many other entries may take one before this.
+    cells: Option<(Cells, u32)>,
+    /// The bank of the cell that the next packet has, and when it was taken.
+    granted: Option<usize>,
+    taken_at: Option<Cycle>,
     /// Packets that a NIC without a scheduler or the like leaves to the host.
     unserved: Counter,
 }
@@ -84,9 +90,33 @@ impl Entry {
             turn: 0,
             is_short: vec![false; nodes.scheduler.len()],
             notes: None,
+            cells: None,
+            granted: None,
+            taken_at: None,
             unserved: Counter::default(),
             nodes,
         }
+    }
+
+    /// The same, whose packets need a cell before they enter; `ahead` other entries may take one before this in a cycle.
+    pub fn with_cells(self, cells: Option<Cells>, ahead: u32) -> Entry {
+        Entry { cells: cells.map(|cells| (cells, ahead)), ..self }
+    }
+
+    /// Whether a packet that is to be treated so can enter; if it needs a cell, it has one then. One such packet a cycle.
+    pub fn admits(&mut self, now: Cycle, verdict: &Verdict) -> bool {
+        let Some((cells, ahead)) = &self.cells else { return true };
+        let needs_one = !self.nodes.scheduler.is_empty() && !verdict.chain.is_empty();
+        if !needs_one || self.granted.is_some() || verdict.exit.and_then(|side| self.nodes.exit(side)).is_none() {
+            return true;
+        }
+        if self.taken_at == Some(now) {
+            return false;
+        }
+        self.granted = cells.take(now, self.turn, *ahead);
+        self.taken_at = self.granted.map(|_| now);
+        self.turn = (self.turn + 1) % self.nodes.scheduler.len(); // RTL: with every attempt.
+        self.granted.is_some()
     }
 
     /// Hears what the scheduler says of its banks. Called at each tick.
@@ -142,6 +172,9 @@ impl Entry {
     }
 
     fn home(&mut self) -> NodeId {
+        if self.cells.is_some() {
+            return self.nodes.scheduler[self.granted.take().expect("a packet that enters has a cell")];
+        }
         let n = self.is_short.len();
         let in_turn = (0..n).map(|i| (self.turn + i) % n);
         let chosen = { in_turn }.find(|&port| !self.is_short[port]).unwrap_or(self.turn);

@@ -6,14 +6,15 @@ pub fn shares(amounts: &[u64]) -> Vec<f64> {
     amounts.iter().map(|&amount| if total == 0 { 0.0 } else { amount as f64 / total as f64 }).collect()
 }
 
-/// Jain's index of amounts in proportion to weights: 1 if everybody got the same per weight, 1/n if one got all.
+/// Jain's index of amounts in proportion to what everybody is due, such as a weight: 1 if everybody got the same part of it,
+/// 1/n if one got all.
 ///
-/// Nothing given to anybody is fair. Panics unless there is a weight above 0 for each amount.
+/// Nothing given to anybody is fair. Panics unless everybody is due something.
 /// Source: Jain, Chiu, Hawe, DEC TR-301, 1984.
-pub fn jain(amounts: &[u64], weights: &[u64]) -> f64 {
-    assert_eq!(amounts.len(), weights.len(), "each amount has a weight");
-    assert!(weights.iter().all(|&weight| weight > 0), "weights are above 0");
-    let per_weight = || amounts.iter().zip(weights).map(|(&amount, &weight)| amount as f64 / weight as f64);
+pub fn jain(amounts: &[u64], due: &[f64]) -> f64 {
+    assert_eq!(amounts.len(), due.len(), "each amount has what is due");
+    assert!(due.iter().all(|&due| due > 0.0), "everybody is due something");
+    let per_weight = || amounts.iter().zip(due).map(|(&amount, &due)| amount as f64 / due);
     let (sum, squares) = per_weight().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares == 0.0 { 1.0 } else { sum * sum / (amounts.len() as f64 * squares) }
 }
@@ -23,8 +24,9 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    fn check(amounts: &[u64], weights: &[u64], want: Expect) {
-        want.assert_eq(&format!("{:.3?} {:.3}", shares(amounts), jain(amounts, weights)));
+    fn check(amounts: &[u64], weights: &[u32], want: Expect) {
+        let weights: Vec<f64> = weights.iter().map(|&weight| weight.into()).collect();
+        want.assert_eq(&format!("{:.3?} {:.3}", shares(amounts), jain(amounts, &weights)));
     }
 
     #[test]

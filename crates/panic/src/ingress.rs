@@ -1,9 +1,10 @@
 //! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
 
 use crate::drops::{DropCounts, DropReason};
+use crate::egress::Line;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
-use crate::world::{PacketSource, SharedClassifier, SharedOutlet, Side};
+use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet, Side, Verdict};
 use blocks::checks;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
@@ -12,9 +13,9 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressParams {
-    /// Bits a second that the line brings.
+    /// Bits a second that the line brings, and takes.
     pub line_bps: u64,
-    /// Bytes of line time that a packet takes beside its own: 24 on Ethernet (check sequence, preamble, gap).
+    /// Bytes of line time that a packet takes beside its own, in both directions: 24 on Ethernet (check sequence, preamble, gap).
     pub overhead_bytes: u32,
     /// Cycles in which the line waits at each packet, for the descriptor that goes in front of it.
     pub descriptor_cycles: u32,
@@ -48,6 +49,12 @@ impl IngressParams {
         checks::within("rmt_cycles", self.rmt_cycles, 0, 1024)?;
         let least = u32::try_from(n_flits(longest, flit_bytes)).unwrap_or(u32::MAX);
         checks::within("buffer_flits", self.buffer_flits, least, 1 << 20)
+    }
+
+    /// The other direction of the line, for an exit of this clock.
+    pub fn line_out(&self, clock_mhz: u32) -> Line {
+        let clock_hz = u64::from(clock_mhz) * 1_000_000;
+        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz }
     }
 }
 
@@ -83,6 +90,8 @@ pub struct Ingress {
     wires: IngressWiring,
     /// When the line is free, in cycles times `line_bps`: no rounding adds up.
     line_free: u128,
+    /// A packet that waits for a cell before it comes in.
+    held: Option<(Arrival, Verdict)>,
     packets: Counter,
     bytes: Counter,
     stalled_cycles: Counter,
@@ -94,7 +103,7 @@ impl Ingress {
     pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
         let (packets, bytes, stalled_cycles) = Default::default();
         let drops = DropCounts::new(&[DropReason::Rmt, DropReason::IngressBuffer]);
-        Ingress { params, wires, line_free: 0, packets, bytes, stalled_cycles, drops }
+        Ingress { params, wires, line_free: 0, held: None, packets, bytes, stalled_cycles, drops }
     }
 
     /// The first cycle in which the line is free.
@@ -114,30 +123,44 @@ impl Ingress {
             self.stalled_cycles.add(1);
             return Some(now + 1);
         }
-        let Some(mut arrival) = self.wires.source.next(now) else {
-            return self.wires.source.next_at().map(|at| at.max(now + 1));
+        let (arrival, verdict) = match self.held.take() {
+            Some(held) => held,
+            None => {
+                let Some(mut arrival) = self.wires.source.next(now) else {
+                    return self.wires.source.next_at().map(|at| at.max(now + 1));
+                };
+                self.packets.add(1);
+                self.bytes.add(arrival.bytes.len() as u64);
+                let from = Side::Network(self.wires.node.1);
+                let verdict = self.wires.classifier.borrow_mut().classify(now, from, &mut arrival.bytes);
+                (arrival, verdict)
+            }
         };
-        self.packets.add(1);
-        self.bytes.add(arrival.bytes.len() as u64);
+        if !self.wires.entry.admits(now, &verdict) {
+            self.stalled_cycles.add(1);
+            self.held = Some((arrival, verdict));
+            return Some(now + 1);
+        }
+        self.admit(now, free == now, arrival, verdict);
+        Some(self.free_at().max(now + 1))
+    }
+
+    /// A packet takes the line. One that was there when the line came free follows without a gap, in the middle of a cycle if need
+    /// be.
+    fn admit(&mut self, now: Cycle, is_behind: bool, arrival: Arrival, verdict: Verdict) {
         let bits = 8 * (arrival.bytes.len() as u128 + u128::from(self.params.overhead_bytes));
         let line_bps = u128::from(self.params.line_bps);
-        // A packet that is there when the line comes free follows without a gap, in the middle of a cycle if need be.
-        let is_behind = free == now;
         let begun = if is_behind { self.line_free } else { u128::from(now) * line_bps };
         self.line_free = begun + bits * u128::from(self.wires.clock_hz);
         self.line_free += u128::from(self.params.descriptor_cycles) * line_bps;
-
-        let (node, number) = self.wires.node;
-        let verdict = self.wires.classifier.borrow_mut().classify(now, Side::Network(number), &mut arrival.bytes);
         let n = n_flits(arrival.bytes.len(), self.wires.flit_bytes);
         let has_room = self.params.when_full == WhenFull::Stall
             || self.wires.sender.waiting() + n <= self.params.buffer_flits as usize;
-        match self.wires.entry.message(now, node, arrival, verdict) {
+        match self.wires.entry.message(now, self.wires.node.0, arrival, verdict) {
             Ok(message) if has_room => self.wires.sender.push(now + Cycle::from(self.params.rmt_cycles), message),
             Ok(message) => self.drop(now, message, DropReason::IngressBuffer),
             Err(message) => self.drop(now, message, DropReason::Rmt),
         }
-        Some(self.free_at().max(now + 1))
     }
 
     fn drop(&mut self, now: Cycle, message: Box<Message>, reason: DropReason) {

@@ -4,6 +4,7 @@
 //! the item says so.
 
 pub mod baseline;
+pub mod cells;
 pub mod cost;
 pub mod crossbar;
 pub mod dma;

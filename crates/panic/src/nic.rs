@@ -1,5 +1,6 @@
 //! The whole NIC, wired.
 
+use crate::cells::Cells;
 use crate::dma::{Dma, DmaWiring};
 use crate::egress::Egress;
 use crate::entry::{Entry, Nodes, Sender};
@@ -55,6 +56,8 @@ struct Wiring<'a> {
     system: SystemBuilder,
     clock: ClockId,
     nodes: Nodes,
+    /// Who gives cells out, if packets have them from entry to exit.
+    cells: Option<Cells>,
     /// What comes out at each node, if no part has taken it yet.
     ends: Vec<Option<Rx<Flit>>>,
     /// What goes into the interconnect, and at which node.
@@ -75,7 +78,8 @@ impl Panic {
         let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
         let nodes = params.nodes();
         let (inputs, outputs, ends, troubles) = Default::default();
-        let mut wiring = Wiring { params, system, clock, nodes, ends, inputs, outputs, troubles };
+        let cells = params.cells(&nodes);
+        let mut wiring = Wiring { params, system, clock, nodes, cells, ends, inputs, outputs, troubles };
         wiring.add_ends();
         let Outside { networks, transmits, classifier, outlet, policies, programs } = outside;
         let mut bank_notes = Vec::new();
@@ -155,12 +159,14 @@ impl Wiring<'_> {
             source,
             classifier: classifier.clone(),
             outlet: outlet.clone(),
-            entry: Entry::new(self.nodes.clone(), heard),
+            entry: Entry::new(self.nodes.clone(), heard).with_cells(self.cells.clone(), number as u32),
             sender: Sender::new(node, flit_bytes, to),
         };
         let path = format!("network[{number}]");
         self.system.add(&format!("{path}.ingress"), self.clock, Ingress::new(self.params.ingress, wires));
-        self.system.add(&format!("{path}.egress"), self.clock, Egress::new(node, from, outlet.clone()));
+        let line = self.params.ingress.line_out(self.params.clock_mhz);
+        let egress = Egress::new(node, from, outlet.clone()).with_cells(self.cells.clone()).on(line);
+        self.system.add(&format!("{path}.egress"), self.clock, egress);
         bank_notes
     }
 
@@ -183,8 +189,9 @@ impl Wiring<'_> {
             sources,
             classifier: classifier.clone(),
             outlet: outlet.clone(),
-            entry: Entry::new(self.nodes.clone(), heard),
+            entry: Entry::new(self.nodes.clone(), heard).with_cells(self.cells.clone(), self.params.network_ports),
             sender: Sender::new(node, flit_bytes, to),
+            cells: self.cells.clone(),
         };
         self.system.add("dma", self.clock, Dma::new(&self.params.dma, wires));
         bank_notes
@@ -252,7 +259,7 @@ impl Wiring<'_> {
         let ports = ports.collect();
         let tracer = self.system.tracer("scheduler", self.clock);
         let scheduler = Scheduler::new(self.params.scheduler(), ports, notes, tracer);
-        let scheduler = scheduler.with_outlet(outlet).with_bank_notes(bank_notes);
+        let scheduler = scheduler.with_outlet(outlet).with_bank_notes(bank_notes).with_cells(self.cells.clone());
         let with_policy = |scheduler: Scheduler, (service, policy)| scheduler.with_policy(service, policy);
         self.system.add("scheduler", self.clock, policies.into_iter().fold(scheduler, with_policy));
     }

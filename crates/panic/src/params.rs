@@ -1,8 +1,9 @@
 //! What is fixed about a PANIC NIC, as `presets/panic.toml` says it.
 
+use crate::cells::Cells;
 use crate::dma::DmaParams;
 use crate::entry::Nodes;
-use crate::ingress::IngressParams;
+use crate::ingress::{IngressParams, WhenFull};
 use crate::interconnect::Topology;
 use crate::policy::{Level, PolicyParams};
 use crate::scheduler::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
@@ -120,6 +121,12 @@ impl PanicParams {
         SchedulerParams { services, n_classes: self.n_classes, buffer, pifo, dropping, chain_push, detour_raise }
     }
 
+    /// Who gives cells out, if packets have them from entry to exit.
+    pub fn cells(&self, nodes: &Nodes) -> Option<Cells> {
+        let BufferParams { cells, allocator, .. } = self.scheduler.buffer;
+        allocator.map(|params| Cells::new(params, nodes.scheduler.clone(), cells, self.scheduler.dropping.free_cells))
+    }
+
     /// What is wrong with them; begins with the key.
     pub fn check(&self) -> Result<(), String> {
         checks::within("clock_mhz", self.clock_mhz, 1, 100_000)?;
@@ -143,6 +150,9 @@ impl PanicParams {
             checks::within(&format!("{at}: credits"), service.credits, 1, 1024)?;
             let checked = service.engine.check().and_then(|()| service.engine.check_longest(self.longest()));
             checked.map_err(|error| format!("{at}: engine: {error}"))?;
+        }
+        if self.scheduler.buffer.allocator.is_some() && self.ingress.when_full == WhenFull::Drop {
+            return Err("ingress.when_full is `drop`, must be `stall` with scheduler.buffer.allocator".to_owned());
         }
         let n_nodes = u64::from(self.scheduler.ports + 1 + self.network_ports)
             + self.services.iter().map(|service| u64::from(service.units)).sum::<u64>();

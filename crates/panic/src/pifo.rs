@@ -67,31 +67,32 @@ pub struct LogicalPifo<T> {
 
 struct Node<T> {
     policy: Box<dyn Policy>,
-    pifo: Pifo<Waiting<T>>,
+    pifo: Pifo<Item<T>>,
     /// The node above, and which of its branches this one is.
     above: Option<(usize, usize)>,
 }
 
 /// What stands in a PIFO.
-struct Waiting<T> {
-    arrival: Arrival,
-    charged: u64,
-    item: Item<T>,
-}
-
 enum Item<T> {
-    Packet(T),
+    Packet(Waiting<T>),
+    /// One packet of the branch that this node is.
     OneOf(usize),
 }
 
-impl<T> Node<T> {
-    /// Tells the policy that what stood here with this rank is dropped.
-    fn dropped(&mut self, rank: u64, waiting: Waiting<T>) -> Item<T> {
-        let Waiting { arrival, charged, item } = waiting;
-        self.policy.dropped(&arrival, rank);
-        self.policy.refund(&arrival, charged);
-        item
-    }
+struct Waiting<T> {
+    /// As its own node saw it come.
+    arrival: Arrival,
+    /// What it was charged at each level, the innermost first.
+    charges: SmallVec<[u64; 2]>,
+    packet: T,
+}
+
+/// The nodes at which a packet goes, and the rank of what goes there.
+type Path = SmallVec<[(usize, u64); 2]>;
+
+/// A packet as the level above sees it: its class and its priority are the branch in which it is.
+fn seen_above(arrival: Arrival, branch: usize) -> Arrival {
+    Arrival { class: branch, priority: branch as u32, ..arrival }
 }
 
 impl<T> LogicalPifo<T> {
@@ -132,74 +133,76 @@ impl<T> LogicalPifo<T> {
     /// Queues a packet. Its `ranks` are computed unless it has some already, for it is charged once; then they are lowered by
     /// `raise`, so that it goes earlier.
     pub fn push(&mut self, arrival: &Arrival, ranks: &mut Ranks, raise: u64, packet: T) {
-        let (mut at, class) = self.places[arrival.class];
-        let (mut arrival, mut item) = (Arrival { class, ..*arrival }, Item::Packet(packet));
+        let (leaf, class) = self.places[arrival.class];
+        let came = Arrival { class, ..*arrival };
+        let (mut at, mut arrival) = (leaf, came);
         for level in 0.. {
             let node = &mut self.nodes[at];
             if level == ranks.len() {
                 let rank = node.policy.rank(&arrival);
                 ranks.push(Rank { rank, charged: node.policy.charged() });
             }
-            let Rank { rank, charged } = &mut ranks[level];
-            *rank = rank.saturating_sub(raise);
-            node.pifo.push(*rank, Waiting { arrival, charged: *charged, item });
+            ranks[level].rank = ranks[level].rank.saturating_sub(raise);
             let Some((above, branch)) = node.above else { break };
-            arrival = Arrival { class: branch, priority: branch as u32, ..arrival };
+            (at, arrival) = (above, seen_above(arrival, branch));
+        }
+        let charges = ranks.iter().map(|rank| rank.charged).collect();
+        let (mut at, mut item) = (leaf, Item::Packet(Waiting { arrival: came, charges, packet }));
+        for rank in ranks.iter() {
+            let node = &mut self.nodes[at];
+            node.pifo.push(rank.rank, item);
             item = Item::OneOf(at);
-            at = above;
+            at = node.above.map_or(at, |(above, _)| above);
         }
         self.len += 1;
     }
 
     /// The packet that goes first, if any is queued, and the cycle from which it may go.
     pub fn first(&self) -> Option<(u64, &T)> {
-        let (rank, mut entry) = self.nodes[0].pifo.least()?;
+        let (rank, mut item) = self.nodes[0].pifo.least()?;
         let eligible = self.nodes[0].policy.eligible(rank);
         loop {
-            match &entry.item {
-                Item::Packet(packet) => return Some((eligible, packet)),
-                Item::OneOf(below) => entry = self.nodes[*below].pifo.least().expect("a mark stands for a packet").1,
+            match item {
+                Item::Packet(waiting) => return Some((eligible, &waiting.packet)),
+                Item::OneOf(below) => item = self.nodes[*below].pifo.least().expect("a mark stands for a packet").1,
             }
         }
     }
 
     /// Takes the packet that goes first.
     pub fn pop(&mut self) -> Option<T> {
-        self.take(|node| {
-            let (rank, waiting) = node.pifo.pop_least()?;
-            node.policy.served(rank);
-            Some(waiting.item)
-        })
+        let (path, waiting) = self.take(Pifo::pop_least)?;
+        path.iter().for_each(|&(at, rank)| self.nodes[at].policy.served(rank));
+        Some(waiting.packet)
     }
 
     /// Takes the packet to drop: the last of all.
     pub fn drop_last(&mut self) -> Option<T> {
-        self.take(|node| {
-            let (rank, waiting) = node.pifo.pop_greatest()?;
-            Some(node.dropped(rank, waiting))
-        })
+        let (path, waiting) = self.take(Pifo::pop_greatest)?;
+        Some(self.tell_dropped(path, waiting))
     }
 
     /// Takes the packet to drop among those that `is_wanted`: the last of them. The marks that go with it are the last of its
     /// branches, so that branches keep their turns, and packets their order within each.
     pub fn drop_last_of(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
-        let (mut at, key) = self.in_order().into_iter().rev().find(|&(leaf, key)| {
-            matches!(&self.nodes[leaf].pifo.entries[&key].item, Item::Packet(packet) if is_wanted(packet))
-        })?;
-        let node = &mut self.nodes[at];
-        let waiting = node.pifo.entries.remove(&key).expect("it was found");
-        let Item::Packet(packet) = node.dropped(key.0, waiting) else { unreachable!("a packet was found") };
+        let is_it = |item: &Item<T>| matches!(item, Item::Packet(waiting) if is_wanted(&waiting.packet));
+        let mut order = self.in_order().into_iter().rev();
+        let (leaf, key) = order.find(|&(leaf, key)| is_it(&self.nodes[leaf].pifo.entries[&key]))?;
+        let mut path = Path::from_iter([(leaf, key.0)]);
+        let found = self.nodes[leaf].pifo.entries.remove(&key).expect("it was found");
+        let Item::Packet(waiting) = found else { unreachable!("a packet was found") };
+        let mut at = leaf;
         while let Some((above, _)) = self.nodes[at].above {
-            let node = &mut self.nodes[above];
-            let is_mark = |waiting: &Waiting<T>| matches!(waiting.item, Item::OneOf(below) if below == at);
-            let marks = node.pifo.entries.iter().rev().find(|(_, waiting)| is_mark(waiting));
-            let key = *marks.expect("a packet has a mark in every PIFO above").0;
-            let waiting = node.pifo.entries.remove(&key).expect("it was found");
-            node.dropped(key.0, waiting);
+            let entries = &mut self.nodes[above].pifo.entries;
+            let is_mark = |item: &Item<T>| matches!(item, Item::OneOf(below) if *below == at);
+            let mark = entries.iter().rev().find(|(_, item)| is_mark(item));
+            let key = *mark.expect("a packet has a mark in every PIFO above").0;
+            entries.remove(&key);
+            path.insert(0, (above, key.0));
             at = above;
         }
         self.len -= 1;
-        Some(packet)
+        Some(self.tell_dropped(path, waiting))
     }
 
     /// All packets in the order in which they would go if none came any more: the PIFO of each, and its place there.
@@ -207,9 +210,9 @@ impl<T> LogicalPifo<T> {
         // Those below have greater numbers.
         let mut orders: Vec<std::vec::IntoIter<_>> = self.nodes.iter().map(|_| Vec::new().into_iter()).collect();
         for (at, node) in self.nodes.iter().enumerate().rev() {
-            let packet_of = |(key, waiting): (&(u64, u64), &Waiting<T>)| match waiting.item {
+            let packet_of = |(key, item): (&(u64, u64), &Item<T>)| match item {
                 Item::Packet(_) => (at, *key),
-                Item::OneOf(below) => orders[below].next().expect("a mark stands for a packet"),
+                Item::OneOf(below) => orders[*below].next().expect("a mark stands for a packet"),
             };
             let order: Vec<_> = node.pifo.entries.iter().map(packet_of).collect();
             orders[at] = order.into_iter();
@@ -217,15 +220,33 @@ impl<T> LogicalPifo<T> {
         orders.swap_remove(0).collect()
     }
 
-    fn take(&mut self, mut pop: impl FnMut(&mut Node<T>) -> Option<Item<T>>) -> Option<T> {
-        let mut item = pop(&mut self.nodes[0])?;
-        self.len -= 1;
+    /// Takes a packet, and the mark for it at each level, the outermost first.
+    fn take(&mut self, pop: impl Fn(&mut Pifo<Item<T>>) -> Option<(u64, Item<T>)>) -> Option<(Path, Waiting<T>)> {
+        let (mut path, mut at) = (Path::new(), 0);
         loop {
+            let (rank, item) = pop(&mut self.nodes[at].pifo)?;
+            path.push((at, rank));
             match item {
-                Item::Packet(packet) => return Some(packet),
-                Item::OneOf(below) => item = pop(&mut self.nodes[below]).expect("a mark stands for a packet"),
+                Item::Packet(waiting) => {
+                    self.len -= 1;
+                    return Some((path, waiting));
+                }
+                Item::OneOf(below) => at = below,
             }
         }
+    }
+
+    /// Tells policies who is dropped. The mark that goes with a packet may have come with another of its branch: what is given
+    /// back is what the packet itself was charged, so that a branch has been charged for what it was served.
+    fn tell_dropped(&mut self, path: Path, waiting: Waiting<T>) -> T {
+        let Waiting { mut arrival, charges, packet } = waiting;
+        for (&(at, rank), charged) in path.iter().rev().zip(charges) {
+            let Node { policy, above, .. } = &mut self.nodes[at];
+            policy.dropped(&arrival, rank);
+            policy.refund(&arrival, charged);
+            arrival = above.map_or(arrival, |(_, branch)| seen_above(arrival, branch));
+        }
+        packet
     }
 }
 
@@ -236,7 +257,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn arrival(now: u64, class: usize, bytes: u32) -> Arrival {
-        Arrival { now, class, flow: 0, bytes, priority: class as u32, slack_cycles: 1000 * (3 - class as u64) }
+        Arrival {
+            now,
+            class,
+            flow: 0,
+            bytes,
+            priority: class as u32,
+            slack_cycles: 1000 * (3 - class as u64),
+            metadata: 0,
+        }
     }
 
     /// Does as `script` says and tells who goes: a letter is a packet of 100 bytes of class a, b or c, a capital one of 200
@@ -342,6 +371,36 @@ mod tests {
         assert_eq!(queue.drop_last(), Some("c"));
         // As if it had never come; by today's weight a quarter would have been given back.
         assert_eq!(rank_of(&mut queue, "d"), 8);
+    }
+
+    /// Long packets wait on the left of a branch and short ones on its right, so that the mark which is dropped is seldom that of
+    /// the packet which is dropped.
+    #[test]
+    fn branches_share_by_weight_whichever_of_their_packets_are_dropped() {
+        let tree = "
+            policy = { kind = 'weighted-fair', weights = [3, 1] }
+            branches = [
+                { classes = [0, 1], level = { policy = { kind = 'round-robin' } } },
+                { classes = [2], level = { policy = { kind = 'fifo' } } },
+            ]";
+        for only_even in [false, true] {
+            let mut queue = LogicalPifo::of(&toml::from_str(tree).unwrap(), 3);
+            let mut served = [0; 3];
+            for now in 0..3000 {
+                for (class, bytes) in [(0, 512), (1, 256), (1, 256), (2, 400)] {
+                    queue.push(&arrival(now, class, bytes), &mut Ranks::new(), 0, (class, bytes, now));
+                }
+                while queue.len() > 24 {
+                    let dropped = if only_even { queue.drop_last_of(|packet| packet.2 % 2 == 0) } else { None };
+                    dropped.or_else(|| queue.drop_last()).unwrap();
+                }
+                let (class, bytes, _) = queue.pop().unwrap();
+                served[class] += bytes;
+            }
+            let [long, short, other] = served;
+            assert!((long + short).abs_diff(3 * other) <= 3 * 512, "{served:?}");
+            assert!(long.abs_diff(2 * short) <= 1024, "{served:?}");
+        }
     }
 
     #[test]

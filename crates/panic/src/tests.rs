@@ -62,7 +62,7 @@ impl Scene {
         SchedulerParams {
             services: (0..n_services).map(service).collect(),
             n_classes: 2,
-            buffer: BufferParams { cells: self.cells, cell_bytes: 1536 },
+            buffer: BufferParams { cells: self.cells, cell_bytes: 1536, read_cycles: 0, allocator: None },
             pifo: PifoParams {
                 blocks: 1,
                 push_cycles: 2,
@@ -70,6 +70,7 @@ impl Scene {
                 crossing_slots: 4,
                 enqueue_cycles: 4,
                 dequeue_cycles: 10,
+                crossing: None,
             },
             dropping: DropParams { used_entries: self.used_entries, free_cells: 3, spared_entries: 8 },
             chain_push: self.chain_push,
@@ -118,7 +119,7 @@ impl Scene {
         let (to_engine, engine_in) = bench.channel(&format!("to engine {node}"), 25 * self.credits as usize, 1);
         let (engine_out, from_engine) = bench.channel(&format!("from engine {node}"), 25, 1);
         let (notes, heard) = bench.channel(&format!("notes of {node}"), 4, 1);
-        let delay = DelayUnitParams { service: self.delay, gap_cycles: 2 };
+        let delay = DelayUnitParams { service: self.delay, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
         let stream = Stream::new(1, &format!("engine {node}"));
         bench.add(&format!("engine {node}"), DelayUnit::new(delay, engine_in, engine_out, stream));
         let params = TrafficManagerParams { credits: self.credits, flit_bytes: 64, detour_flits: 25 };

@@ -1,8 +1,29 @@
-//! Round-robin arbitration among more requesters than [`blocks::policy::RoundRobinTree`] takes, by the same rule.
+//! Round-robin arbitration as [`blocks::policy::RoundRobinTree`] does it: among more requesters, and with choices that are kept.
+
+use blocks::policy::RoundRobinTree;
 
 /// Which of `n` ask, as a set of bits.
 pub fn requests(n: usize, asks: impl Fn(usize) -> bool) -> u64 {
     (0..n).filter(|&i| asks(i)).fold(0, |set, i| set | 1 << i)
+}
+
+/// A [`RoundRobinTree`] that, once refused, chooses from those who asked then, until it is granted.
+///
+/// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1` and `LockIn = 1`.
+#[derive(Debug, Default)]
+pub struct LockingTree {
+    tree: RoundRobinTree,
+    /// Who asked when it was refused first, by bit.
+    locked: u64,
+}
+
+impl LockingTree {
+    /// Who is granted of those who ask in this cycle, if what they ask for is to be had.
+    pub fn take(&mut self, asking: u64, is_to_be_had: bool) -> Option<u32> {
+        let among = if self.locked != 0 { self.locked } else { asking };
+        self.locked = if is_to_be_had { 0 } else { among };
+        if is_to_be_had { self.tree.take(among) } else { None }
+    }
 }
 
 /// A set of small numbers, held in words.
@@ -87,8 +108,24 @@ impl WideTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blocks::policy::RoundRobinTree;
+    use expect_test::{Expect, expect};
     use proptest::prelude::*;
+
+    /// Each word is the requesters of one cycle, `!` if they are refused; the result is who is granted.
+    fn check(cycles: &str, want: Expect) {
+        let mut arbiter = LockingTree::default();
+        let ask = |word: &str| word.bytes().filter(u8::is_ascii_digit).fold(0, |set, b| set | 1u64 << (b - b'0'));
+        let grant = |word: &str| arbiter.take(ask(word), !word.ends_with('!'));
+        let granted = cycles.split(' ').map(grant).map(|winner| winner.map_or('-', |i| (b'0' + i as u8) as char));
+        want.assert_eq(&granted.collect::<String>());
+    }
+
+    #[test]
+    fn who_asks_after_a_refusal_waits_for_those_who_asked_then() {
+        check("2 123 123 123", expect!["2231"]);
+        check("2 2! 123 13 13", expect!["2-233"]);
+        check("2! 12! 123 13 13", expect!["--233"]);
+    }
 
     proptest! {
         /// Requesters below 64 are served as by the narrow tree.

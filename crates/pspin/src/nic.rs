@@ -387,17 +387,17 @@ impl Links {
     /// The channels between cluster `id` and the memories, whose ends go to `memories`.
     fn new(b: &mut SystemBuilder, id: usize, params: &PspinParams, memories: &mut MemoryPorts) -> Links {
         let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
-        // A core has one access under way, a cache one line for each core and one ahead of it.
+        // A core has one access under way.
         let name = |what: &str| format!("{what}[{id}]");
         let room = |latency: u64| cores + latency as usize + 1;
         let (pe_requests, pe_rx) = b.channel(&name("pe"), room(latency::PE_REQUEST), latency::PE_REQUEST);
         let (pe_tx, pe_replies) = b.channel(&name("pe_replies"), room(latency::PE_REPLY), latency::PE_REPLY);
         let (dma_requests, dma_rx) = b.channel(&name("dma"), BURSTS, latency::DMA_REQUEST);
         let (dma_tx, dma_replies) = b.channel(&name("dma_replies"), BURSTS, latency::DMA_REPLY);
-        let (line_requests, line_rx) = b.channel(&name("lines"), 2 * cores, latency::LINE_REQUEST);
-        let miss = u64::from(params.cluster.icache.miss_cycles);
-        let line_latency = miss.saturating_sub(latency::LINE_REQUEST).max(1);
-        let (line_tx, line_replies) = b.channel(&name("line_replies"), 2 * cores, line_latency);
+        let (line_requests, line_rx) = b.channel(&name("lines"), latency::LINE_REQUESTS, latency::LINE_REQUEST);
+        let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
+        // A cache controller has one line under way.
+        let (line_tx, line_replies) = b.channel(&name("line_replies"), cores, line_latency);
         let (code_tx, code) = b.channel(&name("code"), 2, 1);
         let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
         let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);

@@ -246,7 +246,7 @@ impl PspinParams {
         within("cluster.inter_core_fifo", cluster.inter_core_fifo, 1, 1024)?;
         within("cluster.icache.ways", cluster.icache.ways, 1, 16)?;
         power_of_two("cluster.icache.bytes", cluster.icache.bytes, 16 * cluster.icache.ways, 0x10_0000)?;
-        within("cluster.icache.miss_cycles", cluster.icache.miss_cycles, 1, 60)?;
+        within("cluster.icache.miss_cycles", cluster.icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)?;
         power_of_two("l2.handler_bytes", self.l2.handler_bytes, 0x1_0000, 0x40_0000)?;
         power_of_two("l2.packet_bytes", self.l2.packet_bytes, 0x1000, 0x40_0000)?;
         power_of_two("l2.program_bytes", self.l2.program_bytes, 0x1000, 0x10_0000)?;

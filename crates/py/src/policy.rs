@@ -33,12 +33,13 @@ pub struct PacketArrival {
     bytes: u32,
     priority: u32,
     slack_cycles: u64,
+    metadata: u64,
 }
 
 impl From<&Arrival> for PacketArrival {
     fn from(arrival: &Arrival) -> PacketArrival {
-        let &Arrival { now, class, flow, bytes, priority, slack_cycles } = arrival;
-        PacketArrival { now, traffic_class: class, flow, bytes, priority, slack_cycles }
+        let &Arrival { now, class, flow, bytes, priority, slack_cycles, metadata } = arrival;
+        PacketArrival { now, traffic_class: class, flow, bytes, priority, slack_cycles, metadata }
     }
 }
 

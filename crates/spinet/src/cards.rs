@@ -63,6 +63,7 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
 pub fn is_wired(nic: &str, base_dir: &Path) -> bool {
     match text_of(nic, base_dir) {
         Ok((_, text)) => match toml::from_str::<toml::Table>(&text) {
+            Ok(_) if nics::base_of(&text).is_some() => false,
             Ok(table) => WIRED_KEYS.iter().any(|key| table.contains_key(*key)),
             Err(_) => text.lines().any(|line| line.trim_start().starts_with("[instances")),
         },

@@ -33,5 +33,6 @@ pub mod summary;
 pub mod table;
 mod timeline;
 pub mod toml_text;
+mod tried;
 pub mod unit;
 pub mod worker;

@@ -50,6 +50,11 @@ pub enum NicError {
     Wired { found: String },
     #[error("nic is `{found}`, which runs chains of offloads, not handlers: spinet run --nic {found} --chain ...")]
     OfChains { found: String },
+    #[error(
+        "{file}: base is `{base}`, which is for cards that are wired from modules; a file of this kind says all parameters: \
+             spinet nic show {base} --set PATH=VALUE > {file}, or run {base} with --set"
+    )]
+    NoBase { file: String, base: String },
     #[error("{file}: {problem}")]
     Chains { file: String, problem: String },
     #[error("{file}: {source}")]
@@ -95,6 +100,7 @@ pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
 /// The NIC called `nic`: a preset, or a file beside `base_dir`, with `settings` over it.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinParams, NicError> {
     let (file, text) = text_of(nic, base_dir)?;
+    check_base(&file, &text)?;
     let params: PspinParams = toml_text::read(&text, &file, Format::Toml)?;
     params.validate().map_err(|problem| NicError::Param { file: file.clone(), problem })?;
     if settings.is_empty() {
@@ -107,6 +113,22 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
         .validate()
         .map_err(|problem| NicError::Param { file: format!("{file} with {}", keys.join(", ")), problem })?;
     Ok(params)
+}
+
+/// Refuses a file that wants to derive from a preset whose files say all.
+pub(crate) fn check_base(file: &str, text: &str) -> Result<(), NicError> {
+    match base_of(text) {
+        Some(base) => Err(NicError::NoBase { file: file.into(), base }),
+        None => Ok(()),
+    }
+}
+
+/// The preset that a file names as its base, if that is none that is wired from modules.
+pub(crate) fn base_of(text: &str) -> Option<String> {
+    let table = text.parse::<Table>().ok()?;
+    let base = table.get("base")?.as_str()?;
+    let all = PRESETS.iter().chain(crate::chains::PRESETS);
+    all.map(|preset| preset.name).find(|name| *name == base).map(Into::into)
 }
 
 /// The error of a value that its type does not take.

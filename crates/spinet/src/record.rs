@@ -152,6 +152,7 @@ impl Record {
 
     /// A context takes it; without a queue it goes the ordinary way all the same.
     pub fn matched(&mut self, context: usize, bytes: usize, verdict: &Verdict, has_queue: bool) {
+        self.stats.without_queue += u64::from(!has_queue);
         let context = &mut self.stats.contexts[context];
         context.frames.add(bytes as u64);
         context.messages += u64::from(verdict.is_first());

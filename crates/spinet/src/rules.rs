@@ -1,6 +1,8 @@
 //! Matching rules: which packets go to which context, and which of them are one message.
 
+use crate::tried::Tried;
 use pspin::protocol::Context;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::layers::Layers;
@@ -27,9 +29,13 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// What a packet must be.
+    fn wants(&self) -> impl Iterator<Item = &Matcher> {
+        [&self.scope, &self.matcher].into_iter().flatten()
+    }
+
     fn matches(&self, packet: &[u8], layers: &Layers) -> bool {
-        let all = [&self.scope, &self.matcher];
-        all.into_iter().flatten().all(|matcher| matcher.matches_layers(packet, layers))
+        self.wants().all(|matcher| matcher.matches_layers(packet, layers))
     }
 }
 
@@ -40,6 +46,8 @@ pub struct Rules {
     installed: Vec<Rule>,
     /// Rules that take no new message, by number.
     ending: Vec<u64>,
+    /// What rules were asked about, by context, until a rule of that takes a packet.
+    tried: BTreeMap<usize, Option<Tried>>,
 }
 
 impl Rules {
@@ -47,6 +55,7 @@ impl Rules {
     pub fn install(&mut self, rule: Rule) {
         let order = |rule: &Rule| (std::cmp::Reverse(rule.priority), rule.id);
         let at = self.installed.partition_point(|other| order(other) < order(&rule));
+        self.tried.entry(rule.context_idx).or_insert_with(|| Some(Tried::new(rule.wants())));
         self.installed.insert(at, rule);
     }
 
@@ -78,17 +87,30 @@ impl Rules {
 
     /// The rule that takes a packet.
     pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
-        let Rules { installed, ending } = self;
-        let mut rules = installed.iter_mut().filter(|rule| rule.matches(packet, layers));
-        rules.find_map(|rule| {
-            let takes = !ending.contains(&rule.id) || rule.classifier.continues(packet, layers);
+        let Rules { installed, ending, tried } = self;
+        installed.iter_mut().find_map(|rule| {
+            let is_meant = rule.matches(packet, layers);
+            if let Some(slot) = tried.get_mut(&rule.context_idx)
+                && let Some(asked) = slot
+            {
+                match is_meant {
+                    true => *slot = None,
+                    false => asked.refused(packet, layers),
+                }
+            }
+            let takes = is_meant && (!ending.contains(&rule.id) || rule.classifier.continues(packet, layers));
             takes.then_some(rule)
         })
     }
 
+    /// Contexts whose rules have taken nothing, by position, with what was asked of them.
+    pub fn tried(&self) -> impl Iterator<Item = (usize, &Tried)> {
+        self.tried.iter().filter_map(|(&context, tried)| Some((context, tried.as_ref()?)))
+    }
+
     /// Drops rules that were only there for messages that have ended now.
     pub fn drop_ended(&mut self) {
-        let Rules { installed, ending } = self;
+        let Rules { installed, ending, .. } = self;
         if ending.is_empty() {
             return;
         }

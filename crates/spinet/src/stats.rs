@@ -102,7 +102,7 @@ pub struct ContextStats {
 pub struct TrapStats {
     /// How many.
     pub count: u64,
-    /// The first that was counted.
+    /// The earliest.
     pub first: TrapPlace,
 }
 
@@ -121,6 +121,13 @@ pub struct TrapPlace {
     pub cluster: u32,
     /// Position of the core in it.
     pub hpu: u32,
+}
+
+impl TrapPlace {
+    /// Traps in order of time.
+    pub fn order(&self) -> (Cycle, u64) {
+        (self.trap.at, self.frame)
+    }
 }
 
 /// Where a command was refused.
@@ -176,10 +183,8 @@ pub struct Stats {
     pub ordinary: Traffic,
     /// By fate.
     pub fates: [u64; Fate::NAMES.len()],
-    /// Packets whose handlers wrote to host memory.
-    pub to_host: u64,
-    /// Packets whose handlers sent packets.
-    pub sent: u64,
+    /// Packets that a context takes and that went the ordinary way, since no queue was free.
+    pub without_queue: u64,
     /// Refused packets by reason.
     pub dropped: [u64; DropReason::NAMES.len()],
     /// Packets that were marked as having met congestion.
@@ -243,8 +248,6 @@ impl Stats {
             self.dropped[reason as usize] += 1;
             return;
         }
-        self.to_host += u64::from(row.host_writes > 0);
-        self.sent += u64::from(row.sent_packets > 0);
         self.faults += u64::from(row.faults);
         if let Some(refusal) = row.refused {
             let TaskRow { cluster, hpu, .. } = row.tasks[refusal.stage];
@@ -265,7 +268,12 @@ impl Stats {
                 let (frame, context) = (row.frame, row.context);
                 let (cluster, hpu) = (task.cluster, task.hpu);
                 let first = TrapPlace { trap, frame, context, stage, cluster, hpu };
-                self.traps.entry(trap.cause).or_insert(TrapStats { count: 0, first }).count += 1;
+                let traps = self.traps.entry(trap.cause).or_insert(TrapStats { count: 0, first: first.clone() });
+                traps.count += 1;
+                // Packets are finished in another order than they trap.
+                if first.order() < traps.first.order() {
+                    traps.first = first;
+                }
             }
         }
         if let Some(stored) = row.stored {

@@ -51,6 +51,7 @@ pub mod layers;
 pub mod message;
 pub mod near;
 pub mod pacing;
+pub mod pspin;
 pub mod random;
 pub mod source;
 pub mod tcp;

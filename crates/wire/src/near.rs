@@ -8,11 +8,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if word.len() > LONGEST {
         return None;
     }
-    let word = letters(word);
+    let (given, word) = (word, letters(word));
     let limit = (word.len() / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(&word, &letters(candidate)), candidate))
+        // The word itself was refused, wherever else it may be allowed.
+        .filter(|(_, candidate)| **candidate != *given)
         .filter(|(distance, candidate)| *distance <= limit && *distance < letters(candidate).len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -42,7 +42,7 @@ impl Pacing {
 /// The text is no pacing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "pacing is `{0}`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`"
+    "pacing is `{0}`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`"
 )]
 pub struct NotAPacing(String);
 
@@ -215,7 +215,7 @@ mod tests {
         // 672 bit times at 400 Gbit/s are 1.68 ns.
         assert_eq!(arrivals("line:400G", &[None; 4]).0, [0, 1_680_000, 3_360_000, 5_040_000]);
         // At 3 bit/s a frame takes 224 s, and nothing is lost to rounding at 7 bit/s over 7 frames.
-        assert_eq!(arrivals("line:7", &[None; 8]).0[7], 672 * FS_PER_S as u64);
+        assert_eq!(arrivals("line:7bit/s", &[None; 8]).0[7], 672 * FS_PER_S as u64);
         assert_eq!(arrivals("asap", &[Some(5), Some(7)]).0, [0, 0]);
     }
 

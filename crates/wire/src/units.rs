@@ -1,10 +1,19 @@
 //! Rates and ratios as people write them, kept as integers.
 
-/// A rate such as `400G`, `2.5 Gbit/s` or `10000`, in bit/s (suffix k, M, G or T, powers of 1000).
+/// Numbers without a unit are bit/s from here on; who writes `400` means something else.
+const LEAST_BARE_BPS: u64 = 1_000_000;
+
+/// A rate such as `400G`, `2.5 Gbit/s`, `10000 bit/s` or `101630434783`, in bit/s (suffix k, M, G or T, powers of 1000).
 pub fn parse_bps(text: &str) -> Option<u64> {
     let text = text.trim();
-    let text = text.strip_suffix("bit/s").or(text.strip_suffix("bps")).unwrap_or(text);
-    scaled(text)
+    match text.strip_suffix("bit/s").or(text.strip_suffix("bps")) {
+        Some(number) => scaled(number),
+        None => scaled(text).filter(|&bps| !is_bare(text) || bps >= LEAST_BARE_BPS),
+    }
+}
+
+fn is_bare(text: &str) -> bool {
+    text.ends_with(|last: char| last.is_ascii_digit())
 }
 
 /// A number such as `1.5M` as an integer; `None` if it has more digits than its suffix can move before the point.
@@ -41,13 +50,19 @@ pub fn parse_ratio(text: &str) -> Option<(u64, u64)> {
     (top > 0 && bottom > 0).then_some((top, bottom))
 }
 
-/// A rate as it can be read again: `400G`, `2500M`.
-pub fn show_bps(bps: u64) -> String {
+/// A number as [`scaled`] reads it again: `400G`, `2500M`.
+pub fn show_scaled(number: u64) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
-    match units.into_iter().find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{}{name}", bps / unit),
-        None => bps.to_string(),
+    match units.into_iter().find(|(unit, _)| number > 0 && number.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", number / unit),
+        None => number.to_string(),
     }
+}
+
+/// A rate as it can be read again: `400G`, `1500bit/s`.
+pub fn show_bps(bps: u64) -> String {
+    let text = show_scaled(bps);
+    if is_bare(&text) && bps < LEAST_BARE_BPS { text + "bit/s" } else { text }
 }
 
 #[cfg(test)]
@@ -58,13 +73,14 @@ mod tests {
     fn rates_are_exact() {
         assert_eq!(parse_bps("400G"), Some(400_000_000_000));
         assert_eq!(parse_bps("2.5 Gbit/s"), Some(2_500_000_000));
-        assert_eq!(parse_bps("1000"), Some(1000));
+        assert_eq!((parse_bps("1000bit/s"), parse_bps("1000001")), (Some(1000), Some(1_000_001)));
         assert_eq!(parse_bps("1.5kbps"), Some(1500));
-        for wrong in ["", "G", "-1G", "1.5", "1.2345k", "1e9", "99999999999T", ".5G"] {
+        for wrong in ["", "G", "-1G", "1.5", "400", "1.5bps", "1.2345k", "1e9", "99999999999T", ".5G"] {
             assert_eq!(parse_bps(wrong), None, "{wrong}");
         }
-        assert_eq!((show_bps(400_000_000_000), show_bps(1500)), ("400G".into(), "1500".into()));
-        assert_eq!((show_bps(2_500_000_000), show_bps(0)), ("2500M".into(), "0".into()));
+        assert_eq!((show_bps(400_000_000_000), show_bps(1500)), ("400G".into(), "1500bit/s".into()));
+        assert_eq!(show_bps(1_000_001), "1000001");
+        assert_eq!((show_bps(2_500_000_000), show_bps(0)), ("2500M".into(), "0bit/s".into()));
     }
 
     #[test]

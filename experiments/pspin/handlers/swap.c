@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paper's UDP ping-pong: IP addresses and UDP ports exchanged, one command; 27 instructions. sdk/examples/udp_ping_pong.c
- * exchanges the addresses of Ethernet too and checks the length, which takes 40 and makes cores the limit at 64 bytes.
+ * The paper's UDP ping-pong: IP addresses and UDP ports exchanged, one command; 26 instructions, the paper's has 27.
+ * sdk/examples/udp_ping_pong.c exchanges the addresses of Ethernet too and checks the length, which takes 40 and makes
+ * cores the limit at 64 bytes.
  */
 #include <handler.h>
 

@@ -118,6 +118,7 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:
         started = f", the first {run_report.duration(time['started_ns'])} of it start-up"
     simulated = run_report.duration(time["simulated_ns"])
     yield f"{summary['nic']}: {summary['ended']['text']}; {simulated} of simulated time{started}"
+    yield from run_report.remarks(summary)
     ways = [_way(summary[way]) for way in ("sent", "received")]
     rows = [(name, *(way[name] for way in ways)) for name in ways[0]]
     yield run_report.table("Frames", "sent", "received", rows=rows)

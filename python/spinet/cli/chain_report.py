@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,6 @@ from spinet.cli import run_report
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-_BAR = 28  # columns of the longest bar
 
 # Parts of a packet's time in the card, as the summary names them, and what happens there.
 _PARTS = {
@@ -35,6 +34,7 @@ _LEFT_OUT = {
     "corrupt": "corrupt",
 }
 _MOST_TROUBLES = 3
+_MOST_WORDS = 8
 
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
@@ -42,12 +42,14 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     console = Console(width=run_report.columns(), highlight=False, markup=False)
     with console.capture() as printed:
         console.print(_headline(summary, title), soft_wrap=True)
-        for part in (_packets, _tenants, _times, _services, _chains, _drops):
+        for remark in run_report.remarks(summary):
+            console.print(f"\n{remark}", soft_wrap=True)
+        for part in (_packets, _tables, _tenants, _times, _services, _chains, _drops):
             for block in part(summary):
                 console.print()
                 console.print(block, soft_wrap=isinstance(block, str))
         console.print()
-        console.print(_footer(summary), soft_wrap=True)
+        console.print(run_report.footer(summary), soft_wrap=True)
     for line in printed.get().splitlines():
         click.echo(line.rstrip())
 
@@ -58,7 +60,7 @@ Blocks = Iterator["str | Table"]
 def _headline(summary: Mapping[str, Any], title: str) -> str:
     time = summary["time"]
     return (
-        f"{title} on {summary['nic']}: {summary['ended']['text']}, "
+        f"{title} on {run_report.card(summary['experiment']['nic'])}: {summary['ended']['text']}, "
         f"{run_report.duration(time['simulated_ns'])} of simulated time ({time['cycles']:,} cycles)"
     )
 
@@ -90,11 +92,31 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
             yield f"Not taken of {source['source']}: {', '.join(left_out)}"
         if cut := source["pacing"]["cut_gaps"]:
             yield f"Of {source['source']} {cut:,} gaps were cut: a run ends after about 5 hours"
-    if not packets["in"]:
-        yield "No packet came in."
-    for trouble in summary["troubles"][:_MOST_TROUBLES]:
-        what = f"{trouble['text']} in {trouble['place']} (pc {trouble['pc']})"
-        yield f"{trouble['unit']} at {_time(trouble['time_ns'])}, packet {trouble['packet']}: {what}"
+    # The first is told above.
+    troubles = sorted(summary["troubles"], key=lambda trouble: float(trouble["time_ns"]))[1:_MOST_TROUBLES]
+    if troubles:
+        yield "\n".join(["What programs did wrong after that", *(f"  {_trouble(trouble)}" for trouble in troubles)])
+
+
+def _trouble(trouble: Mapping[str, Any]) -> str:
+    line = f" at {Path(trouble['line']).name}" if trouble["line"] else ""
+    packet = "" if trouble["packet"] is None else f", packet {trouble['packet']}"
+    what = f"{trouble['text']} in {trouble['place'] or 'no function'}{line} (pc {trouble['pc']})"
+    return f"{_time(trouble['time_ns'])}, {trouble['unit']}{packet}: {what}"
+
+
+def _tables(summary: Mapping[str, Any]) -> Blocks:
+    rows = [
+        (table["table"], match, f"{packets:,}")
+        for table in summary.get("tables", ())
+        for match, packets in [*((row["match"], row["packets"]) for row in table["entries"]), ("-", table["misses"])]
+    ]
+    if rows:
+        yield run_report.table("Table", "match", "packets", rows=rows, kinds="ww")
+    for register in summary.get("registers", ()):
+        words = [f"[{index}] {word:,}" for index, word in register["words"][:_MOST_WORDS]]
+        more = "" if len(register["words"]) <= _MOST_WORDS else ", ..."
+        yield f"Register {register['register']}: {', '.join(words) or 'all 0'}{more}"
 
 
 def _tenants(summary: Mapping[str, Any]) -> Blocks:
@@ -106,7 +128,7 @@ def _tenants(summary: Mapping[str, Any]) -> Blocks:
         rows.append(
             (
                 tenant["name"],
-                str(tenant["weight"]),
+                _weight(tenant),
                 f"{tenant['in']:,}",
                 f"{tenant['dropped']:,}",
                 _gbps(tenant["in_gbps"]),
@@ -118,10 +140,18 @@ def _tenants(summary: Mapping[str, Any]) -> Blocks:
     headings = ("Tenant", "weight", "packets", "dropped", "in Gbit/s", "out Gbit/s", "share", "mean", "median", "p99")
     yield run_report.table(*headings, rows=rows)
     if sum(1 for tenant in tenants if tenant["in"]) > 1:
-        yield f"Jain's index of what the tenants got for their weights: {summary['jain_index']:.4f}; {_window(summary)}"
+        changed = any(tenant["weight"] != tenant["last_weight"] for tenant in tenants)
+        then = ", as they were in time," if changed else ""
+        index = f"{summary['jain_index']:.4f}"
+        yield f"Jain's index of what the tenants got for their weights{then} is {index}; {_window(summary)}"
     unused = [f"{kind[:-1]} {', '.join(names)}" for kind, names in summary["unused"].items() if names]
     if unused:
         yield f"No packet came to {'; '.join(unused)}"
+
+
+def _weight(tenant: Mapping[str, Any]) -> str:
+    first, last = tenant["weight"], tenant["last_weight"]
+    return f"{first}" if first == last else f"{first}, then {last}"
 
 
 def _window(summary: Mapping[str, Any]) -> str:
@@ -145,9 +175,10 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
             _PARTS[name],
             _time(part["mean"]),
             _time(part["p99"]),
-            "#" * round(_BAR * part["mean"] / longest),
+            run_report.bar(part["mean"] / longest),
         )
         for name, part in latency["split"].items()
+        if part["mean"] or part["p99"]
     ]
     yield run_report.table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
 
@@ -196,9 +227,12 @@ def _chains(summary: Mapping[str, Any]) -> Blocks:
         for i, hop in enumerate(chain["hops"]):
             rows.append((f"  {i + 1}. {hop['service']}", f"{hop['packets']:,}", "", f"{hop['detours']:,}",
                          _time(hop["total_ns"]["mean"]) if hop["total_ns"] else "-", *_split(hop)))  # fmt: skip
-    if any(chain["hops"] for chain in summary["chains"]):
-        headings = ("packets", "dropped", "detoured", "mean", "queue", "way", "detour", "wait", "engine")
-        yield run_report.table("Chain and hop", *headings, rows=rows)
+    headings = ("packets", "dropped", "detoured", "mean")
+    if any(row[5] for row in rows):
+        of_hops = ("queue", "way", "detour", "wait", "engine")
+        yield run_report.table("Chain and hop", *headings, *of_hops, rows=rows)
+    elif any(chain["hops"] for chain in summary["chains"]):
+        yield run_report.table("Chain", *headings, rows=[row[:5] for row in rows])
 
 
 def _drops(summary: Mapping[str, Any]) -> Blocks:
@@ -209,14 +243,6 @@ def _drops(summary: Mapping[str, Any]) -> Blocks:
     ]
     if rows:
         yield run_report.table("Dropped of", "because of", "packets", "of its packets", rows=rows, kinds="ww")
-
-
-def _footer(summary: Mapping[str, Any]) -> str:
-    wall = summary["wall"]
-    return (
-        f"Digest {summary['digest'][:16]}, seed {summary['seed']}; "
-        f"{wall['cycles_per_second'] / 1e6:.2f} million cycles a second"
-    )
 
 
 def _gbps(rate: float | None) -> str:

@@ -89,6 +89,7 @@ def command(wanted: Wanted) -> int:
         return _stopped(stopped.summary)
     if wanted.as_json:
         click.echo(json.dumps(summary, indent=2))
+        errors.warn(summary["remarks"])
     else:
         from spinet.cli import chain_report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -78,6 +78,13 @@ def complain(message: str, *, hint: str = "") -> None:
         click.echo(f"hint: {hint}", err=True)
     if sys.stderr is not None:  # as after `2>&-`
         sys.stderr.flush()
+
+
+def warn(remarks: Sequence[Mapping[str, str]]) -> None:
+    """Tell of traps where nobody reads the summary."""
+    for remark in remarks:
+        if remark["kind"] == "traps":
+            click.echo(f"warning: {remark['text']}", err=True)
 
 
 def _near(name: str, known: Sequence[str]) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -28,6 +29,8 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     from spinet import _core
     from spinet.cli import run_report
 
+    if Path(expression).is_file() and not Path(capture).exists():
+        raise click.UsageError(f"the expression comes first: spinet match '{capture}' {expression}")
     found = json.loads(_core.match_capture(expression, capture, limit))
     if as_json:
         click.echo(json.dumps(found, indent=2))

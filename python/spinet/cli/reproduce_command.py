@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def command(
       spinet reproduce pspin --all
 
     \b
-    For each experiment, in DIR/PAPER:
+    For each experiment, in DIR/PAPER, as soon as its last point is measured:
       FIGURE.svg, FIGURE.png    the figure, published values beside measured ones
       FIGURE.csv                every measured point
       FIGURE.md                 the verdict of every point and statement
@@ -79,9 +79,10 @@ def command(
         from spinet import plots
 
         plots.require()
-    made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs)
+    for item in chosen:  # what cannot be written is said before anything is measured
+        (output / item.name).parent.mkdir(parents=True, exist_ok=True)
+    made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, done=lambda made: _write(made, output, plot=not no_plot))
     for report in made:
-        _write(report, output, plot=not no_plot)
         if not as_json:
             reports.show(report, everything=everything)
     if as_json:
@@ -104,14 +105,23 @@ def _list(chosen: Sequence[Experiment], *, as_json: bool) -> None:
         click.echo(f"{item.name:{width}}  {item.title}")
 
 
-def _run(chosen: Sequence[Experiment], *, quick: bool, fresh: bool, jobs: int | None) -> list[Report]:
+def _run(
+    chosen: Sequence[Experiment], *, quick: bool, fresh: bool, jobs: int | None, done: Callable[[Report], None]
+) -> list[Report]:
+    """Measure all; each is `done` as soon as its last point is there."""
     from spinet.reproduce import Results, pool
     from spinet.reproduce import report as reports
 
+    made: dict[str, Report] = {}
+
+    def on_experiment(item: Experiment, measured: dict[str, dict[str, float]]) -> None:
+        made[item.name] = reports.make(Results(item, measured))
+        done(made[item.name])
+
     work = [(item, point) for item in chosen for point in item.points if point.quick or not quick]
     with _progress(len(work)) as on_point:
-        measured = pool.measure(work, jobs=jobs, fresh=fresh, on_point=on_point)
-    return [reports.make(Results(item, measured.get(item.name, {}))) for item in chosen]
+        pool.measure(work, jobs=jobs, fresh=fresh, on_point=on_point, on_experiment=on_experiment)
+    return [made[item.name] for item in chosen if item.name in made]
 
 
 @contextlib.contextmanager
@@ -144,7 +154,6 @@ def _write(report: Report, output: Path, *, plot: bool) -> None:
 
     experiment = report.results.experiment
     base = output / experiment.name
-    base.parent.mkdir(parents=True, exist_ok=True)
     results.write_csv(base.with_suffix(".csv"), report.results.rows)
     image = ""
     if plot and report.results.complete:

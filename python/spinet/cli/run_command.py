@@ -207,6 +207,8 @@ def command(
 
     \b
     Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped.
+    What goes wrong in the simulated world, such as a handler that traps, is counted and changes no exit code: the
+    summary begins with it, marked "!" ("remarks" in JSON; with --json, stderr tells of traps too).
     """
     from spinet import api, experiment
     from spinet.cli import card_run, chain_run, kinds
@@ -262,6 +264,9 @@ def command(
     for option, values in {"--traffic": traffics, "--send": sends}.items():
         if len(values) > 1:
             raise click.UsageError(f"{option} may be repeated only for cards that run chains of offloads such as panic")
+    for name in program:
+        if name.endswith((".pcap", ".pcapng", ".cap")):
+            raise click.UsageError(f"{name} is a capture, which --traffic names: spinet run HANDLER.c --traffic {name}")
     traffic = traffics[0] if traffics else None
     if kind == kinds.MODULES:
         assert nic is not None
@@ -337,6 +342,7 @@ def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
 def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(summary, indent=2))
+        errors.warn(summary["remarks"])
         return
     from spinet.cli import run_report
 

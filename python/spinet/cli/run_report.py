@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,34 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     console = Console(width=columns(), highlight=False, markup=False)
     with console.capture() as printed:
         console.print(_headline(summary, title), soft_wrap=True)
+        for remark in remarks(summary):
+            console.print(f"\n{remark}", soft_wrap=True)
         for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
             for block in part(summary):
                 console.print()
                 console.print(block, soft_wrap=isinstance(block, str))
         console.print()
-        console.print(_footer(summary))
+        console.print(footer(summary))
     for line in printed.get().splitlines():
         click.echo(line.rstrip())  # tables fill their last column with blanks
 
 
 Blocks = Iterator[str | Table]
+
+_MARK = "! "
+
+
+def remarks(summary: Mapping[str, Any]) -> list[str]:
+    """What to know first, a paragraph each, marked so that nobody overlooks it."""
+    texts = (remark["text"] for remark in summary["remarks"])
+    wrap = textwrap.TextWrapper(
+        width=columns(),
+        initial_indent=_MARK,
+        subsequent_indent=" " * len(_MARK),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [wrap.fill(text[:1].upper() + text[1:]) for text in texts]
 
 
 def columns() -> int:
@@ -68,12 +86,18 @@ def table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Ta
     return table
 
 
+def card(nic: str | Mapping[str, Any]) -> str:
+    """A card as an experiment says it, with what differs from its file."""
+    if isinstance(nic, str):
+        return nic
+    changes = ", ".join(f"{path}={value}" for path, value in nic.get("set", {}).items())
+    return f"{nic['preset']} with {changes}" if changes else str(nic["preset"])
+
+
 def _headline(summary: Mapping[str, Any], title: str) -> str:
-    nic = summary["experiment"]["nic"]
-    card = nic if isinstance(nic, str) else nic["preset"]
     time = summary["time"]
     return (
-        f"{title} on {card}: {summary['ended']['text']}, "
+        f"{title} on {card(summary['experiment']['nic'])}: {summary['ended']['text']}, "
         f"{duration(time['simulated_ns'])} of simulated time ({time['cycles']:,} cycles)"
     )
 
@@ -101,16 +125,24 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     dropped = [
         (f"dropped by the card: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n
     ]
+    # Every matched packet is in one row.
     fates = [
         ("sent", _count(packets["sent"])),
         ("to the host", _count(packets["to_host"])),
+        *_if_any("sent, and to the host", packets["sent_and_to_host"]),
         ("consumed (handled; nothing sent or written)", _count(packets["consumed"])),
-        *([("trapped", _count(packets["trapped"]))] if packets["trapped"] else []),
-        *([("unfinished", _count(packets["unfinished"]))] if packets["unfinished"] else []),
-        *([("marked as congested", _count(packets["marked"]))] if packets["marked"] else []),
+        *_if_any("trapped", packets["trapped"]),
+        *_if_any("unfinished", packets["unfinished"]),
+        *_if_any("no queue free, to the host the ordinary way", packets["without_queue"]),
         *(dropped or [("dropped by the card", "0")]),
     ]
     yield table("What came of the matched", "packets", rows=fates)
+    if packets["marked"]:
+        yield f"Marked as having met congestion: {_count(packets['marked'])} packets"
+
+
+def _if_any(what: str, number: int) -> list[tuple[str, str]]:
+    return [(what, _count(number))] if number else []
 
 
 def _contexts(summary: Mapping[str, Any]) -> Blocks:
@@ -133,10 +165,12 @@ def _contexts(summary: Mapping[str, Any]) -> Blocks:
 
 def _times(summary: Mapping[str, Any]) -> Blocks:
     rate, latency = summary["throughput"], summary["latency_ns"]
-    lines = [
-        f"Throughput  in {_gbps(rate['in_gbps'])}, out {_gbps(rate['out_gbps'])}, "
-        f"{_scaled(rate['done_packets_per_s'], ('', 'k', 'M', 'G'))} packets/s"
-    ]
+    lines = []
+    if any(value is not None for value in rate.values()):
+        lines.append(
+            f"Throughput  in {_gbps(rate['in_gbps'])}, out {_gbps(rate['out_gbps'])}, "
+            f"{_scaled(rate['done_packets_per_s'], ('', 'k', 'M', 'G'))} packets/s"
+        )
     if latency is not None:
         values = ", ".join(f"{name} {duration(latency[name])}" for name in ("min", "median", "p99", "max"))
         lines.append(f"Latency     {values}")
@@ -173,8 +207,8 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
             handler["symbol"] or "(none)",
             handler["stage"],
             _count(handler["runs"]),
-            *(_spread(handler["instructions"])),
-            *(_spread(handler["cycles"])),
+            *(_spread(handler["instructions"]) if handler["runs"] else "---"),
+            *(_spread(handler["cycles"]) if handler["runs"] else "---"),
         )
         for handler in summary["handlers"]
     ]
@@ -277,7 +311,8 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
         yield table("Core", "stage", "is at", "and", rows=cores, kinds="wwww")
 
 
-def _footer(summary: Mapping[str, Any]) -> str:
+def footer(summary: Mapping[str, Any]) -> str:
+    """What the run can be told by, and how long it took."""
     wall = summary["wall"]
     took = f"computed in {duration(wall['seconds'] * 1e9)}"
     if wall["seconds"] > 0.1:  # what is shorter measures the start

@@ -113,7 +113,7 @@ def _time(rows: list[Row], axes: Axes) -> None:
     axes.set_xlim(0, 118)
     axes.set_xticks(range(0, 101, 25))
     axes.set_xlabel("where the time goes, % of the mean (written)")
-    style.legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, borderaxespad=0.2)
+    style.heading(axes, "")
 
 
 def _share(row: Row, kinds: tuple[str, ...]) -> float:
@@ -132,6 +132,7 @@ def _packets(comparison: Comparison, axes: Axes) -> None:
         _say(axes, at, 100 * row.lost / offered, share)
     most = max((100 * row.lost / offered for row in comparison.rows), default=0)
     axes.set_xlim(0, max(1.0, most * 1.75))
+    axes.set_xticks([share for share in axes.get_xticks() if share <= 100])
     axes.set_xlabel(f"packets lost, % of {offered:,}")
 
 

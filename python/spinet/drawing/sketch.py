@@ -27,7 +27,9 @@ def design(nic: str, *, set: Sequence[str] = ()) -> Design:
         If there is no such card, or the changes do not fit it.
     """
     params = tomllib.loads(_core.nic_show(nic, list(set), "."))
-    return _of(Path(nic).stem, dict(_core.nic_list()).get(nic, ""), params)
+    # What the preset says of itself may no longer be so.
+    about = " ".join([dict(_core.nic_list()).get(nic, ""), f"With {', '.join(set)}." if set else ""]).strip()
+    return _of(Path(nic).stem, about, params)
 
 
 def _of(name: str, about: str, params: Params) -> Design:

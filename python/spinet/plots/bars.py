@@ -25,10 +25,14 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Bars of one label side by side, a value for each series; `None` where there is none."""
+    """Bars of one label side by side, a value for each series; `None` where there is none.
+
+    `slack` is how far a measured value may be from the published ones; 0 where it is not to be drawn.
+    """
 
     label: str
     values: Mapping[str, float | None]
+    slack: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,11 @@ class BarPanel:
     digits: int = 3
     levels: Sequence[tuple[float, str]] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """Of its series."""
+        return list(dict.fromkeys(name for group in self.groups for name in group.values))
+
 
 def stacks(
     bars: Sequence[Stack],
@@ -51,8 +60,9 @@ def stacks(
     title: str,
     caption: str,
     more: Sequence[tuple[Sequence[Stack], str]] = (),
+    levels: Sequence[tuple[float, str]] = (),
 ) -> Figure:
-    """Draw lying bars, the first on top, with a legend of their parts and the sum behind each.
+    """Draw lying bars, the first on top, with a legend of their parts, the larger parts' values and the sum behind.
 
     Parameters
     ----------
@@ -64,19 +74,28 @@ def stacks(
         Source of the published values, and how the others were measured.
     more
         Further panels, each with the label of its axis; their parts are those of the first.
+    levels
+        Vertical lines with a word, in the first panel.
     """
     panels = [(bars, x_label), *more]
-    inches = (8.2 if not more else 5.2, 0.9 + 0.36 * len(bars))
-    figure, axes = style.sheet(len(panels), title=title, caption=caption, panel_inches=inches)
     names = list(dict.fromkeys(name for bar in bars for name in bar.parts))
+    lines = max(bar.label.count("\n") + 1 for bar in bars)
+    inches = (style.PAGE_INCHES, 0.7 + (0.2 + 0.16 * lines) * len(bars))
+    figure, axes = style.sheet(len(panels), title=title, caption=caption, panel_inches=inches, shared=names)
     for (rows, label), place in zip(panels, axes, strict=True):
-        _draw_stacks(rows, names, place)
+        _draw_stacks(rows, names, place, inches=style.PAGE_INCHES / len(panels))
         place.set_xlabel(label)
-    style.legend(axes[-1], loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    if levels:
+        axes[0].set_xlim(right=max(axes[0].get_xlim()[1], *(1.2 * value for value, _ in levels)))
+    style.heading(axes[0], "", legend=False, lines_below=style.marks(axes[0], levels))
+    style.share_legend(figure, axes)
     return figure
 
 
-def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes) -> None:
+def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes, *, inches: float) -> None:
+    sums = [sum(bar.parts.values()) for bar in bars]
+    is_share = max(sums) - min(sums) < 0.04 * max(sums)  # then the sum says nothing
+    shown = max(range(len(bars)), key=lambda row: (not bars[row].published, row))  # in the legend
     left = [0.0] * len(bars)
     for index, name in enumerate(names):
         color = style.COLORS[index % len(style.COLORS)]
@@ -85,15 +104,23 @@ def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes) -> Non
             axes.barh(
                 row, value, left=left[row], height=0.66, color="white" if bar.published else color,
                 edgecolor=color if bar.published else "white", hatch=style.HATCHES[index % len(style.HATCHES)],
-                linewidth=0.6 + 0.4 * bar.published, label=name if row == len(bars) - 1 else "_",
+                linewidth=0.6 + 0.4 * bar.published, label=name if row == shown else "_",
             )  # fmt: skip
+            if value / max(sums) * inches > 0.55:
+                axes.annotate(
+                    f"{value:.3g}", (left[row] + value / 2, row), ha="center", va="center", fontsize=7, color=style.INK,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+                )  # fmt: skip
             left[row] += value
-    for row, total in enumerate(left):
-        axes.annotate(f"{total:.4g}", (total, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    if not is_share:
+        for row, total in enumerate(left):
+            axes.annotate(
+                f"{total:.4g}", (total, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+            )
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
-    axes.invert_yaxis()
+    axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.grid(False, axis="y")
-    axes.set_xlim(right=max(left) * 1.12)
+    axes.set_xlim(0, max(left) * (1.02 if is_share else 1.12))
 
 
 def bars(
@@ -105,45 +132,66 @@ def bars(
     panel_inches: tuple[float, float] = style.PANEL_INCHES,
 ) -> Figure:
     """Draw panels of standing bars."""
-    n = len(panels)
-    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=panel_inches)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.names))
+    shared = names if len(names) > 1 else ()
+    above = max(bool(panel.title) for panel in panels)
+    if any(group.slack for panel in panels for group in panel.groups):
+        caption = f"{caption} {style.WHISKERS}"
+    figure, axes = style.sheet(
+        len(panels), title=title, caption=caption, columns=columns, panel_inches=panel_inches, lines_above=above,
+        shared=shared,
+    )  # fmt: skip
     for panel, place in zip(panels, axes, strict=True):
         draw(panel, place)
+    if shared:
+        style.share_legend(figure, axes)
     return figure
 
 
 def draw(panel: BarPanel, axes: Axes) -> None:
     """Draw one panel."""
-    names = list(dict.fromkeys(name for group in panel.groups for name in group.values))
+    names = panel.names
+    measured = [name for name in names if name not in panel.published]
     width = 0.8 / len(names)
+    inches = style.inches_of(axes) - style.BESIDE_PANEL
+    texts = [
+        _text(value, panel.digits) for group in panel.groups for value in group.values.values() if value is not None
+    ]
+    is_narrow = max(map(len, texts)) * 0.065 > width * inches / len(panel.groups)  # then values stand upright
     if panel.log:
         axes.set_yscale("log")
-    for index, name in enumerate(names):
-        places, heights = [], []
+        style.plain_ticks(axes.yaxis)
+    for name in names:
+        places, heights, slacks = [], [], []
         for position, group in enumerate(panel.groups):
             there = [other for other in names if group.values.get(other) is not None]
             if (value := group.values.get(name)) is not None:
                 places.append(position + (there.index(name) - (len(there) - 1) / 2) * width)
                 heights.append(value)
-        color, hollow = style.COLORS[index % len(style.COLORS)], name in panel.published
+                slacks.append(group.slack)
+        hollow = name in panel.published
+        # Of several published series all but the first are hatched; the measured ones begin with a plain bar.
+        index = panel.published.index(name) if hollow else measured.index(name)
+        color = style.INK if hollow else style.COLORS[index % len(style.COLORS)]
         axes.bar(
             places, heights, width=width * 0.9, label=name, color="white" if hollow else color,
-            edgecolor=color if hollow else "white", linewidth=1.1, zorder=2,
+            edgecolor=color if hollow else "white", linewidth=0.9, zorder=2,
             hatch=style.HATCHES[index % len(style.HATCHES)],
         )  # fmt: skip
-        for place, height in zip(places, heights, strict=True):
-            text = f"{height:.{panel.digits}g}" if height < 10**panel.digits else f"{height:.0f}"
-            axes.annotate(text, (place, height), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=6.5)
-    for value, word in panel.levels:
-        axes.axhline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-        axes.annotate(
-            word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
-            fontsize=7.3, color="#666666",
-        )  # fmt: skip
+        if hollow and any(slacks):
+            axes.errorbar(places, heights, yerr=slacks, linestyle="none", color=color, elinewidth=1, capsize=2.5)
+        for place, height, slack in zip(places, heights, slacks, strict=True):
+            axes.annotate(
+                _text(height, panel.digits), (place, height + slack * hollow), xytext=(0, 2),
+                textcoords="offset points", ha="center", fontsize=7, rotation=90 * is_narrow,
+            )  # fmt: skip
+    style.levels(axes, panel.levels)
     axes.set_xticks(range(len(panel.groups)), [group.label for group in panel.groups])
     axes.grid(False, axis="x")
-    axes.margins(y=0.18)
+    axes.margins(y=0.1)
     axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
-    if len(names) > 1:
-        style.legend(axes)
+    style.heading(axes, panel.title, legend=False)
+
+
+def _text(value: float, digits: int) -> str:
+    return f"{value:.{digits}g}" if value < 10**digits else f"{value:.0f}"

@@ -37,7 +37,7 @@ class BoxPanel:
 def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
     """Draw panels of boxes; each panel has a vertical axis of its own, from zero."""
     n = len(panels)
-    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=(3.3, 2.7))
+    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=(3.3, 2.7), lines_above=1)
     for panel, place in zip(panels, axes, strict=True):
         draw(panel, place)
     return figure
@@ -62,5 +62,5 @@ def draw(panel: BoxPanel, axes: Axes) -> None:
     axes.set_xlim(-0.5, len(panel.boxes) - 0.3)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
+    style.heading(axes, panel.title, legend=False)
     axes.grid(False, axis="x")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves: measured ones as lines with marks, published points as hollow marks, formulas as thin gray lines."""
+"""Curves: measured ones as lines with marks, formulas as thin gray lines, published points as hollow marks.
+
+A bar through a published point is its tolerance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from spinet.plots import style
 
@@ -30,6 +33,8 @@ class Curve:
         ``measured``, ``published`` or ``formula``.
     look
         Number of its color, marker and dashes: curves that belong together have the same.
+    slack
+        Of published points: how far a measured one may be away; none drawn where it is empty or 0.
     """
 
     label: str
@@ -37,6 +42,7 @@ class Curve:
     y: Sequence[float]
     kind: Kind = "measured"
     look: int = 0
+    slack: Sequence[float] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +62,7 @@ class Panel:
     y_min, y_max
         Ends of the vertical axis; chosen if 0.
     legend
-        Where it is, in matplotlib's words; `None` for none.
+        Whether it has one.
     """
 
     title: str = ""
@@ -70,7 +76,17 @@ class Panel:
     x_ticks: Sequence[float] = ()
     y_min: float = 0
     y_max: float = 0
-    legend: dict[str, Any] | None = field(default_factory=dict)
+    legend: bool = True
+
+    @property
+    def labels(self) -> list[str]:
+        """Of its legend: measured, published, formulas."""
+        return [curve.label for curve in self.ordered if curve.label] if self.legend else []
+
+    @property
+    def ordered(self) -> list[Curve]:
+        """Its curves as the legend has them."""
+        return sorted(self.curves, key=lambda curve: ("measured", "published", "formula").index(curve.kind))
 
 
 def curves(
@@ -96,35 +112,35 @@ def curves(
     panel_inches
         Width and height of a panel.
     """
-    n = len(panels)
-    figure, axes = style.sheet(n, title=title, caption=caption, columns=columns, panel_inches=panel_inches)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.labels))
+    is_shared = len(panels) > 1 and any(set(panel.labels) == set(names) for panel in panels)
+    inches = min(panel_inches[0], style.PAGE_INCHES / (columns or len(panels))) - style.BESIDE_PANEL
+    above = [
+        bool(panel.title) + bool(panel.marks) + (0 if is_shared else style.legend_lines(panel.labels, inches))
+        for panel in panels
+    ]
+    if any(any(curve.slack) for panel in panels for curve in panel.curves):
+        caption = f"{caption} {style.WHISKERS}"
+    figure, axes = style.sheet(
+        len(panels), title=title, caption=caption, columns=columns, panel_inches=panel_inches, lines_above=max(above),
+        shared=names if is_shared else (),
+    )  # fmt: skip
     for panel, place in zip(panels, axes, strict=True):
-        draw(panel, place)
+        draw(panel, place, legend=panel.legend and not is_shared)
+    if is_shared:
+        style.share_legend(figure, axes)
     return figure
 
 
-def draw(panel: Panel, axes: Axes) -> None:
+def draw(panel: Panel, axes: Axes, *, legend: bool = True) -> None:
     """Draw one panel."""
-    for value, word in panel.levels:
-        axes.axhline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-        axes.annotate(
-            word, (0, value), xycoords=("axes fraction", "data"), xytext=(3, 2.5), textcoords="offset points",
-            fontsize=7.3, color="#666666",
-        )  # fmt: skip
-    for value, word in panel.marks:
-        axes.axvline(value, color=style.FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-        axes.annotate(
-            word, (value, 0), xycoords=("data", "axes fraction"), xytext=(2.5, 4), textcoords="offset points",
-            fontsize=7.3, color="#666666", rotation=90, va="bottom",
-        )  # fmt: skip
-    for curve in panel.curves:
+    style.levels(axes, panel.levels)
+    for curve in panel.ordered:
         _draw_curve(curve, axes)
     _scale(panel, axes)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, loc="left", fontsize=9.5, color=style.INK)
-    if panel.legend is not None:
-        style.legend(axes, **panel.legend)
+    style.heading(axes, panel.title, legend=legend, lines_below=style.marks(axes, panel.marks))
 
 
 def _draw_curve(curve: Curve, axes: Axes) -> None:
@@ -138,6 +154,10 @@ def _draw_curve(curve: Curve, axes: Axes) -> None:
             markeredgewidth=0, zorder=3,
         )  # fmt: skip
     elif curve.kind == "published":
+        if any(curve.slack):
+            axes.errorbar(
+                curve.x, curve.y, yerr=curve.slack, linestyle="none", color=color, elinewidth=1, capsize=3, zorder=2
+            )
         axes.plot(
             curve.x, curve.y, label=label, linestyle="none", marker=marker, markersize=8.5, markerfacecolor="none",
             markeredgecolor=color, markeredgewidth=1.3, zorder=4,
@@ -147,9 +167,8 @@ def _draw_curve(curve: Curve, axes: Axes) -> None:
 
 
 def _scale(panel: Panel, axes: Axes) -> None:
-    from matplotlib.ticker import FuncFormatter, NullLocator
+    from matplotlib.ticker import NullLocator
 
-    plain = FuncFormatter(lambda value, _position: f"{value:g}")
     if panel.x_base:
         values = [x for curve in panel.curves for x in curve.x]
         if min(values) > 0:
@@ -157,10 +176,10 @@ def _scale(panel: Panel, axes: Axes) -> None:
         else:  # a logarithmic axis that has a zero, as far from the first value as that from the second
             least = min(x for x in values if x > 0)
             axes.set_xscale("symlog", base=panel.x_base, linthresh=least, linscale=1)
-        axes.xaxis.set_major_formatter(plain)
+        style.plain_ticks(axes.xaxis)
     if panel.y_base:
         axes.set_yscale("log", base=panel.y_base)
-        axes.yaxis.set_major_formatter(plain)
+        style.plain_ticks(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
     if panel.x_ticks:

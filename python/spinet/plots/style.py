@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How figures look: sizes, type, colors that people with any eyes tell apart, and the marks that repeat them."""
+"""How figures look: sizes, type, colors that people with any eyes tell apart, and the marks that repeat them.
+
+What is published is hollow and what is measured is filled, in every figure. Words stand beside data, never on them:
+legends and the words of vertical lines above a panel, those of horizontal lines right of it.
+"""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,8 +23,15 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 
 HATCHES = ("", "///", "\\\\\\", "xx", "|||", "---", "++", "//")
 INK = "#222222"
 FAINT = "#8a8a8a"
-PANEL_INCHES = (4.6, 3.5)
+WORDS = "#555555"
+PAGE_INCHES = 9.2  # what a page shows without making it smaller, at 96 points an inch
+PANEL_INCHES = (4.6, 3.3)
+BESIDE_PANEL = 0.75  # what labels and numbers of the vertical axis take of a panel's inches, about
+SMALL = 7.8  # of words beside data, in points
+WHISKERS = "Whiskers of published values are the tolerance."
 _CAPTION_SIZE = 7.5
+_LINE_INCHES = 0.165  # of words beside data
+_HANDLE, _GAP = 2.6, 1.6  # of a legend, in letters
 
 
 def sheet(
@@ -29,8 +41,10 @@ def sheet(
     caption: str,
     columns: int | None = None,
     panel_inches: tuple[float, float] = PANEL_INCHES,
+    lines_above: float = 0,
+    shared: Sequence[str] = (),
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of panels side by side, its title above and its caption below.
+    """A figure of panels side by side, its title above and its caption below, as wide as a page at most.
 
     Parameters
     ----------
@@ -43,7 +57,15 @@ def sheet(
     columns
         Panels in a row; all in one if not given.
     panel_inches
-        Width and height of a panel.
+        Width and height of a panel; narrower where the page is full.
+    lines_above
+        Lines of words that will stand above each panel.
+    shared
+        Labels of a legend for the whole figure, which `share_legend` draws.
+
+    Returns
+    -------
+    The figure and its panels.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -51,19 +73,19 @@ def sheet(
 
     columns = columns or n_panels
     rows = -(-n_panels // columns)
-    width, height = panel_inches[0] * columns, panel_inches[1] * rows
+    width = min(PAGE_INCHES, panel_inches[0] * columns)
     lines = textwrap.wrap(caption, int(width * 17))
-    below, above = 0.15 * len(lines) + 0.1, 0.42
+    below = 0.15 * len(lines) + 0.1
+    above = 0.42 + _LINE_INCHES * (legend_lines(shared, width - 0.3) + bool(shared) * 0.6)
+    height = (panel_inches[1] + _LINE_INCHES * lines_above) * rows + above + below
     with rc_context({"font.family": "sans-serif"}):
-        figure = Figure(figsize=(width, height + below + above), facecolor="white")
-        bottom, top = below / (height + below + above), above / (height + below + above)
-        layout = ConstrainedLayoutEngine(rect=(0, bottom, 1, 1 - bottom - top), w_pad=0.08, h_pad=0.08)
+        figure = Figure(figsize=(width, height), facecolor="white")
+        rect = (0, below / height, 1, 1 - (below + above) / height)
+        layout = ConstrainedLayoutEngine(rect=rect, w_pad=0.08, h_pad=0.08)
         figure.set_layout_engine(layout)
         axes = [figure.add_subplot(rows, columns, i + 1) for i in range(n_panels)]
-    figure.text(0.012, 1 - 0.5 * top, title, fontsize=11.5, fontweight="bold", color=INK, va="center")
-    figure.text(
-        0.012, 0.06 / (height + below + above), "\n".join(lines), fontsize=_CAPTION_SIZE, color="#555555", va="bottom"
-    )
+    figure.text(0.012, 1 - 0.21 / height, title, fontsize=11.5, fontweight="bold", color=INK, va="center")
+    figure.text(0.012, 0.06 / height, "\n".join(lines), fontsize=_CAPTION_SIZE, color=WORDS, va="bottom")
     for panel in axes:
         _dress(panel)
     return figure, axes
@@ -80,9 +102,105 @@ def _dress(axes: Axes) -> None:
         label.set_color(INK)
 
 
-def legend(axes: Axes, **more: Any) -> None:
-    """A legend that covers as little as it can; none where there is nothing to say."""
-    handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        given = {"fontsize": 7.8, "frameon": True, "framealpha": 0.9, "edgecolor": "none", "handlelength": 2.6}
-        axes.legend(handles, labels, **{**given, **more})
+def plain_ticks(axis: Any) -> None:
+    """Numbers as people write them, on logarithmic axes, too."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def levels(axes: Axes, lines: Sequence[tuple[float, str]]) -> None:
+    """Horizontal lines, each with its word right of the panel."""
+    for value, word in lines:
+        axes.axhline(value, color=FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+        axes.annotate(
+            textwrap.fill(word, 12, break_long_words=False), (1, value), xycoords=("axes fraction", "data"),
+            xytext=(3, 0), textcoords="offset points", fontsize=7.3, color=WORDS, va="center", annotation_clip=False,
+        )  # fmt: skip
+
+
+def marks(axes: Axes, lines: Sequence[tuple[float, str]]) -> int:
+    """Vertical lines, each with its word above the panel; how many lines of words that makes.
+
+    The scale of the axis is the final one already.
+    """
+    points = (inches_of(axes) - BESIDE_PANEL) * 72
+    ends: list[float] = []  # of the words of each line
+    for value, word in sorted(lines):
+        axes.axvline(value, color=FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+        at = (axes.transData + axes.transAxes.inverted()).transform((value, axes.get_ylim()[0]))[0] * points
+        line = next((index for index, end in enumerate(ends) if end < at), len(ends))
+        ends[line : line + 1] = [at + _points(word) + 8]
+        axes.annotate(
+            word, (value, 1), xycoords=("data", "axes fraction"), xytext=(-2, 2.5 + line * 72 * _LINE_INCHES),
+            textcoords="offset points", fontsize=7.3, color=WORDS, va="bottom", annotation_clip=False,
+        )  # fmt: skip
+    return len(ends)
+
+
+def heading(axes: Axes, title: str, *, legend: bool = True, lines_below: int = 0) -> None:
+    """The title of a panel and below it its legend, both above the panel; none where there is nothing to say."""
+    handles, labels = axes.get_legend_handles_labels() if legend else ([], [])
+    lift = lines_below * 72 * _LINE_INCHES + 5
+    if not labels:
+        axes.set_title(title, loc="left", fontsize=9.5, color=INK, pad=lift + 2)
+        return
+    from matplotlib.transforms import ScaledTranslation
+
+    over = axes.transAxes + ScaledTranslation(0, lift / 72, axes.figure.dpi_scale_trans)
+    inches = inches_of(axes) - BESIDE_PANEL
+    _legend(axes, handles, labels, inches, title=title, loc="lower left", bbox_to_anchor=(0, 1), bbox_transform=over)
+
+
+def inches_of(axes: Axes) -> float:
+    """Width of a panel, with what stands beside it."""
+    figure, grid = axes.get_figure(root=True), axes.get_gridspec()
+    assert figure is not None
+    assert grid is not None
+    return float(figure.get_size_inches()[0]) / grid.ncols
+
+
+def share_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, below the title."""
+    known: dict[str, Any] = {}
+    for place in axes:
+        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    width, height = figure.get_size_inches()
+    _legend(
+        figure, list(known.values()), list(known), width - 0.3, loc="upper left",
+        bbox_to_anchor=(0.012, 1 - 0.4 / height), bbox_transform=figure.transFigure,
+    )  # fmt: skip
+
+
+def _legend(where: Axes | Figure, handles: list[Any], labels: list[str], inches: float, **more: Any) -> None:
+    columns = _columns(labels, inches)
+    # matplotlib fills column by column; people read line by line.
+    order = [index for column in range(columns) for index in range(column, len(labels), columns)]
+    found = where.legend(
+        [handles[i] for i in order], [labels[i] for i in order], ncols=columns, fontsize=SMALL, frameon=False,
+        handlelength=_HANDLE, columnspacing=_GAP, borderpad=0, borderaxespad=0, handletextpad=0.6, labelspacing=0.4,
+        alignment="left", title_fontsize=9.5, **more,
+    )  # fmt: skip
+    found.get_title().set_color(INK)
+
+
+def legend_lines(labels: Sequence[str], inches: float) -> int:
+    """How many lines a legend takes in a width."""
+    return -(-len(labels) // _columns(labels, inches)) if labels else 0
+
+
+def _columns(labels: Sequence[str], inches: float) -> int:
+    widths = [_points(label) + (_HANDLE + 0.6 + _GAP) * SMALL for label in labels]
+    for columns in range(len(labels), 1, -1):
+        if sum(max(widths[column::columns]) for column in range(columns)) <= inches * 72:
+            return columns
+    return 1
+
+
+def _points(text: str) -> float:
+    """Width of a word beside data."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text, size=SMALL).get_extents().width) if text.strip() else 0.0

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,15 +100,17 @@ class Experiment:
 
 
 def root() -> Path:
-    """The folder `experiments`: of the current folder, else of the checkout that this module is in."""
-    here = Path.cwd() / "experiments"
-    checkout = Path(__file__).resolve().parents[3] / "experiments"
-    for candidate in (here, checkout):
-        if candidate.is_dir():
+    """The folder `experiments`: of the current folder if that has any, else those that come with spinet."""
+    here, shipped = Path.cwd() / "experiments", Path(__file__).resolve().parents[1] / "experiments"
+    for candidate in (here, shipped):
+        if _files(candidate):
             return candidate.resolve()
-    raise ExperimentError(
-        f"no folder {here}", hint="experiments are part of spinet's repository: run this in a checkout of it"
-    )
+    raise ExperimentError(f"no experiments in {here} nor in {shipped}", hint="reinstall spinet")
+
+
+def _files(folder: Path) -> list[Path]:
+    """Modules of experiments: those with expected values beside them."""
+    return [file for file in folder.glob("*/*.py") if file.with_suffix(".csv").is_file()]
 
 
 def find(*patterns: str) -> list[str]:
@@ -117,10 +122,7 @@ def find(*patterns: str) -> list[str]:
         If a pattern names neither a paper nor an experiment.
     """
     folder = root()
-    known = sorted(
-        (f"{file.parent.name}/{file.stem}" for file in folder.glob("*/*.py") if file.with_suffix(".csv").is_file()),
-        key=_by_number,
-    )
+    known = sorted((f"{file.parent.name}/{file.stem}" for file in _files(folder)), key=_by_number)
     found: list[str] = []
     for pattern in patterns or sorted({name.partition("/")[0] for name in known}):
         wanted = pattern.removesuffix("/").removesuffix(".py").removeprefix("experiments/")
@@ -133,11 +135,17 @@ def find(*patterns: str) -> list[str]:
     return found
 
 
-def _by_number(name: str) -> tuple[str, str, int, str]:
-    """`fig9` before `fig10`."""
-    paper, _, slug = name.partition("/")
-    letters = slug.rstrip("0123456789")
-    return paper, letters, int(slug[len(letters) :] or 0), slug
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """`fig8a` before `fig9` before `fig10`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _package(folder: Path) -> None:
+    """Make `experiments` a package of this folder; what else lies beside the folder cannot be imported through it."""
+    if "experiments" not in sys.modules:
+        spec = ModuleSpec("experiments", None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        sys.modules["experiments"] = module_from_spec(spec)
 
 
 def load(name: str) -> Experiment:
@@ -150,8 +158,7 @@ def load(name: str) -> Experiment:
     """
     folder = root()
     file = folder / f"{name}.py"
-    if str(folder.parent) not in sys.path:
-        sys.path.insert(0, str(folder.parent))
+    _package(folder)
     module = importlib.import_module("experiments." + name.replace("/", "."))
     try:
         points = tuple(module.points())

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
@@ -25,6 +26,9 @@ Measured = dict[str, dict[str, dict[str, float]]]
 OnPoint = Callable[[str, Point, bool], None]
 """Called when a point is there: its experiment, the point, whether it was known before."""
 
+OnExperiment = Callable[[Experiment, dict[str, dict[str, float]]], None]
+"""Called when the last point of an experiment is there: the experiment, and its quantities by point."""
+
 # What a result may depend on, of the package; the rest only looks at results.
 _NOT_MODEL = {"cli", "plots", "reproduce"}
 
@@ -35,6 +39,7 @@ def measure(
     jobs: int | None = None,
     fresh: bool = False,
     on_point: OnPoint | None = None,
+    on_experiment: OnExperiment | None = None,
 ) -> Measured:
     """Measure points.
 
@@ -48,9 +53,20 @@ def measure(
         Measure anew what is in the cache.
     on_point
         Hears of every point when it is there.
+    on_experiment
+        Hears of every experiment when all its points of `work` are there.
     """
     found: Measured = {experiment.name: {} for experiment, _ in work}
-    tell = on_point or (lambda _name, _point, _known: None)
+    missing = Counter(experiment.name for experiment, _ in work)
+
+    def came(experiment: Experiment, point: Point, values: dict[str, float], *, known: bool) -> None:
+        found[experiment.name][point.name] = values
+        missing[experiment.name] -= 1
+        if on_point:
+            on_point(experiment.name, point, known)
+        if on_experiment and not missing[experiment.name]:
+            on_experiment(experiment, found[experiment.name])
+
     waiting: list[tuple[Experiment, Point, Path]] = []
     for experiment, point in work:
         place = _place(experiment, point)
@@ -58,15 +74,13 @@ def measure(
         if known is None:
             waiting.append((experiment, point, place))
         else:
-            found[experiment.name][point.name] = known
-            tell(experiment.name, point, True)
+            came(experiment, point, known, known=True)
     for on_host, n in ((False, jobs or os.cpu_count() or 1), (True, 1)):
         mine = [item for item in waiting if item[1].on_host == on_host]
         for experiment, point, place, values in _all(mine, n):
-            found[experiment.name][point.name] = values
             if not on_host:
                 _keep(place, values)
-            tell(experiment.name, point, False)
+            came(experiment, point, values, known=False)
     return found
 
 

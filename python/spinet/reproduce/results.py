@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from spinet.reproduce.expected import Expectation
 from spinet.reproduce.experiment import Experiment, Point, Setting
@@ -19,6 +20,14 @@ class Row:
 
     point: Point
     measured: Mapping[str, float]
+
+
+class Series(TypedDict):
+    """Points of a curve, and how far measured ones may be from them."""
+
+    x: list[float]
+    y: list[float]
+    slack: list[float]
 
 
 class Results:
@@ -70,6 +79,17 @@ class Results:
             for row in self.experiment.expected
             if row.quantity == quantity and row.reference == reference
         ]
+
+    def published_series(
+        self, x: str, quantity: str, *, reference: str = "paper", scale: float = 1, **settings: Setting
+    ) -> Series:
+        """Expected values of the points with these settings over setting `x`, for a curve of a plot."""
+        rows = sorted(
+            (float(point.settings[x]), row.value * scale, row.slack * scale)
+            for point, row in self.published(quantity, reference)
+            if all(point.settings.get(key) == value for key, value in settings.items())
+        )
+        return {"x": [row[0] for row in rows], "y": [row[1] for row in rows], "slack": [row[2] for row in rows]}
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

@@ -63,7 +63,7 @@ __handler__ void victim_ph(handler_args_t *args)
     spin_send_packet(task->pkt_mem, task->pkt_mem_size, &sent);
     /* What it leaves in the registers for its next command and copy. */
     for (uint32_t i = 2; i < 7; i++) {
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 4 * i, SECRET);
+        MMIO_WRITE(CMD_WORD0 + 4 * i, SECRET);
     }
     MMIO_WRITE(0x1B204400, SECRET);
 }
@@ -180,11 +180,11 @@ __handler__ void attack_ph(handler_args_t *args)
     case TELL_REGISTERS: dump(task, registers, 2); break;
     case TELL_STACK: dump(task, (uint32_t *)(STACK + 64), 240); break;
     case TELL_COMMAND: /* 24 bytes to the own host, without saying which */
-        MMIO_WRITE(HWSCHED_CMD_WORD0, task->host_mem_low);
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 4, task->host_mem_high);
-        MMIO_WRITE(HWSCHED_CMD_WORD0 + 8, 24 << 1 | 1);
-        MMIO_WRITE(HWSCHED_CMD_INFO, HWSCHED_INFO_HOST_DIRECT);
-        (void)MMIO_READ(HWSCHED_CMD_ISSUE);
+        MMIO_WRITE(CMD_WORD0, task->host_mem_low);
+        MMIO_WRITE(CMD_WORD0 + 4, task->host_mem_high);
+        MMIO_WRITE(CMD_WORD0 + 8, 24 << 1 | 1);
+        MMIO_WRITE(CMD_INFO, HWSCHED_INFO_HOST_DIRECT);
+        (void)MMIO_READ(CMD_ISSUE);
         break;
     case TELL_DMA: old = WORD(0x1B204400); dump(task, &old, 1); break;
     case TELL_TAIL_IN_L1: dump(task, (uint32_t *)(packet + (task->pkt_mem_size & ~3u)), 1); break;
@@ -194,8 +194,8 @@ __handler__ void attack_ph(handler_args_t *args)
     case RING_FOR_EVER: for (;;) MMIO_WRITE(HWSCHED_DOORBELL, 1); break;
     case REPORT_ERRORS: for (uint32_t i = 0; i < 8; i++) MMIO_WRITE(HWSCHED_ERROR, 2); break;
     case ASK_AGAIN: for (uint32_t i = 0; i < 8; i++) (void)MMIO_READ(HWSCHED_HANDLER_FUN_ADDR); break;
-    case WRITE_ALL_WORDS: for (uint32_t i = 0; i < 256; i++) MMIO_WRITE(HWSCHED_CMD_WORD0 + 4 * (i % 28), ~0u); break;
-    case WAIT_FOR_OTHERS: for (uint32_t i = 0; i < 256; i++) { MMIO_WRITE(HWSCHED_CMD_TEST, i * 0x1234567); spin_cmd_wait(i); } break;
+    case WRITE_ALL_WORDS: for (uint32_t i = 0; i < 256; i++) MMIO_WRITE(CMD_WORD0 + 4 * (i % 28), ~0u); break;
+    case WAIT_FOR_OTHERS: for (uint32_t i = 0; i < 256; i++) { MMIO_WRITE(CMD_TEST, i * 0x1234567); spin_cmd_wait(i); } break;
     case REPORT_FOR_EVER: for (;;) MMIO_WRITE(HWSCHED_ERROR, 2); break;
     /* Resources. */
     case DMA_FLOOD: for (;;) dma(mine, mine + 65536, 65536); break;

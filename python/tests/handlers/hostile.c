@@ -119,8 +119,8 @@ HOSTILE(write_outside_host_memory) { spin_cmd_t c; spin_write_to_host(8, 0x12345
 HOSTILE(wait_for_what_was_never_asked) { spin_cmd_wait(3); spin_cmd_wait(0xFFFFFFFF); }
 HOSTILE(unknown_command)
 {
-    MMIO_WRITE(HWSCHED_CMD_INFO, 0xFFFFFFFF);
-    (void)MMIO_READ(HWSCHED_CMD_ISSUE);
+    MMIO_WRITE(CMD_INFO, 0xFFFFFFFF);
+    (void)MMIO_READ(CMD_ISSUE);
 }
 HOSTILE(flood_of_commands)
 {

@@ -49,11 +49,11 @@ SPIN_DEFINE_CHOICE(amo_minu, uint32_t, <)
 
 /* What this thread has reserved. */
 static __thread struct {
-    volatile uint32_t *addr;
+    volatile const uint32_t *addr;
     uint32_t value;
 } spin_reserved;
 
-static inline uint32_t load_reserved(volatile uint32_t *addr)
+static inline uint32_t load_reserved(volatile const uint32_t *addr)
 {
     spin_reserved.addr = addr;
     spin_reserved.value = __atomic_load_n(addr, __ATOMIC_SEQ_CST);

@@ -26,7 +26,7 @@ SPIN_DEFINE_AMO(amo_minu, uint32_t, value < before ? value : before)
 
 static inline void amo_store(volatile uint32_t *addr, uint32_t value) { *addr = value; }
 
-static inline uint32_t load_reserved(volatile uint32_t *addr) { return *addr; }
+static inline uint32_t load_reserved(volatile const uint32_t *addr) { return *addr; }
 
 /* Nobody else could have stored in between. */
 static inline uint32_t store_conditional(volatile uint32_t *addr, uint32_t value)

@@ -4,7 +4,7 @@ use super::csr::{Csrs, Privilege, Profile};
 use super::lines::Lines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Program, SINK, Stretch, Window};
+use super::program::{Place, Program, SINK, Stretch, Window};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
@@ -259,6 +259,26 @@ impl Core {
             self.csrs.loops = Default::default();
             self.choose_attention();
         }
+    }
+
+    /// The access of this cycle may have to wait, and what is behind it with it; but fetch is ahead of that. If one of the next
+    /// two instructions in order is the last of its line, the line behind, if it is neither there nor asked for, and the cycles
+    /// from now until the cache looks for it. From here on it counts as asked for.
+    pub fn fetch_behind_access<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
+        let mut pc = self.next;
+        for cycles in 1..=2 {
+            let slot = program.slot(pc)?;
+            if slot.place() == Place::End {
+                let line = (pc >> 4) + 1;
+                if self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
+                    return None;
+                }
+                self.ahead = line;
+                return Some((line << 4, cycles));
+            }
+            pc = pc.wrapping_add(slot.inst.bytes().into());
+        }
+        None
     }
 
     /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.

@@ -163,8 +163,9 @@ impl Card {
             assert_eq!(outputs.len(), usize::from(node.0), "nodes are numbered without gaps");
             let (to, end) = self.lane(&format!("to {path}"));
             outputs.push(to);
-            let outlet = self.outlet.clone();
-            self.add(&path, Egress::new(node, end, outlet));
+            let exit = Egress::new(node, end, self.outlet.clone());
+            let line = self.params.ingress.line_out(self.params.clock_mhz);
+            self.add(&path, if node == self.nodes.dma { exit } else { exit.on(line) });
         }
         outputs.extend(above);
         let crossbar = Crossbar::new(inputs, outputs).with_limit(limit);

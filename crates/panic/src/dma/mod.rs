@@ -11,6 +11,7 @@ mod transmit;
 
 pub use params::DmaParams;
 
+use crate::cells::Cells;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Flit, NodeId};
 use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet};
@@ -41,6 +42,8 @@ pub struct DmaWiring {
     pub entry: Entry,
     /// To the interconnect.
     pub sender: Sender,
+    /// Where packets give back their cells, if they have them until here.
+    pub cells: Option<Cells>,
 }
 
 /// Moves packets between the interconnect and rings of buffers in host memory.
@@ -70,13 +73,13 @@ pub struct Dma {
 impl Dma {
     /// An engine with a host whose receive rings are full. The parameters have passed their check.
     pub fn new(params: &DmaParams, wires: DmaWiring) -> Dma {
-        let DmaWiring { node, flit_bytes, clock_mhz, input, sources, classifier, outlet, entry, sender } = wires;
+        let DmaWiring { node, flit_bytes, clock_mhz, input, sources, classifier, outlet, entry, sender, cells } = wires;
         assert!(sources.len() <= params.tx_queues as usize, "a source has a transmit queue");
         let places = Place::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
         let mut memory = HostMemory::default();
         let host = Host::new(params, sources, &mut memory);
-        let receive = Receive::new(params, node, flit_bytes, input, outlet.clone(), receives);
+        let receive = Receive::new(params, node, flit_bytes, input, outlet.clone(), cells, receives);
         let wires = TransmitWiring { node, flit_bytes, classifier, outlet, entry, sender };
         let transmit = Transmit::new(params, wires, transmits);
         Dma { link: HostLink::new(clock_mhz.into(), &params.pcie, memory), host, receive, transmit }

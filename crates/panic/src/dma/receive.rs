@@ -4,6 +4,7 @@ use super::DmaParams;
 use super::fetch::{Line, Ring};
 use super::link::{Asked, HostLink, Landed};
 use super::rings::{Buffer, HostMemory, Place, completion};
+use crate::cells::Cells;
 use crate::drops::{DropCounts, DropReason};
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
 use crate::world::{SharedOutlet, Side};
@@ -21,6 +22,7 @@ pub struct Receive {
     flit_bytes: usize,
     input: Rx<Flit>,
     outlet: SharedOutlet,
+    cells: Option<Cells>,
     rings: Vec<Ring>,
     line: Line,
     /// Packets whose bytes come or wait, in order.
@@ -61,6 +63,7 @@ impl Receive {
         flit_bytes: usize,
         input: Rx<Flit>,
         outlet: SharedOutlet,
+        cells: Option<Cells>,
         places: &[Place],
     ) -> Receive {
         let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
@@ -73,6 +76,7 @@ impl Receive {
             flit_bytes,
             input,
             outlet,
+            cells,
             rings,
             line,
             packets,
@@ -151,6 +155,9 @@ impl Receive {
             },
         };
         let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
+        if let Some(cells) = &self.cells {
+            cells.leaves(now, &message);
+        }
         match buffer {
             Err(reason) => self.dropped = Some((message, reason)),
             Ok((queue, buffer)) => {

@@ -41,19 +41,31 @@ pub struct Transmit {
     room: usize,
     /// Packets that are here and whose completions are not written: queue, slot, bytes.
     done: VecDeque<(usize, u32, u32)>,
+    /// Packets that wait to enter.
+    held: VecDeque<Held>,
     n_packets: Counter,
     n_bytes: Counter,
     drops: DropCounts,
+}
+
+/// A packet that waits to enter.
+struct Held {
+    /// When its first bytes came.
+    first: Cycle,
+    /// As how many flits it was asked for.
+    flits: usize,
+    arrival: Arrival,
+    verdict: Verdict,
 }
 
 impl Transmit {
     /// What reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
-        let (line, ready, asked, done, n_packets, n_bytes) = Default::default();
+        let (line, ready, asked, done, held, n_packets, n_bytes) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoExit, DropReason::LongForHostBuffer]);
         let room = params.tx_flits as usize;
-        Transmit { wires, rings, line, ready, asked, room, done, n_packets, n_bytes, drops }
+        Transmit { wires, rings, line, ready, asked, room, done, held, n_packets, n_bytes, drops }
     }
 
     /// Hears what the scheduler says. Called at each tick.
@@ -119,15 +131,25 @@ impl Transmit {
     ) {
         let n_bytes = len as usize;
         arrival.bytes.truncate(n_bytes);
-        self.asked -= n_flits(n_bytes, self.wires.flit_bytes);
         self.done.push_back((queue, slot, len));
         self.n_packets.add(1);
         self.n_bytes.add(len.into());
         let side = Side::Host(queue as u16);
         let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
-        match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
-            Ok(message) => self.wires.sender.push(now, message),
-            Err(message) => self.drop(now, *message, DropReason::NoExit),
+        let flits = n_flits(n_bytes, self.wires.flit_bytes);
+        self.held.push_back(Held { first, flits, arrival, verdict });
+        self.admit(now);
+    }
+
+    /// Lets packets enter, as far as they can.
+    fn admit(&mut self, now: Cycle) {
+        while self.held.front().is_some_and(|held| self.wires.entry.admits(now, &held.verdict)) {
+            let Held { first, flits, arrival, verdict } = self.held.pop_front().expect("one waits");
+            self.asked -= flits;
+            match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
+                Ok(message) => self.wires.sender.push(now, message),
+                Err(message) => self.drop(now, *message, DropReason::NoExit),
+            }
         }
     }
 
@@ -163,8 +185,12 @@ impl Transmit {
 
     /// Sends a flit, if there is one. Says when there is more to do: at once if the room that it leaves may be wanted.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
+        self.admit(now);
         let before = self.wires.sender.waiting();
         let next = self.wires.sender.send(now);
+        if !self.held.is_empty() {
+            return Some(now + 1);
+        }
         if self.wires.sender.waiting() < before { Some(now + 1) } else { next }
     }
 

@@ -34,6 +34,8 @@ pub struct Arrival {
     pub priority: u32,
     /// Cycles that the packet may still wait.
     pub slack_cycles: u64,
+    /// What the chain tells the service of the packet, such as a field of it; 0 if nothing.
+    pub metadata: u64,
 }
 
 /// Gives packets their ranks: the least goes first, the greatest is dropped first, equal ones go in order of arrival.

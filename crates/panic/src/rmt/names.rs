@@ -242,6 +242,11 @@ impl Names {
         place.ok_or_else(|| Problem::unknown(what, name, known))
     }
 
+    /// Names of the registers of words.
+    pub(super) fn registers_of_words(&self) -> impl Iterator<Item = &str> {
+        self.registers.iter().filter(|(_, is_meter)| !is_meter).map(|(name, _)| name.as_str())
+    }
+
     pub(super) fn exit(&self, text: &str) -> Result<Exit, Problem> {
         let (side, number) = text.split_once(':').map_or((text, None), |(side, number)| (side, Some(number)));
         let place = |n: u32| match number.map_or(Ok(0), str::parse::<u32>) {

@@ -93,6 +93,25 @@ impl Rmt {
         Ok(())
     }
 
+    /// Gives a table these entries in place of all that it has.
+    ///
+    /// Errors: an unknown table or that of the chains, more than it holds, and whatever is wrong with an entry; then nothing changes.
+    pub fn replace(&mut self, table: &str, entries: &[EntryParams]) -> Result<(), RmtError> {
+        let table = self.table(table)?;
+        if self.has_chains && table + 1 == self.tables.len() {
+            return Err(Problem::found("the table of the chains", "another: chains come and go one by one").at(""));
+        }
+        let mut after = Table { entries: Vec::new(), ..self.tables[table].clone() };
+        for (i, entry) in entries.iter().enumerate() {
+            let at = |error: RmtError| error.below(&format!("[{i}]"));
+            after.check_room().map_err(|problem| at(problem.at("")))?;
+            after.insert(self.entry(EntryHandle(self.next_handle + i as u64), entry).map_err(at)?);
+        }
+        self.next_handle += entries.len() as u64;
+        self.tables[table] = after;
+        Ok(())
+    }
+
     /// Replaces a chain; its handle stays the same, and so does what it has counted.
     pub fn modify_chain(&mut self, handle: EntryHandle, chain: &ChainParams) -> Result<(), RmtError> {
         let place = self.place(handle)?;
@@ -135,6 +154,15 @@ impl Rmt {
     /// The chains as they are: first those of the last table, then those of transmit queues.
     pub fn chains(&self) -> Vec<EntryState> {
         self.chain_states().cloned().collect()
+    }
+
+    /// Registers of words as they are: the name, and each word that is not 0 with its index.
+    pub fn registers(&self) -> Vec<(String, Vec<(usize, u64)>)> {
+        let words = |name: &str| {
+            let words = self.words(name).expect("it is a register of words").iter();
+            words.enumerate().filter(|&(_, &word)| word != 0).map(|(i, &word)| (i, word)).collect()
+        };
+        self.names.registers_of_words().map(|name| (name.to_owned(), words(name))).collect()
     }
 
     /// The words of a register as they are.

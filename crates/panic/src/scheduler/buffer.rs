@@ -64,6 +64,11 @@ impl Bank {
         self.cells[cell].message.as_ref().expect("the descriptor was not read").descriptor.flow
     }
 
+    /// How many flits of the packet in `cell` were read.
+    pub fn n_read(&self, cell: usize) -> u32 {
+        u32::try_from(self.cells[cell].read).expect("a packet has few flits")
+    }
+
     /// Whether the next flit of the packet in `cell` is there to be read.
     pub fn has_flit(&self, cell: usize) -> bool {
         self.cells[cell].read < self.cells[cell].written
@@ -82,6 +87,11 @@ impl Bank {
             return Flit::Tail;
         }
         Flit::Body
+    }
+
+    /// Loses the packet in `cell`, which was not read yet: nobody knows of the cell any more, and it stays taken.
+    pub fn lose(&mut self, position: usize) -> Box<Message> {
+        self.cells[position].message.take().expect("what is lost was not read")
     }
 
     /// Gives up the packet in `cell`, which was not read yet.

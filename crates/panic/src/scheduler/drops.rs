@@ -15,8 +15,8 @@ pub(super) struct Drops(ClassDropCounts);
 impl Drops {
     /// Nothing was dropped, of so many classes.
     pub fn new(n_classes: usize) -> Drops {
-        use DropReason::{BadDescriptor, Cells, Entries, TooLong};
-        Drops(ClassDropCounts::new(&[Entries, Cells, TooLong, BadDescriptor], n_classes))
+        use DropReason::{BadDescriptor, Cells, Crossing, Entries, TooLong};
+        Drops(ClassDropCounts::new(&[Entries, Cells, TooLong, Crossing, BadDescriptor], n_classes))
     }
 
     /// A packet is dropped.

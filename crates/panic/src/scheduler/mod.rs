@@ -2,14 +2,18 @@
 
 pub(crate) mod buffer;
 mod credits;
+mod crossing;
 mod drops;
+mod leaving;
 mod params;
 #[cfg(test)]
 mod tests;
 
+pub use crossing::CrossingParams;
 pub use drops::PACKET_DROPPED;
 pub use params::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 
+use crate::cells::Cells;
 use crate::drops::DropReason;
 use crate::entry::BankNote;
 use crate::pifo::LogicalPifo;
@@ -18,6 +22,7 @@ use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, Step};
 use crate::world::SharedOutlet;
 use buffer::Bank;
 use credits::Credits;
+use crossing::Crossing;
 use drops::Drops;
 use kernel::trace::{Counter, EventKind, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -92,6 +97,8 @@ pub struct Scheduler {
     notes: Vec<Rx<CreditNote>>,
     queues: Vec<LogicalPifo<Place>>,
     blocks: Vec<Block>,
+    /// Behind the PIFO of each service, if packets go through them.
+    crossings: Vec<Crossing<Place>>,
     credits: Credits,
     tracer: Tracer,
     entered: Counter,
@@ -104,6 +111,8 @@ pub struct Scheduler {
     /// Who makes descriptors and wants to know which banks are short of cells, and which of them are.
     bank_notes: Vec<Tx<BankNote>>,
     is_short: Vec<bool>,
+    /// Who gives cells out, if packets get theirs before they come here.
+    cells: Option<Cells>,
 }
 
 impl Scheduler {
@@ -118,6 +127,9 @@ impl Scheduler {
         let n_units: usize = params.services.iter().map(|service| service.units.len()).sum();
         assert_eq!(notes.len(), n_units, "each unit sends notes");
         let cells = params.buffer.cells as usize;
+        let PifoParams { crossing, crossing_slots, pop_cycles, .. } = params.pifo;
+        let crossing = |_| crossing.map(|crossing| Crossing::new(crossing, crossing_slots as usize, pop_cycles));
+        let crossings = params.services.iter().filter_map(crossing).collect();
         let port =
             |wires| Port { wires, bank: Bank::new(cells), receiving: Receiving::Nothing, leaving: VecDeque::new() };
         Scheduler {
@@ -136,6 +148,8 @@ impl Scheduler {
             outlet: None,
             bank_notes: Vec::new(),
             is_short: Vec::new(),
+            cells: None,
+            crossings,
             params,
         }
     }
@@ -149,6 +163,11 @@ impl Scheduler {
     pub fn with_bank_notes(self, bank_notes: Vec<Tx<BankNote>>) -> Scheduler {
         let is_short = vec![false; self.ports.len()];
         Scheduler { bank_notes, is_short, ..self }
+    }
+
+    /// The same, whose packets have a cell before they come, which `cells` has given out.
+    pub fn with_cells(self, cells: Option<Cells>) -> Scheduler {
+        Scheduler { cells, ..self }
     }
 
     /// The same with a policy of the user's own at a service.
@@ -206,6 +225,9 @@ impl Scheduler {
         if let Some(reason) = fault {
             port.receiving = Receiving::Away;
             let message = take(port);
+            if let Some(cells) = &self.cells {
+                cells.leaves(now, &message);
+            }
             self.note_drop(now, message, reason);
             return true;
         }
@@ -248,6 +270,9 @@ impl Scheduler {
 
     fn drop(&mut self, now: Cycle, Place { port, cell }: Place, reason: DropReason) {
         let message = self.ports[port].bank.drop(cell);
+        if let Some(cells) = &self.cells {
+            cells.dropped(now, &message);
+        }
         self.note_drop(now, message, reason);
     }
 
@@ -278,7 +303,11 @@ impl Scheduler {
             return;
         }
         let (_, service, place) = entering.pop_front().expect("a packet enters");
-        let n_free = self.ports.iter().map(|port| port.bank.n_free()).max().unwrap_or(0);
+        let few = self.params.dropping.free_cells as usize;
+        let are_few = match &self.cells {
+            Some(cells) => cells.are_few(now),
+            None => self.ports.iter().all(|port| port.bank.n_free() <= few),
+        };
         let Message { descriptor, leg, data, .. } = self.ports[place.port].bank.message(place.cell).0;
         let hop = &descriptor.chain[descriptor.next];
         let arrival = Arrival {
@@ -288,73 +317,21 @@ impl Scheduler {
             bytes: data.len() as u32,
             priority: hop.priority,
             slack_cycles: descriptor.slack_cycles.saturating_sub(descriptor.waited_cycles),
+            metadata: hop.metadata,
         };
         let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
         let queue = &mut self.queues[service];
-        let n_queued = queue.len();
+        // RTL: what is popped at this edge still counts.
+        let n_queued = queue.len() + usize::from(self.crossings.get(service).is_some_and(Crossing::has_popped));
         queue.push(&arrival, &mut descriptor.ranks, raise, place);
         let rank = descriptor.ranks.last().expect("a queued packet has a rank").rank;
         self.tracer.emit(&PACKET_QUEUED, now, &[descriptor.id, service as u64, rank]);
         let dropping = self.params.dropping;
         if n_queued >= dropping.used_entries as usize {
             self.drop_last(now, service, DropReason::Entries);
-        } else if n_free <= dropping.free_cells as usize && n_queued > dropping.spared_entries as usize {
+        } else if are_few && n_queued > dropping.spared_entries as usize {
             self.drop_last(now, service, DropReason::Cells);
         }
-    }
-
-    /// The service of a block whose first packet goes next and the unit to which it goes; or else from when on there may be one
-    /// although no port changes.
-    fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
-        let n_blocks = self.params.pifo.blocks as usize;
-        let mut later: Option<Cycle> = None;
-        for service in (block..self.queues.len()).step_by(n_blocks).rev() {
-            let Some((eligible, &Place { port, cell })) = self.queues[service].first() else { continue };
-            if self.ports[port].leaving.len() >= self.params.pifo.leaving_slots() {
-                continue;
-            }
-            let Some(unit) = self.credits.unit_for(service, self.ports[port].bank.flow(cell)) else { continue };
-            if eligible <= now {
-                return Ok((service, unit));
-            }
-            later = Some(later.map_or(eligible, |other| other.min(eligible)));
-        }
-        Err(later)
-    }
-
-    /// Pops a packet from a block. Says from when on the block has something to do although no port changes.
-    fn pop(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
-        let (service, unit) = match self.choose(now, block) {
-            Ok(chosen) => chosen,
-            Err(later) => return later,
-        };
-        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
-            return Some(now + 1);
-        }
-        let Place { port, cell } = self.queues[service].pop().expect("a packet was chosen");
-        self.credits.spend(unit);
-        self.credits.tell(unit, now, &self.tracer);
-        let (message, since) = self.ports[port].bank.message(cell);
-        message.to = self.credits.node(unit);
-        message.leg = Leg::Paid;
-        let descriptor = &mut message.descriptor;
-        descriptor.waited_cycles += now - since;
-        self.waited_cycles.add(now - since);
-        self.scheduled.add(1);
-        if self.params.chain_push {
-            let flow = descriptor.flow;
-            for hop in &mut descriptor.chain[descriptor.next + 1..] {
-                hop.push_to = None;
-                if usize::from(hop.service) < self.queues.len() {
-                    hop.push_to = self.credits.push_destination(hop.service.into(), flow);
-                }
-                self.pushes_planned.add(u64::from(hop.push_to.is_some()));
-            }
-        }
-        let node = u64::from(message.to.0);
-        self.tracer.emit(&PACKET_SCHEDULED, now, &[descriptor.id, node, now - since]);
-        self.ports[port].leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
-        Some(now + 1)
     }
 
     /// Sends a flit from a port. Says whether there is more to do at the next edge.
@@ -366,6 +343,10 @@ impl Scheduler {
         }
         if !port.bank.has_flit(cell) || !port.wires.output.has_room() {
             return false; // The next flit comes, or room.
+        }
+        let n_read = port.bank.n_read(cell);
+        if n_read > 0 && now < ready + Cycle::from(n_read) + Cycle::from(self.params.buffer.read_cycles) {
+            return true; // The bytes come out of the buffer.
         }
         let mut flit = port.bank.read(cell);
         match &mut flit {
@@ -386,9 +367,13 @@ impl Component for Scheduler {
             goes_on |= self.receive(now, which);
         }
         let mut next: Option<Cycle> = None;
+        self.pop_into_crossings(now);
         for block in 0..self.blocks.len() {
             self.push(now, block);
-            let later = self.pop(now, block);
+            let later = match self.crossings.is_empty() {
+                true => self.pop(now, block),
+                false => self.take_from_crossings(now, block),
+            };
             next = [next, later].into_iter().flatten().min();
             goes_on |= !self.blocks[block].entering.is_empty();
         }

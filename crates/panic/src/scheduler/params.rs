@@ -1,5 +1,7 @@
 //! What is fixed about a scheduler.
 
+use super::crossing::CrossingParams;
+use crate::cells::AllocatorParams;
 use crate::policy::Level;
 use crate::protocol::NodeId;
 use blocks::checks;
@@ -55,6 +57,18 @@ pub struct BufferParams {
     pub cells: u32,
     /// Bytes of a cell, which is the longest packet.
     pub cell_bytes: u32,
+    /// Cycles by which a packet's bytes come out of it behind the descriptor's, whose way is shorter. A message holds its way through
+    /// the interconnect meanwhile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub read_cycles: u32,
+    /// If a packet has its cell from before it enters the NIC until it leaves it, and waits outside while there is none (RTL); without
+    /// it a packet has a cell while it lies in the buffer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorParams>,
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// The PIFO blocks. A service's logical PIFO lies in the block of its number modulo `blocks`.
@@ -75,6 +89,10 @@ pub struct PifoParams {
     /// (7.2); taken as the time from a unit's note to the next descriptor at the unit, that is 1 for the note, up to
     /// `pop_cycles` - 1 for the edge, these, and the interconnect's.
     pub dequeue_cycles: u32,
+    /// If packets leave the PIFOs, while there is room, into queues at whose end credits are asked for (RTL); without it a packet
+    /// leaves when a unit has a credit (4.3.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing: Option<CrossingParams>,
 }
 
 /// When the packet with the greatest rank of a logical PIFO is dropped, which is told after a push. Source: 4.3.2, numbers RTL.
@@ -109,13 +127,21 @@ impl SchedulerParams {
         checks::count("n_classes", self.n_classes, 1, 256)?;
         checks::within("buffer.cells", self.buffer.cells, 1, 65536)?;
         checks::within("buffer.cell_bytes", self.buffer.cell_bytes, 64, 1 << 20)?;
-        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles } = self.pifo;
+        let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles, crossing } =
+            self.pifo;
         checks::within("pifo.blocks", blocks, 1, 64)?;
         checks::within("pifo.push_cycles", push_cycles, 1, 1024)?;
         checks::within("pifo.pop_cycles", pop_cycles, 1, 1024)?;
         checks::within("pifo.crossing_slots", crossing_slots, 1, 1024)?;
         checks::within("pifo.enqueue_cycles", enqueue_cycles, 0, 1024)?;
         checks::within("pifo.dequeue_cycles", dequeue_cycles, 0, 1024)?;
+        if let Some(crossing) = crossing {
+            crossing.check().map_err(|error| format!("pifo.crossing.{error}"))?;
+        }
+        checks::within("buffer.read_cycles", self.buffer.read_cycles, 0, 1024)?;
+        if let Some(allocator) = self.buffer.allocator {
+            allocator.check().map_err(|error| format!("buffer.allocator.{error}"))?;
+        }
         checks::within("dropping.used_entries", self.dropping.used_entries, 1, 1 << 20)?;
         let mut nodes = Vec::new();
         for (i, service) in self.services.iter().enumerate() {

@@ -15,7 +15,7 @@ fn params() -> SchedulerParams {
     SchedulerParams {
         services: vec![service(&[4, 5]), service(&[6])],
         n_classes: 4,
-        buffer: BufferParams { cells: 42, cell_bytes: 1536 },
+        buffer: BufferParams { cells: 42, cell_bytes: 1536, read_cycles: 0, allocator: None },
         pifo: PifoParams {
             blocks: 1,
             push_cycles: 2,
@@ -23,6 +23,7 @@ fn params() -> SchedulerParams {
             crossing_slots: 4,
             enqueue_cycles: 3,
             dequeue_cycles: 5,
+            crossing: None,
         },
         dropping: DropParams { used_entries: 124, free_cells: 3, spared_entries: 8 },
         chain_push: true,
@@ -259,7 +260,11 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
 #[test]
 fn short_of_cells_in_both_banks_it_drops_too() {
     let dropping = DropParams { used_entries: 124, free_cells: 1, spared_entries: 1 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 3, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 3, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     let packets = ["1 1 1; 1 2 1; 50 3 1; 51 4 1; 60 5 1", "70 6 1; 80 7 1 p1; 90 8 1 p9"];
     check_events(
         params,
@@ -293,7 +298,10 @@ fn short_of_cells_in_both_banks_it_drops_too() {
 
 #[test]
 fn a_full_bank_gives_way_to_what_comes() {
-    let params = SchedulerParams { buffer: BufferParams { cells: 2, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p9; 70 5 0 200", ""],
@@ -323,7 +331,11 @@ fn a_full_bank_gives_way_to_what_comes() {
 fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
     // Packets 3 and 4 fill the first bank, 7 of the second is the least urgent of all: dropping that would free nothing here.
     let dropping = DropParams { used_entries: 124, free_cells: 0, spared_entries: 8 };
-    let params = SchedulerParams { dropping, buffer: BufferParams { cells: 2, cell_bytes: 1536 }, ..params() };
+    let params = SchedulerParams {
+        dropping,
+        buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
+        ..params()
+    };
     check_events(
         params,
         ["1 1 1; 1 2 1; 50 3 1 p7; 60 4 1 p8; 90 5 1 p1", "70 7 1 p9"],

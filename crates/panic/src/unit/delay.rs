@@ -12,6 +12,17 @@ pub struct DelayUnitParams {
     pub service: ServiceTime,
     /// Cycles from a packet's tail until the next descriptor is read, 1 or more. About 2 in the RTL.
     pub gap_cycles: u32,
+    /// Cycles from a descriptor's being read until the wait begins. 1 in the RTL.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_cycles: u32,
+    /// Cycles from the end of a wait until the descriptor is sent, in which its way out is asked for; none if there is no wait, for
+    /// then it was asked for before. 1 in the RTL.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub grant_cycles: u32,
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// How long a packet waits in a [`DelayUnit`], beside being forwarded a flit a cycle.
@@ -38,6 +49,8 @@ impl DelayUnitParams {
     /// What is wrong with them.
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("gap_cycles", self.gap_cycles, 1, 1 << 20)?;
+        blocks::checks::within("start_cycles", self.start_cycles, 0, 1 << 20)?;
+        blocks::checks::within("grant_cycles", self.grant_cycles, 0, 1 << 20)?;
         match self.service {
             ServiceTime::Uniform { least_cycles, most_cycles } => {
                 blocks::checks::within("service.least_cycles", least_cycles, 0, most_cycles)
@@ -49,7 +62,8 @@ impl DelayUnitParams {
 
 /// Reads a descriptor, waits, then forwards the message; one packet at a time.
 ///
-/// Timing: a descriptor read at cycle t is sent at t + service time, a flit a cycle behind it.
+/// Timing: a descriptor read at cycle t is sent at t + `start_cycles` + service time, `grant_cycles` later if there is any, and a
+///         flit a cycle behind it, as they are there.
 /// Source: 7.1; RTL.
 pub struct DelayUnit {
     params: DelayUnitParams,
@@ -104,7 +118,9 @@ impl Component for DelayUnit {
             }
             self.packets.add(1);
             self.service_cycles.add(service);
-            self.state = State::Waits(now.saturating_add(service), flit);
+            let grant = if service > 0 { self.params.grant_cycles } else { 0 };
+            let rest = Cycle::from(self.params.start_cycles) + Cycle::from(grant);
+            self.state = State::Waits(now.saturating_add(service).saturating_add(rest), flit);
         }
         if let State::Waits(until, _) = self.state
             && until > now
@@ -148,7 +164,7 @@ mod tests {
     fn check(service: ServiceTime, gap_cycles: u32, input: &str, want: Expect) {
         want.assert_eq(&testkit::bench(500, |bench| {
             let (input, output) = (bench.input("in", 8, flits(input)), bench.output("out", 2, |_| true, show));
-            let params = DelayUnitParams { service, gap_cycles };
+            let params = DelayUnitParams { service, gap_cycles, start_cycles: 0, grant_cycles: 0 };
             bench.log_counters();
             bench.add("it", DelayUnit::new(params, input, output, Stream::new(1, "it")));
         }));
@@ -219,7 +235,7 @@ mod tests {
     #[test]
     fn bounds_that_cross_are_told() {
         let service = ServiceTime::Uniform { least_cycles: 3, most_cycles: 2 };
-        let found = DelayUnitParams { service, gap_cycles: 1 }.check();
+        let found = DelayUnitParams { service, gap_cycles: 1, start_cycles: 0, grant_cycles: 0 }.check();
         expect![[r#"Err("service.least_cycles is 3, must be 0 to 2")"#]].assert_eq(&format!("{found:?}"));
     }
 }

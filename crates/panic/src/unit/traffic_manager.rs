@@ -246,7 +246,12 @@ mod tests {
                 from_engine,
                 notes: bench.output("note", 3, |_| true, note),
             };
-            let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 1 };
+            let delay = DelayUnitParams {
+                service: ServiceTime::Fixed { cycles: 20 },
+                gap_cycles: 1,
+                start_cycles: 0,
+                grant_cycles: 0,
+            };
             bench.add("engine", DelayUnit::new(delay, engine_in, engine_out, Stream::new(1, "engine")));
             bench.add("it", TrafficManager::new(params, wires));
         }));

@@ -4,4 +4,5 @@ mod baselines;
 mod engines;
 mod own_policy;
 mod paper;
+mod policies;
 mod properties;

@@ -27,7 +27,7 @@ impl Policy for LeastAttainedService {
 fn short_flows_pass_long_ones() {
     let mut queue = LogicalPifo::new(Box::new(LeastAttainedService::default()), 1);
     for (flow, bytes) in [(1, 1500), (1, 1500), (1, 1500), (2, 300), (2, 300), (3, 64)] {
-        let arrival = Arrival { now: 0, class: 0, flow, bytes, priority: 0, slack_cycles: 0 };
+        let arrival = Arrival { now: 0, class: 0, flow, bytes, priority: 0, slack_cycles: 0, metadata: 0 };
         queue.push(&arrival, &mut Ranks::new(), 0, flow);
     }
     assert_eq!(queue.drop_last(), Some(1));

@@ -70,6 +70,7 @@ impl Cluster {
     /// An access of core `i` that is not to the own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
         self.is_calm = false;
+        self.fetch_behind_access(i, now);
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;

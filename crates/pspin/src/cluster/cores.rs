@@ -1,14 +1,10 @@
-//! The cores of a cluster: how each runs, why it stops, and the instruction lines that they wait for.
+//! The cores of a cluster: how each runs and why it stops.
 
 use super::Cluster;
 use super::hpu_core::{HpuCore, Wait};
-use crate::pe::{LineReply, LineRequest};
-use blocks::cpu::{Lines, Stop};
+use super::icache::CoreLines;
+use blocks::cpu::Stop;
 use kernel::Cycle;
-
-/// Cycles that a line asked for ahead takes longer, counted from the instruction at whose fetch that happens.
-/// Source: RTL measurement: cold straight-line code stalls 8 to 9 cycles at each new line.
-pub(super) const PREFETCH: u64 = 1;
 
 impl Cluster {
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
@@ -26,8 +22,8 @@ impl Cluster {
 
     #[inline(never)]
     fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
-        let HpuCore { core, deadline, .. } = &mut self.cores[i];
-        core.run(&self.program, &self.icache, (now + self.run_ahead).min(*deadline))
+        let HpuCore { core, deadline, miss, .. } = &mut self.cores[i];
+        core.run(&self.program, &CoreLines { cache: &self.icache, miss }, (now + self.run_ahead).min(*deadline))
     }
 
     /// Core `i` came back from running: what it waits for, and when it is looked at again.
@@ -43,7 +39,12 @@ impl Cluster {
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
                 Stop::Prefetch(addr) if time > now => (Wait::Prefetch(addr), time),
                 Stop::Prefetch(addr) => {
-                    self.ask_for_line(addr, PREFETCH);
+                    self.prefetch(i, addr, now);
+                    stop = self.run_core(i, now);
+                    continue;
+                }
+                // The line had come, and a flush has taken it from the cache since: nothing is under way.
+                Stop::Abandon(_) if hpu_core.miss.is_none() => {
                     stop = self.run_core(i, now);
                     continue;
                 }
@@ -64,50 +65,6 @@ impl Cluster {
             hpu_core.wait = wait;
             self.ready.add(i, now, at.max(now + 1));
             return;
-        }
-    }
-
-    /// Core `i` needs a line in this cycle.
-    pub(super) fn fetch(&mut self, i: usize, addr: u32, now: Cycle) {
-        if self.icache.present(addr) {
-            return self.advance(i, now);
-        }
-        self.cores[i].wait = Wait::Line(addr);
-        self.ask_for_line(addr, 0);
-    }
-
-    /// Asks program memory for a line that is not there, unless it is on its way.
-    pub(super) fn ask_for_line(&mut self, addr: u32, extra: u64) {
-        if !self.icache.present(addr) && self.icache.miss(addr) {
-            self.totals.line_misses.add(1);
-            self.watch_icache();
-            self.lines.0.send_late(LineRequest { addr }, extra);
-        }
-    }
-
-    /// While a line is coming that could push out another, a core may not run ahead.
-    fn watch_icache(&mut self) {
-        let may_lose_a_line = !self.lines_fit && self.icache.refilling();
-        self.run_ahead = if may_lose_a_line { 1 } else { self.most_run_ahead };
-    }
-
-    /// Lines have come: who waits for them goes on.
-    pub(super) fn take_lines(&mut self, now: Cycle) {
-        while self.lines.1.is_due(now)
-            && let Some(LineReply { addr }) = self.lines.1.take()
-        {
-            self.icache.fill(addr);
-            self.watch_icache();
-            for i in 0..self.cores.len() {
-                let at = match self.cores[i].wait {
-                    Wait::Line(line) if line == addr => now,
-                    Wait::Abandoned(line) if line == addr => now + 1,
-                    _ => continue,
-                };
-                self.cores[i].core.fetched(at);
-                self.cores[i].wait = Wait::Run;
-                self.ready.add(i, now, at);
-            }
         }
     }
 

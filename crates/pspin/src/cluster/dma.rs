@@ -168,7 +168,7 @@ impl Dma {
 
     /// Takes a transfer of at least one byte, if it can in this cycle; the transfer's id.
     pub fn launch(&mut self, now: Cycle, owner: Owner, src: u32, dst: u32, size: u32) -> Option<u32> {
-        if now < self.accepts_from || self.held.before_reshaper(now) >= self.fifo {
+        if !self.accepts(now) {
             return None;
         }
         self.accepts_from = now + ACCEPT_INTERVAL;
@@ -183,6 +183,11 @@ impl Dma {
             at += part;
         }
         Some(self.launched)
+    }
+
+    /// Whether it can take a transfer in this cycle.
+    pub fn accepts(&mut self, now: Cycle) -> bool {
+        now >= self.accepts_from && self.held.before_reshaper(now) < self.fifo
     }
 
     /// The id that the next transfer gets.

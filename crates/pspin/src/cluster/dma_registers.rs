@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use super::dma::Owner;
-use super::hpu_core::HpuCore;
+use super::hpu_core::{HpuCore, Wait};
 use blocks::cpu::Privilege;
 use kernel::Cycle;
 
@@ -26,18 +26,37 @@ impl Cluster {
         if launches && core.privilege() == Privilege::User && !is_allowed {
             return self.refuse(i, now);
         }
+        if launches {
+            self.launching |= 1 << i;
+            self.cores[i].wait = Wait::Launch;
+            return;
+        }
         let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
         self.cores[i].dma = registers;
-        match answer {
-            Some(word) => {
-                if launches {
-                    self.cores[i].hpu.transfers += 1;
-                }
-                self.word_done(i, now, now, word);
-            }
-            // The launch is held until the engine takes the transfer.
-            None => self.ready.add(i, now, now + 1),
+        self.word_done(i, now, now, answer.expect("what launches nothing is granted"));
+    }
+
+    /// The DMA engine takes a transfer, if it can: of a core or of the scheduler, in turn. A core's launch is held until then.
+    ///
+    /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
+    /// the scheduler last. Differs: the public port does not wait for its turn.
+    pub(super) fn launch_transfer(&mut self, now: Cycle) {
+        let scheduler = self.cores.len() + 1;
+        let asking = u64::from(self.launching) | u64::from(self.scheduler.asks_for_copy()) << scheduler;
+        if asking == 0 {
+            return;
         }
+        let accepts = self.dma.accepts(now);
+        let Some(winner) = self.launch_turn.take(asking, accepts) else { return };
+        let i = winner as usize;
+        if i == scheduler {
+            return self.launch_copy(now);
+        }
+        let DmaRegisters { src, dst, bytes, .. } = self.cores[i].dma;
+        let id = self.dma.launch(now, Owner::Core(winner), src, dst, bytes).expect("the engine accepts it");
+        self.launching &= !(1 << i);
+        self.cores[i].hpu.transfers += 1;
+        self.word_done(i, now, now, id);
     }
 
     /// Reads or writes a DMA register; `None` while the engine does not take the transfer.

@@ -82,6 +82,7 @@ impl Cluster {
         self.l1.write(stack, &[0; map::STACK_BYTES as usize][..bytes as usize]);
         self.cores[i].first_part = None;
         self.cores[i].core.refuse(now, CONTEXT_CAUSE);
+        self.restore_place(i);
         self.advance(i, now);
     }
 
@@ -144,23 +145,13 @@ impl Cluster {
         }
     }
 
-    /// One feedback a cycle goes to the dispatcher. While that has no room, the arbiter (`LockIn`) holds on to those who
-    /// asked first.
+    /// One feedback a cycle goes to the dispatcher.
     pub(super) fn send_feedback(&mut self, now: Cycle) {
         let ready = self.may_leave(now);
-        if ready == 0 {
-            return;
-        }
-        if !self.ports.feedbacks.has_room() {
-            if self.feedback_lock == 0 {
-                self.feedback_lock = ready;
-            }
-        } else {
-            let asked = match std::mem::take(&mut self.feedback_lock) {
-                0 => ready,
-                locked => locked,
-            };
-            let core = self.feedback_turn.take(asked).expect("somebody leaves") as usize;
+        if ready != 0
+            && let Some(core) = self.feedback_turn.take(ready, self.ports.feedbacks.has_room())
+        {
+            let core = core as usize;
             let done = self.cores[core].hpu.leave(now);
             self.watch_driver(core);
             self.scheduler.packet_freed(&done);

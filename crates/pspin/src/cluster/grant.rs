@@ -4,8 +4,8 @@
 //! and to banks that nobody else wants; all others leave by a call.
 
 use super::Cluster;
-use super::cores::PREFETCH;
 use super::hpu_core::Wait;
+use super::icache::CoreLines;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, Stop};
@@ -54,7 +54,7 @@ impl Cluster {
                 Wait::Access => self.access(i, now),
                 Wait::Fetch(addr) => self.fetch(i, addr, now),
                 Wait::Prefetch(addr) => {
-                    self.ask_for_line(addr, PREFETCH);
+                    self.prefetch(i, addr, now);
                     self.advance(i, now);
                 }
                 Wait::Killed => self.kill(i, now),
@@ -117,7 +117,9 @@ impl Cluster {
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // The outside port asks again by itself.
-            self.ready.ask_again(losers & !(1 << OUTSIDE_PORT), bank, now + 1);
+            let losers = losers & !(1 << OUTSIDE_PORT);
+            self.ready.ask_again(losers, bank, now + 1);
+            members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
     }
 
@@ -153,7 +155,8 @@ impl Cluster {
             _ => return self.grant_part(i, now),
         }
         debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
-        let stop = core.run(&self.program, &self.icache, (now + self.run_ahead).min(hpu_core.deadline));
+        let lines = CoreLines { cache: &self.icache, miss: &hpu_core.miss };
+        let stop = core.run(&self.program, &lines, (now + self.run_ahead).min(hpu_core.deadline));
         if stop != Stop::Access {
             return self.stopped(i, stop, now);
         }

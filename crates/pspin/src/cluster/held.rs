@@ -16,6 +16,8 @@ const LEFT_TO_ROOM: u64 = 2;
 pub struct Held {
     /// Whether each is the last of its transfer.
     parts: VecDeque<bool>,
+    /// Those that are, among the ones behind the emitters: cores that wait for room ask in every cycle.
+    beyond: usize,
     /// From when on the first ones are gone.
     gone: VecDeque<Cycle>,
 }
@@ -23,6 +25,7 @@ pub struct Held {
 impl Held {
     /// A part of a transfer comes in.
     pub fn push(&mut self, last: bool) {
+        self.beyond += usize::from(last && self.parts.len() >= EMITTERS);
         self.parts.push_back(last);
     }
 
@@ -36,9 +39,10 @@ impl Held {
         while self.gone.front().is_some_and(|&at| at <= now) {
             self.gone.pop_front();
             self.parts.pop_front();
+            // What was the first behind the emitters is in them now.
+            self.beyond -= usize::from(self.parts.get(EMITTERS - 1).is_some_and(|&last| last));
         }
-        let beyond = self.parts.iter().skip(EMITTERS).filter(|&&last| last).count();
-        beyond.saturating_sub(RESHAPER)
+        self.beyond.saturating_sub(RESHAPER)
     }
 }
 

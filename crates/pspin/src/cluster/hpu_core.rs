@@ -3,6 +3,7 @@
 use super::dma_registers::DmaRegisters;
 use super::guard::Guard;
 use super::hpu::Hpu;
+use super::refills::Miss;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::PeRequest;
@@ -27,6 +28,8 @@ pub(super) enum Wait {
     Abandoned(u32),
     /// Waits for its driver.
     Driver,
+    /// Waits for the DMA engine to take its transfer.
+    Launch,
     /// Waits for the PE interconnect.
     Pe,
     /// Sleeps until an event.
@@ -47,6 +50,7 @@ impl Wait {
             Wait::Access => "asks for memory",
             Wait::Fetch(_) | Wait::Prefetch(_) | Wait::Line(_) | Wait::Abandoned(_) => "waits for an instruction line",
             Wait::Driver => "waits for its driver",
+            Wait::Launch => "waits for its cluster's DMA engine",
             Wait::Pe => "waits for memory outside its cluster",
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",
@@ -66,6 +70,8 @@ pub(super) struct HpuCore {
     pub wait: Wait,
     /// The first part of a misaligned access that is half done.
     pub first_part: Option<u32>,
+    /// The line that its cache controller misses.
+    pub miss: Option<Miss>,
     /// What it asks the PE interconnect, and since when.
     pub pe_request: Option<(Cycle, PeRequest)>,
     pub dma: DmaRegisters,
@@ -88,6 +94,7 @@ impl HpuCore {
             deadline: Cycle::MAX,
             wait: Wait::Run,
             first_part: None,
+            miss: None,
             pe_request: None,
             dma: DmaRegisters::default(),
             fifo: VecDeque::new(),

@@ -1,18 +1,19 @@
 //! The instruction cache that the cores of a cluster share.
 
+use super::refills::Miss;
 use crate::params::IcacheParams;
 use blocks::cpu::{Lines, PresentLines};
 
 /// Bytes of a line.
 pub const LINE_BYTES: u32 = 16;
 
-/// Which lines of program memory are there, and which are on their way.
+/// Which lines of program memory are there.
 ///
-/// Timing:  all cores may hit in the same cycle; a line that several miss is fetched once.
-/// Source:  PsPIN RTL a49fec8, `hw/deps/icache_mp_128_pf`: an invalid way is filled first (the highest), else an LFSR
-///          chooses.
-/// Differs: the RTL bypasses the cache until the boot code enables it, here it caches from reset on. The LFSR's polynomial
-///          is assumed: an 8-bit maximal one, the file being silent.
+/// Timing:  all cores may hit in the same cycle.
+/// Ways:    a core's controller chooses the way when it misses: the highest that holds nothing, else as its own LFSR says.
+///          Where others miss lines of the same set meanwhile, they may choose the same; the last one stays.
+/// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`; `generic_LFSR_8bit.sv` of the PULP platform's common cells.
+/// Differs: the RTL bypasses the cache until the boot code enables it, here it caches from reset on.
 pub struct Icache {
     params: IcacheParams,
     base: u32,
@@ -20,13 +21,12 @@ pub struct Icache {
     present: PresentLines,
     /// For each set, the lines it holds, way by way.
     sets: Vec<Vec<Option<u32>>>,
-    lfsr: u8,
-    /// Lines that were asked for and have not come.
-    coming: Vec<u32>,
+    /// For each core.
+    lfsrs: Vec<u8>,
 }
 
 impl Icache {
-    pub fn new(params: &IcacheParams, base: u32, program_bytes: u32) -> Self {
+    pub fn new(params: &IcacheParams, n_cores: u32, base: u32, program_bytes: u32) -> Self {
         let n_lines = program_bytes / LINE_BYTES;
         let n_sets = params.bytes / LINE_BYTES / params.ways;
         Icache {
@@ -34,8 +34,7 @@ impl Icache {
             base,
             present: PresentLines::new(n_lines as usize),
             sets: vec![vec![None; params.ways as usize]; n_sets as usize],
-            lfsr: 1,
-            coming: Vec::new(),
+            lfsrs: vec![0; n_cores as usize],
         }
     }
 
@@ -58,35 +57,25 @@ impl Icache {
         self.sets.iter_mut().for_each(|ways| ways.fill(None));
     }
 
-    /// A core misses a line: whether it must be asked for, nobody having done so.
-    pub fn miss(&mut self, addr: u32) -> bool {
-        let new = !self.coming.contains(&addr);
-        if new {
-            self.coming.push(addr);
-        }
-        new
+    /// The way that the controller of a core chooses for a line that it misses.
+    pub fn choose_way(&mut self, core: usize, addr: u32) -> usize {
+        let Some(line) = self.index(addr) else { return 0 };
+        let ways = &self.sets[line as usize % self.sets.len()];
+        let lfsr = &mut self.lfsrs[core];
+        ways.iter().rposition(Option::is_none).unwrap_or_else(|| {
+            let way = usize::from(*lfsr >> 1) % ways.len();
+            *lfsr = *lfsr << 1 | !(*lfsr >> 7 ^ *lfsr >> 3 ^ *lfsr >> 2 ^ *lfsr >> 1) & 1;
+            way
+        })
     }
 
-    /// Whether lines are on their way, so that some line may have to go soon.
-    pub fn refilling(&self) -> bool {
-        !self.coming.is_empty()
-    }
-
-    /// A line has come.
-    pub fn fill(&mut self, addr: u32) {
-        self.coming.retain(|&line| line != addr);
+    /// A line comes to a way.
+    pub fn fill(&mut self, addr: u32, way: usize) {
         let Some(line) = self.index(addr) else { return };
         let set = line as usize % self.sets.len();
-        let n_ways = self.sets[set].len();
-        let free = self.sets[set].iter().rposition(Option::is_none);
-        let way = free.unwrap_or_else(|| {
-            // x^8 + x^6 + x^5 + x^4 + 1.
-            let bit = (self.lfsr ^ self.lfsr >> 2 ^ self.lfsr >> 3 ^ self.lfsr >> 4) & 1;
-            self.lfsr = self.lfsr >> 1 | bit << 7;
-            usize::from(self.lfsr) % n_ways
-        });
         if let Some(old) = self.sets[set][way].replace(line) {
-            self.present.set(old as usize, false);
+            // Another way may hold it too.
+            self.present.set(old as usize, self.sets[set].contains(&Some(old)));
         }
         self.present.set(line as usize, true);
     }
@@ -111,23 +100,75 @@ impl Lines for Icache {
     }
 }
 
+/// The cache as one core sees it: what its own controller misses is not there for it, even if others have it. While a line is
+/// asked for ahead, a core looks at lines one by one.
+pub struct CoreLines<'a> {
+    pub cache: &'a Icache,
+    pub miss: &'a Option<Miss>,
+}
+
+impl Lines for CoreLines<'_> {
+    #[inline]
+    fn present(&self, addr: u32) -> bool {
+        let misses = self.miss.is_some_and(|miss| miss.addr == addr & !(LINE_BYTES - 1));
+        !misses && self.cache.present(addr)
+    }
+
+    #[inline]
+    fn there(&self) -> &[u8] {
+        self.cache.there()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const WAYS: u32 = 4;
+
+    fn same_set(n: u32) -> u32 {
+        0x1d00_0000 + n * 1024
+    }
+
+    fn cache() -> Icache {
+        Icache::new(&IcacheParams { bytes: 4096, ways: WAYS, miss_cycles: 8 }, 2, 0x1d00_0000, 0x8000)
+    }
+
     #[test]
     fn a_set_holds_as_many_lines_as_ways() {
-        let params = IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 };
-        let mut cache = Icache::new(&params, 0x1d00_0000, 0x8000);
-        let same_set = |n: u32| 0x1d00_0000 + n * 1024;
+        let mut cache = cache();
         for n in 0..5 {
-            assert!(cache.miss(same_set(n)), "line {n} is asked for once");
-            assert!(!cache.miss(same_set(n)));
-            cache.fill(same_set(n));
+            let way = cache.choose_way(0, same_set(n));
+            cache.fill(same_set(n), way);
         }
         assert_eq!((0..5).filter(|&n| cache.present(same_set(n))).count(), 4);
         assert!(cache.present(same_set(4)));
         cache.flush();
         assert!(!cache.present(same_set(4)));
+    }
+
+    #[test]
+    fn empty_ways_are_taken_from_the_highest_and_then_each_core_has_its_own_random_numbers() {
+        let mut cache = cache();
+        let filled = (0..WAYS).map(|n| {
+            let way = cache.choose_way(0, same_set(n));
+            cache.fill(same_set(n), way);
+            way
+        });
+        assert_eq!(filled.collect::<Vec<_>>(), [3, 2, 1, 0]);
+        // The register: 0, 1, 3, 6, 0xd, 0x1b, 0x37, 0x6f.
+        let mut ways = |core| (0..8).map(|_| cache.choose_way(core, same_set(9))).collect::<Vec<_>>();
+        assert_eq!((ways(0), ways(1)), (vec![0, 0, 1, 3, 2, 1, 3, 3], vec![0, 0, 1, 3, 2, 1, 3, 3]));
+    }
+
+    #[test]
+    fn lines_that_are_missed_together_may_push_each_other_out_and_a_line_may_lie_in_two_ways() {
+        let mut cache = cache();
+        let ways = [1, 2].map(|n| (same_set(n), cache.choose_way(n as usize - 1, same_set(n))));
+        ways.iter().for_each(|&(addr, way)| cache.fill(addr, way));
+        assert_eq!([1, 2].map(|n| cache.present(same_set(n))), [false, true]);
+        cache.fill(same_set(2), 0);
+        cache.fill(same_set(3), 3);
+        assert_eq!([2, 3].map(|n| cache.present(same_set(n))), [true, true]);
     }
 }

@@ -29,12 +29,12 @@ const RESERVABLE: usize = 512;
 /// The memory and who gets which bank.
 ///
 /// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle, and none in the
-///          cycle after an AMO, which writes back then.
+///          cycle after an AMO, which writes back then, or in the first one behind it in which no beat wants the bank.
 /// Order:   wide beats before narrow accesses; among narrow ones a [`RoundRobinTree`] for each bank. A wide port has one
 ///          beat a cycle, reads and writes together; two ports meet only in the same superbank.
 /// Source:  PsPIN RTL a49fec8, `tcdm_interconnect`, `amo_shim.sv`.
-/// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates the two
-///          wide ports beat by beat; a beat is not delayed by an AMO's write-back.
+/// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates reads and writes
+///          of a port, and the ports in a superbank, beat by beat.
 pub struct L1 {
     /// As their bytes lie, so that bursts are copies.
     words: Vec<[u8; 4]>,
@@ -42,7 +42,7 @@ pub struct L1 {
     arbiters: [RoundRobinTree; MOST_BANKS],
     /// From this cycle on nothing is reserved and nothing written back.
     free_from: Cycle,
-    /// Banks that write back an AMO in the given cycle.
+    /// Banks that write back an AMO, from the given cycle on as soon as no beat has them.
     write_back: (Cycle, u64),
     /// What the coming cycles serve, by cycle modulo the length.
     reserved: Vec<Reserved>,
@@ -74,24 +74,32 @@ impl L1 {
 
     /// Banks that no narrow access can have in this cycle.
     #[inline]
-    pub fn blocked(&self, now: Cycle) -> u64 {
+    pub fn blocked(&mut self, now: Cycle) -> u64 {
         if now >= self.free_from {
             return 0;
         }
-        let Reserved { cycle, superbanks: wide, .. } = self.reserved[now as usize % RESERVABLE];
-        let (back, mut banks) = self.write_back;
-        if back != now {
-            banks = 0;
+        self.write_back_before(now);
+        let (from, banks) = self.write_back;
+        self.wide(now) | if from <= now { banks } else { 0 }
+    }
+
+    /// Banks that beats have in a cycle.
+    fn wide(&self, cycle: Cycle) -> u64 {
+        let Reserved { cycle: reserved, superbanks, .. } = self.reserved[cycle as usize % RESERVABLE];
+        if reserved != cycle {
+            return 0;
         }
-        if cycle == now {
-            let mut left = wide;
-            while left != 0 {
-                let superbank = left.trailing_zeros();
-                banks |= 0xffff << (superbank * SUPERBANK);
-                left &= left - 1;
-            }
+        kernel::members(superbanks).fold(0, |banks, superbank| banks | 0xffff << (superbank * SUPERBANK))
+    }
+
+    /// What was to be written back in cycles before `now` is, where no beat was in the way.
+    fn write_back_before(&mut self, now: Cycle) {
+        let (mut cycle, mut banks) = self.write_back;
+        while cycle < now && banks != 0 {
+            banks &= self.wide(cycle);
+            cycle += 1;
         }
-        banks
+        self.write_back = (now.max(cycle), banks);
     }
 
     /// The bank of a byte offset.
@@ -131,8 +139,8 @@ impl L1 {
     pub fn amo(&mut self, now: Cycle, offset: u32, amo: Amo, operand: u32) -> u32 {
         let old = self.load(offset);
         self.store(offset, amo.apply(old, operand), u32::MAX);
-        let banks = if self.write_back.0 == now + 1 { self.write_back.1 } else { 0 };
-        self.write_back = (now + 1, banks | 1 << self.bank(offset));
+        self.write_back_before(now + 1);
+        self.write_back.1 |= 1 << self.bank(offset);
         self.free_from = self.free_from.max(now + 2);
         if amo == Amo::StoreConditional { 0 } else { old }
     }
@@ -162,7 +170,8 @@ impl L1 {
             }
             cycle += 1;
         }
-        self.free_from = self.free_from.max(cycle);
+        // A write-back may come behind the last beat.
+        self.free_from = self.free_from.max(cycle + 1);
         (first, cycle.saturating_sub(1).max(first))
     }
 
@@ -213,6 +222,18 @@ mod tests {
         assert_eq!(l1.amo(5, 8, Amo::Add, 3), 0);
         assert_eq!((l1.blocked(5), l1.blocked(6), l1.blocked(7)), (0, 1 << 2, 0));
         assert_eq!(l1.load(8), 3);
+    }
+
+    /// By the text: the shim lets the beat through and writes back in the first cycle without one, in which it grants nothing.
+    #[test]
+    fn an_amo_writes_back_behind_the_beats_that_want_its_bank() {
+        let mut l1 = L1::new(0x8000, 64);
+        l1.amo(5, 8, Amo::Add, 3);
+        l1.reserve(WidePort::Dma, 6, 0, 64);
+        l1.reserve(WidePort::Nhi, 7, 0, 64);
+        l1.amo(5, 68, Amo::Add, 3); // In another superbank.
+        let blocked: Vec<u64> = (5..10).map(|cycle| l1.blocked(cycle)).collect();
+        assert_eq!(blocked, [0, 0xffff | 1 << 17, 0xffff, 1 << 2, 0]);
     }
 
     #[test]

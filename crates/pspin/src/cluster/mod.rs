@@ -21,13 +21,16 @@ mod icache;
 mod l1;
 mod ports;
 mod ready;
+mod refills;
 mod rings;
 mod scheduler;
 mod timer;
 mod traps;
 
 pub use ports::{ClusterPorts, Links};
+pub use refills::MISS_PATH;
 
+use crate::arbiter::LockingTree;
 use crate::events::CLUSTER_ACTIVE;
 use crate::map;
 use crate::params::PspinParams;
@@ -35,7 +38,7 @@ use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteRep
 use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
-use blocks::policy::RoundRobinTree;
+use blocks::policy::{RotatingTree, RoundRobinTree};
 use dma::{Dma, Owner};
 use dma_registers::DmaRegisters;
 use events::EventUnit;
@@ -45,6 +48,7 @@ use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use l1::L1;
 use ready::Ready;
+use refills::Refills;
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -106,6 +110,9 @@ pub struct Cluster {
     banks: [u8; 32],
     l1: L1,
     icache: Icache,
+    refills: Refills,
+    /// Cores whose cache controllers miss a line, by bit.
+    missing: u32,
     event_unit: EventUnit,
     timer: Timer,
     dma: Dma,
@@ -113,7 +120,7 @@ pub struct Cluster {
     inter_core_fifo: usize,
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
-    pe_turn: RoundRobinTree,
+    pe_turn: RotatingTree,
     /// Commands that wait in their core's FIFO.
     commands: Vec<VecDeque<Command>>,
     /// Cores with commands in their FIFO, and drivers with feedback, by bit: most cycles have none.
@@ -122,9 +129,10 @@ pub struct Cluster {
     /// Drivers that have no task, by bit.
     idle: u32,
     command_turn: RoundRobinTree,
-    feedback_turn: RoundRobinTree,
-    /// Whose feedback the arbiter chooses from, once it was refused, by bit.
-    feedback_lock: u64,
+    feedback_turn: LockingTree,
+    /// Cores that wait for the DMA engine to take their transfer, by bit, and whose turn it is.
+    launching: u32,
+    launch_turn: LockingTree,
     /// Bytes that come in bursts from outside, with the cycle of their last beat.
     copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
@@ -170,21 +178,24 @@ impl Cluster {
             ready: Ready::new(n_cores),
             banks: [0; 32],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
-            icache: Icache::new(&cluster.icache, map::PROGRAM_BASE, params.l2.program_bytes),
+            icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
+            refills: Refills::new(n_cores),
+            missing: 0,
             event_unit: EventUnit::new(n_cores),
             timer: Timer::default(),
             dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
             inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
-            pe_turn: RoundRobinTree::default(),
+            pe_turn: RotatingTree::new(n_cores),
             commands: vec![VecDeque::new(); n_cores as usize],
             commanding: 0,
             leaving: 0,
             idle: 0,
             command_turn: RoundRobinTree::default(),
-            feedback_turn: RoundRobinTree::default(),
-            feedback_lock: 0,
+            feedback_turn: LockingTree::default(),
+            launching: 0,
+            launch_turn: LockingTree::default(),
             copies: VecDeque::new(),
             remote: None,
             public_dma: DmaRegisters::default(),
@@ -262,7 +273,7 @@ impl Cluster {
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
-        self.take_lines(now);
+        self.refill(now);
         self.take_pe_replies(now);
         self.take_bursts(now);
         self.assign_task(now);
@@ -276,6 +287,7 @@ impl Cluster {
     /// Everything that comes after the cores' turn.
     #[inline(never)]
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
+        self.launch_transfer(now);
         self.send_pe_request(now);
         self.send_command();
         self.send_feedback(now);
@@ -285,10 +297,12 @@ impl Cluster {
 
     /// When to tick next.
     fn next(&mut self, now: Cycle) -> Activity {
+        let refill = self.next_refill(now);
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
             || self.commanding != 0
+            || self.launching != 0
             || self.scheduler.is_pressing(self.idle != 0)
             || self.pe.1.is_due(now)
             || self.may_accept(now)
@@ -298,12 +312,13 @@ impl Cluster {
             && self.leaving == 0
             && self.dma.is_quiet()
             && self.copies.is_empty()
+            && refill == Cycle::MAX
             && !self.ports.tasks.is_due(now)
             && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
         if soon {
             return Activity::Busy;
         }
-        let mut next = self.next_of_cores(now);
+        let mut next = self.next_of_cores(now).min(refill);
         if !self.dma.is_quiet() {
             next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
         }

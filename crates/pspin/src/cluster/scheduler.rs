@@ -28,6 +28,8 @@ pub struct Scheduler {
     fifo: VecDeque<HpuTask>,
     /// The youngest accepted task waits for the DMA engine to take its copy.
     waits_for_dma: bool,
+    /// It asks the DMA engine for that copy in this cycle.
+    asks: bool,
     /// The last cycle in which the DMA engine took a copy.
     asked: Option<Cycle>,
     /// Copies finished whose tasks are not assigned.
@@ -42,6 +44,7 @@ impl Scheduler {
             rings: PacketRings::new(&params.cluster),
             fifo: VecDeque::new(),
             waits_for_dma: false,
+            asks: false,
             asked: None,
             copied: 0,
         }
@@ -58,6 +61,11 @@ impl Scheduler {
     /// driver could take a task.
     pub fn is_pressing(&self, idle: bool) -> bool {
         self.waits_for_dma || idle && self.head_is_ready()
+    }
+
+    /// Whether it asks the DMA engine for a copy in this cycle.
+    pub fn asks_for_copy(&self) -> bool {
+        self.asks
     }
 
     fn head_is_ready(&self) -> bool {
@@ -104,7 +112,7 @@ impl Cluster {
             && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
-    /// Takes a task for whose packet there is room, and asks for the copy.
+    /// Takes a task for whose packet there is room, and says whether the copy is asked for.
     pub(super) fn accept_task(&mut self, now: Cycle) {
         let mut may_ask = self.scheduler.waits_for_dma;
         if self.may_accept(now) {
@@ -115,13 +123,15 @@ impl Cluster {
             self.scheduler.waits_for_dma = task.pkt_size > 0;
             self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
         }
-        if self.scheduler.waits_for_dma && may_ask {
-            let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
-            let id = self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
-            if id.is_some() {
-                self.scheduler.waits_for_dma = false;
-                self.scheduler.asked = Some(now);
-            }
-        }
+        self.scheduler.asks = self.scheduler.waits_for_dma && may_ask;
+    }
+
+    /// The DMA engine takes the copy for the youngest task.
+    pub(super) fn launch_copy(&mut self, now: Cycle) {
+        let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
+        let id = self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
+        assert!(id.is_some(), "the engine accepts what it is ready for");
+        self.scheduler.waits_for_dma = false;
+        self.scheduler.asked = Some(now);
     }
 }

@@ -9,6 +9,10 @@ use blocks::cpu::Privilege;
 use isa::riscv::cause;
 use kernel::Cycle;
 
+/// Registers of the first two arguments, by number.
+const A0: u8 = 10;
+const A1: u8 = 11;
+
 impl Cluster {
     /// The access of core `i` is refused: an exception.
     #[cold]
@@ -54,6 +58,17 @@ impl Cluster {
         self.advance(i, now);
     }
 
+    /// Core `i` goes to the runtime as boot left it: with its cluster in a0 and its number within the cluster in a1.
+    ///
+    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop anew after an exception, and there takes both for the numbers
+    /// that it hands to handlers; the paper (III-B) has the state of the runtime restored.
+    pub(super) fn restore_place(&mut self, i: usize) {
+        let cluster = self.id;
+        let core = &mut self.cores[i].core;
+        core.set_x(A0, cluster);
+        core.set_x(A1, i as u32);
+    }
+
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
         self.is_calm = false;
         self.totals.traps.add(1);
@@ -65,6 +80,7 @@ impl Cluster {
             if self.cores[i].guard.is_exact() {
                 // Loops go back in machine mode too: the handler would go on in the runtime's place.
                 self.cores[i].core.forget_loops();
+                self.restore_place(i);
             }
             self.cores[i].hpu.trapped();
             self.watch_driver(i);

@@ -62,6 +62,8 @@ pub mod latency {
     pub const REMOTE_REPLY: u64 = 1;
     /// From an instruction cache to program memory.
     pub const LINE_REQUEST: u64 = 1;
+    /// How many requests for lines a cluster's buffer before that memory holds.
+    pub const LINE_REQUESTS: usize = 2;
 }
 
 const READ: usize = 0;
@@ -204,6 +206,7 @@ impl Memories {
         let waits = self.ports.dma.iter().chain(&self.ports.bursts).any(|(requests, _)| requests.has_item())
             || self.ports.pe.iter().any(|(requests, _)| requests.has_item())
             || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
+            || self.program.is_busy()
             || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
         match self.singles.next_event(now) {
             _ if waits => Activity::Busy,

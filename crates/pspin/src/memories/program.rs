@@ -6,6 +6,7 @@ use crate::pe::{CodeWrite, LineReply, LineRequest};
 use crate::protocol::{Burst, BurstReply};
 use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Cycles in which a line is sent: two words of 64 bits.
@@ -13,14 +14,21 @@ const LINE_INTERVAL: u64 = 2;
 /// Bytes of a word.
 const WORD_BYTES: u32 = 8;
 
+/// Requests for lines that wait at the port, in order.
+const WAITING_LINES: usize = 16;
+
 /// The bytes, and who has the port.
 ///
-/// Timing: a line keeps the port for two cycles, a burst of the host for one a word; the host and the clusters take turns
-///         word by word and line by line. A burst happens, as a whole, with its last word.
-/// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`.
+/// Timing: a request for a line comes in each cycle, of the clusters in turn; lines are read in that order, each in two cycles.
+///         A burst of the host takes a cycle a word; host and lines take turns word by word and line by line. A burst happens,
+///         as a whole, with its last word.
+/// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`, `axi_to_mem.sv`.
 pub(super) struct ProgramMemory {
     bytes: Vec<u8>,
     free: Cycle,
+    lines: VecDeque<(usize, LineRequest)>,
+    line_turn: RoundRobinTree,
+    /// Whose turn it is: lines or the host.
     turn: RoundRobinTree,
     /// Words of the host's burst that have had their turn.
     words: u32,
@@ -28,31 +36,41 @@ pub(super) struct ProgramMemory {
 
 impl ProgramMemory {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        ProgramMemory { bytes, free: 0, turn: RoundRobinTree::default(), words: 0 }
+        let (lines, line_turn, turn) = (VecDeque::new(), RoundRobinTree::default(), RoundRobinTree::default());
+        ProgramMemory { bytes, free: 0, lines, line_turn, turn, words: 0 }
     }
 
     pub(super) fn contains(&self, addr: u32) -> bool {
         (addr.wrapping_sub(PROGRAM_BASE) as usize) < self.bytes.len()
     }
 
+    /// Whether requests for lines wait.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
     pub(super) fn tick(&mut self, now: Cycle, ports: &MemoryPorts) {
+        if self.lines.len() < WAITING_LINES {
+            let asking = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
+            let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
+            if let Some(cluster) = self.line_turn.take(asking) {
+                let request = ports.lines[cluster as usize].0.take().expect("just seen");
+                self.lines.push_back((cluster as usize, request));
+            }
+        }
         if now < self.free {
             return;
         }
-        let asking = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
-        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
         let host = ports.bursts.get(ports.host).filter(|(requests, replies)| {
             requests.peek().is_some_and(|burst| self.contains(burst.addr())) && replies.has_room()
         });
-        let host_turn = ports.lines.len() as u32;
-        match self.turn.take(asking | u64::from(host.is_some()) << host_turn) {
-            Some(turn) if turn == host_turn => self.serve_word(now, host.expect("the host asks"), ports),
-            Some(cluster) => {
-                let (requests, replies) = &ports.lines[cluster as usize];
-                let LineRequest { addr } = requests.take().expect("just seen");
-                replies.send(LineReply { addr });
+        match self.turn.take(u64::from(self.is_busy()) | u64::from(host.is_some()) << 1) {
+            Some(0) => {
+                let (cluster, LineRequest { addr }) = self.lines.pop_front().expect("a line that waits");
+                ports.lines[cluster].1.send(LineReply { addr });
                 self.free = now + LINE_INTERVAL;
             }
+            Some(_) => self.serve_word(now, host.expect("the host asks"), ports),
             None => {}
         }
     }

@@ -27,7 +27,9 @@ name:
 
 /* handler_args_t and task_t. Source: PsPIN RTL a49fec8, sw/runtime/include/handler.h. */
 #define ARGS_TASK 0
+#define ARGS_GLOBAL 4
 #define ARGS_CLUSTER 8
+#define ARGS_HPU 12
 #define TASK_HANDLER_MEM 0
 #define TASK_PKT_MEM 8
 #define TASK_SCRATCHPADS 16

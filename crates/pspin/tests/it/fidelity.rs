@@ -1,7 +1,7 @@
 //! The model against the RTL: every figure that was measured there is measured here.
 
 use crate::rig;
-use crate::rig::rtl::{MISSES, markdown, rows};
+use crate::rig::rtl::{MISSES, derived, markdown, rows};
 use std::collections::BTreeSet;
 
 #[test]
@@ -13,6 +13,12 @@ fn every_figure_is_within_its_tolerance_or_listed_with_a_reason_and_the_document
 
     let page = include_str!("../../../../docs/machines/pspin.md");
     assert!(page.contains(&markdown(&rows)), "the table has changed: run `make fidelity` and look at the difference");
+}
+
+#[test]
+fn the_page_shows_what_many_cores_take_where_nothing_was_measured() {
+    let page = include_str!("../../../../docs/machines/pspin.md");
+    assert!(page.contains(&derived()), "the table has changed: run `make fidelity` and look at the difference");
 }
 
 /// From the grant of a command's issue to that of the wait behind it, 64 bytes each.

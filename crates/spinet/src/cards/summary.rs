@@ -2,6 +2,7 @@
 
 use super::rates::{short_window, throughput};
 use super::run::{CardEnded, CardRun};
+use crate::summary::Remark;
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{Line, cycle_names};
 use kernel::Time;
@@ -20,6 +21,8 @@ pub struct CardSummary {
     pub seed: u64,
     /// Why it ended.
     pub ended: EndedSummary,
+    /// What to know first: most likely a slip.
+    pub remarks: Vec<Remark>,
     /// How long it took.
     pub time: TimeSummary,
     /// From the host to the network, at the network.
@@ -211,6 +214,7 @@ impl CardRun {
             nic: self.design.name.clone(),
             seed: self.setup.seed,
             ended: self.ended_summary(),
+            remarks: self.remarks(),
             time: TimeSummary {
                 simulated_ns: ns(self.now),
                 started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
@@ -229,13 +233,22 @@ impl CardRun {
         }
     }
 
+    fn remarks(&self) -> Vec<Remark> {
+        let text = match (&self.setup.traffic, &self.setup.send) {
+            _ if self.offers_frames() => return Vec::new(),
+            (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
+            _ => "the card idles: no frame is in what it is given",
+        };
+        vec![Remark::new("no_traffic", text.to_owned())]
+    }
+
     fn ended_summary(&self) -> EndedSummary {
         let (reason, text) = match &self.ended {
             None => ("running", "it runs".to_owned()),
             Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
             Some(CardEnded::Limit) => {
                 let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
-                ("limit", format!("the limit in simulated time{unfinished}"))
+                ("limit", format!("the limit in simulated time is reached{unfinished}"))
             }
             Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
             Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),

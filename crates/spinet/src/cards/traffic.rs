@@ -72,6 +72,13 @@ pub fn parse(text: &str, way: Way, card: Mac, seed: u64, base_dir: &Path) -> Res
             list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
         }
         _ => {
+            let known: &[&str] =
+                if way == Way::Send { &["datagrams", "udp", "tcp", "tcp-ack"] } else { &["datagrams", "udp", "tcp"] };
+            if let Some(source) = TrafficSpec::unknown(text, known)
+                && !base_dir.join(text).exists()
+            {
+                return Err(CardTrafficError::Text { place, source });
+            }
             let capture = CaptureReader::open(base_dir.join(text)).map_err(SourceError::from);
             let reader = capture.map_err(|source| CardTrafficError::Source { place, source })?;
             list(CaptureSource::new(reader, Pacing::TIMES, Snapped::Pad), place)
@@ -155,10 +162,10 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, Ca
             }
             "count" => count = Some(value.parse().map_err(|_| wrong("a number of datagrams"))?),
             "rate" => {
-                let pps = value.strip_suffix("pps").and_then(|number| number.parse::<u64>().ok());
+                let pps = value.strip_suffix("pps").and_then(wire::units::scaled);
                 let pps = pps.filter(|pps| (1..=1_000_000_000).contains(pps));
                 let pps = pps.ok_or_else(|| {
-                    wrong("datagrams a second, such as 100000pps; without it, as fast as they are taken")
+                    wrong("datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken")
                 })?;
                 pace = Pace::Every(Time::from_fs(1_000_000_000_000_000 / pps));
             }

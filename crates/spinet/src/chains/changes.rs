@@ -1,10 +1,11 @@
 //! What changes while packets flow, understood.
 
-use super::check::{Fault, Problem, fault};
-use super::classify::Chain;
+use super::check::{Fault, Problem, fault, path_of};
+use super::classify::Chains;
 use super::experiment::{ChainExperiment, ChangeEntry};
 use super::tenants::{Tenants, check_weight};
 use kernel::Time;
+use panic::rmt::EntryParams;
 use wire::near::nearest;
 
 /// A change, with names looked up.
@@ -18,15 +19,18 @@ pub struct Change {
     pub remove: Vec<usize>,
     /// Tenants and their weights.
     pub weights: Vec<(usize, u32)>,
+    /// Tables and all entries that they have.
+    pub entries: Vec<(String, Vec<EntryParams>)>,
 }
 
 /// Everything that changes can change when its time comes.
 pub fn changes(
     experiment: &ChainExperiment,
-    chains: &[Chain],
+    pipeline: &Chains,
     tenants: &Tenants,
     has_weights: bool,
 ) -> Result<Vec<Change>, Fault> {
+    let (mut pipeline, chains) = (pipeline.clone(), pipeline.all());
     let mut installed: Vec<bool> = chains.iter().map(|chain| chain.is_installed).collect();
     let mut order: Vec<(usize, &ChangeEntry)> = experiment.at.iter().enumerate().collect();
     order.sort_by_key(|(_, entry)| entry.time.time());
@@ -34,7 +38,8 @@ pub fn changes(
     for (i, entry) in order {
         let number = i.to_string();
         let fail = |key: &str, problem: Problem| fault(&["at", &number, key], problem);
-        if entry.install.is_empty() && entry.remove.is_empty() && entry.weights.is_empty() {
+        let says_nothing = entry.install.is_empty() && entry.remove.is_empty();
+        if says_nothing && entry.weights.is_empty() && entry.entries.is_empty() {
             return Err(fault(&["at", &number], Problem::Nothing));
         }
         let find = |key: &str, found: &String| {
@@ -68,7 +73,14 @@ pub fn changes(
         if !weights.is_empty() && !has_weights {
             return Err(fail("weights", Problem::NoWeights));
         }
-        changes.push(Change { time: entry.time.time(), install, remove, weights });
+        for (table, entries) in &entry.entries {
+            pipeline.replace(table, entries).map_err(|error| {
+                let path = ["at", &number, "entries", table].into_iter().map(str::to_owned).chain(path_of(&error.at));
+                (path.collect(), Box::new(Problem::Chain(error)))
+            })?;
+        }
+        let entries = entry.entries.clone().into_iter().collect();
+        changes.push(Change { time: entry.time.time(), install, remove, weights, entries });
     }
     Ok(changes)
 }

@@ -77,7 +77,7 @@ pub enum Problem {
     NotInstalled { found: String },
     #[error("no service has the policy `weighted-fair` by name, so weights change nothing")]
     NoWeights,
-    #[error("nothing changes, must have one or more of `install`, `remove`, `weights`")]
+    #[error("nothing changes, must have one or more of `install`, `remove`, `weights`, `entries`")]
     Nothing,
 }
 
@@ -174,7 +174,7 @@ impl CheckedChains {
 
         let chains = chains(&experiment, &nic, &tenants)?;
         let sources = sources(&mut experiment, &nic, &base_dir)?;
-        let changes = changes(&experiment, chains.all(), &tenants, !weighted.is_empty())?;
+        let changes = changes(&experiment, &chains, &tenants, !weighted.is_empty())?;
         Ok(CheckedChains { experiment, nic, services, tenants: tenants.all, chains, sources, weighted, changes })
     }
 }
@@ -208,7 +208,7 @@ fn set_policies(
 }
 
 /// The keys of a path such as `branches[0].level`.
-fn path_of(at: &str) -> Vec<String> {
+pub(super) fn path_of(at: &str) -> Vec<String> {
     let keys = at.replace('[', ".").replace(']', "");
     keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }

@@ -5,7 +5,7 @@ use super::tenants::Tenant;
 use kernel::Cycle;
 use panic::model::NicModel;
 use panic::rmt::action_params::ActionParams;
-use panic::rmt::{Card, ChainParams, EntryHandle, Rmt, RmtError, RmtParams};
+use panic::rmt::{Card, ChainParams, EntryHandle, EntryParams, Rmt, RmtError, RmtParams};
 use panic::world::{Classifier, Side, Verdict};
 
 /// The table in which chains are, as errors and tables call it.
@@ -115,6 +115,16 @@ impl Chains {
         }
     }
 
+    /// A table gets these entries in place of all that it has.
+    pub fn replace(&mut self, table: &str, entries: &[EntryParams]) -> Result<(), RmtError> {
+        self.rmt.replace(table, entries)
+    }
+
+    /// The pipeline.
+    pub fn rmt(&self) -> &Rmt {
+        &self.rmt
+    }
+
     /// All chains, there or not.
     pub fn all(&self) -> &[Chain] {
         &self.chains
@@ -124,11 +134,6 @@ impl Chains {
     pub fn taken(&self) -> Option<usize> {
         let taken = self.rmt.taken()?;
         self.handles.iter().position(|&handle| handle == Some(taken))
-    }
-
-    /// What the pipeline has counted.
-    pub fn counters(&self) -> panic::rmt::RmtCounters {
-        self.rmt.counters()
     }
 }
 

@@ -5,8 +5,8 @@
 use super::spelling::{OneOrMany, Said};
 use crate::experiment::{FaultSpec, Settings, Span};
 use panic::policy::Level;
-use panic::rmt::RmtParams;
 use panic::rmt::action_params::HopParams;
+use panic::rmt::{EntryParams, RmtParams};
 use panic::unit::EngineParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -258,6 +258,9 @@ pub struct ChangeEntry {
     /// Weights that tenants have from then on, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, u32>,
+    /// Entries that tables of `rmt` have from then on in place of all that they had, by the tables' names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub entries: BTreeMap<String, Vec<EntryParams>>,
 }
 
 fn panic() -> String {

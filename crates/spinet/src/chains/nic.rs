@@ -15,6 +15,7 @@ use wire::near::nearest;
 /// NICs of offload chains that are compiled in.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "panic", text: include_str!("../../../../presets/panic.toml") },
+    Preset { name: "panic-rtl", text: include_str!("../../../../presets/panic-rtl.toml") },
     Preset { name: "panic-asic", text: include_str!("../../../../presets/panic-asic.toml") },
     Preset { name: "pipeline", text: include_str!("../../../../presets/pipeline.toml") },
     Preset { name: "manycore", text: include_str!("../../../../presets/manycore.toml") },
@@ -61,6 +62,7 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
 /// The NIC called `nic`, a preset or a file beside `base_dir`, with `settings` over it; checked.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel, NicError> {
     let (file, text) = text_of(nic, base_dir)?;
+    nics::check_base(&file, &text)?;
     let has_model = toml::from_str::<Table>(&text).is_ok_and(|table| table.contains_key("model"));
     let model = match model_of(&text) {
         Some((name, rest)) if name == "panic" => NicModel::Panic(toml_text::read(&rest, &file, Format::Toml)?),

@@ -32,11 +32,18 @@ pub enum ProgramFault {
     },
 }
 
+/// What the units of a service run.
+pub struct Program {
+    /// Position of the service.
+    pub service: usize,
+    /// As a unit has it in memory.
+    pub image: Rc<Image>,
+    /// The file, for reports.
+    pub elf: Elf,
+}
+
 /// What the units of services run: `compiled` programs by the names of services, or what the experiment names.
-pub fn load(
-    checked: &CheckedChains,
-    compiled: &BTreeMap<String, PathBuf>,
-) -> Result<Vec<(usize, Rc<Image>)>, ProgramFault> {
+pub fn load(checked: &CheckedChains, compiled: &BTreeMap<String, PathBuf>) -> Result<Vec<Program>, ProgramFault> {
     let mut found = Vec::new();
     for (i, service) in checked.services.iter().enumerate() {
         let EngineParams::Riscv(params) = &service.engine else { continue };
@@ -50,7 +57,7 @@ pub fn load(
         let elf = Elf::open(path)?;
         let image = unit::image(&elf);
         image.check(params).map_err(|problem| ProgramFault::Unit { file: elf.file.clone(), problem })?;
-        found.push((i, Rc::new(image)));
+        found.push(Program { service: i, image: Rc::new(image), elf });
     }
     Ok(found)
 }

@@ -1,14 +1,16 @@
 //! A run of a NIC of offload chains.
 
 use super::captures::{CaptureFailed, Captures};
+use super::changes::Change;
 use super::check::{ChainError, CheckedChains, CheckedSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
-use super::programs::{self, ProgramFault};
+use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::{self, SharedPort};
 use super::table::Tables;
 use super::weights;
+use crate::elf::Elf;
 use crate::feed::FeedError;
 use crate::slices::{HORIZON, Progress, Sliced, Slices};
 use kernel::{Clock, Cycle, Mode, Outcome};
@@ -84,6 +86,8 @@ pub struct ChainRun {
     is_closed: bool,
     pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
+    /// What cores of services execute, by the names of services.
+    programs: Vec<(String, Elf)>,
     /// How many of the changes have been made.
     changed: usize,
     now: Cycle,
@@ -135,11 +139,15 @@ impl ChainRun {
             ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
         };
         let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
-        let programs = programs::load(&checked, &wanted.programs)?;
+        let (mut images, mut programs) = (Vec::new(), Vec::new());
+        for Program { service, image, elf } in programs::load(&checked, &wanted.programs)? {
+            images.push((service, image));
+            programs.push((checked.services[service].name.clone(), elf));
+        }
         let outside = Outside {
             transmits: boxed(&transmits),
             policies,
-            programs,
+            programs: images,
             ..Outside::new(boxed(&networks), classifier, record.clone())
         };
         let mut nic = checked.nic.build(seed, outside);
@@ -164,6 +172,7 @@ impl ChainRun {
             is_closed: false,
             chains,
             shares,
+            programs,
             changed: 0,
             now: 0,
             limit,
@@ -217,11 +226,25 @@ impl ChainRun {
         let mut chains = self.chains.borrow_mut();
         change.install.iter().for_each(|&chain| chains.install(chain, true));
         change.remove.iter().for_each(|&chain| chains.install(chain, false));
+        for (table, entries) in &change.entries {
+            chains.replace(table, entries).expect("it could be when the experiment was checked");
+        }
         for &(tenant, weight) in &change.weights {
             let class = usize::from(self.checked.tenants[tenant].class);
             self.shares.iter().for_each(|share| share.borrow_mut().set_weight(class, weight));
         }
         self.changed += 1;
+    }
+
+    /// Changes that have been made, in order of time.
+    pub(super) fn changes_made(&self) -> &[Change] {
+        &self.checked.changes[..self.changed]
+    }
+
+    /// What a unit such as `core[0]` executes.
+    pub(super) fn program_of(&self, unit: &str) -> Option<&Elf> {
+        let service = unit.rsplit_once('[').map_or(unit, |(service, _)| service);
+        self.programs.iter().find(|(name, _)| name == service).map(|(_, elf)| elf)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {

@@ -59,11 +59,38 @@ impl Shares {
         if begin >= end {
             return None;
         }
+        let span = (begin * self.width, end * self.width);
         let mut found = vec![0; self.n_tenants];
-        for bin in self.bytes.chunks(self.n_tenants).take(end as usize).skip(begin as usize) {
+        for (_, bin) in self.bins(span) {
             found.iter_mut().zip(bin).for_each(|(sum, bytes)| *sum += bytes);
         }
-        Some(((begin * self.width, end * self.width), found))
+        Some((span, found))
+    }
+
+    /// When each bin begins within a span that begins and ends with bins, and the bytes of each tenant in it.
+    fn bins(&self, (begin, end): (Cycle, Cycle)) -> impl Iterator<Item = (Cycle, &[u64])> {
+        let bins = self.bytes.chunks(self.n_tenants.max(1)).enumerate().map(|(i, bin)| (i as Cycle * self.width, bin));
+        bins.skip_while(move |&(at, _)| at < begin).take_while(move |&(at, _)| at < end)
+    }
+
+    /// Bytes that were due to each tenant in a span (all time, if none): those that left, shared out by the weights as they were
+    /// when they left. `weights` says from which cycle on which weights held, in order, and 0 for who has no part.
+    pub fn due(&self, span: Option<(Cycle, Cycle)>, weights: &[(Cycle, Vec<u32>)]) -> Vec<f64> {
+        let mut due = vec![0.0; self.n_tenants];
+        for (begin, bin) in self.bins(span.unwrap_or((0, Cycle::MAX))) {
+            let bytes = bin.iter().sum::<u64>() as f64;
+            // Within a bin nobody knows what left before a change: by time.
+            for (i, (from, weights_then)) in weights.iter().enumerate() {
+                let to = weights.get(i + 1).map_or(Cycle::MAX, |next| next.0);
+                let overlap = to.min(begin + self.width).saturating_sub((*from).max(begin));
+                let total: u64 = weights_then.iter().map(|&weight| u64::from(weight)).sum();
+                if overlap > 0 && total > 0 {
+                    let part = bytes * overlap as f64 / (self.width as f64 * total as f64);
+                    due.iter_mut().zip(weights_then).for_each(|(due, &weight)| *due += part * f64::from(weight));
+                }
+            }
+        }
+        due
     }
 }
 
@@ -87,6 +114,24 @@ mod tests {
     fn only_the_time_counts_in_which_all_send() {
         check([10, 20], [(0, 500), (100, 300)], expect!["Some(((100, 300), [2000, 1000]))"]);
         check([10, 20], [(0, 500_000), (100_000, 300_000)], expect!["Some(((100352, 299520), [1991600, 995800]))"]);
+    }
+
+    /// Two tenants that get by turns 100 bytes a cycle; their weights from these cycles on.
+    fn check_due(until: Cycle, weights: &[(Cycle, [u32; 2])], want: Expect) {
+        let mut shares = Shares::new(2);
+        (0..until).for_each(|at| shares.add(at, (at % 2) as usize, 100));
+        let weights: Vec<_> = weights.iter().map(|(from, weights)| (*from, weights.to_vec())).collect();
+        want.assert_eq(&format!("{:.1?} {:.1?}", shares.due(None, &weights), shares.due(Some((100, 200)), &weights)));
+    }
+
+    #[test]
+    fn what_is_due_follows_the_weights_as_they_were() {
+        check_due(400, &[(0, [1, 1])], expect!["[20000.0, 20000.0] [5000.0, 5000.0]"]);
+        check_due(400, &[(0, [1, 1]), (200, [3, 1])], expect!["[25000.0, 15000.0] [5000.0, 5000.0]"]);
+        check_due(400, &[(0, [1, 1]), (150, [3, 1])], expect!["[26250.0, 13750.0] [6250.0, 3750.0]"]);
+        check_due(400, &[(0, [2, 0])], expect!["[40000.0, 0.0] [10000.0, 0.0]"]);
+        // Bins of many cycles: a change within one counts by time.
+        check_due(400_000, &[(0, [1, 1]), (200_001, [3, 1])], expect!["[24999975.0, 15000025.0] [0.0, 0.0]"]);
     }
 
     #[test]

@@ -115,6 +115,11 @@ impl Traffic {
     pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
         if !TrafficSpec::is_meant_by(source) {
+            if let Some(error) = TrafficSpec::unknown(source, TrafficSpec::KINDS)
+                && !base_dir.join(&*source).exists()
+            {
+                return Err(error.into());
+            }
             absolute(source);
             let metadata = std::fs::metadata(&*source);
             if metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {

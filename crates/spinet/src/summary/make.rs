@@ -93,13 +93,15 @@ fn packets(record: &Record) -> PacketSummary {
         ordinary: stats.ordinary.packets,
         ordinary_bytes: stats.ordinary.bytes,
         done: stats.ended.packets,
-        to_host: stats.to_host,
-        sent: stats.sent,
+        sent: fate(Fate::Sent),
+        to_host: fate(Fate::ToHost),
+        sent_and_to_host: fate(Fate::SentAndToHost),
         consumed: fate(Fate::Consumed),
         trapped: fate(Fate::Trapped),
         unfinished: fate(Fate::Unfinished) + record.window.n_open,
         dropped: fate(Fate::Dropped),
         dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
+        without_queue: stats.without_queue,
         marked: stats.marked,
     }
 }
@@ -134,6 +136,7 @@ impl Run {
             digest: record.digest.to_hex(),
             seed: self.checked.experiment.seed,
             ended: self.ended_summary(),
+            remarks: self.remarks(),
             packets: packets(&record),
             output: OutputSummary {
                 packets: stats.left.packets,
@@ -201,7 +204,7 @@ impl Run {
         }
     }
 
-    fn trap_summary(&self, traps: &TrapStats) -> TrapSummary {
+    pub(super) fn trap_summary(&self, traps: &TrapStats) -> TrapSummary {
         let TrapPlace { trap, frame, context, stage, cluster, hpu } = traps.first;
         TrapSummary {
             cause: cause_name(trap.cause),

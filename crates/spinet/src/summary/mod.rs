@@ -3,9 +3,12 @@
 //! Its keys are a promise. Floats appear here and nowhere before.
 
 mod make;
+mod remarks;
 
 pub use make::cause_name;
 pub(crate) use make::{gbps, ns};
+pub use remarks::Remark;
+pub(crate) use remarks::{file_name, grouped};
 
 use crate::experiment::Experiment;
 use crate::stats::EventStats;
@@ -23,6 +26,7 @@ pub struct Summary {
     pub digest: String,
     pub seed: u64,
     pub ended: EndedSummary,
+    pub remarks: Vec<Remark>,
     pub packets: PacketSummary,
     pub output: OutputSummary,
     pub contexts: Vec<ContextSummary>,
@@ -100,13 +104,15 @@ pub struct PacketSummary {
     pub ordinary: u64,
     pub ordinary_bytes: u64,
     pub done: u64,
-    pub to_host: u64,
     pub sent: u64,
+    pub to_host: u64,
+    pub sent_and_to_host: u64,
     pub consumed: u64,
     pub trapped: u64,
     pub unfinished: u64,
     pub dropped: u64,
     pub dropped_by_reason: BTreeMap<&'static str, u64>,
+    pub without_queue: u64,
     pub marked: u64,
 }
 

@@ -1,5 +1,6 @@
 //! Runs with chains of offloads: what comes of packets, and that nobody who looks on changes it.
 
+use expect_test::expect;
 use kernel::Mode;
 use proptest::prelude::*;
 use spinet::chains::{ChainRun, ChainSummary, CheckedChains, Ended, Wanted};
@@ -50,6 +51,75 @@ fn tenants_get_what_their_weights_say() {
     assert!((equal[0] - 0.5).abs() < 0.05, "{equal:?}");
     let turned = format!("{TWO_TENANTS}\n[[at]]\ntime = '1 us'\nweights = {{ gold = 1, rest = 2 }}\n");
     assert!((shares(&turned)[0] - 1.0 / 3.0).abs() < 0.02, "{:?}", shares(&turned));
+}
+
+/// A table's entries change in the middle: from then on all packets are dropped.
+#[test]
+fn entries_of_tables_change_while_packets_flow() {
+    let text = r#"
+        preset_services = false
+        service = ["work: delay, cycles=0, units=2, credits=8"]
+        chain = ["all: work"]
+        traffic = "udp:size=500,count=2000,rate=26.2G"
+        [rmt]
+        stages = 2
+        max_hops = 4
+        registers = [{ kind = "words", name = "seen", size = 4 }]
+        [[rmt.tables]]
+        name = "police"
+        entries = [{ match = "udp", actions = [{ count = { register = "seen", index = 1 } }] }]
+        [[at]]
+        time = "159.9 us"
+        [at.entries]
+        police = [
+            { match = "udp.dst_port == 9999", actions = [{ exit = "drop" }, "stop", { count = { register = "seen", index = 2 } }] },
+        ]
+    "#;
+    let summary = run(text);
+    // 524 bytes of line a packet are 160 ns each.
+    assert_eq!((summary.packets.left, summary.packets.dropped_by_reason["rmt"]), (1000, 1000));
+    let table = &summary.tables[0];
+    assert_eq!((table.table.as_str(), table.entries[0].packets, table.entries[0].bytes), ("police", 1000, 500_000));
+    assert_eq!(summary.registers[0].words, [(1, 1000), (2, 1000)]);
+
+    let errors = [
+        ("police =", "polise ="),
+        ("\"udp.dst_port == 9999\"", "\"udp.port == 1\""),
+        ("exit = \"drop\"", "exit = \"host:99\""),
+    ];
+    let told = errors.map(|(from, to)| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        CheckedChains::read(&text.replace(from, to), "t.toml", here, Format::Toml).unwrap_err().to_string()
+    });
+    expect![[r#"
+        t.toml: line 16: at[0].entries.polise: unknown table `polise`, did you mean `police`?; known: police, chains
+        t.toml: line 17: at[0].entries.police[0].match: unknown name `udp.port`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
+          udp.port == 1
+          ^^^^^^^^
+        t.toml: line 17: at[0].entries.police[0].actions[0].exit: found `host:99`, must be `host:0` to `host:15`
+    "#]]
+    .assert_eq(&(told.join("\n") + "\n"));
+}
+
+#[test]
+fn fairness_goes_by_the_weights_as_they_were_in_time() {
+    let steady = run(TWO_TENANTS);
+    assert!(steady.jain_index > 0.999, "{}", steady.jain_index);
+    // Turned round in the middle of the time when both send, both get about the same, which the weights at no time say.
+    let turned = run(&format!("{TWO_TENANTS}\n[[at]]\ntime = '160 us'\nweights = {{ gold = 1, rest = 2 }}\n"));
+    let weights: Vec<_> = turned.tenants.iter().map(|tenant| (tenant.weight, tenant.last_weight)).collect();
+    assert_eq!(weights, [(2, 1), (1, 2)]);
+    assert!((turned.tenants[0].share - 0.5).abs() < 0.05, "{}", turned.tenants[0].share);
+    assert!(turned.jain_index > 0.995, "{}", turned.jain_index);
+}
+
+#[test]
+fn a_tenant_that_no_chain_names_is_told_of() {
+    let told = |text: &str| run(text).remarks.into_iter().map(|remark| remark.text).collect::<Vec<_>>();
+    assert_eq!(told(TWO_TENANTS), [""; 0]);
+    let misspelt = TWO_TENANTS.replace("\"gold: weight=2\"", "\"glod: weight=2\"");
+    let near = "no chain is of tenant `glod`, so it has no packets; did you mean `gold`, the name of a chain?";
+    assert_eq!(told(&misspelt), [near]);
 }
 
 #[test]

@@ -102,6 +102,19 @@ impl Expr {
         }
     }
 
+    /// The field that it compares with something, and how that is written.
+    pub(super) fn compared(&self) -> Option<(&Field, Style)> {
+        match self {
+            Expr::Compare { field, value, .. } => Some((field, value.style)),
+            Expr::In { field, items } => match items[..] {
+                [Item::One(value) | Item::Range(value, _), ..] => Some((field, value.style)),
+                _ => Some((field, Style::Plain)),
+            },
+            Expr::Not(inner) => inner.compared(),
+            _ => None,
+        }
+    }
+
     fn is_single(&self) -> bool {
         matches!(self, Expr::Constant(_) | Expr::Present(_) | Expr::Flag(_))
     }

@@ -57,6 +57,24 @@ impl Matcher {
         Ok(Self { expr, program })
     }
 
+    /// What all must hold for it to hold: the members of an `&&`, or itself.
+    pub fn parts(&self) -> Vec<Matcher> {
+        let part = |expr: &ast::Expr| Matcher { expr: expr.clone(), program: program::Program::of(expr) };
+        match &self.expr {
+            ast::Expr::All(members) => members.iter().map(part).collect(),
+            whole => vec![part(whole)],
+        }
+    }
+
+    /// What a packet has where the expression looks, such as `udp.dst_port is 53`: of a comparison, if the packet has its field.
+    pub fn found(&self, packet: &[u8], layers: &Layers) -> Option<String> {
+        let (field, style) = self.expr.compared()?;
+        let mut text = format!("{field} is ");
+        let value = ast::Value { bits: field.value(packet, layers)?, style };
+        value.write(&mut text, field.kind).ok()?;
+        Some(text)
+    }
+
     /// The packet, which begins with the Ethernet header, is one that the expression means.
     pub fn matches(&self, packet: &[u8]) -> bool {
         self.matches_layers(packet, &Layers::parse(packet))

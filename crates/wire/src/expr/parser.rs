@@ -18,7 +18,11 @@ pub(super) fn parse(text: &str, known: &[Known]) -> Result<Expr> {
         return parser.fail(0..text.len(), ExprProblem::Empty);
     }
     let expr = parser.any()?;
-    if parser.is_end() { Ok(expr) } else { parser.unexpected("`&&`, `||` or the end") }
+    if parser.is_end() {
+        Ok(expr)
+    } else {
+        parser.unexpected("`&&`, `||` or the end, as in `ipv4 && udp.dst_port == 53`")
+    }
 }
 
 /// Reads a field's name or slice at the start of `text`; also returns its length.

@@ -20,7 +20,7 @@ pub enum ExprProblem {
     TooDeep,
     #[error("found {found}, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
-    #[error("unknown name `{found}`{}", did_you_mean(near))]
+    #[error("unknown name `{found}`{}", did_you_mean(near).unwrap_or_else(|| fields_of(found)))]
     UnknownName { found: String, near: Option<String> },
     #[error("`{field}` is no flag, must be compared, such as `{field} == {example}`")]
     NotAFlag { field: String, example: &'static str },
@@ -48,8 +48,17 @@ pub enum ExprProblem {
     PrefixInComparison { field: String, net: String },
 }
 
-fn did_you_mean(near: &Option<String>) -> String {
-    near.as_ref().map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
+fn did_you_mean(near: &Option<String>) -> Option<String> {
+    near.as_ref().map(|near| format!(", did you mean `{near}`?"))
+}
+
+/// What a protocol has whose field this might be; nothing for what is the asker's own.
+fn fields_of(name: &str) -> String {
+    let Some((first, _)) = name.split_once('.') else { return String::new() };
+    let first = if first == "ip" { "ipv4" } else { first };
+    let own = Field::names().filter_map(|field| field.strip_prefix(first)?.strip_prefix('.'));
+    let fields: Vec<String> = own.map(|field| format!("`{field}`")).collect();
+    if fields.is_empty() { String::new() } else { format!(", {first} has {}", fields.join(", ")) }
 }
 
 /// The name that was probably meant: nearly the same, or the same but for what other tools leave out

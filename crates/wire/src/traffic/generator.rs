@@ -9,6 +9,7 @@ use crate::format::{FormatError, HeaderOptions};
 use crate::ipv4::{Ipv4Header, protocol};
 use crate::ipv6::Ipv6Header;
 use crate::pacing::{Pacer, Pacing, PacingCounts};
+use crate::pspin::PspinHeaders;
 use crate::random::Random;
 use crate::source::{Frame, Source, SourceError};
 use crate::tcp::{TcpHeader, flag};
@@ -131,30 +132,38 @@ impl Generator {
             self.sent[flow as usize] = Place::default();
         }
         let place = self.sent[flow as usize];
-        let headers_len = self.spec.headers_len();
+        let (headers_len, payload_at) = (self.spec.headers_len(), self.spec.payload_at());
         self.packet.resize(len, 0);
-        self.payloads.fill(place, &mut self.packet[headers_len..]);
-        self.sent[flow as usize] = place.after(len - headers_len);
+        self.payloads.fill(place, &mut self.packet[payload_at..]);
+        self.sent[flow as usize] = place.after(len - payload_at);
 
         // Flows go round the senders; those that meet at one differ in their ports, as far as ports reach.
         let senders = self.spec.senders;
         let (sender, turn) = (flow as u32 % senders, flow as u32 / senders);
         let src_port = self.spec.src_port.wrapping_add((turn % FLOWS_PER_ADDRESS) as u16);
-        let pseudo = self.ip_header(sender.wrapping_add(turn / FLOWS_PER_ADDRESS * senders))?;
-        let upper_len = match self.spec.transport {
-            Transport::Udp => crate::udp::HEADER_LEN,
-            Transport::Tcp => crate::tcp::MIN_HEADER_LEN,
-        };
-        let segment = &mut self.packet[headers_len - upper_len..];
+        let address_idx = sender.wrapping_add(turn / FLOWS_PER_ADDRESS * senders);
+        let dst_port = self.spec.dst_port;
         match self.spec.transport {
             Transport::Udp => {
+                let pseudo = self.ip_header(protocol::UDP, address_idx)?;
                 let payload_len = (len - headers_len) as u16;
-                UdpHeader { src_port, dst_port: self.spec.dst_port, payload_len }.emit(segment, pseudo)?;
+                let segment = &mut self.packet[headers_len - crate::udp::HEADER_LEN..];
+                UdpHeader { src_port, dst_port, payload_len }.emit(segment, pseudo)?;
+            }
+            Transport::Pspin => {
+                let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.spec.src, self.spec.dst) else {
+                    unreachable!("validated: both are IPv4");
+                };
+                let src = Ipv4Addr::from(u32::from(src).wrapping_add(address_idx));
+                let identification = self.index as u16;
+                PspinHeaders { identification, src, dst, src_port, dst_port }.emit(&mut self.packet);
             }
             Transport::Tcp => {
+                let pseudo = self.ip_header(protocol::TCP, address_idx)?;
+                let segment = &mut self.packet[headers_len - crate::tcp::MIN_HEADER_LEN..];
                 let header = TcpHeader {
                     src_port,
-                    dst_port: self.spec.dst_port,
+                    dst_port,
                     // SYN counts as a byte (RFC 9293, 3.4).
                     seq: (place.bytes as u32).wrapping_add(u32::from(!is_first)),
                     ack: 0,
@@ -169,14 +178,10 @@ impl Generator {
         Ok(())
     }
 
-    /// Writes the headers up to IP; `address_idx` is added to the sender's address.
-    fn ip_header(&mut self, address_idx: u32) -> Result<PseudoHeader, FormatError> {
+    /// Writes the headers up to IP, which carries `protocol`; `address_idx` is added to the sender's address.
+    fn ip_header(&mut self, protocol: u8, address_idx: u32) -> Result<PseudoHeader, FormatError> {
         let spec = &self.spec;
         let (src_mac, dst_mac) = (spec.src_mac, spec.dst_mac);
-        let protocol = match spec.transport {
-            Transport::Udp => protocol::UDP,
-            Transport::Tcp => protocol::TCP,
-        };
         let (link, network) = self.packet.split_at_mut(eth::HEADER_LEN);
         let (ether_type, pseudo) = match (spec.src, spec.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `size` | `64`, `64..1500` (each as likely), `bimodal:64:1500:90` (90 % of 64), `imix`, `list:64:128:256` (in turn) | 64 |
 //! | `count` | packets in all | 1000 |
-//! | `rate` | `400G`: bit/s on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
+//! | `rate` | `400G`, `1500bit/s`: on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
 //! | `arrivals` | `constant`, `poisson` | constant |
 //! | `flows` | 5-tuples; they take turns packet by packet | 1 |
 //! | `senders` | addresses that the flows come from, in turn, from `src` upwards | 1 |
@@ -30,8 +30,11 @@
 //! cannot be told apart by their headers. `counter` is 32-bit big-endian words that count from 0 through each message;
 //! `file` is the file from its beginning in each message, again and again.
 //!
+//! `pspin:` is `udp:` in the form of PsPIN's drivers ([`crate::pspin`]): without Ethernet, for IPv4 alone. Of match expressions only
+//! `bytes[..]` and `len` find something in it.
+//!
 //! The other payloads are what the handlers of `sdk/examples` work on. They begin with two zero bytes, behind which the
-//! packet is at a multiple of 4, and all their numbers are 32-bit little-endian, as the cores read them.
+//! packet is at a multiple of 4 (in `pspin:` with none, since it is there already), and all their numbers are 32-bit little-endian, as the cores read them.
 //!
 //! - `ints:N`: integers below N, each as likely; without N, any of 32 bits.
 //! - `segment`: where in its message the rest of the packet belongs, in bytes from 0, and then random bytes.
@@ -51,7 +54,7 @@ pub use sizes::Sizes;
 pub use ycsb::{Mix, Operation, Ycsb};
 
 use crate::eth::{self, Mac};
-use crate::{ipv4, ipv6, tcp, udp};
+use crate::{ipv4, ipv6, pspin, tcp, udp};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Traffic to generate; what the fields mean is said in [`crate::traffic`].
@@ -123,6 +126,8 @@ pub enum Transport {
     Udp,
     /// Segments that look like TCP; nobody acknowledges or repeats them.
     Tcp,
+    /// UDP datagrams in the form of [`crate::pspin`], without Ethernet.
+    Pspin,
 }
 
 /// How fast packets come.
@@ -152,17 +157,23 @@ impl TrafficSpec {
     /// Length of all headers of a packet, in bytes.
     pub fn headers_len(&self) -> usize {
         let ip = if self.src.is_ipv4() { ipv4::MIN_HEADER_LEN } else { ipv6::HEADER_LEN };
-        let upper = match self.transport {
-            Transport::Udp => udp::HEADER_LEN,
-            Transport::Tcp => tcp::MIN_HEADER_LEN,
-        };
-        eth::HEADER_LEN + ip + upper
+        match self.transport {
+            Transport::Udp => eth::HEADER_LEN + ip + udp::HEADER_LEN,
+            Transport::Tcp => eth::HEADER_LEN + ip + tcp::MIN_HEADER_LEN,
+            Transport::Pspin => pspin::HEADERS_LEN,
+        }
+    }
+
+    /// Where the payload begins. What pads numbers to a multiple of 4 bytes is left out where headers end at one.
+    fn payload_at(&self) -> usize {
+        let pad = if self.transport == Transport::Pspin { self.payload.pad() } else { 0 };
+        self.headers_len() - pad
     }
 
     /// Checks what the types cannot say.
     pub fn validate(&self) -> Result<(), TrafficProblem> {
         let refuse = |key, found: String, allowed: String| Err(TrafficProblem::Value { key, found, allowed });
-        let least = (self.headers_len() + self.payload.min_len()).max(eth::MIN_PACKET_LEN) as u32;
+        let least = (self.payload_at() + self.payload.min_len()).max(eth::MIN_PACKET_LEN) as u32;
         let most = eth::MAX_PACKET_LEN as u32;
         let (low, high) = self.size.bounds();
         if low > high {
@@ -196,6 +207,9 @@ impl TrafficSpec {
         if u128::from(self.count) < n_messages {
             let allowed = format!("at least flows x messages = {n_messages}, so that no message is empty");
             return refuse("count", self.count.to_string(), allowed);
+        }
+        if self.transport == Transport::Pspin && self.src.is_ipv6() {
+            return refuse("src", self.src.to_string(), "an IPv4 address".into());
         }
         if self.src.is_ipv4() != self.dst.is_ipv4() {
             return refuse("dst", self.dst.to_string(), "of the same IP version as src".into());

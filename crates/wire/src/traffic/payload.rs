@@ -41,6 +41,11 @@ const PAD: usize = 2;
 const WORD: usize = 4;
 
 impl Payload {
+    /// Bytes in front of what it has to say.
+    pub(super) fn pad(&self) -> usize {
+        if self.min_len() == 0 { 0 } else { PAD }
+    }
+
     /// Bytes without which it does not say what it has to.
     pub(super) fn min_len(&self) -> usize {
         match self {

@@ -3,7 +3,7 @@
 use super::{Arrivals, Rate, Sizes, TrafficSpec, Transport};
 use crate::near::nearest;
 use crate::text::TextError;
-use crate::units::{parse_bps, scaled, show_bps};
+use crate::units::{parse_bps, scaled, show_bps, show_scaled};
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,8 +14,10 @@ pub type TrafficTextError = TextError<TrafficProblem>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The fields are what the messages show.
 pub enum TrafficProblem {
-    #[error("traffic is of kind `{found}`, must be `udp` or `tcp`")]
-    Transport { found: String },
+    #[error("there is no generator `{found}`, must be one of {}; {}", known.join(", "),
+            nearest(found, known.iter().copied())
+                .map_or_else(|| "other packets come from captures".into(), |near| format!("did you mean `{near}`?")))]
+    Transport { found: String, known: &'static [&'static str] },
     #[error("unknown key `{found}`, must be one of {}{}", KEYS.join(", "),
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     UnknownKey { found: String, near: Option<&'static str> },
@@ -27,23 +29,39 @@ pub enum TrafficProblem {
     Value { key: &'static str, found: String, allowed: String },
 }
 
+const GENERATORS: [&str; 3] = ["udp", "tcp", "pspin"];
+
 const KEYS: [&str; 15] = [
     "size", "count", "rate", "arrivals", "flows", "senders", "messages", "payload", "seed", "src", "dst", "src_port",
     "dst_port", "src_mac", "dst_mac",
 ];
 
 const SIZES: &str = "a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`";
-const RATES: &str = "a rate such as `400G` (bit/s) or `10Mpps`";
+const RATES: &str =
+    "a rate with its unit, such as `400G` or `1500bit/s` (bits a second) or `10Mpps` (packets a second)";
 
 pub(super) fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficProblem {
     TrafficProblem::Value { key, found: format!("`{found}`"), allowed: allowed.into() }
 }
 
 impl TrafficSpec {
-    /// The text is meant as a traffic definition, not as a file: it is `udp` or `tcp`, or begins so with a colon.
+    /// The text is meant as a traffic definition, not as a file: it is `udp`, `tcp` or `pspin`, or begins so with a colon.
     pub fn is_meant_by(text: &str) -> bool {
-        matches!(text.split(':').next(), Some("udp" | "tcp"))
+        text.split(':').next().is_some_and(|kind| GENERATORS.contains(&kind))
     }
+
+    /// What is wrong with a text that looks like a definition, `icmp:count=5`, but is of no kind that is `known`. Ask this of what
+    /// is no file either.
+    pub fn unknown(text: &str, known: &'static [&'static str]) -> Option<TrafficTextError> {
+        let (kind, pairs) = text.split_once(':')?;
+        let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let looks_so = is_word(kind) && (pairs.is_empty() || pairs.contains('=')) && !known.contains(&kind);
+        let problem = TrafficProblem::Transport { found: kind.into(), known };
+        looks_so.then(|| TrafficTextError { text: text.into(), span: 0..kind.len(), problem })
+    }
+
+    /// Kinds of definitions.
+    pub const KINDS: &[&str] = &GENERATORS;
 
     /// Reads a definition such as `udp:size=64,count=1000,rate=400G`; what it leaves out has its default.
     pub fn parse(text: &str) -> Result<Self, TrafficTextError> {
@@ -55,7 +73,10 @@ impl TrafficSpec {
         let transport = match transport.trim() {
             "udp" => Transport::Udp,
             "tcp" => Transport::Tcp,
-            found => return Err(fail(transport, TrafficProblem::Transport { found: found.into() })),
+            "pspin" => Transport::Pspin,
+            found => {
+                return Err(fail(transport, TrafficProblem::Transport { found: found.into(), known: &GENERATORS }));
+            }
         };
         let mut spec = Self { transport, ..Self::default() };
         let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -122,6 +143,7 @@ impl fmt::Display for TrafficSpec {
         let transport = match self.transport {
             Transport::Udp => "udp",
             Transport::Tcp => "tcp",
+            Transport::Pspin => "pspin",
         };
         let arrivals = match self.arrivals {
             Arrivals::Constant => "constant",
@@ -200,7 +222,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bps(bps) => f.write_str(&show_bps(*bps)),
-            Self::Pps(pps) => write!(f, "{}pps", show_bps(*pps)),
+            Self::Pps(pps) => write!(f, "{}pps", show_scaled(*pps)),
         }
     }
 }

@@ -43,6 +43,20 @@ fn known_bytes() {
     );
 }
 
+/// Headers of 28 bytes, and numbers right behind them.
+#[test]
+fn packets_of_pspins_drivers_begin_with_ip_and_have_no_padding() {
+    let text = |spec: &str| packets(spec).iter().map(|(_, p)| hex(p)).collect::<Vec<_>>().join("\n");
+    expect![[r#"
+        54003c0000000000401100000100000a0200000a10270f27280000007c010000ef000000890000009e0000009d030000eb00000050010000fd030000
+        54003c0001000000401100000100000a0200000a11270f27280000007102000084010000810000000c00000047030000f1030000420300007b010000"#]]
+    .assert_eq(&text("pspin:size=60,count=2,flows=2,payload=ints:1024"));
+    expect!["54003d0000000000401100000100000a0200000a10270f2729000000000000000000000100000002000000030000000400000005000000060000000700"]
+        .assert_eq(&text("pspin:size=61,count=1,payload=counter"));
+    let error = TrafficSpec::parse("pspin:src=::1,dst=::2").unwrap_err().to_string();
+    assert!(error.contains("src is ::1, must be an IPv4 address"), "{error}");
+}
+
 /// The payloads of all packets, in hexadecimal digits.
 fn payloads(spec: &str) -> String {
     let of = |packet: &[u8]| hex(&packet[Layers::parse(packet).payload()]);
@@ -204,13 +218,13 @@ fn a_file_is_carried_again_and_again() {
 #[test]
 fn errors_point_into_the_text() {
     let check = |text: &str, want: Expect| want.assert_eq(&TrafficSpec::parse(text).unwrap_err().to_string());
-    check("", expect!["traffic is of kind ``, must be `udp` or `tcp`"]);
+    check("", expect!["there is no generator ``, must be one of udp, tcp, pspin; other packets come from captures"]);
     check(
         "upd:size=64",
         expect![[r#"
-        traffic is of kind `upd`, must be `udp` or `tcp`
-          upd:size=64
-          ^^^"#]],
+            there is no generator `upd`, must be one of udp, tcp, pspin; did you mean `udp`?
+              upd:size=64
+              ^^^"#]],
     );
     check(
         "udp:sise=64",
@@ -278,16 +292,16 @@ fn errors_point_into_the_text() {
     check(
         "udp:rate=fast",
         expect![[r#"
-        rate is `fast`, must be a rate such as `400G` (bit/s) or `10Mpps`
-          udp:rate=fast
-                   ^^^^"#]],
+            rate is `fast`, must be a rate with its unit, such as `400G` or `1500bit/s` (bits a second) or `10Mpps` (packets a second)
+              udp:rate=fast
+                       ^^^^"#]],
     );
     check(
-        "udp:rate=0",
+        "udp:rate=0G",
         expect![[r#"
             rate is 0, must be more than 0
-              udp:rate=0
-                       ^"#]],
+              udp:rate=0G
+                       ^^"#]],
     );
     check(
         "udp:arrivals=random",
@@ -394,7 +408,7 @@ proptest! {
     #[test]
     fn text_both_ways(
         size in prop::sample::select(vec!["64", "60..1500", "imix", "bimodal:60:1500:10", "list:60:61"]),
-        rate in prop::sample::select(vec!["1", "400G", "2.5M", "7pps", "10Mpps"]),
+        rate in prop::sample::select(vec!["1bit/s", "400G", "2.5M", "7pps", "10Mpps"]),
         flows in 1u32..100, messages in 1u64..10, seed: u64, src: u32, port: u16,
         payload in prop::sample::select(vec!["zero", "random", "counter", "file:/a/b", "ints", "ints:1024", "segment", "ycsb:e:1.05:20"]),
     ) {

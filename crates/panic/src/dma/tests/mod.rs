@@ -134,6 +134,7 @@ fn add(bench: &mut Bench, params: &DmaParams, input: Vec<(Cycle, Flit)>, sends: 
         outlet,
         entry: Entry::new(Nodes::new(2, 1, [1]), bank_notes),
         sender: Sender::new(NodeId(1), 64, bench.output("out", 8, |_| true, show_out)),
+        cells: None,
     };
     bench.add("dma", Dma::new(params, wires));
 }

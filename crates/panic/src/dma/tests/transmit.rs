@@ -59,7 +59,8 @@ fn what_fits_into_no_buffer_is_not_sent() {
 fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     let preset = include_str!("../../../../../presets/panic.toml");
     let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
-    let delay = DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2 };
+    let delay =
+        DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
     let of_no_name = || ServiceSpec {
         name: String::new(),
         units: 1,
@@ -76,8 +77,8 @@ fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     let outcome = Panic::new(&params, 1, outside).system.run_until(Time::from_ns(10_000));
     assert_eq!(outcome, Outcome::Quiet, "all is done");
     expect![[r#"
-        #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 14
-        #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 116
-        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Finished 182 Done 183 Leaving 194 Left 196
+        #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 15
+        #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 117
+        #2 Network(0): Arrived 105 Entered 106 Queued 117 Scheduled 150 Taken 161 Begun 162 Finished 182 Done 183 Leaving 194 Left 197
     "#]].assert_eq(&kept.borrow().0);
 }

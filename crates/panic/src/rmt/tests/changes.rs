@@ -10,6 +10,38 @@ fn entry(toml: &str) -> EntryParams {
 }
 
 #[test]
+fn all_entries_of_a_table_are_replaced_or_none() {
+    let mut rmt = rmt("[[registers]]\nkind = 'words'\nname = 'n'\nsize = 4\n[[tables]]\nname = 't'\nsize = 2");
+    let to = |service: &str, order: u32| {
+        let count = "{ count = { register = 'n', index = 3 } }";
+        entry(&format!("order = {order}\nactions = [{count}, {{ chain = {{ services = ['{service}'] }} }}]"))
+    };
+    let mut lines = Vec::new();
+    let old = rmt.insert("t", &to("sha", 0)).unwrap();
+    rmt.replace("t", &[to("aes", 5), to("kv", 2)]).unwrap();
+    lines.push(ask(&mut rmt, 0, Side::Network(0), UDP));
+    lines.push(rmt.remove(old).unwrap_err().to_string());
+    lines.push(rmt.replace("t", &[to("sha", 0), to("shb", 0)]).unwrap_err().to_string());
+    lines.push(rmt.replace("t", &[to("sha", 0), to("sha", 0), to("sha", 0)]).unwrap_err().to_string());
+    lines.push(rmt.replace("chains", &[]).unwrap_err().to_string());
+    lines.push(ask(&mut rmt, 1, Side::Network(0), UDP));
+    rmt.replace("t", &[]).unwrap();
+    lines.push(ask(&mut rmt, 2, Side::Network(0), UDP));
+    lines.push(format!("{:?}", rmt.registers()));
+    expect![[r#"
+        kv => host:0
+        there is no entry 0, it was removed or never was
+        [1].actions[1].chain.services[0]: unknown service `shb`, did you mean `sha`?; known: sha, aes, dpi, kv, nat
+        [2]: the table `t` is full: its size is 2
+        found the table of the chains, must be another: chains come and go one by one
+        kv => host:0
+        => host:0
+        [("n", [(3, 2)])]
+    "#]]
+    .assert_eq(&(lines.join("\n") + "\n"));
+}
+
+#[test]
 fn an_entry_holds_from_the_next_packet_on() {
     let mut rmt = rmt("[[tables]]\nname = 't'\nsize = 2");
     let mut lines = vec![ask(&mut rmt, 0, Side::Network(0), UDP)];

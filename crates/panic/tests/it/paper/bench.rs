@@ -28,6 +28,9 @@ pub struct Units {
 pub struct Scene {
     /// The chain, a service a hop.
     pub chain: Vec<Units>,
+    pub nic: Nic,
+    /// Packets.
+    pub n_packets: u64,
     pub credits: u32,
     pub chain_push: bool,
     pub bytes: usize,
@@ -59,26 +62,46 @@ pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
     values[(values.len() - 1) * percent / 100]
 }
 
-const N_PACKETS: u64 = 3000;
+/// A NIC and its delay units.
+#[derive(Clone, Copy)]
+pub struct Nic {
+    preset: &'static str,
+    unit: DelayUnitParams,
+}
+
+const UNIT: DelayUnitParams =
+    DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
+
+/// The NIC of the paper.
+pub const PANIC: Nic = Nic { preset: include_str!("../../../../../presets/panic.toml"), unit: UNIT };
+
+/// That of the published Verilog, whose unit reads a descriptor in the cycle behind a tail, begins with it in the next, and asks for its
+/// way out when the wait is over.
+pub const PANIC_RTL: Nic = Nic {
+    preset: include_str!("../../../../../presets/panic-rtl.toml"),
+    unit: DelayUnitParams { gap_cycles: 1, start_cycles: 1, grant_cycles: 1, ..UNIT },
+};
+
+/// Packets of a run.
+pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let preset = include_str!("../../../../../presets/panic.toml");
-        let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+        let mut params: PanicParams = toml::from_str(self.nic.preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
         let service = |(i, units): (usize, &Units)| ServiceSpec {
             name: format!("delay {i}"),
             units: units.n,
             credits: self.credits,
-            engine: EngineParams::Delay(DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2 }),
+            engine: EngineParams::Delay(self.nic.unit),
             flow_affinity: false,
             policy: Level::of(PolicyParams::Fifo),
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
         let networks: Vec<Box<dyn PacketSource>> =
-            vec![Box::new(Paced { next: 0, bytes: self.bytes, rate: self.rate })];
+            vec![Box::new(Paced { next: 0, n: self.n_packets, bytes: self.bytes, rate: self.rate })];
         let outside = Outside::new(
             networks,
             Rc::new(RefCell::new(Chain {
@@ -91,13 +114,13 @@ impl Scene {
         Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
         let mut log = log.borrow_mut();
         let (mut latencies, mut scheduling) = (std::mem::take(&mut log.latencies), std::mem::take(&mut log.scheduling));
-        assert_eq!(latencies.len() as u64 + log.drops, N_PACKETS, "every packet leaves or is dropped");
+        assert_eq!(latencies.len() as u64 + log.drops, self.n_packets, "every packet leaves or is dropped");
         latencies.sort_unstable();
         scheduling.sort_unstable();
         Told {
             gbps: log.bits as f64 / (4 * (log.last - log.first)) as f64,
             detoured: log.detoured as f64 / latencies.len() as f64,
-            lost: log.drops as f64 / N_PACKETS as f64,
+            lost: log.drops as f64 / self.n_packets as f64,
             latencies,
             scheduling,
         }
@@ -106,6 +129,7 @@ impl Scene {
 
 struct Paced {
     next: u64,
+    n: u64,
     bytes: usize,
     rate: u64,
 }
@@ -119,7 +143,7 @@ impl Paced {
 
 impl PacketSource for Paced {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
-        let is_there = self.next < N_PACKETS && self.due(self.next) <= now;
+        let is_there = self.next < self.n && self.due(self.next) <= now;
         is_there.then(|| {
             self.next += 1;
             Arrival { id: self.next - 1, bytes: vec![0; self.bytes] }
@@ -127,7 +151,7 @@ impl PacketSource for Paced {
     }
 
     fn next_at(&mut self) -> Option<Cycle> {
-        (self.next < N_PACKETS).then(|| self.due(self.next))
+        (self.next < self.n).then(|| self.due(self.next))
     }
 }
 
@@ -165,7 +189,9 @@ impl Outlet for Log {
         let descriptor = &message.descriptor;
         let at =
             |step| descriptor.trail.marks().iter().find(|mark| mark.step == step).expect("every step is marked").at;
-        let latency = at(Step::Leaving) - at(Step::Arrived);
+        // The first bytes come in behind the descriptor's cycle, and go out whole: the last are in memory the cycle after.
+        let n_flits = message.data.len().div_ceil(64) as u64;
+        let latency = at(Step::Left) - n_flits - (at(Step::Arrived) + 1);
         self.latencies.push(latency);
         self.scheduling.push(latency - descriptor.chain.iter().map(|hop| hop.metadata).sum::<u64>());
         self.detoured += u64::from(descriptor.detours > 0);

@@ -1,6 +1,6 @@
 //! The paper's chaining models (7.2, Figure 7), and what it says of them.
 
-use super::bench::{Scene, Service, Units, mean, percentile};
+use super::bench::{N_PACKETS, PANIC, Scene, Service, Units, mean, percentile};
 use expect_test::{Expect, expect};
 
 /// Cycles of 4 ns that a packet takes at so many Gbit/s, with a spread in percent, without being forwarded and the gap behind it.
@@ -43,6 +43,8 @@ fn credits_lift_short_packets_up_to_eight() {
         chain: chain.clone(),
         credits,
         chain_push: true,
+        nic: PANIC,
+        n_packets: N_PACKETS,
         bytes,
         rate: 100,
         line: None,
@@ -71,6 +73,8 @@ fn three_units_are_crossed_in_half_a_microsecond() {
         chain: chain.clone(),
         credits: 8,
         chain_push: true,
+        nic: PANIC,
+        n_packets: N_PACKETS,
         bytes,
         rate,
         line: None,
@@ -104,6 +108,8 @@ fn without_push_the_scheduler_bounds_long_chains() {
             chain: vec![Units { n: 1, service }; n],
             credits: 8,
             chain_push: false,
+            nic: PANIC,
+            n_packets: N_PACKETS,
             bytes: 1500,
             rate: x,
             line: Some(128),
@@ -133,6 +139,8 @@ fn parallel_units_do_not_mind_variance() {
             chain: vec![Units { n: 3, service }],
             credits: 6,
             chain_push: true,
+            nic: PANIC,
+            n_packets: N_PACKETS,
             bytes,
             rate: 100,
             line: None,
@@ -159,6 +167,8 @@ fn scheduling_takes_less_than_the_papers_bounds() {
         chain: chain.clone(),
         credits: 2,
         chain_push: true,
+        nic: PANIC,
+        n_packets: N_PACKETS,
         bytes,
         rate,
         line: Some(128),
@@ -188,6 +198,8 @@ fn detours_cost_no_throughput() {
         chain: chain.clone(),
         credits,
         chain_push: true,
+        nic: PANIC,
+        n_packets: N_PACKETS,
         bytes,
         rate: 100,
         line: None,

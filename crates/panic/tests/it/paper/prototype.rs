@@ -1,6 +1,6 @@
 //! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
 
-use super::bench::{Scene, Units, mean, percentile};
+use super::bench::{N_PACKETS, Nic, PANIC, PANIC_RTL, Scene, Units, mean, percentile};
 
 /// The bench's mean service time: 0.06 cycles a byte without those of forwarding and two more, rounded down twice.
 fn mean_service(bytes: u64) -> u64 {
@@ -38,14 +38,14 @@ const RTL: [Row; 14] = [
     (1024, 100, 2, None, 95.6, [103.0, 137.9, 180.0], 0.0),
 ];
 
-/// The table of docs/machines/panic.md. A `!` marks what is more than 10 % away; each is explained there.
-#[test]
-fn latencies_and_rates_are_the_prototypes() {
+/// What a NIC does, in the rows of the RTL. A `!` marks what is more than 10 % away.
+fn table(nic: Nic, n_packets: u64) -> String {
     let mut table = "bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL\n".to_owned();
     for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
         let chain = if credits == 0 { Vec::new() } else { vec![Units { n: 3, service }] };
         let first = first.map(|offset| mean_service(bytes as u64).saturating_add_signed(offset));
-        let told = Scene { chain, credits, chain_push: true, bytes, rate, line: None, first }.run();
+        let told =
+            Scene { chain, nic, n_packets, credits, chain_push: true, bytes, rate, line: Some(100), first }.run();
         let pair = |ours: f64, rtl: f64| {
             let mark = if (ours - rtl).abs() > 0.1 * rtl { "!" } else { "" };
             format!("{ours:.1} {rtl:.1}{mark}")
@@ -56,6 +56,36 @@ fn latencies_and_rates_are_the_prototypes() {
         let max = percentile(&told.latencies, 100);
         table += &format!("{bytes} {rate} {credits} | {gbps} | {min} | {mean} | {p99} | {max} | {lost}\n");
     }
+    table
+}
+
+/// The table of docs/machines/panic.md. A `!` marks what is more than 10 % away. The measured run had about 1000 packets, as it lost
+/// 13.7 %: the Verilog loses no more than some 150, however many come.
+#[test]
+fn the_published_verilog_is_met_by_its_preset() {
+    expect_test::expect![[r#"
+        bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL
+        64 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
+        1536 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
+        64 5 6 | 5.0 5.0 | 69.0 69.0 | 69.4 69.5 | 70.0 70.0 | 70 | 0.0 0.0
+        256 5 6 | 5.0 5.0 | 76.0 76.0 | 77.9 77.8 | 80.0 80.0 | 80 | 0.0 0.0
+        1536 5 6 | 5.0 5.0 | 107.0 107.0 | 134.5 134.7 | 150.0 150.0 | 151 | 0.0 0.0
+        1536 26 6 | 26.0 25.8 | 103.0 103.0 | 134.6 134.6 | 151.0 150.0 | 151 | 0.0 0.0
+        1536 75 6 | 75.1 75.1 | 119.0 119.0 | 142.6 141.0 | 210.0 198.0 | 246 | 0.0 0.0
+        1536 100 6 | 96.8 98.8 | 119.0 120.0 | 183.3 189.0 | 250.0 255.0 | 264 | 0.0 0.0
+        64 100 6 | 56.2 56.3 | 69.0 69.0 | 71.2 73.2 | 76.0 80.0 | 97 | 0.0 0.0
+        256 100 6 | 83.8 83.8 | 76.0 76.0 | 78.4 78.7 | 82.0 83.0 | 110 | 0.0 0.0
+        1024 100 6 | 95.2 95.5 | 102.0 102.0 | 139.7 138.4 | 185.0 181.0 | 194 | 0.0 0.0
+        64 100 2 | 33.4 30.8 | 69.0 69.0 | 94.7 92.4 | 197.0 189.0 | 211 | 15.3 13.7!
+        256 100 2 | 83.8 83.8 | 76.0 76.0 | 78.4 79.2 | 85.0 86.0 | 112 | 0.0 0.0
+        1024 100 2 | 95.2 95.6 | 102.0 103.0 | 139.1 137.9 | 183.0 180.0 | 194 | 0.0 0.0
+    "#]]
+    .assert_eq(&table(PANIC_RTL, 1000));
+}
+
+/// The card as the paper means it: nothing is lost behind the PIFO, and a packet follows its descriptor without a gap.
+#[test]
+fn the_papers_preset_differs_where_the_verilog_is_overloaded() {
     expect_test::expect![[r#"
         bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL
         64 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
@@ -65,13 +95,13 @@ fn latencies_and_rates_are_the_prototypes() {
         1536 5 6 | 5.0 5.0 | 108.0 107.0 | 135.0 134.7 | 151.0 150.0 | 151 | 0.0 0.0
         1536 26 6 | 26.0 25.8 | 104.0 103.0 | 135.0 134.6 | 151.0 150.0 | 151 | 0.0 0.0
         1536 75 6 | 75.0 75.1 | 119.0 119.0 | 139.6 141.0 | 206.0 198.0 | 244 | 0.0 0.0
-        1536 100 6 | 98.7 98.8 | 119.0 120.0 | 186.6 189.0 | 258.0 255.0 | 296 | 0.0 0.0
-        64 100 6 | 56.8 56.3 | 69.0 69.0 | 69.9 73.2 | 71.0 80.0! | 94 | 0.0 0.0
-        256 100 6 | 85.1 83.8 | 76.0 76.0 | 79.0 78.7 | 90.0 83.0 | 109 | 0.0 0.0
-        1024 100 6 | 97.2 95.5 | 102.0 102.0 | 140.1 138.4 | 184.0 181.0 | 197 | 0.0 0.0
-        64 100 2 | 34.9 30.8! | 69.0 69.0 | 291.9 92.4! | 313.0 189.0! | 327 | 36.2 13.7!
-        256 100 2 | 85.1 83.8 | 76.0 76.0 | 78.9 79.2 | 84.0 86.0 | 110 | 0.0 0.0
-        1024 100 2 | 97.2 95.6 | 102.0 103.0 | 139.8 137.9 | 184.0 180.0 | 196 | 0.0 0.0
+        1536 100 6 | 96.9 98.8 | 119.0 120.0 | 183.5 189.0 | 248.0 255.0 | 310 | 0.0 0.0
+        64 100 6 | 56.2 56.3 | 69.0 69.0 | 69.8 73.2 | 71.0 80.0! | 94 | 0.0 0.0
+        256 100 6 | 83.7 83.8 | 76.0 76.0 | 79.7 78.7 | 91.0 83.0 | 109 | 0.0 0.0
+        1024 100 6 | 95.4 95.5 | 102.0 102.0 | 139.1 138.4 | 184.0 181.0 | 194 | 0.0 0.0
+        64 100 2 | 34.9 30.8! | 69.0 69.0 | 292.3 92.4! | 314.0 189.0! | 323 | 35.6 13.7!
+        256 100 2 | 83.7 83.8 | 76.0 76.0 | 79.5 79.2 | 89.0 86.0 | 110 | 0.0 0.0
+        1024 100 2 | 95.4 95.6 | 102.0 103.0 | 139.0 137.9 | 185.0 180.0 | 194 | 0.0 0.0
     "#]]
-    .assert_eq(&table);
+    .assert_eq(&table(PANIC, N_PACKETS));
 }

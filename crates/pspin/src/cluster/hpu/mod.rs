@@ -308,13 +308,13 @@ impl Hpu {
 
     /// The core trapped in user mode. If it had no task, the trap is a stray one.
     pub fn trapped(&mut self) {
-        self.is_stray = !self.is_taken && self.reports_errors;
+        self.is_stray = !self.is_taken && (self.reports_errors || self.separates_contexts);
     }
 
     /// The runtime says why a handler ended; the driver tells the host, by a command put into `issued`.
     pub fn report(&mut self, now: Cycle, cause: u32, trapped: Trapped, issued: &mut Option<Command>) -> Answer {
         let running = self.task.as_ref().filter(|_| self.is_taken).map(|held| &held.task);
-        if self.is_cleared {
+        if self.is_cleared || self.is_stray && !self.reports_errors {
             return Answer::Granted(now, self.last_read);
         }
         if !self.reports_errors || running.is_none() && !self.is_stray {

@@ -9,6 +9,7 @@ use crate::chains::tenants::Tenant;
 use crate::chains::trail::PARTS;
 use crate::feed::FeedReport;
 use crate::histogram::Histogram;
+use crate::lines::line_of;
 use crate::summary::{gbps, ns};
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
@@ -17,12 +18,12 @@ use panic::unit::riscv::{SharedTroubles, Trouble};
 use panic::world::Side;
 
 /// Sums become what people read, by one clock.
-struct Maker {
+pub(super) struct Maker {
     clock: Clock,
 }
 
 impl Maker {
-    fn ns(&self, cycles: f64) -> f64 {
+    pub(super) fn ns(&self, cycles: f64) -> f64 {
         ns(self.clock, cycles)
     }
 
@@ -104,6 +105,7 @@ impl ChainRun {
             nic: experiment.nic.0.preset.clone(),
             seed: experiment.seed,
             ended: self.ended_summary(record.n_open()),
+            remarks: self.remarks(&maker),
             packets: PacketSummary {
                 packets_in: all.packets_in,
                 in_bytes: all.in_bytes,
@@ -125,7 +127,7 @@ impl ChainRun {
             },
             latency_ns: all.latency_ns,
             line_wait_ns: maker.part(&stats.line_wait),
-            jain_index: self.jain_index(&stats.tenants, &got),
+            jain_index: self.jain_index(stats, window, &got),
             share_window_ns: window.map(|(from, to)| (maker.ns(from as f64), maker.ns(to as f64))),
             tenants: self.tenants(&stats.tenants, &got, &maker),
             chains: self.chains(&stats.chains, &stats.hops, &maker),
@@ -139,6 +141,8 @@ impl ChainRun {
                 clock_mhz: (1e3 / maker.ns(1.0)).round() as u32,
             },
             troubles: self.troubles(&maker),
+            tables: pipeline::tables(self.chains.borrow().rmt()),
+            registers: pipeline::registers(self.chains.borrow().rmt()),
             counters: self.counters(),
             experiment: experiment.clone(),
             wall: WallSummary {
@@ -181,20 +185,37 @@ impl ChainRun {
         }
     }
 
-    /// How fair what tenants got was, by their weights; of those that sent anything.
-    fn jain_index(&self, groups: &[Group], got: &[u64]) -> f64 {
-        let all = self.checked.tenants.iter().zip(groups).zip(got);
-        let sent = all.filter(|((_, group), _)| group.came.packets > 0);
-        let (weights, bytes): (Vec<u64>, Vec<u64>) =
-            sent.map(|((tenant, _), &bytes)| (u64::from(tenant.weight), bytes)).unzip();
-        jain(&bytes, &weights)
+    /// How fair what tenants got was, by their weights as they were in time; of those that sent anything.
+    fn jain_index(&self, stats: &Stats, window: Option<(Cycle, Cycle)>, got: &[u64]) -> f64 {
+        let has_sent: Vec<bool> = stats.tenants.iter().map(|group| group.came.packets > 0).collect();
+        let mut weights = self.weights();
+        for (_, weights) in &mut weights {
+            weights.iter_mut().zip(&has_sent).filter(|(_, sent)| !**sent).for_each(|(weight, _)| *weight = 0);
+        }
+        let due = stats.shares.due(window, &weights);
+        let of_senders = due.iter().zip(got).filter(|(due, _)| **due > 0.0);
+        let (due, got): (Vec<f64>, Vec<u64>) = of_senders.unzip();
+        jain(&got, &due)
+    }
+
+    /// From which cycle on which tenant had which weight.
+    fn weights(&self) -> Vec<(Cycle, Vec<u32>)> {
+        let mut now: Vec<u32> = self.checked.tenants.iter().map(|tenant| tenant.weight).collect();
+        let mut weights = vec![(0, now.clone())];
+        for change in self.changes_made().iter().filter(|change| !change.weights.is_empty()) {
+            change.weights.iter().for_each(|&(tenant, weight)| now[tenant] = weight);
+            weights.push((self.clock.cycle_at_or_after(change.time), now.clone()));
+        }
+        weights
     }
 
     fn tenants(&self, groups: &[Group], got: &[u64], maker: &Maker) -> Vec<TenantSummary> {
-        let named = self.checked.tenants.iter().zip(groups).zip(shares(got));
-        let summary = |((tenant, group), share): ((&Tenant, &Group), f64)| TenantSummary {
+        let last = self.weights().pop().map_or_else(Vec::new, |(_, weights)| weights);
+        let named = self.checked.tenants.iter().zip(groups).zip(shares(got)).zip(last);
+        let summary = |(((tenant, group), share), last_weight): (((&Tenant, &Group), f64), u32)| TenantSummary {
             name: tenant.name.clone(),
             weight: tenant.weight,
+            last_weight,
             priority: tenant.priority,
             class: tenant.class,
             share,
@@ -286,14 +307,14 @@ impl ChainRun {
 
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters: BTreeMap<String, u64> = self.nic.system.counters().into_iter().collect();
-        let rmt = self.chains.borrow().counters();
+        let rmt = self.chains.borrow().rmt().counters();
         let rmt = serde_json::to_value(rmt).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
         counters.extend(rmt.into_iter().filter_map(|(name, count)| Some((format!("rmt.{name}"), count.as_u64()?))));
         counters
     }
 
     /// The first things that programs of units did wrong.
-    fn troubles(&self, maker: &Maker) -> Vec<TroubleSummary> {
+    pub(super) fn troubles(&self, maker: &Maker) -> Vec<TroubleSummary> {
         let of_unit = |(unit, troubles): &(String, SharedTroubles)| {
             let summary = |trouble: &Trouble| TroubleSummary {
                 unit: unit.clone(),
@@ -302,6 +323,7 @@ impl ChainRun {
                 text: trouble.cause.to_string(),
                 pc: format!("{:#010x}", trouble.pc),
                 place: trouble.symbol.as_ref().map(|(name, offset)| format!("{name}+{offset:#x}")),
+                line: self.program_of(unit).and_then(|elf| line_of(elf, trouble.pc)),
             };
             troubles.borrow().iter().map(summary).collect::<Vec<_>>()
         };

@@ -3,10 +3,14 @@
 //! Its keys are a promise. Floats appear here and nowhere before.
 
 mod make;
+mod pipeline;
+mod remarks;
+
+use pipeline::{RegisterSummary, TableSummary};
 
 use super::experiment::ChainExperiment;
 use super::unused::Unused;
-use crate::summary::{CaptureSummary, WallSummary};
+use crate::summary::{CaptureSummary, Remark, WallSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::faults::FaultCounts;
@@ -21,6 +25,7 @@ pub struct ChainSummary {
     pub nic: String,
     pub seed: u64,
     pub ended: EndedSummary,
+    pub remarks: Vec<Remark>,
     pub packets: PacketSummary,
     pub throughput: ThroughputSummary,
     pub latency_ns: Option<LatencySummary>,
@@ -35,6 +40,10 @@ pub struct ChainSummary {
     pub unused: Unused,
     pub time: TimeSummary,
     pub troubles: Vec<TroubleSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub registers: Vec<RegisterSummary>,
     pub counters: BTreeMap<String, u64>,
     pub experiment: ChainExperiment,
     pub wall: WallSummary,
@@ -104,6 +113,7 @@ pub struct PartSummary {
 pub struct TenantSummary {
     pub name: String,
     pub weight: u32,
+    pub last_weight: u32,
     pub priority: u32,
     pub class: u8,
     pub share: f64,
@@ -199,4 +209,5 @@ pub struct TroubleSummary {
     pub text: String,
     pub pc: String,
     pub place: Option<String>,
+    pub line: Option<String>,
 }

@@ -86,7 +86,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(
@@ -154,7 +154,7 @@ fn traffic() {
     check(
         &traffic("{ source = 'udp', pacing = 'fast' }"),
         expect![
-            "t.toml: line 2: traffic.pacing: pacing is `fast`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`"
+            "t.toml: line 2: traffic.pacing: pacing is `fast`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`"
         ],
     );
     check(

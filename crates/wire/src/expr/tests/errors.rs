@@ -64,9 +64,9 @@ fn errors_point_into_the_text() {
     fails(
         "udp tcp",
         expect![[r#"
-        found `tcp`, must be `&&`, `||` or the end
-          udp tcp
-              ^^^"#]],
+            found `tcp`, must be `&&`, `||` or the end, as in `ipv4 && udp.dst_port == 53`
+              udp tcp
+                  ^^^"#]],
     );
     fails(
         "(udp",
@@ -85,9 +85,9 @@ fn errors_point_into_the_text() {
     fails(
         "udp & tcp",
         expect![[r#"
-        found `&`, must be `&&`, `||` or the end
-          udp & tcp
-              ^"#]],
+            found `&`, must be `&&`, `||` or the end, as in `ipv4 && udp.dst_port == 53`
+              udp & tcp
+                  ^"#]],
     );
     fails(
         "eth.src < 02:00:00:00:00:01",
@@ -232,9 +232,9 @@ fn errors_point_into_the_text() {
     fails(
         "udp == 1",
         expect![[r#"
-        found `==`, must be `&&`, `||` or the end
-          udp == 1
-              ^^"#]],
+            found `==`, must be `&&`, `||` or the end, as in `ipv4 && udp.dst_port == 53`
+              udp == 1
+                  ^^"#]],
     );
 }
 

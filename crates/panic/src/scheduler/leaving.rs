@@ -1,0 +1,106 @@
+//! How packets leave their PIFOs: when a unit has a credit (4.3.1), or through a queue at whose end credits are asked for (RTL).
+
+use super::{PACKET_SCHEDULED, Place, Scheduler};
+use crate::drops::DropReason;
+use crate::protocol::Leg;
+use kernel::Cycle;
+
+impl Scheduler {
+    /// The service of a block whose first packet goes next and the unit to which it goes; or else from when on there may be one
+    /// although no port changes.
+    fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
+        let n_blocks = self.params.pifo.blocks as usize;
+        let mut later: Option<Cycle> = None;
+        for service in (block..self.queues.len()).step_by(n_blocks).rev() {
+            let Some((eligible, &place)) = self.queues[service].first() else { continue };
+            let Some(unit) = self.unit_for(service, place) else { continue };
+            if eligible <= now {
+                return Ok((service, unit));
+            }
+            later = Some(later.map_or(eligible, |other| other.min(eligible)));
+        }
+        Err(later)
+    }
+
+    /// The unit to which a packet can go, if there is one and its port has room for it.
+    fn unit_for(&self, service: usize, Place { port, cell }: Place) -> Option<usize> {
+        let has_room = self.ports[port].leaving.len() < self.params.pifo.leaving_slots();
+        has_room.then(|| self.credits.unit_for(service, self.ports[port].bank.flow(cell))).flatten()
+    }
+
+    /// Pops a packet from a block. Says from when on the block has something to do although no port changes.
+    pub(super) fn pop(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
+        let (service, unit) = match self.choose(now, block) {
+            Ok(chosen) => chosen,
+            Err(later) => return later,
+        };
+        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
+            return Some(now + 1);
+        }
+        let place = self.queues[service].pop().expect("a packet was chosen");
+        self.release(now, place, unit);
+        Some(now + 1)
+    }
+
+    /// Does an edge of the PIFOs whose packets go through a queue. One that finds no room there is lost, and its cell with it.
+    pub(super) fn pop_into_crossings(&mut self, now: Cycle) {
+        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
+            return;
+        }
+        for service in 0..self.crossings.len() {
+            let (lost, pops) = self.crossings[service].edge(now);
+            if let Some(Place { port, cell }) = lost {
+                let message = self.ports[port].bank.lose(cell);
+                self.note_drop(now, message, DropReason::Crossing);
+            }
+            if pops && self.queues[service].first().is_some_and(|(eligible, _)| eligible <= now) {
+                let place = self.queues[service].pop().expect("a packet is first");
+                self.crossings[service].pop(place);
+            }
+        }
+    }
+
+    /// Gives a packet at the end of a block's queues to a unit. Says from when on there is more to do although no port changes.
+    pub(super) fn take_from_crossings(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
+        let n_blocks = self.params.pifo.blocks as usize;
+        let n_services = self.crossings.len();
+        let services = || (block..n_services).step_by(n_blocks);
+        let chosen = services().rev().find_map(|service| {
+            let place = *self.crossings[service].end()?;
+            self.unit_for(service, place).map(|unit| (service, place, unit))
+        });
+        if let Some((service, place, unit)) = chosen {
+            self.crossings[service].take();
+            self.release(now, place, unit);
+        }
+        services().for_each(|service| self.crossings[service].shift(now));
+        let is_busy = services().any(|service| !self.queues[service].is_empty() || !self.crossings[service].is_empty());
+        is_busy.then_some(now + 1)
+    }
+
+    /// Spends a unit's credit on a packet, which leaves for it.
+    fn release(&mut self, now: Cycle, Place { port, cell }: Place, unit: usize) {
+        self.credits.spend(unit);
+        self.credits.tell(unit, now, &self.tracer);
+        let (message, since) = self.ports[port].bank.message(cell);
+        message.to = self.credits.node(unit);
+        message.leg = Leg::Paid;
+        let descriptor = &mut message.descriptor;
+        descriptor.waited_cycles += now - since;
+        self.waited_cycles.add(now - since);
+        self.scheduled.add(1);
+        if self.params.chain_push {
+            let flow = descriptor.flow;
+            for hop in &mut descriptor.chain[descriptor.next + 1..] {
+                hop.push_to = None;
+                if usize::from(hop.service) < self.queues.len() {
+                    hop.push_to = self.credits.push_destination(hop.service.into(), flow);
+                }
+                self.pushes_planned.add(u64::from(hop.push_to.is_some()));
+            }
+        }
+        let node = u64::from(message.to.0);
+        self.tracer.emit(&PACKET_SCHEDULED, now, &[descriptor.id, node, now - since]);
+        self.ports[port].leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
+    }
+}

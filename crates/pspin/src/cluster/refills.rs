@@ -1,0 +1,355 @@
+//! Lines on their way to the instruction cache: who misses what, and who asks program memory.
+
+use super::Cluster;
+use super::hpu_core::{HpuCore, Wait};
+use crate::pe::{LineReply, LineRequest};
+use blocks::cpu::Lines;
+use blocks::policy::RotatingTree;
+use kernel::{Cycle, members};
+use std::collections::VecDeque;
+
+/// From the instruction at whose fetch the next line is asked for, ahead, until the cache looks for that line.
+pub(super) const PREFETCH: Cycle = 1;
+/// From a line's arrival, or the word to try again, until the cores that waited look for it; the first instruction in it
+/// then leaves decode in that cycle, if it is there.
+const TOLD_TO_LOOK: Cycle = 2;
+/// From a look that misses to the answer of program memory, and back: what the path of a miss takes besides.
+pub const MISS_PATH: u32 = 4;
+
+/// A line that a core's cache controller misses. It does nothing else until it has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Miss {
+    pub addr: u32,
+    /// When the controller looks for it, again or for the first time; never while others have to act.
+    looks_at: Cycle,
+}
+
+/// A line that program memory was asked for.
+struct Coming {
+    addr: u32,
+    way: usize,
+    /// Cores that are told when it comes, by bit.
+    cores: u64,
+}
+
+/// What came of the request that the central controller took in a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Taken {
+    /// Program memory is asked for this line.
+    Asks(u32),
+    /// The line is on its way.
+    Joins,
+    /// It came in this cycle or in the one before: the core looks again.
+    Retries(usize),
+}
+
+/// The cache's central controller.
+///
+/// Timing:  one request of the cores a cycle, in turn. It joins those for a line that is on its way. If the line came in this
+///          cycle or the one before, the core has to look again; if it came earlier, it is asked for once more, although it is
+///          there: a controller that missed does not look again by itself.
+/// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `icache_intc`, `central_controller_128.sv`, `merge_refill_cam_128_16.sv`.
+pub(super) struct Refills {
+    /// For each core, the line that it asks for and the way that it chose.
+    requests: Vec<(u32, usize)>,
+    /// Who asks, by bit.
+    asking: u64,
+    turn: RotatingTree,
+    coming: Vec<Coming>,
+    /// The line that came last, and when.
+    last: Option<(Cycle, u32)>,
+    /// Lines that have come and are there from a cycle on, with their ways.
+    fills: VecDeque<(Cycle, u32, usize)>,
+}
+
+impl Refills {
+    pub fn new(n_cores: u32) -> Self {
+        Refills {
+            requests: vec![(0, 0); n_cores as usize],
+            asking: 0,
+            turn: RotatingTree::new(n_cores),
+            coming: Vec::new(),
+            last: None,
+            fills: VecDeque::new(),
+        }
+    }
+
+    /// A core's request stands from the next cycle on.
+    fn ask(&mut self, core: usize, addr: u32, way: usize) {
+        self.requests[core] = (addr, way);
+        self.asking |= 1 << core;
+    }
+
+    /// A line has come; the cores that waited.
+    fn arrive(&mut self, now: Cycle, addr: u32) -> u64 {
+        let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
+        let Coming { way, cores, .. } = self.coming.swap_remove(place);
+        self.last = Some((now, addr));
+        self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+        cores
+    }
+
+    /// A line that is there from this cycle on, and its way.
+    fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
+        let &(at, addr, way) = self.fills.front()?;
+        if at > now {
+            return None;
+        }
+        self.fills.pop_front();
+        Some((addr, way))
+    }
+
+    /// Takes a request, if there is one and, should program memory have to be asked, room for that.
+    fn take(&mut self, now: Cycle, has_room: impl FnOnce() -> bool) -> Option<Taken> {
+        let core = self.turn.choose(self.asking)? as usize;
+        let (addr, way) = self.requests[core];
+        let taken = if self.last.is_some_and(|(at, line)| line == addr && at + 1 >= now) {
+            Taken::Retries(core)
+        } else if let Some(coming) = self.coming.iter_mut().find(|coming| coming.addr == addr) {
+            coming.cores |= 1 << core;
+            Taken::Joins
+        } else if has_room() {
+            self.coming.push(Coming { addr, way, cores: 1 << core });
+            Taken::Asks(addr)
+        } else {
+            return None;
+        };
+        self.asking &= !(1 << core);
+        self.turn.grant();
+        Some(taken)
+    }
+}
+
+impl Cluster {
+    /// Core `i` needs a line in this cycle.
+    pub(super) fn fetch(&mut self, i: usize, addr: u32, now: Cycle) {
+        match self.cores[i].miss {
+            Some(Miss { addr: other, .. }) if other != addr => self.cores[i].wait = Wait::Abandoned(other),
+            Some(_) => self.cores[i].wait = Wait::Line(addr),
+            None if self.icache.present(addr) => self.advance(i, now),
+            None => {
+                self.cores[i].wait = Wait::Line(addr);
+                self.ask_for_line(i, addr);
+            }
+        }
+    }
+
+    /// Core `i` will need the line behind its own.
+    pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle) {
+        if self.cores[i].miss.is_none() {
+            self.set_miss(i, Some(Miss { addr, looks_at: now + PREFETCH }));
+        }
+    }
+
+    /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
+    pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
+        let HpuCore { core, miss, .. } = &mut self.cores[i];
+        if miss.is_none()
+            && core.time() + 1 == now
+            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program, &self.icache)
+        {
+            self.set_miss(i, Some(Miss { addr, looks_at: now + cycles }));
+        }
+    }
+
+    /// The controller of core `i` does not find the line.
+    fn ask_for_line(&mut self, i: usize, addr: u32) {
+        self.set_miss(i, Some(Miss { addr, looks_at: Cycle::MAX }));
+        let way = self.icache.choose_way(i, addr);
+        self.refills.ask(i, addr, way);
+    }
+
+    fn set_miss(&mut self, i: usize, miss: Option<Miss>) {
+        self.is_calm = false;
+        self.cores[i].miss = miss;
+        self.missing = self.missing & !(1 << i) | u32::from(miss.is_some()) << i;
+        // While a line is coming that could push out another, a core may not run ahead.
+        let may_lose_a_line = !self.lines_fit && self.missing != 0;
+        self.run_ahead = if may_lose_a_line { 1 } else { self.most_run_ahead };
+    }
+
+    fn look_at(&mut self, i: usize, at: Cycle) {
+        self.cores[i].miss.as_mut().expect("a controller that misses a line").looks_at = at;
+    }
+
+    /// Lines come, one request is taken, and controllers look for their lines.
+    pub(super) fn refill(&mut self, now: Cycle) {
+        while self.lines.1.is_due(now)
+            && let Some(LineReply { addr }) = self.lines.1.take()
+        {
+            let cores = self.refills.arrive(now, addr);
+            members(cores).for_each(|core| self.look_at(core as usize, now + TOLD_TO_LOOK));
+        }
+        match self.refills.take(now, || self.lines.0.has_room()) {
+            Some(Taken::Asks(addr)) => {
+                self.totals.line_misses.add(1);
+                self.lines.0.send(LineRequest { addr });
+            }
+            Some(Taken::Retries(core)) => self.look_at(core, now + 1 + TOLD_TO_LOOK),
+            Some(Taken::Joins) | None => {}
+        }
+        while let Some((addr, way)) = self.refills.fill(now) {
+            self.icache.fill(addr, way);
+        }
+        for i in members(self.missing.into()).map(|core| core as usize) {
+            if let Some(Miss { addr, looks_at }) = self.cores[i].miss
+                && looks_at == now
+            {
+                self.look(i, addr, now);
+            }
+        }
+    }
+
+    /// The controller of core `i` looks for the line that it misses.
+    fn look(&mut self, i: usize, addr: u32, now: Cycle) {
+        if !self.icache.present(addr) {
+            return self.ask_for_line(i, addr);
+        }
+        self.set_miss(i, None);
+        let at = match self.cores[i].wait {
+            Wait::Line(_) => now,
+            Wait::Abandoned(_) => now + 1,
+            _ => return,
+        };
+        self.cores[i].core.fetched(at);
+        self.cores[i].wait = Wait::Run;
+        self.ready.add(i, now, at);
+    }
+
+    /// The next cycle in which there is something to do for a line, answers of program memory apart.
+    pub(super) fn next_refill(&self, now: Cycle) -> Cycle {
+        if self.refills.asking != 0 {
+            return now + 1;
+        }
+        let looks = members(self.missing.into()).filter_map(|core| self.cores[core as usize].miss);
+        let fill = self.refills.fills.front().map(|&(at, ..)| at);
+        looks.map(|miss| miss.looks_at).chain(fill).min().unwrap_or(Cycle::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use std::collections::BTreeMap;
+    use std::fmt::Write;
+
+    /// Each line is when cores miss lines, as `cycle: core line`; the result is when the central controller takes their
+    /// requests and when they find the line there, as long after the miss. Program memory answers in 5 cycles and has a word
+    /// of 64 bits a cycle.
+    fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
+        let mut refills = Refills::new(8);
+        let (mut there, mut free): (Vec<(Cycle, u32)>, Cycle) = (Vec::new(), 0);
+        let mut replies: BTreeMap<Cycle, u32> = BTreeMap::new();
+        let mut looks: BTreeMap<(Cycle, usize), u32> =
+            misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
+        let began: BTreeMap<usize, Cycle> = misses.iter().map(|&(at, core, _)| (core, at)).collect();
+        let mut text = String::new();
+        for now in 0..100 {
+            if let Some(line) = replies.remove(&now) {
+                let cores = refills.arrive(now, line);
+                there.push((now + TOLD_TO_LOOK, line));
+                looks.extend(members(cores).map(|core| ((now + TOLD_TO_LOOK, core as usize), line)));
+            }
+            let asking = refills.asking;
+            let taken = refills.take(now, || true);
+            let who = members(asking & !refills.asking).next().unwrap_or(0) as usize;
+            match taken {
+                Some(Taken::Asks(line)) => {
+                    free = free.max(now + 1);
+                    replies.insert(free + 4, line);
+                    free += 2;
+                    writeln!(text, "{now:>2} core {who} asks for {line}").expect("text");
+                }
+                Some(Taken::Joins) => writeln!(text, "{now:>2} core {who} joins").expect("text"),
+                Some(Taken::Retries(core)) => {
+                    looks.insert((now + 1 + TOLD_TO_LOOK, core), refills.requests[core].0);
+                    writeln!(text, "{now:>2} core {who} is late").expect("text");
+                }
+                None => {}
+            }
+            for core in 0..8 {
+                let Some(line) = looks.remove(&(now, core)) else { continue };
+                if there.iter().any(|&(from, it)| it == line && from <= now) {
+                    writeln!(text, "{now:>2} core {core} has {line} after {}", now - began[&core]).expect("text");
+                } else {
+                    refills.ask(core, line, 0);
+                }
+            }
+        }
+        want.assert_eq(&text);
+    }
+
+    /// By the text: a core that looks at T is heard at T + 1 and then one after the other; program memory is read at T + 2 and
+    /// T + 3; the line is whole at T + 6; at T + 8 its first instruction leaves decode. Whoever is heard at T + 6 or T + 7
+    /// tries again; who is heard later asks anew.
+    #[test]
+    fn of_eight_cores_that_miss_a_line_at_once_the_last_fetches_it_again() {
+        let all: Vec<_> = (0..8).map(|core| (10, core, 0x40)).collect();
+        check(
+            &all,
+            expect![[r#"
+            11 core 0 asks for 64
+            12 core 1 joins
+            13 core 2 joins
+            14 core 3 joins
+            15 core 4 joins
+            16 core 5 is late
+            17 core 6 is late
+            18 core 7 asks for 64
+            18 core 0 has 64 after 8
+            18 core 1 has 64 after 8
+            18 core 2 has 64 after 8
+            18 core 3 has 64 after 8
+            18 core 4 has 64 after 8
+            19 core 5 has 64 after 9
+            20 core 6 has 64 after 10
+            25 core 7 has 64 after 15
+        "#]],
+        );
+    }
+
+    #[test]
+    fn cores_that_follow_one_another_by_a_cycle_are_heard_as_they_come() {
+        let all: Vec<_> = (0..8).map(|core| (10 + core as Cycle, core, 0x40)).collect();
+        check(
+            &all,
+            expect![[r#"
+            11 core 0 asks for 64
+            12 core 1 joins
+            13 core 2 joins
+            14 core 3 joins
+            15 core 4 joins
+            16 core 5 is late
+            17 core 6 is late
+            18 core 7 asks for 64
+            18 core 0 has 64 after 8
+            18 core 1 has 64 after 7
+            18 core 2 has 64 after 6
+            18 core 3 has 64 after 5
+            18 core 4 has 64 after 4
+            19 core 5 has 64 after 4
+            20 core 6 has 64 after 4
+            25 core 7 has 64 after 8
+        "#]],
+        );
+    }
+
+    #[test]
+    fn lines_that_differ_are_asked_for_one_a_cycle_and_read_one_in_two() {
+        let all: Vec<_> = (0..4).map(|core| (10, core, 0x10 * core as u32)).collect();
+        check(
+            &all,
+            expect![[r#"
+            11 core 0 asks for 0
+            12 core 1 asks for 16
+            13 core 2 asks for 32
+            14 core 3 asks for 48
+            18 core 0 has 0 after 8
+            20 core 1 has 16 after 10
+            22 core 2 has 32 after 12
+            24 core 3 has 48 after 14
+        "#]],
+        );
+    }
+}

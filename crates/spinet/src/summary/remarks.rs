@@ -1,0 +1,110 @@
+//! What somebody who looks at a summary should know first: what went wrong in the simulated world, and what is most likely a slip.
+
+use super::TrapPlaceSummary;
+use crate::packets::Fate;
+use crate::run::Run;
+use serde::Serialize;
+
+/// One such thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    /// What it is about, for programs.
+    pub kind: &'static str,
+    /// The same for people: a sentence without its end.
+    pub text: String,
+}
+
+impl Remark {
+    /// A remark of a kind.
+    pub fn new(kind: &'static str, text: String) -> Remark {
+        Remark { kind, text }
+    }
+}
+
+/// `all 28 packets`, `2 of 28 packets`.
+fn part_of(part: u64, whole: u64, what: &str) -> String {
+    let plural = if whole == 1 { "" } else { "s" };
+    match whole {
+        1 if part == 1 => format!("the only {what}"),
+        _ if part == whole => format!("all {} {what}s", grouped(whole)),
+        _ => format!("{} of {} {what}{plural}", grouped(part), grouped(whole)),
+    }
+}
+
+/// `bad.c:7` of `/home/me/bad.c:7`.
+pub(crate) fn file_name(line: &str) -> &str {
+    line.rsplit(['/', '\\']).next().unwrap_or(line)
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+impl Run {
+    /// What to know first.
+    pub(super) fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
+        let record = self.record().borrow();
+        if self.ended.is_some() && record.stats.frames.packets == 0 {
+            let is_capture = matches!(self.checked.traffic, crate::experiment::Traffic::Capture(..));
+            let why =
+                if is_capture { "the capture has none that can be given to a card" } else { "the traffic has none" };
+            remarks.push(Remark::new("no_packets", format!("no packet came: {why}")));
+        }
+        let feed = self.driver.feed.borrow();
+        let has_several = self.placed.len() > 1;
+        for (context, tried) in feed.rules.tried() {
+            let packets = record.stats.contexts.get(context).map_or(0, |stats| stats.frames.packets);
+            if let Some(text) = tried.why_nothing().filter(|_| packets == 0) {
+                let whose = match self.placed.get(context) {
+                    Some(placed) if has_several => format!("context {}: ", placed.name),
+                    _ => String::new(),
+                };
+                remarks.push(Remark::new("no_match", format!("{whose}{text}")));
+            }
+        }
+        remarks
+    }
+
+    /// Where handlers trapped first, if any did.
+    fn trapped(&self) -> Option<String> {
+        let record = self.record().borrow();
+        let stats = &record.stats;
+        let first = stats.traps.values().min_by_key(|traps| traps.first.order())?;
+        let matched = stats.contexts.iter().map(|context| context.frames.packets).sum();
+        // A packet that was not finished may have trapped too; it counts as unfinished.
+        let packets = part_of(stats.fates[Fate::Trapped as usize], matched, "matched packet");
+        let others = match stats.traps.len() - 1 {
+            0 => String::new(),
+            1 => "; 1 more cause is listed below".into(),
+            n => format!("; {n} more causes are listed below"),
+        };
+        let summary = self.trap_summary(first);
+        let TrapPlaceSummary { frame, cluster, core, value, note, .. } = &summary.first;
+        let at = place_text(&summary.first);
+        let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let (cause, core) = (&summary.cause, format!("core {core} of cluster {cluster}"));
+        Some(format!(
+            "handlers trapped on {packets}; first in {at}: {cause}{note}, address {value}, packet {frame}, {core}{others}"
+        ))
+    }
+}
+
+/// `bad_ph+0x12 at bad.c:7 (pc 0x1d000452)`.
+fn place_text(at: &TrapPlaceSummary) -> String {
+    match at.line.as_deref().map(file_name) {
+        Some(line) => format!("{} at {line} (pc {})", at.place, at.pc),
+        None if at.place == at.pc => at.pc.clone(),
+        None => format!("{} (pc {})", at.place, at.pc),
+    }
+}
