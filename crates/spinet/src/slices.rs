@@ -81,7 +81,7 @@ pub trait Sliced {
 #[cfg(test)]
 mod tests {
     use super::{Sliced, Slices};
-    use kernel::{Cycle, Time};
+
     use std::convert::Infallible;
     use std::time::Duration;
 
