@@ -58,6 +58,11 @@ class CardResult:
         return str(self.summary["ended"]["reason"])
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        return tuple(str(remark["text"]) for remark in self.summary["remarks"])
+
+    @property
     def sent(self) -> Rate:
         """From host to network."""
         return Rate(**self.summary["sent"]["rate"])

@@ -84,6 +84,11 @@ class ChainResult:
         return str(self.summary["digest"])
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        return tuple(str(remark["text"]) for remark in self.summary["remarks"])
+
+    @property
     def complete(self) -> bool:
         """Whether every packet left or was dropped, rather than the run ended by a limit."""
         return bool(self.summary["ended"]["reason"] == "complete")

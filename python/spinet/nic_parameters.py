@@ -54,7 +54,7 @@ class IcacheParams:
     ways: int
     """Lines a set holds. Allowed: 1 to 16."""
     miss_cycles: int
-    """Cycles that a miss adds when nobody else refills. Allowed: 1 to 60."""
+    """Cycles that a miss adds when nobody else refills. Allowed: 5 to 60."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,14 +48,19 @@ class Result:
     def __repr__(self) -> str:
         """One line: what a person wants to know of a run first."""
         packets, ended = self.summary["packets"], self.summary["ended"]
-        return (
-            f"<Result {ended['reason']}: {packets['in']} packets in, {packets['done']} done, digest {self.digest[:16]}>"
-        )
+        trapped = f", {packets['trapped']} trapped" if packets["trapped"] else ""
+        done = f"{packets['in']} packets in, {packets['done']} done{trapped}"
+        return f"<Result {ended['reason']}: {done}, digest {self.digest[:16]}>"
 
     @property
     def digest(self) -> str:
         """Stands for everything the card did: packets out, host writes, times. Equal inputs give equal digests."""
         return str(self.summary["digest"])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
     def complete(self) -> bool:

@@ -184,6 +184,8 @@ class Card(_Body):
             card._data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise _core.InputError(f"the card is not TOML: {error}") from error
+        except RecursionError:
+            raise _core.InputError("the card is not TOML: it has too many brackets within each other") from None
         return card
 
     def clock(self, name: str, frequency: str) -> str:
@@ -338,7 +340,7 @@ def variation(nic: str, set: Sequence[str]) -> Card:
         value: Value
         try:
             value = tomllib.loads(f"v = {text.strip()}")["v"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             value = text.strip()
         first, *rest = key.strip().split(".")
         if not rest:

@@ -25,8 +25,12 @@ SECRET = struct.pack("<I", 0x5EC12E75)
 VICTIM_HOST, ATTACKER_HOST = 0x20_0000_0000, 0x30_0000_0000
 HOST_BYTES = 0x10_0000
 N = 10  # packets, victim's and attacker's in turn
-# Cycles. Which instruction of DMA_FLOOD it cuts off decides whether that harms on the RTL's preset: here it does.
+# Cycles, for both. On the RTL's preset DMA_FLOOD harms its victim below 15,050: when it is ended, 14 copies of 64 KiB
+# are under way, which take 15,000 cycles. Its feedback waits for them, and on the same core the victim's first issue
+# for that feedback, while its own watchdog runs. With exact regions the victim waits before it begins: the read of its
+# handler's address is what waits, from which the watchdog counts.
 WATCHDOG = 10_000
+DRAINED = 16_000  # cycles in which all that DMA_FLOOD leaves is copied
 
 # What an attack reaches for: deed, its words, and what happens to the attacker. Handler memory is at 0x1C200000 (the
 # victim's, 4 KiB) and 0x1C300000 (the attacker's, 512 KiB). The attacker runs in cluster 1, on core 0; the victim in
@@ -282,6 +286,20 @@ def test_what_it_does_on_the_rtl(attack: Attack, tmp_path: Path, alone: Path) ->
     harms = what_the_victim_has(result) != beside_nothing(alone / "rtl", 1, 50, "pspin-rtl")
     tells = SECRET in result.host_memory(ATTACKER_HOST, HOST_BYTES)
     assert ("harms" if harms else "tells" if tells else "nothing") == attack.on_rtl
+
+
+def test_on_the_rtl_a_flood_of_copies_harms_by_the_victims_own_watchdog(
+    tmp_path: Path, alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harmed = run(tmp_path, "DMA_FLOOD", (), 1, 50, "pspin-rtl").packets.to_pylist()
+    attack, victim = (next(row for row in harmed if row["frame"] == frame) for frame in (1, 2))
+    # The victim begins at once; when the attack's task is done, so that it could issue, its watchdog is over.
+    assert victim["start_ps"] - attack["end_ps"] < 100_000
+    assert attack["end_ps"] + 15_000_000 < attack["task_done_ps"] < attack["end_ps"] + DRAINED * 1000
+    assert victim["trap_cause"] == 24 and victim["end_ps"] < attack["task_done_ps"]
+    monkeypatch.setitem(globals(), "WATCHDOG", DRAINED)
+    whole = run(tmp_path, "DMA_FLOOD", (), 1, 50, "pspin-rtl")
+    assert what_the_victim_has(whole) == beside_nothing(alone / "rtl", 1, 50, "pspin-rtl")
 
 
 @pytest.mark.parametrize(("nic", "in_l1", "in_l2"), [("pspin", 0, 0), ("pspin-rtl", 9, 1)])

@@ -46,7 +46,8 @@ FATES = ("sent", "to_host", "sent_and_to_host", "consumed", "trapped", "unfinish
 def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
     """A handler that sends, writes, does both or traps after any of that, by the length of the packet: 64 to 71."""
     traffic = "udp:size=list:64:65:66:67:68:69:70:71,count=80,rate=10G"
-    summary = spinet.run(program="python/tests/handlers/fates.c", traffic=traffic).summary
+    fates = spinet.run(program="python/tests/handlers/fates.c", traffic=traffic)
+    summary = fates.summary
     counts = {fate: summary["packets"][fate] for fate in FATES}
     assert counts == dict.fromkeys(FATES, 0) | {
         "consumed": 10,
@@ -59,8 +60,10 @@ def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]
     told = capsys.readouterr().out
     rows = told.partition("What came of the matched")[2].split("\n\n")[0].splitlines()[1:]
     assert sum(int(row.split()[-1]) for row in rows) == summary["packets"]["matched"] == 80
+    assert repr(fates).startswith("<Result complete: 80 packets in, 80 done, 40 trapped, digest ")
     # What went wrong stands first, with the line of the earliest; nobody has to look for it.
     first = told.split("\n\n")[1].replace("\n  ", " ")
+    assert first.lower() == f"! {fates.remarks[0]}".lower()
     assert first.startswith("! Handlers trapped on 40 of 80 matched packets; first in fates_ph+0x"), first
     assert re.search(r" at fates\.c:17 \(pc 0x[0-9a-f]{8}\): .* packet 4, core \d of cluster \d$", first), first
 

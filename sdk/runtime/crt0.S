@@ -28,6 +28,7 @@
 #define UCAUSE 0x042
 
 #define MSTATUS_MPP 0x1800 /* the mode that mret returns to; 0 is user mode */
+#define MSTATUS_USER 0x11  /* what user mode can set by itself, ustatus */
 
 /* Register numbers, for instructions that are spelled out. */
 #define T0 5
@@ -76,7 +77,7 @@ wait_for_core_0:
 enter_user_mode:
     la      t0, trap
     csrw    mtvec, t0
-    li      t0, MSTATUS_MPP
+    li      t0, MSTATUS_MPP | MSTATUS_USER
     csrc    mstatus, t0
     la      t0, run_loop
     csrw    mepc, t0

@@ -190,7 +190,7 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
           udp:sice=64
               ^^^^
         spinet_add_traffic(scene.card, &traffic)
-          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`
+          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`
         spinet_add_traffic(scene.card, &traffic)
           -1: snapped is 9, must be SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)
         spinet_network(scene.card, "loss=2", 1)

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Fixed properties of [`Cells`].
+/// When cells of the packet buffer are free again, where packets have theirs from entry to exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllocatorParams {

@@ -129,6 +129,8 @@ impl Ingress {
                 let Some(mut arrival) = self.wires.source.next(now) else {
                     return self.wires.source.next_at().map(|at| at.max(now + 1));
                 };
+                self.packets.add(1);
+                self.bytes.add(arrival.bytes.len() as u64);
                 let from = Side::Network(self.wires.node.1);
                 let verdict = self.wires.classifier.borrow_mut().classify(now, from, &mut arrival.bytes);
                 (arrival, verdict)
@@ -146,8 +148,6 @@ impl Ingress {
     /// A packet takes the line. One that was there when the line came free follows without a gap, in the middle of a cycle if need
     /// be.
     fn admit(&mut self, now: Cycle, is_behind: bool, arrival: Arrival, verdict: Verdict) {
-        self.packets.add(1);
-        self.bytes.add(arrival.bytes.len() as u64);
         let bits = 8 * (arrival.bytes.len() as u128 + u128::from(self.params.overhead_bytes));
         let line_bps = u128::from(self.params.line_bps);
         let begun = if is_behind { self.line_free } else { u128::from(now) * line_bps };

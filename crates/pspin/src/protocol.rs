@@ -277,7 +277,25 @@ impl Command {
             CommandTarget::HostDirect => true,
         }
     }
+
+    /// Of a host DMA that goes on behind a page of the NIC's memory: the part up to there; what is left is the command.
+    pub fn split_page(&mut self) -> Option<Command> {
+        let [low, high, nic, size, ..] = self.words;
+        let part = PAGE_BYTES - nic % PAGE_BYTES;
+        if self.target != CommandTarget::HostDma || size <= part {
+            return None;
+        }
+        let mut first = *self;
+        first.words[3] = part;
+        let host = (u64::from(high) << 32 | u64::from(low)).wrapping_add(part.into());
+        self.words[..4].copy_from_slice(&[host as u32, (host >> 32) as u32, nic.wrapping_add(part), size - part]);
+        Some(first)
+    }
 }
+
+/// Where transfers and commands are checked, they also take turns by pages.
+/// assumed: as much as a burst can move; a turn that is shorter would cost bandwidth.
+pub const PAGE_BYTES: u32 = 4096;
 
 /// The end of a command (`pspin_cmd_resp_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! What the driver does at given times of a run.
 
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
-use crate::experiment::{ActionSpec, Checked, PlacedContext};
+use crate::experiment::{ActionSpec, Checked, PlacedContext, read_at_most};
 use crate::run::RunError;
 use crate::summary::ActionSummary;
 use kernel::{Clock, Cycle};
@@ -48,8 +48,9 @@ impl Timeline {
             };
             if let Some(spec) = write {
                 let fail = |source| RunError::Data { file: spec.data.clone(), source };
-                let data = std::fs::read(&spec.data).map_err(fail)?;
                 let (context, offset, wait) = (index(&spec.context), spec.offset, spec.wait);
+                let allowed = u64::from(placed[context].context.handler_mem.size);
+                let data = read_at_most(&spec.data, allowed).map_err(fail)?;
                 within(context, offset, data.len() as u64)?;
                 acts.push((at, format!("write {}", spec.context), Act::Write { context, offset, data, wait }));
             }

@@ -84,35 +84,35 @@ mod tests {
         check(
             "udp.dst_port == 53",
             "udp:count=1000",
-            expect!["none of 1,000 packets is what `udp.dst_port == 53` asks for (first seen: udp.dst_port is 9999)"],
+            expect!["none of 1,000 packets matches `udp.dst_port == 53` (first seen: udp.dst_port is 9999)"],
         );
         check(
             "udp.dst_port == 53 && ipv4.src in 10.0.0.0/8",
             "udp:count=1",
             expect![
-                "the only packet is not what `udp.dst_port == 53 && ipv4.src in 10.0.0.0/8` asks for; never held `udp.dst_port == 53` (first seen: udp.dst_port is 9999)"
+                "the only packet does not match `udp.dst_port == 53 && ipv4.src in 10.0.0.0/8`; `udp.dst_port == 53` (first seen: udp.dst_port is 9999) never holds"
             ],
         );
         check(
             "tcp && ipv6",
             "udp:count=20",
-            expect!["none of 20 packets is what `tcp && ipv6` asks for; never held `tcp` and `ipv6`"],
+            expect!["none of 20 packets matches `tcp && ipv6`; `tcp` and `ipv6` never hold"],
         );
         check(
             "udp.src_port == 10000 && udp.dst_port != 9999",
             "udp:count=4,flows=4",
             expect![
-                "none of 4 packets is what `udp.src_port == 10000 && udp.dst_port != 9999` asks for; never held `udp.dst_port != 9999` (first seen: udp.dst_port is 9999)"
+                "none of 4 packets matches `udp.src_port == 10000 && udp.dst_port != 9999`; `udp.dst_port != 9999` (first seen: udp.dst_port is 9999) never holds"
             ],
         );
         check(
             "udp.src_port == 10001 && (ipv6 || udp.src_port == 10002)",
             "udp:count=4,flows=4",
             expect![
-                "none of 4 packets is what `udp.src_port == 10001 && (ipv6 || udp.src_port == 10002)` asks for; each part holds for some, but never all of them"
+                "none of 4 packets matches `udp.src_port == 10001 && (ipv6 || udp.src_port == 10002)`; each part holds for some of them, but never all at once"
             ],
         );
-        check("!udp", "udp:count=2", expect!["none of 2 packets is what `!udp` asks for"]);
+        check("!udp", "udp:count=2", expect!["none of 2 packets matches `!udp`"]);
     }
 
     #[test]

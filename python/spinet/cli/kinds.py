@@ -91,7 +91,7 @@ def _of_experiment(file: str) -> str | None:
     try:
         text = path.read_text()
         json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None  # whoever reads it as an experiment says what is wrong
     is_of_chains = _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
     return CHAINS if is_of_chains else HANDLERS

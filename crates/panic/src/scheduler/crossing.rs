@@ -3,7 +3,7 @@
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// Fixed properties of a [`Crossing`], beside its slots, which are [`super::PifoParams::crossing_slots`].
+/// The queues behind the PIFOs, beside their slots, `crossing_slots`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrossingParams {

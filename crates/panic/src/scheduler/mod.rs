@@ -225,6 +225,9 @@ impl Scheduler {
         if let Some(reason) = fault {
             port.receiving = Receiving::Away;
             let message = take(port);
+            if let Some(cells) = &self.cells {
+                cells.leaves(now, &message);
+            }
             self.note_drop(now, message, reason);
             return true;
         }

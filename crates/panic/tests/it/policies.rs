@@ -246,8 +246,8 @@ proptest! {
         let (mut queue, mut served) = (LogicalPifo::of(&level, 4), [0u64; 4]);
         for now in 0..2000 {
             let urgent = usize::from(now % 4 != 0);
-            for class in urgent..4 {
-                push(&mut queue, (now, class, bytes[class]), 0);
+            for (class, &bytes) in bytes.iter().enumerate().skip(urgent) {
+                push(&mut queue, (now, class, bytes), 0);
             }
             while queue.len() > 40 {
                 let dropped = queue.drop_last().expect("there are some");

@@ -3,6 +3,7 @@
 use super::Cluster;
 use super::dma::Owner;
 use super::hpu_core::{HpuCore, Wait};
+use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
 use kernel::Cycle;
 
@@ -13,6 +14,8 @@ pub(super) struct DmaRegisters {
     dst: u32,
     bytes: u32,
     config: u32,
+    /// Bytes of a launch that the engine has taken already.
+    begun: u32,
 }
 
 impl Cluster {
@@ -37,6 +40,8 @@ impl Cluster {
     }
 
     /// The DMA engine takes a transfer, if it can: of a core or of the scheduler, in turn. A core's launch is held until then.
+    /// Where transfers are checked a long one is taken page by page, so that none waits for all that another moves; a watchdog
+    /// ends it between two pages.
     ///
     /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
     /// the scheduler last. Differs: the public port does not wait for its turn.
@@ -52,11 +57,23 @@ impl Cluster {
         if i == scheduler {
             return self.launch_copy(now);
         }
-        let DmaRegisters { src, dst, bytes, .. } = self.cores[i].dma;
-        let id = self.dma.launch(now, Owner::Core(winner), src, dst, bytes).expect("the engine accepts it");
-        self.launching &= !(1 << i);
+        let HpuCore { dma, guard, deadline, .. } = &mut self.cores[i];
+        let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
+        let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
+        let part = if guard.checks_transfers() { left.min(PAGE_BYTES - src % PAGE_BYTES) } else { left };
+        let is_last = part == left;
+        dma.begun = if is_last { 0 } else { begun + part };
+        if begun > 0 && *deadline <= now {
+            dma.begun = 0;
+            self.launching &= !(1 << i);
+            return self.kill(i, now);
+        }
+        let id = self.dma.launch(now, Owner::Core(winner), src, dst, part).expect("the engine accepts it");
         self.cores[i].hpu.transfers += 1;
-        self.word_done(i, now, now, id);
+        if is_last {
+            self.launching &= !(1 << i);
+            self.word_done(i, now, now, id);
+        }
     }
 
     /// Reads or writes a DMA register; `None` while the engine does not take the transfer.

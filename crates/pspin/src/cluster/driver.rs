@@ -128,16 +128,25 @@ impl Cluster {
             && let Some(CommandResponse { id }) = self.ports.responses.take()
         {
             let core = usize::from(id.core);
-            let (packet, target) = self.cores[core].hpu.command_done(id.local);
-            self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
-            self.retry_driver(core, now);
+            if let Some((packet, target)) = self.cores[core].hpu.command_done(id.local) {
+                self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
+                self.retry_driver(core, now);
+            }
         }
     }
 
-    /// One command a cycle goes to the command unit.
+    /// One command a cycle goes to the command unit; where transfers are checked, a page of one, so that no core has to wait
+    /// for all that another moves.
     pub(super) fn send_command(&mut self) {
         if self.commanding != 0 && self.ports.commands.has_room() {
             let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
+            let first = self.commands[core].front_mut().expect("a command that waits");
+            if self.cores[core].guard.checks_transfers()
+                && let Some(part) = first.split_page()
+            {
+                self.cores[core].hpu.command_split(part.id.local);
+                return self.ports.commands.send(part);
+            }
             self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
             if self.commands[core].is_empty() {
                 self.commanding &= !(1 << core);

@@ -211,6 +211,11 @@ impl Guard {
         self.regions == Regions::Coarse
     }
 
+    /// Whether transfers and commands are checked.
+    pub fn checks_transfers(&self) -> bool {
+        self.checks_transfers
+    }
+
     /// Whether transfers and commands for it may move `bytes` from this address of the NIC on.
     pub fn allows_transfer(&self, addr: u32, bytes: u32) -> bool {
         let is_own = self.own.iter().any(|window| window.holds(addr, bytes));

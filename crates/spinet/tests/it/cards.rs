@@ -229,8 +229,8 @@ fn traffic_that_cannot_be_says_why() {
         tigon2: datagram_bytes[0] is 9000, must be 18 to 1472
         tigon2: datagram_bytes[0] is 3, must be 18 to 1472
         traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
-        traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
-        traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100000pps; without it, as fast as they are taken
+        traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken
+        traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken
         traffic: `datagrams:count=3,count=4`: `count` is given twice
         traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
         traffic: size is 7, must be 60 to 65535 bytes

@@ -93,7 +93,7 @@ fn entries_of_tables_change_while_packets_flow() {
     });
     expect![[r#"
         t.toml: line 16: at[0].entries.polise: unknown table `polise`, did you mean `police`?; known: police, chains
-        t.toml: line 17: at[0].entries.police[0].match: unknown name `udp.port`
+        t.toml: line 17: at[0].entries.police[0].match: unknown name `udp.port`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
           udp.port == 1
           ^^^^^^^^
         t.toml: line 17: at[0].entries.police[0].actions[0].exit: found `host:99`, must be `host:0` to `host:15`

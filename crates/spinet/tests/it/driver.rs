@@ -211,7 +211,7 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         code where code is: error: tenant.elf: in program memory it takes 0x1d001100 to 0x1d001433, of which 0x1d001100 is taken; link it at 0x1d001340, where 27840 bytes are free
         code over the runtime: error: tenant.elf: in program memory it takes 0x1d000000 to 0x1d000333, of which 0x1d000080 is taken; link it at 0x1d001340, where 27840 bytes are free
         no such handler: error: tenant.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
-        no such expression: error: match: unknown name `udp.port`
+        no such expression: error: match: unknown name `udp.port`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
           udp.port == 1
           ^^^^^^^^
         no such message: error: message is `by flow last`, must be one that says what ends a message: `last` needs traffic that is known before

@@ -186,7 +186,7 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
             Err(error) => {
                 let near = match &error.problem {
                     ExprProblem::UnknownName { found, near } => {
-                        near.as_deref().or(nearest(found, KEYS)).map(str::to_owned)
+                        near.as_deref().filter(|near| near != found).or(nearest(found, KEYS)).map(str::to_owned)
                     }
                     ExprProblem::Unexpected { .. } => nearest(name, KEYS).map(str::to_owned),
                     _ => return Err(error.within(text, name_at)),

@@ -29,6 +29,8 @@ pub struct Commands {
     n_commands: u32,
     /// A bit for each local id.
     under_way: u8,
+    /// Parts of each whose responses are to come.
+    parts: [u32; REPORT as usize + 1],
     words: [u32; VISIBLE_WORDS],
     info: u32,
     tested: u32,
@@ -43,6 +45,7 @@ impl Commands {
             id,
             n_commands: params.cluster.core_commands,
             under_way: 0,
+            parts: [0; REPORT as usize + 1],
             words: [0; VISIBLE_WORDS],
             info: 0,
             tested: 0,
@@ -105,6 +108,7 @@ impl Commands {
     pub fn issue(&mut self, command: &Command) {
         let local = command.id.local;
         self.under_way |= 1 << local;
+        self.parts[usize::from(local)] = 1;
         self.issuers[usize::from(local)] = (command.packet, command.target);
     }
 
@@ -124,9 +128,19 @@ impl Commands {
         Some(command)
     }
 
-    /// A command is done; which packet's handler issued it, and for which unit.
-    pub fn done(&mut self, local: u8) -> (PacketId, CommandTarget) {
+    /// One more part of a command leaves.
+    pub fn split(&mut self, local: u8) {
+        self.parts[usize::from(local)] += 1;
+    }
+
+    /// A part of a command is done; if it was the last, which packet's handler issued it, and for which unit.
+    pub fn done(&mut self, local: u8) -> Option<(PacketId, CommandTarget)> {
+        let parts = &mut self.parts[usize::from(local)];
+        *parts -= 1;
+        if *parts > 0 {
+            return None;
+        }
         self.under_way &= !(1 << local);
-        self.issuers[usize::from(local)]
+        Some(self.issuers[usize::from(local)])
     }
 }

@@ -384,8 +384,13 @@ impl Hpu {
         self.commands.prepared(issuer)
     }
 
-    /// A command is done; which packet's handler issued it, and for which unit.
-    pub fn command_done(&mut self, local: u8) -> (PacketId, CommandTarget) {
+    /// One more part of a command goes out, for which a response will come.
+    pub fn command_split(&mut self, local: u8) {
+        self.commands.split(local);
+    }
+
+    /// A command, or a part of it, is done; once all of it is, which packet's handler issued it, and for which unit.
+    pub fn command_done(&mut self, local: u8) -> Option<(PacketId, CommandTarget)> {
         self.commands.done(local)
     }
 }

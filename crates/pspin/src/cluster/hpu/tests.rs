@@ -65,7 +65,7 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
     assert!(!hpu.may_leave(30));
     hpu.accept(13, task(0x1d00_0100));
     assert_eq!(hpu.access(15, ISSUE, None, &mut issued), Answer::Blocked);
-    assert_eq!(hpu.command_done(0), (PacketId(7), CommandTarget::NicSend));
+    assert_eq!(hpu.command_done(0), Some((PacketId(7), CommandTarget::NicSend)));
     assert!(hpu.may_leave(30));
     hpu.leave(30);
     assert_eq!(hpu.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));

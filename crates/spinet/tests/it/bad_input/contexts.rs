@@ -152,7 +152,7 @@ fn tenants_and_what_is_done_to_them() {
     check_lines(
         &format!("{context}[[tenant]]\nname = 't'\nprogram = 'nic.elf'\nscope = 'udp.port'\n"),
         expect![[r#"
-        t.toml: line 9: tenant[0].scope: unknown name `udp.port`
+        t.toml: line 9: tenant[0].scope: unknown name `udp.port`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
           udp.port
           ^^^^^^^^"#]],
     );

@@ -154,7 +154,7 @@ fn traffic() {
     check(
         &traffic("{ source = 'udp', pacing = 'fast' }"),
         expect![
-            "t.toml: line 2: traffic.pacing: pacing is `fast`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` such as `line:400G`, or `asap`"
+            "t.toml: line 2: traffic.pacing: pacing is `fast`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`"
         ],
     );
     check(
