@@ -33,7 +33,6 @@ RATIOS = {
     "filtering": 1 / 40,
     "strided_ddt": 1 / 36,
 }
-ELEMENT_MM2 = {"ault": 35.956, "zynq": 1.752}  # scaled to 22 nm. Source: Table IV
 
 
 def points() -> list[Point]:

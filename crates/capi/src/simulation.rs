@@ -46,6 +46,8 @@ pub struct Simulation {
     /// Bytes that the host wrote to the NIC and read from it, as the functional model counts: when they are asked for.
     bytes_written: u64,
     bytes_read: u64,
+    /// Nothing happened in the last cycle, nor will by itself.
+    is_quiet: bool,
     watch: Option<SharedWatch>,
 }
 
@@ -72,7 +74,17 @@ impl Simulation {
             nic.listen(Box::new(Watcher(watch.clone())));
         }
         let askers = BTreeMap::new();
-        Ok(Simulation { nic, clock, at: 0, askers, n_accesses: 0, bytes_written: 0, bytes_read: 0, watch })
+        Ok(Simulation {
+            nic,
+            clock,
+            at: 0,
+            askers,
+            n_accesses: 0,
+            bytes_written: 0,
+            bytes_read: 0,
+            is_quiet: false,
+            watch,
+        })
     }
 
     /// Lives through the next cycle.
@@ -84,7 +96,8 @@ impl Simulation {
         }
         self.end();
         let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
-        Ok(match (is_done, outcome == Outcome::Quiet && is_quiet) {
+        self.is_quiet = outcome == Outcome::Quiet;
+        Ok(match (is_done, self.is_quiet && is_quiet) {
             _ if !self.askers.is_empty() => State::Busy,
             (true, _) => State::Done,
             (false, true) => State::Stuck,
@@ -92,7 +105,7 @@ impl Simulation {
         })
     }
 
-    /// Runs until all packets are done.
+    /// Runs until all packets are done, and what they wrote to the host is there: over PCIe that comes later.
     pub fn run(&mut self) -> Result<(), Error> {
         let state = loop {
             match self.tick()? {
@@ -100,6 +113,9 @@ impl Simulation {
                 ended => break ended,
             }
         };
+        while state == State::Done && !self.is_quiet {
+            self.tick()?;
+        }
         self.finish_watch()?;
         if state == State::Done { Ok(()) } else { Err(self.stuck()) }
     }

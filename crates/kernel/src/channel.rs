@@ -273,11 +273,6 @@ impl<T> Rx<T> {
         Ref::filter_map(self.0.items.borrow(), VecDeque::front).ok()
     }
 
-    /// Whether nothing has arrived and nothing is on its way.
-    pub fn is_drained(&self) -> bool {
-        self.0.items.borrow().is_empty()
-    }
-
     pub(crate) fn name(&self) -> String {
         self.0.name.clone()
     }

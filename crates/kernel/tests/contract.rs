@@ -205,11 +205,11 @@ fn wiring_errors_name_the_port() {
     wiring(
         |b| {
             let clock = b.clock(freq);
-            for _ in 0..2 {
+            for i in 0..2 {
                 let (tx, rx) = b.channel("hers", 1, 1);
                 let trace = b.tracer("drain", clock);
                 b.add("source", clock, source(tx));
-                b.add(&format!("drain[{}]", rx.is_drained()), clock, Drain { input: rx, log: Rc::default(), trace });
+                b.add(&format!("drain[{i}]"), clock, Drain { input: rx, log: Rc::default(), trace });
             }
         },
         expect!["two components are called `source`"],

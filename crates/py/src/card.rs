@@ -1,9 +1,10 @@
 //! A run of a card that is wired from modules.
 
 use crate::run::start_error;
+use crate::told::{self, Described};
 use crate::{input, internal, json, settings};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, WAYS};
 use spinet::experiment::Span;
 use spinet::worker::Worker;
@@ -70,12 +71,7 @@ impl CardRun {
 
     /// Every frame, by column: little-endian numbers.
     fn frame_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = py.detach(|| self.worker.call(|run| run.frame_table())).map_err(internal)?;
-        let dict = PyDict::new(py);
-        for (name, data) in columns {
-            dict.set_item(name, PyBytes::new(py, &data))?;
-        }
-        Ok(dict)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.frame_table())).map_err(internal)?)
     }
 
     /// Writes what came out of the card as captures into a folder.
@@ -91,7 +87,6 @@ impl CardRun {
 
 /// The columns of the table of frames: name, NumPy type, meaning, names of values.
 #[pyfunction]
-pub fn frame_columns() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
-    let names = |name| if name == "way" { WAYS.to_vec() } else { Vec::new() };
-    FRAME_COLUMNS.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()
+pub fn frame_columns() -> Described {
+    told::described(FRAME_COLUMNS, |name| if name == "way" { WAYS.to_vec() } else { Vec::new() })
 }

@@ -2,10 +2,11 @@
 
 use crate::policy::{Failure, OwnPolicy};
 use crate::run::start_error;
+use crate::told::{self, Described};
 use crate::tools::format;
 use crate::{input, internal, json};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, Policy, Wanted};
 use spinet::columns::Column;
 use spinet::worker::Worker;
@@ -65,26 +66,17 @@ impl ChainRun {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        let progress = progress.map_err(internal)?.map_err(input)?;
-        let dict = PyDict::new(py);
-        dict.set_item("done", progress.is_done)?;
-        dict.set_item("packets_in", progress.packets_in)?;
-        dict.set_item("packets_done", progress.packets_done)?;
-        dict.set_item("packets_total", progress.packets_total)?;
-        dict.set_item("fraction", progress.fraction)?;
-        dict.set_item("simulated_ps", progress.simulated.ps())?;
-        dict.set_item("cycles", progress.cycles)?;
-        Ok(dict)
+        told::progress(py, progress.map_err(internal)?.map_err(input)?)
     }
 
     /// Rows of packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
     }
 
     /// Rows of their visits of services.
     fn take_hops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        by_name(py, py.detach(|| self.worker.call(|run| run.take_hops())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_hops())).map_err(internal)?)
     }
 
     /// The summary so far, as JSON.
@@ -101,14 +93,6 @@ impl ChainRun {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.worker.stop());
     }
-}
-
-fn by_name<'py>(py: Python<'py>, columns: Vec<(&'static str, Vec<u8>)>) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, data) in columns {
-        dict.set_item(name, PyBytes::new(py, &data))?;
-    }
-    Ok(dict)
 }
 
 /// Whether a text is an experiment with chains.
@@ -141,19 +125,16 @@ pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> 
     json(&nic.map_or_else(|| Ok(chains::services()), own).map_err(input)?)
 }
 
-type Named = (&'static str, &'static str, &'static str, Vec<&'static str>);
-
-fn named(columns: &'static [Column]) -> Vec<Named> {
-    let names = |name| match name {
+fn described(columns: &'static [Column]) -> Described {
+    told::described(columns, |name| match name {
         "fate" => Fate::NAMES.to_vec(),
         "reason" => chains::reasons(),
         _ => Vec::new(),
-    };
-    columns.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()
+    })
 }
 
 /// The columns of the tables of packets and of visits: name, NumPy type, meaning, names of values.
 #[pyfunction]
-pub fn chain_columns() -> (Vec<Named>, Vec<Named>) {
-    (named(PACKET_COLUMNS), named(HOP_COLUMNS))
+pub fn chain_columns() -> (Described, Described) {
+    (described(PACKET_COLUMNS), described(HOP_COLUMNS))
 }

@@ -7,6 +7,7 @@ mod chains;
 mod machine;
 mod policy;
 mod run;
+mod told;
 mod tools;
 mod unit;
 

@@ -1,6 +1,7 @@
 //! A card with a driver, for Python: [`spinet::driver::Driver`] one to one, handles as numbers, times in ps.
 
 use crate::run::start_error;
+use crate::told;
 use crate::{input, internal, json, settings};
 use kernel::{Cycle, Time};
 use pyo3::prelude::*;
@@ -332,11 +333,7 @@ impl Machine {
 
     /// Rows of the packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        for (name, data) in self.look(py, |driver| driver.take_table())? {
-            dict.set_item(name, PyBytes::new(py, &data))?;
-        }
-        Ok(dict)
+        told::by_name(py, self.look(py, |driver| driver.take_table())?)
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.

@@ -1,5 +1,6 @@
 //! A run of an experiment.
 
+use crate::told::{self, Described};
 use crate::tools::{format, read_experiment};
 use crate::{input, internal, json};
 use pyo3::prelude::*;
@@ -66,26 +67,12 @@ impl Run {
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
         let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
-        let progress = progress.map_err(internal)?.map_err(input)?;
-        let dict = PyDict::new(py);
-        dict.set_item("done", progress.is_done)?;
-        dict.set_item("packets_in", progress.packets_in)?;
-        dict.set_item("packets_done", progress.packets_done)?;
-        dict.set_item("packets_total", progress.packets_total)?;
-        dict.set_item("fraction", progress.fraction)?;
-        dict.set_item("simulated_ps", progress.simulated.ps())?;
-        dict.set_item("cycles", progress.cycles)?;
-        Ok(dict)
+        told::progress(py, progress.map_err(internal)?.map_err(input)?)
     }
 
     /// Rows of the packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?;
-        let dict = PyDict::new(py);
-        for (name, data) in columns {
-            dict.set_item(name, PyBytes::new(py, &data))?;
-        }
-        Ok(dict)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.
@@ -131,7 +118,6 @@ impl Run {
 
 /// The columns of the per-packet table: name, NumPy type, meaning, names of values.
 #[pyfunction]
-pub fn packet_columns() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
-    let categories = |name| if name == "fate" { Fate::NAMES.to_vec() } else { Vec::new() };
-    COLUMNS.iter().map(|column| (column.name, column.kind.dtype(), column.about, categories(column.name))).collect()
+pub fn packet_columns() -> Described {
+    told::described(COLUMNS, |name| if name == "fate" { Fate::NAMES.to_vec() } else { Vec::new() })
 }

@@ -1,10 +1,10 @@
-//! Frame throughput and latency as the thesis measures them.
+//! Frame throughput as the thesis measures it.
 //!
 //! Sending is measured where frames leave the card for the line, receiving where the host gets them, and only while both
 //! directions are active: what one of them does alone at the beginning or the end does not count.
 //! Source: Willmann 2004, 3.4.
 
-use blocks::feeders::{FrameLog, Passage};
+use blocks::feeders::FrameLog;
 use kernel::Time;
 
 /// What passed in a direction.
@@ -66,38 +66,12 @@ impl Throughput {
         };
         Ok(Throughput { from: first, to: last, sent: flow(sent), received: flow(received) })
     }
-
-    /// Frames of both directions a second, rounded down.
-    pub fn frames_per_second(&self) -> u64 {
-        self.per_second(self.sent.frames + self.received.frames)
-    }
-
-    /// How much of something that happened in the span happened a second, rounded down.
-    pub fn per_second(&self, count: u64) -> u64 {
-        let span = u128::from((self.to - self.from).fs());
-        u64::try_from(u128::from(count) * 1_000_000_000_000_000 / span).unwrap_or(u64::MAX)
-    }
-}
-
-/// How long frames took from one place to another, for each that passed both and has a number, in the order of the second.
-pub fn latencies(from: &FrameLog, to: &FrameLog) -> Vec<(u64, Time)> {
-    let mut starts: Vec<(u64, Time)> = from.kept().iter().filter_map(numbered).collect();
-    starts.sort();
-    let latency = |(id, end): (u64, Time)| {
-        let position = starts.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        let start = starts[position].1;
-        (start <= end).then(|| (id, end - start))
-    };
-    to.kept().iter().filter_map(numbered).filter_map(latency).collect()
-}
-
-fn numbered(passage: &Passage) -> Option<(u64, Time)> {
-    Some((passage.id?, passage.at))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blocks::feeders::Passage;
     use expect_test::{Expect, expect};
 
     /// A log of frames of 100 bytes at these times in nanoseconds.
@@ -113,8 +87,7 @@ mod tests {
         want.assert_eq(&match Throughput::of(&log(sent, room), &log(received, room), warm_up) {
             Ok(found) => {
                 let Throughput { from, to, sent, received } = found;
-                let (sent, received, rate) = (sent.frames, received.frames, found.frames_per_second());
-                format!("{from} to {to}: {sent} sent, {received} received, {rate} frames/s")
+                format!("{from} to {to}: {} sent, {} received", sent.frames, received.frames)
             }
             Err(error) => error.to_string(),
         });
@@ -127,16 +100,16 @@ mod tests {
             &[250, 350, 450, 550, 650],
             0,
             9,
-            expect!["250 ns to 500 ns: 3 sent, 2 received, 20000000 frames/s"],
+            expect!["250 ns to 500 ns: 3 sent, 2 received"],
         );
         check(
             &[100, 200, 300, 400, 500],
             &[250, 350, 450, 550, 650],
             1,
             9,
-            expect!["350 ns to 500 ns: 2 sent, 1 received, 20000000 frames/s"],
+            expect!["350 ns to 500 ns: 2 sent, 1 received"],
         );
-        check(&[100, 200, 300], &[], 0, 9, expect!["100 ns to 300 ns: 2 sent, 0 received, 10000000 frames/s"]);
+        check(&[100, 200, 300], &[], 0, 9, expect!["100 ns to 300 ns: 2 sent, 0 received"]);
     }
 
     #[test]
@@ -145,16 +118,5 @@ mod tests {
         check(&[100, 200], &[150, 300], 2, 9, expect!["no two frames passed while all directions were active"]);
         check(&[], &[], 0, 9, expect!["no two frames passed while all directions were active"]);
         check(&[100, 200, 300], &[100], 0, 2, expect!["the times of 2 of 3 sent frames were kept; raise kept_times"]);
-    }
-
-    #[test]
-    fn latency_is_between_passages_of_the_same_frame() {
-        let mut end = FrameLog::new(9);
-        for (id, ns) in [(Some(1), 260), (None, 300), (Some(0), 310), (Some(7), 400)] {
-            end.note(Passage { id, at: Time::from_ns(ns), bytes: 100 });
-        }
-        let found: Vec<_> = latencies(&log(&[100, 200], 9), &end);
-        let text: Vec<_> = found.iter().map(|(id, span)| format!("{id}: {span}")).collect();
-        expect!["1: 60 ns, 0: 210 ns"].assert_eq(&text.join(", "));
     }
 }

@@ -7,7 +7,8 @@ use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
 use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
-use crate::slices::{Sliced, Slices};
+pub use crate::slices::Progress;
+use crate::slices::{HORIZON, Sliced, Slices};
 use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
@@ -58,8 +59,6 @@ pub enum RunError {
     NotCompiled,
 }
 
-/// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
-const HORIZON: Time = Time::from_ns(18_400_000_000_000);
 /// Cycles of the first slice, and of the shortest.
 const FIRST_SLICE: Cycle = 10_000;
 const SHORTEST_SLICE: Cycle = 1_000;
@@ -75,25 +74,6 @@ pub enum Ended {
     Stalled,
     /// The cores never came to their drivers.
     NotReady,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// It has ended.
-    pub is_done: bool,
-    /// Packets taken from the traffic.
-    pub packets_in: u64,
-    /// Packets that are finished, ordinary ones included.
-    pub packets_done: u64,
-    /// Packets in all, where the traffic says so.
-    pub packets_total: Option<u64>,
-    /// Part of the traffic that is taken, where it can be said.
-    pub fraction: Option<f64>,
-    /// Simulated time.
-    pub simulated: Time,
-    /// Simulated cycles.
-    pub cycles: Cycle,
 }
 
 /// What a run writes and keeps besides its sums.

@@ -1,6 +1,29 @@
 //! Simulated time goes on in slices, each so long that a call takes about the wall time that it may.
 
+use kernel::{Cycle, Time};
 use std::time::{Duration, Instant};
+
+/// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
+pub const HORIZON: Time = Time::from_ns(18_400_000_000_000);
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// It has ended.
+    pub is_done: bool,
+    /// Packets taken from the traffic.
+    pub packets_in: u64,
+    /// Packets that are finished: ordinary ones and those that were dropped too.
+    pub packets_done: u64,
+    /// Packets in all, where the traffic says so.
+    pub packets_total: Option<u64>,
+    /// Part of the traffic that is taken, where it can be said.
+    pub fraction: Option<f64>,
+    /// Simulated time.
+    pub simulated: Time,
+    /// Simulated cycles.
+    pub cycles: Cycle,
+}
 
 /// How long slices are, in a unit of the run's.
 #[derive(Clone, Debug)]
@@ -58,6 +81,7 @@ pub trait Sliced {
 #[cfg(test)]
 mod tests {
     use super::{Sliced, Slices};
+
     use std::convert::Infallible;
     use std::time::Duration;
 

@@ -172,11 +172,6 @@ impl MipsCore {
         holds
     }
 
-    /// The word of the scratchpad around `addr`.
-    pub fn scratchpad_word(&self, addr: u32) -> Option<u32> {
-        self.scratchpad.window.holds(addr).then(|| self.scratchpad.read(addr))
-    }
-
     /// Runs as far as it can without others.
     fn run(&mut self, now: Cycle) -> Activity {
         let horizon = (now | (AHEAD - 1)) + 1;

@@ -31,7 +31,7 @@ pub use experiment::ChainExperiment;
 pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show};
 pub use panic::policy::{Arrival, Policy};
 pub use record::Fate;
-pub use run::{ChainProgress, ChainRun, ChainRunError, Ended, OwnPolicies, Wanted};
+pub use run::{ChainRun, ChainRunError, Ended, OwnPolicies, Wanted};
 pub use summary::ChainSummary;
 pub use table::{HOP_COLUMNS, PACKET_COLUMNS, reasons};
 

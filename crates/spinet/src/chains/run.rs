@@ -12,8 +12,8 @@ use super::table::Tables;
 use super::weights;
 use crate::elf::Elf;
 use crate::feed::FeedError;
-use crate::slices::{Sliced, Slices};
-use kernel::{Clock, Cycle, Mode, Outcome, Time};
+use crate::slices::{HORIZON, Progress, Sliced, Slices};
+use kernel::{Clock, Cycle, Mode, Outcome};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
 use panic::policy::{FairShare, Policy};
@@ -24,8 +24,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Simulated time ends here whatever happens: 64 bits of femtoseconds reach little further.
-const HORIZON: Time = Time::from_ns(18_400_000_000_000);
 /// Cycles between two looks for the end of a run, which are the same however it is sliced.
 const LOOK: Cycle = 2048;
 /// Cycles of the first slice.
@@ -63,25 +61,6 @@ pub enum Ended {
     Limit,
     /// Packets are inside, and none has come or left for too long.
     Stalled,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ChainProgress {
-    /// It has ended.
-    pub is_done: bool,
-    /// Packets that came in.
-    pub packets_in: u64,
-    /// Packets that left or were dropped.
-    pub packets_done: u64,
-    /// Packets in all, where the traffic says so.
-    pub packets_total: Option<u64>,
-    /// Part of the traffic that is taken, where it can be said.
-    pub fraction: Option<f64>,
-    /// Simulated time.
-    pub simulated: Time,
-    /// Simulated cycles of the NIC's clock.
-    pub cycles: Cycle,
 }
 
 /// What a run writes and keeps besides its sums.
@@ -208,7 +187,7 @@ impl ChainRun {
     }
 
     /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
-    pub fn advance(&mut self, budget: Duration) -> Result<ChainProgress, ChainRunError> {
+    pub fn advance(&mut self, budget: Duration) -> Result<Progress, ChainRunError> {
         self.run_for(budget)?;
         if self.ended.is_some() {
             self.close()?;
@@ -298,7 +277,7 @@ impl ChainRun {
     }
 
     /// How far the run is.
-    pub fn progress(&self) -> ChainProgress {
+    pub fn progress(&self) -> Progress {
         let record = self.record.borrow();
         let packets_in = record.stats.all.came.packets;
         let totals = self.checked.sources.iter().map(source::total);
@@ -313,7 +292,7 @@ impl ChainRun {
         };
         let (is_done, packets_done, cycles) = (self.ended.is_some(), packets_in - record.n_open(), self.cycles());
         let simulated = self.clock.edge(cycles);
-        ChainProgress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles }
+        Progress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles }
     }
 
     /// Cycles that were simulated: of a complete run, up to when the last packet left or was dropped.
