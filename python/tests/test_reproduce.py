@@ -144,7 +144,9 @@ def test_a_point_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_a_point_that_cannot_be_measured_is_named_from_any_process() -> None:
     experiment = reproduce.load("pspin/latency")
-    points = [Point(name=f"of size {size}", settings={"size": size, "nic": "pspim"}) for size in (64, 128)]
+    points = [
+        Point(name=f"of size {size}", settings={"size": size, "nic": "pspim", "loaded": False}) for size in (64, 128)
+    ]
     work = [(experiment, point) for point in points]
     for jobs in (1, 2):
         with pytest.raises(reproduce.ExperimentError, match=r"pspin/latency, point `of size \d+`: .*pspim"):
