@@ -35,38 +35,38 @@ fn ping_pong_sends_packets_back() {
         "ping_pong",
         &["ping_pong", "-", "ping_pong_ph", "-", "4", "256"],
         expect![[r#"
-        trace off!
-        out: 256 bytes, 50010001..., sum 147605f0
-        372000 ps: packet 100 done, in L2 for 115000, scheduled after 8000
-        out: 256 bytes, 51020001..., sum a95704d0
-        427000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
-        out: 256 bytes, 52030001..., sum 3e37e5b0
-        572000 ps: packet 102 done, in L2 for 115000, scheduled after 8000
-        out: 256 bytes, 53040001..., sum d3152490
-        627000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
+            trace off!
+            out: 256 bytes, 50010001..., sum 147605f0
+            402000 ps: packet 100 done, in L2 for 120000, scheduled after 8000
+            out: 256 bytes, 51020001..., sum a95704d0
+            452000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            out: 256 bytes, 52030001..., sum 3e37e5b0
+            602000 ps: packet 102 done, in L2 for 120000, scheduled after 8000
+            out: 256 bytes, 53040001..., sum d3152490
+            652000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
 
-        ###### Statistics ######
-        NIC inbound engine:
-        	Packets: 4; Bytes: 1024
-        	Avg packet length: 256.000 B
-        	Feedback throughput: 24.094 Gbit/s (feedback arrival time: 85.000 ns)
-        	Packet latency: avg: 92.500 ns; min: 70 ns; max: 115 ns
-        	HER stalls: 0
-        ----------------------------------
-        NIC outbound engine:
-        	Commands: 4; Packets: 4; Bytes: 1024
-        	Avg packet length: 256.000 B
-        	Packet throughput: 24.094 Gbit/s (pkt departure time: 85.000 ns)
-        ----------------------------------
-        PCIe Slave:
-        	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-        ----------------------------------
-        PCIe Master:
-        	Bytes written: 0; Bytes read: 0
-        ----------------------------------
-        exit code 0
-    "#]],
+            ###### Statistics ######
+            NIC inbound engine:
+            	Packets: 4; Bytes: 1024
+            	Avg packet length: 256.000 B
+            	Feedback throughput: 24.576 Gbit/s (feedback arrival time: 83.333 ns)
+            	Packet latency: avg: 95.000 ns; min: 70 ns; max: 120 ns
+            	HER stalls: 0
+            ----------------------------------
+            NIC outbound engine:
+            	Commands: 4; Packets: 4; Bytes: 1024
+            	Avg packet length: 256.000 B
+            	Packet throughput: 24.094 Gbit/s (pkt departure time: 85.000 ns)
+            ----------------------------------
+            PCIe Slave:
+            	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+            	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+            ----------------------------------
+            PCIe Master:
+            	Bytes written: 0; Bytes read: 0
+            ----------------------------------
+            exit code 0
+        "#]],
     );
 }
 
@@ -77,40 +77,40 @@ fn copy_to_host_writes_beats_in_order() {
         "copy_to_host",
         &["copy_to_host", "-", "copy_to_host_ph", "-", "2", "200"],
         expect![[r#"
-        trace off!
-        host 1000000000000000 written: 64 bytes, 5001c800..., sum 77e26947
-        host 1000000000000040 written: 64 bytes, 40414243..., sum 6ac8c020
-        host 1000000000000080 written: 64 bytes, 80818283..., sum 54e9c020
-        host 10000000000000c0 written: 8 bytes, c0c1c2c3..., sum 20987804
-        358000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
-        host 1000000000000000 written: 64 bytes, 5102c800..., sum 3cd6dd27
-        host 1000000000000040 written: 64 bytes, 41424344..., sum 7e714420
-        host 1000000000000080 written: 64 bytes, 81828384..., sum 68924420
-        host 10000000000000c0 written: 8 bytes, c1c2c3c4..., sum bf234884
-        427000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            trace off!
+            host 1000000000000000 written: 64 bytes, 5001c800..., sum 77e26947
+            host 1000000000000040 written: 64 bytes, 40414243..., sum 6ac8c020
+            host 1000000000000080 written: 64 bytes, 80818283..., sum 54e9c020
+            host 10000000000000c0 written: 8 bytes, c0c1c2c3..., sum 20987804
+            383000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
+            host 1000000000000000 written: 64 bytes, 5102c800..., sum 3cd6dd27
+            host 1000000000000040 written: 64 bytes, 41424344..., sum 7e714420
+            host 1000000000000080 written: 64 bytes, 81828384..., sum 68924420
+            host 10000000000000c0 written: 8 bytes, c1c2c3c4..., sum bf234884
+            452000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
 
-        ###### Statistics ######
-        NIC inbound engine:
-        	Packets: 2; Bytes: 400
-        	Avg packet length: 200.000 B
-        	Feedback throughput: 23.188 Gbit/s (feedback arrival time: 69.000 ns)
-        	Packet latency: avg: 85.500 ns; min: 70 ns; max: 101 ns
-        	HER stalls: 0
-        ----------------------------------
-        NIC outbound engine:
-        	Commands: 0; Packets: 0; Bytes: 0
-        	Avg packet length: -nan B
-        	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
-        ----------------------------------
-        PCIe Slave:
-        	Writes: beats: 8; bytes: 400; avg throughput: 44.444 Gbit/s
-        	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-        ----------------------------------
-        PCIe Master:
-        	Bytes written: 0; Bytes read: 0
-        ----------------------------------
-        exit code 0
-    "#]],
+            ###### Statistics ######
+            NIC inbound engine:
+            	Packets: 2; Bytes: 400
+            	Avg packet length: 200.000 B
+            	Feedback throughput: 23.188 Gbit/s (feedback arrival time: 69.000 ns)
+            	Packet latency: avg: 85.500 ns; min: 70 ns; max: 101 ns
+            	HER stalls: 0
+            ----------------------------------
+            NIC outbound engine:
+            	Commands: 0; Packets: 0; Bytes: 0
+            	Avg packet length: -nan B
+            	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
+            ----------------------------------
+            PCIe Slave:
+            	Writes: beats: 8; bytes: 400; avg throughput: 44.444 Gbit/s
+            	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
+            ----------------------------------
+            PCIe Master:
+            	Bytes written: 0; Bytes read: 0
+            ----------------------------------
+            exit code 0
+        "#]],
     );
 }
 
@@ -125,17 +125,17 @@ fn host_direct_tells_which_handlers_ran() {
             host 1000000000000280 written: 8 bytes, 50000000..., sum 765e7a0f
             host 1000000000000280 written: 8 bytes, 50000000..., sum 765eee6e
             host 1000000000000288 written: 8 bytes, 51000000..., sum de401b4d
-            450000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
+            475000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
             host 1000000000000288 written: 8 bytes, 51000000..., sum de408fac
             host 1000000000000290 written: 8 bytes, 52010000..., sum 7b070f0e
             host 1000000000000290 written: 8 bytes, 52010000..., sum 7b07836d
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e8b04c
-            650000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
+            675000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
             [0,0] message 0 of 64 bytes is done
-            3563000 ps: packet 101 done, in L2 for 3206000, scheduled after 5000
+            3562000 ps: packet 101 done, in L2 for 3180000, scheduled after 5000
             [1,0] message 1 of 64 bytes is done
-            3782000 ps: packet 103 done, in L2 for 3225000, scheduled after 5000
+            3781000 ps: packet 103 done, in L2 for 3199000, scheduled after 5000
             exit code 0
         "#]],
     );
@@ -149,10 +149,10 @@ fn a_handler_that_faults_is_told_of_and_its_packet_done() {
         &["trap", "-", "trap_ph", "-", "2", "64"],
         expect![[r#"
             trace off!
-            [307000][synt]: HPU (0 0) HANDLER ERROR: 5
-            321000 ps: packet 100 done, in L2 for 64000, scheduled after 5000
-            [402000][synt]: HPU (0 0) HANDLER ERROR: 5
-            408000 ps: packet 101 done, in L2 for 51000, scheduled after 5000
+            [332000][synt]: HPU (0 0) HANDLER ERROR: 5
+            346000 ps: packet 100 done, in L2 for 64000, scheduled after 5000
+            [427000][synt]: HPU (0 0) HANDLER ERROR: 5
+            433000 ps: packet 101 done, in L2 for 51000, scheduled after 5000
             exit code 0
         "#]],
     );
@@ -223,39 +223,39 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     expect![[r#"
         trace on!
         written for the start
-        [257000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
-        [263000][NICInbound.hpp]: HER sent (0x1c400000)
-        [282000][synt]: INFO HANDLER_START 1 0
+        [282000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
+        [288000][NICInbound.hpp]: HER sent (0x1c400000)
+        [307000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 0 done
-        [327000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
-        [330000][NICOutbound.hpp]: packet sent; size: 128
-        [333000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
-        [334000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
-        [340000][NICInbound.hpp]: HER sent (0x1c400080)
-        [359000][synt]: INFO HANDLER_START 1 0
+        [352000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
+        [355000][NICOutbound.hpp]: packet sent; size: 128
+        [358000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
+        [359000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
+        [365000][NICInbound.hpp]: HER sent (0x1c400080)
+        [384000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 1 done, in L2 1000 ps after the one before was done
-        [380000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
-        [383000][NICOutbound.hpp]: packet sent; size: 128
-        [386000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
-        [387000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
-        [393000][NICInbound.hpp]: HER sent (0x1c400100)
-        [412000][synt]: INFO HANDLER_START 1 0
+        [405000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
+        [408000][NICOutbound.hpp]: packet sent; size: 128
+        [411000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
+        [412000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
+        [418000][NICInbound.hpp]: HER sent (0x1c400100)
+        [437000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 2 done, in L2 1000 ps after the one before was done
-        [433000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
-        [436000][NICOutbound.hpp]: packet sent; size: 128
-        [439000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
-        [440000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
-        [446000][NICInbound.hpp]: HER sent (0x1c400180)
-        [465000][synt]: INFO HANDLER_START 1 0
+        [458000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
+        [461000][NICOutbound.hpp]: packet sent; size: 128
+        [464000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
+        [465000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
+        [471000][NICInbound.hpp]: HER sent (0x1c400180)
+        [490000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 3 done, in L2 1000 ps after the one before was done
-        [486000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
-        [489000][NICOutbound.hpp]: packet sent; size: 128
+        [511000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
+        [514000][NICOutbound.hpp]: packet sent; size: 128
         read for the end: the same
-        [492000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
+        [517000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
         stderr: error: pspinsim_run: the simulation is running, must not come from a callback
         error: pspinsim_run_tick: the simulation is running, must not come from a callback
         error: pspinsim_fini: the simulation is running, must not come from a callback
@@ -267,73 +267,73 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     // Without what holds at the start.
     let later: Vec<&str> = changes.split("\n#").skip(1).collect();
     expect![[r#"
-        257000
+        282000
         b1 !
-        #263000
+        #288000
         b1 "
-        #265000
+        #290000
         b1 0
-        #282000
+        #307000
         b10 1
-        #327000
+        #352000
         b0 1
-        #330000
+        #355000
         b1 #
         b10000000 $
-        #332000
+        #357000
         b0 0
-        #333000
+        #358000
         b0 !
-        #334000
-        b1 !
-        #340000
-        b10 "
-        #342000
-        b1 0
         #359000
+        b1 !
+        #365000
+        b10 "
+        #367000
+        b1 0
+        #384000
         b10 1
-        #380000
+        #405000
         b0 1
-        #383000
+        #408000
         b10 #
         b100000000 $
-        #385000
+        #410000
         b0 0
-        #386000
+        #411000
         b0 !
-        #387000
-        b1 !
-        #393000
-        b11 "
-        #395000
-        b1 0
         #412000
+        b1 !
+        #418000
+        b11 "
+        #420000
+        b1 0
+        #437000
         b10 1
-        #433000
+        #458000
         b0 1
-        #436000
+        #461000
         b11 #
         b110000000 $
-        #438000
+        #463000
         b0 0
-        #439000
+        #464000
         b0 !
-        #440000
-        b1 !
-        #446000
-        b100 "
-        #448000
-        b1 0
         #465000
+        b1 !
+        #471000
+        b100 "
+        #473000
+        b1 0
+        #490000
         b10 1
-        #486000
+        #511000
         b0 1
-        #489000
+        #514000
         b100 #
         b1000000000 $
-        #491000
+        #516000
         b0 0
-        #492000
+        #517000
         b0 !
     "#]]
     .assert_eq(&later.join("\n#"));
@@ -370,15 +370,15 @@ fn the_program_is_the_hosts_memory() {
             host 1000000000000000 read, 64 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 00010203..., sum 03832432
-            879000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
+            904000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
             host 1000000000000014 read, 44 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 14151617..., sum 3ee00132
-            1880000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
+            1905000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
             host 1000000000000000 read, 64 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 00010203..., sum 03832432
-            2839000 ps: packet 3 done, in L2 for 582000, scheduled after 6000
+            2864000 ps: packet 3 done, in L2 for 582000, scheduled after 6000
             exit code 0
         "#]],
     );
@@ -474,7 +474,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        363000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        396000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &[("PSPIN_HW", &hw)]).text());
@@ -485,7 +485,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        358000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        372000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &variables).text());
