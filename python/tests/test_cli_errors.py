@@ -46,6 +46,7 @@ spinet run cut.elf --traffic dns.pcap
 spinet run host.elf --traffic dns.pcap
 spinet run missing.elf --traffic dns.pcap
 spinet run good.c --traffic missing.pcap
+spinet run good.c --traffic dns.pcap --handler-memory /dev/zero
 spinet run good.c --traffic there
 spinet run good.c --traffic empty.pcap
 spinet run good.c --traffic text.pcap
@@ -119,6 +120,7 @@ spinet run bad_match.toml
 spinet run overlap.toml
 spinet run wrong_type.toml
 spinet run latin1.toml
+spinet run deep.toml
 spinet run good.toml --match udp
 spinet run good.toml good.c
 spinet build missing.c

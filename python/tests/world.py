@@ -41,6 +41,7 @@ EXPERIMENTS = {
         '[[context]]\nhandler = "b"\nhandler_memory = { addr = 0x1C300800, size = 4096 }\n'
     ),
     "one_table.toml": 'program = "good.c"\ntraffic = "udp:count=4"\n[context]\n',
+    "deep.toml": "program = " + 5000 * "[" + "\n",
     "wrong_type.toml": 'program = 5\ntraffic = "udp:count=4"\n[[context]]\n',
 }
 
