@@ -2,15 +2,14 @@
 
 /// An enum of which each variant is a row: what it means, its name, and its word in reports.
 ///
-/// Makes `NAMES`, the words in order, `word` and `meaning`.
+/// Makes `ALL`, the variants in order, `NAMES`, their words, and `word`.
 #[macro_export]
 macro_rules! words {
-    ($(#[$about:meta])* $visibility:vis enum $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal,)+ }) => {
+    ($(#[$about:meta])* $visibility:vis enum $name:ident { $($(#[$meaning:meta])+ $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        $visibility enum $name { $($(#[doc = $meaning])+ $variant,)+ }
+        $visibility enum $name { $($(#[$meaning])+ $variant,)+ }
 
-        #[allow(dead_code, reason = "who makes such an enum may not need all of these")]
         impl $name {
             /// All, in order.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
@@ -21,11 +20,6 @@ macro_rules! words {
             pub const fn word(self) -> &'static str {
                 $name::NAMES[self as usize]
             }
-
-            /// What it means, for people.
-            pub const fn meaning(self) -> &'static str {
-                match self { $($name::$variant => concat!($($meaning),+).trim_ascii(),)+ }
-            }
         }
     };
 }
@@ -35,8 +29,7 @@ mod tests {
     words! {
         /// How it ends.
         enum End {
-            /// By itself, at
-            /// last.
+            /// By itself.
             Done = "done",
             /// By somebody.
             Ended = "was_ended",
@@ -44,9 +37,9 @@ mod tests {
     }
 
     #[test]
-    fn words_and_meanings_come_from_a_row_each() {
-        let told = End::ALL.map(|end| format!("{end:?} `{}`: {}", end.word(), end.meaning()));
-        assert_eq!(told, ["Done `done`: By itself, at last.", "Ended `was_ended`: By somebody."]);
+    fn words_come_from_a_row_each() {
+        let told = End::ALL.map(|end| format!("{end:?} `{}`", end.word()));
+        assert_eq!(told, ["Done `done`", "Ended `was_ended`"]);
         assert_eq!(End::NAMES, ["done", "was_ended"]);
     }
 }

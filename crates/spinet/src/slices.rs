@@ -81,7 +81,6 @@ pub trait Sliced {
 #[cfg(test)]
 mod tests {
     use super::{Sliced, Slices};
-
     use std::convert::Infallible;
     use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! A report for people.
 
 use super::report::{Difference, Instruction, Report, TimeDifference, Total, ValueDifference};
+use crate::summary::grouped;
 use std::fmt::{self, Display, Formatter};
 
 /// Rows of a table are shown up to this many.
@@ -31,7 +32,7 @@ fn overview(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         let name = file.a.file.rsplit('/').next().unwrap_or_default();
         let (values, times) = (file.values.differences, file.time.differences);
         let net = signed(file.time.b_minus_a);
-        rows.push([name.into(), count(file.compared), count(values), count(times), count(file.a.cycles), net]);
+        rows.push([name.into(), grouped(file.compared), grouped(values), grouped(times), grouped(file.a.cycles), net]);
     }
     let (files, n) = (&report.files, report.files.iter().filter(|file| !file.equal).count());
     writeln!(f, "{} of {} traces differ", n, files.len())?;
@@ -46,7 +47,7 @@ impl Display for Difference {
             writeln!(f, "{name}  {}: {instructions}, {cycles}", side.file)?;
         }
         if self.equal {
-            return writeln!(f, "\nThe same: {} instructions, their values and times", count(self.compared));
+            return writeln!(f, "\nThe same: {} instructions, their values and times", grouped(self.compared));
         }
         self.values(f)?;
         self.times(f)
@@ -56,7 +57,7 @@ impl Display for Difference {
 impl Difference {
     fn values(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Some(first) = self.values.first.first() else {
-            return writeln!(f, "\nValues: the same in all {} instructions", count(self.compared));
+            return writeln!(f, "\nValues: the same in all {} instructions", grouped(self.compared));
         };
         writeln!(f, "\nValues: first {}", what(first))?;
         for (name, instruction) in [("A", &first.a), ("B", &first.b)] {
@@ -66,16 +67,16 @@ impl Difference {
             }
         }
         let kinds: Vec<_> =
-            self.values.by_kind.iter().map(|(kind, n)| format!("{} {}", count(*n), kind.text())).collect();
+            self.values.by_kind.iter().map(|(kind, n)| format!("{} {}", grouped(*n), kind.text())).collect();
         let more = if self.values.differences > 1 { format!(": {}", kinds.join(", ")) } else { String::new() };
         let differences = plural(self.values.differences, "difference");
         writeln!(f, "  {differences} in {}{more}", plural(self.compared, "instruction"))?;
         if self.apart.times > 0 {
-            let [a, b] = self.apart.instructions.map(count);
+            let [a, b] = self.apart.instructions.map(grouped);
             let times = plural(self.apart.times, "time");
             writeln!(f, "  the runs parted {times}: {a} instructions only in A, {b} only in B")?;
         }
-        if let Some([a, b]) = self.rest.map(|rest| rest.map(count)) {
+        if let Some([a, b]) = self.rest.map(|rest| rest.map(grouped)) {
             writeln!(f, "  they never meet again: {a} instructions of A and {b} of B are not compared")?;
         }
         Ok(())
@@ -86,7 +87,7 @@ impl Difference {
             if self.compared < 2 {
                 return Ok(());
             }
-            return writeln!(f, "\nTime: the same in all {} instructions", count(self.compared));
+            return writeln!(f, "\nTime: the same in all {} instructions", grouped(self.compared));
         };
         let TimeDifference { cause, cycles: [a, b], .. } = first;
         writeln!(
@@ -101,7 +102,7 @@ impl Difference {
         let net = signed(self.time.b_minus_a);
         writeln!(f, "  {}; B - A is {net} cycles in all", plural(self.time.differences, "difference"))?;
         let total = |total: &Total| {
-            [count(total.times), signed(total.b_slower as i64), signed(-(total.b_faster as i64)), signed(total.net())]
+            [grouped(total.times), signed(total.b_slower as i64), signed(-(total.b_faster as i64)), signed(total.net())]
         };
         let head = |first: &[&str]| {
             first.iter().chain(&["times", "B slower", "B faster", "B - A"]).map(|&s| s.to_owned()).collect::<Vec<_>>()
@@ -163,28 +164,15 @@ fn table<R: AsRef<[String]>>(rows: &[R], f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// 1234567 as 1,234,567.
-fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn signed(n: i64) -> String {
     let sign = match n {
         0 => "",
         1.. => "+",
         _ => "-",
     };
-    format!("{sign}{}", count(n.unsigned_abs()))
+    format!("{sign}{}", grouped(n.unsigned_abs()))
 }
 
 fn plural(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
