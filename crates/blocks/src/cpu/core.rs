@@ -230,16 +230,10 @@ impl Core {
     }
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
-    #[inline(always)]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::None && self.run_ahead(program, lines, horizon) {
+        if self.run_ahead(program, lines.there(), horizon) {
             return Stop::Access;
         }
-        self.run_carefully(program, lines, horizon)
-    }
-
-    #[inline(never)]
-    fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.attention {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
             Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),

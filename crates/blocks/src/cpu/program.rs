@@ -233,7 +233,7 @@ impl Program {
 
     #[cold]
     fn make_block(&self, at: usize) -> &Block {
-        self.blocks[at].get_or_init(|| Box::new(Block::at(&self.slots, at)))
+        self.blocks[at].get_or_init(|| Box::new(Block::at(self.base, &self.slots, at)))
     }
 
     /// Position among the slots of the one at `pc`.

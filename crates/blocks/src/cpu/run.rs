@@ -133,7 +133,7 @@ impl Core {
             // A jump leaves its link register time enough.
             let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
             self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
-            if MODE == PLAIN && self.run_ahead(program, lines, horizon) {
+            if MODE == PLAIN && self.run_ahead(program, lines.there(), horizon) {
                 return Stop::Access;
             }
         }
