@@ -14,7 +14,7 @@ use kernel::Cycle;
 
 impl Core {
     /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
-    /// not, [`Core::run`] goes on. `there` is as [`super::Lines::there`] tells it.
+    /// not, [`Core::run_carefully`] goes on. `there` is as [`super::Lines::there`] tells it.
     #[inline(always)]
     pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
         // Whatever comes next, its time must be within the horizon when it starts.

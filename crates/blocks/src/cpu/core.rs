@@ -231,9 +231,14 @@ impl Core {
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.run_ahead(program, lines.there(), horizon) {
-            return Stop::Access;
+        match self.run_ahead(program, lines.there(), horizon) {
+            true => Stop::Access,
+            false => self.run_carefully(program, lines, horizon),
         }
+    }
+
+    /// The same, for a core that has just run ahead as far as it could.
+    pub fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.attention {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
             Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),

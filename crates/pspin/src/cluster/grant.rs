@@ -162,7 +162,7 @@ impl Cluster {
         debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
         let horizon = (now + self.run_ahead).min(hpu_core.deadline);
         if !core.run_ahead(&self.program, self.icache.there(), horizon) {
-            return self.advance(i, now);
+            return self.advance_carefully(i, now);
         }
         // As `ask`, for a core that asked before and begins an access.
         let at = core.time() + 1;
