@@ -1,6 +1,8 @@
 //! What the NIC tells the host about its contexts: messages that end, handlers that fail, queues that are reset.
 
-use crate::protocol::{Context, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE};
+use crate::protocol::{
+    Context, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE,
+};
 use crate::world::HostEvents;
 use blocks::activity::after;
 use kernel::trace::Counter;
@@ -29,6 +31,13 @@ pub enum HostEvent {
     /// A packet found packet memory full, and its context asks to end the message then; or the message's last packet was
     /// dropped, and none was left for the completion handler: its queue was reset.
     MessageKilled {
+        /// Identity of the message.
+        msgid: u16,
+        /// Packets that were in its queue.
+        dropped: u32,
+    },
+    /// A message had to leave its queue to another tenant that is sure of it; what comes of it begins another message.
+    MessageEvicted {
         /// Identity of the message.
         msgid: u16,
         /// Packets that were in its queue.
@@ -121,6 +130,7 @@ impl HostEventUnit {
         let (cause, msgid, dropped) = match notice.event {
             HostEvent::MessageTimeout { msgid, dropped, .. } => (TIMEOUT_CAUSE, msgid, dropped),
             HostEvent::MessageKilled { msgid, dropped } => (KILLED_CAUSE, msgid, dropped),
+            HostEvent::MessageEvicted { msgid, dropped } => (EVICTED_CAUSE, msgid, dropped),
             _ => return,
         };
         let Some(addr) = notice.error_addr else { return };

@@ -98,6 +98,7 @@ pub struct MpqEngine {
     tasks: [Counter; 3],
     timeouts: Counter,
     kills: Counter,
+    evictions: Counter,
 }
 
 impl MpqEngine {
@@ -128,6 +129,7 @@ impl MpqEngine {
             tasks: [Counter::default(); 3],
             timeouts: Counter::default(),
             kills: Counter::default(),
+            evictions: Counter::default(),
         }
     }
 
@@ -259,6 +261,7 @@ impl MpqEngine {
         counters.add("packets_held", self.cells.in_use());
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());
+        counters.add("evictions", self.evictions.total());
     }
 
     /// Gives the queue to the message of its head packet, if there is one.

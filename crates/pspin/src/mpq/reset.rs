@@ -28,20 +28,29 @@ impl MpqEngine {
 
     /// Ends a message that packet memory has no room for. Returns what the host is to be told.
     pub fn kill(&mut self, kill: Kill) -> Notice {
-        let Kill { msgid, context, error_addr } = kill;
+        let Kill { msgid, reason, context, error_addr } = kill;
         let q = self.queue_of(msgid);
-        self.kills.add(1);
+        let is_evicted = reason == DropReason::MessageEvicted;
+        if is_evicted {
+            self.evictions.add(1)
+        } else {
+            self.kills.add(1)
+        }
         let queue = &mut self.queues[q];
         let dropped = if queue.is_receiving && queue.msgid == msgid {
-            self.reset(q, DropReason::MessageKilled)
+            self.reset(q, reason)
         } else {
             // Another message holds the queue: the killed one's packets are behind it.
             let first = own_packets(queue, &self.cells);
             let goes = |position: usize, her: &Her| position >= first && her.msgid == msgid;
-            self.cells.doom(&mut queue.packets, DropReason::MessageKilled, goes)
+            self.cells.doom(&mut queue.packets, reason, goes)
         };
         self.update(q);
-        Notice { context, error_addr, event: HostEvent::MessageKilled { msgid, dropped } }
+        let event = match is_evicted {
+            true => HostEvent::MessageEvicted { msgid, dropped },
+            false => HostEvent::MessageKilled { msgid, dropped },
+        };
+        Notice { context, error_addr, event }
     }
 
     /// The last packet of a message was dropped on its way here: the message ends with those that came. One of which none is

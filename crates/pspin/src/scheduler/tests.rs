@@ -82,7 +82,15 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
         let (cycle, what) = word.split_once(':').expect("a colon");
         let at = cycle.parse().expect("a cycle");
         if let Some(msgid) = what.strip_prefix("kill") {
-            (at, Request::Kill(Kill { msgid: number(msgid), context: 0, error_addr: None }))
+            (
+                at,
+                Request::Kill(Kill {
+                    msgid: number(msgid),
+                    reason: DropReason::MessageKilled,
+                    context: 0,
+                    error_addr: None,
+                }),
+            )
         } else if let Some(msgid) = what.strip_prefix("end") {
             (at, Request::End(number(msgid)))
         } else {

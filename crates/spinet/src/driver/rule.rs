@@ -2,6 +2,7 @@
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
 use crate::rules::Rule;
+use pspin::delivery::DropReason;
 use pspin::protocol::Kill;
 use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
@@ -78,6 +79,7 @@ impl Driver {
         let id = self.rules.add(tenant, Installed { context, matcher: matcher.clone(), priority });
         self.feed.borrow_mut().rules.install(Rule {
             id: id.0,
+            tenant: tenant.0,
             context_idx,
             priority,
             scope,
@@ -100,7 +102,8 @@ impl Driver {
                 let built = self.contexts.get(tenant, context)?;
                 let (context, error_addr) = (context.0 as u32, built.context.protection.error_addr);
                 for msgid in feed.ids.abandon(rule.0) {
-                    self.nic.kill_message(self.at + 1, Kill { msgid, context, error_addr });
+                    let kill = Kill { msgid, reason: DropReason::MessageKilled, context, error_addr };
+                    self.nic.kill_message(self.at + 1, kill);
                     feed.ids.release(msgid);
                 }
             }
