@@ -54,6 +54,15 @@ pub enum HostEvent {
     },
 }
 
+impl HostEvent {
+    /// More packets were dropped with this message.
+    pub fn add_dropped(&mut self, more: u32) {
+        if let HostEvent::MessageKilled { dropped, .. } | HostEvent::MessageEvicted { dropped, .. } = self {
+            *dropped += more;
+        }
+    }
+}
+
 /// How a handler failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandlerError {

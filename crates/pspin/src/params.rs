@@ -146,6 +146,9 @@ pub struct SharingParams {
     /// Message queues that each tenant with a rule is sure of, or an equal part of all if that is less; 0 leaves all queues to
     /// whoever comes first.
     pub reserved_queues: u32,
+    /// Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody else, and
+    /// many messages get no more tasks than one.
+    pub turns: bool,
 }
 
 /// Commands.

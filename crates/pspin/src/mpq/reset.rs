@@ -95,7 +95,7 @@ impl MpqEngine {
         if queue.in_flight == 0 {
             self.reset_ended(q, false);
         }
-        self.unlock(q);
+        self.turns.unlock(q);
         self.update(q);
         dropped + first as u32
     }
@@ -108,12 +108,6 @@ impl MpqEngine {
         }
         self.start_message(q);
         self.update(q);
-    }
-
-    /// A choice that waits for the output may no longer fall on queue `q`.
-    fn unlock(&mut self, q: usize) {
-        self.locked.set(q, false);
-        self.is_locked &= self.locked.next_from(0).is_some();
     }
 
     /// Of packets that wait for the first of their message, those that may not.

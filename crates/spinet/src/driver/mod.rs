@@ -179,6 +179,8 @@ pub struct Driver {
     events: VecDeque<(TenantId, Event)>,
     /// What the network does to packets, and the seed that decides it for those that are added next.
     faults: (Faults, u64),
+    /// Tenants with rules, as the card was told.
+    n_served: u32,
 }
 
 impl Driver {
@@ -237,6 +239,7 @@ impl Driver {
             told,
             events: VecDeque::new(),
             faults: (Faults::NONE, 0),
+            n_served: 0,
             params: params.clone(),
         })
     }

@@ -88,12 +88,25 @@ impl Driver {
             context: nic_context,
             copy_bytes,
         });
+        self.tell_tenants();
         Ok(id)
+    }
+
+    /// The card knows how many tenants have rules.
+    fn tell_tenants(&mut self) {
+        let mut tenants: Vec<u64> = self.rules.all().map(|(_, tenant, _)| tenant.0).collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        let n = tenants.len() as u32;
+        if n != std::mem::replace(&mut self.n_served, n) {
+            self.nic.serve_tenants(n);
+        }
     }
 
     /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
         let context = self.rules.remove(tenant, rule)?.context;
+        self.tell_tenants();
         let mut feed = self.feed.borrow_mut();
         match remaining {
             Remaining::End => feed.rules.end(rule.0),
