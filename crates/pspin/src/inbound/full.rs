@@ -300,3 +300,9 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
         "#]],
     );
 }
+
+#[test]
+fn a_tenant_beside_another_has_no_more_than_its_share_whatever_it_asks_for() {
+    // Half of four packets each: the third of one is dropped, though it would wait, and those of the other find room.
+    check_with(asks(WhenFull::Stall), 256, "1:64 1:64 1:64! 101:64 101:64! 1:64@50!", "40:0 41:64", expect![[""]]);
+}
