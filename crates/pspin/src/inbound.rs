@@ -107,7 +107,7 @@ pub struct Inbound {
     stalled_since: Option<Cycle>,
     n_seen: u64,
     ring: Ring<Stored>,
-    /// Several tenants have rules.
+    /// Several tenants have rules, and none may have all.
     is_shared: bool,
     /// Bytes of packet memory that tenants have.
     held: BTreeMap<u32, u32>,
@@ -417,7 +417,7 @@ impl Component for Inbound {
         while self.more.take().is_some() {}
         changed |= self.take_kill(now);
         while let Some(TenantsServed(n)) = self.tenants.take() {
-            self.is_shared = n > 1;
+            self.is_shared = n > 1 && self.params.share_bytes < self.params.ring_bytes;
         }
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
