@@ -69,7 +69,8 @@ class Hog:
     every: str | None = None
     flows: int = 1
     first: bool = False  # its packets come before the victim has a rule
-    lead: str = "0 ns"  # its packets begin so long before the victim's
+    lead: str | None = None  # its packets begin so long before the victim's
+    watchdog: int = WATCHDOG  # cycles
     set: tuple[str, ...] = ()
 
 
@@ -121,14 +122,14 @@ HOGS = {
         takes="512 handlers without end, each of its message", bound="the same", handler="run", count=512, late=ROUNDS
     ),
     "task FIFOs, packet rings in L1": Hog(
-        takes="192 packets of 8 KiB at 385 Gbit/s, each for a handler without end",
+        takes="96 packets of 8 KiB, each for a handler that is ended after 8,000 cycles",
         bound="the same",
         handler="run",
-        count=192,
+        count=96,
         size=8192,
-        every="170 ns",
-        lead="12 us",
-        late=ROUNDS,
+        lead="13 us",
+        watchdog=8_000,
+        late=4 * (8_000 + 400),
     ),
     "banks of L1": by_11_hpus("AMOs on one word", "banks take turns", "add", late=FETCH),
     "L2 handler memory": by_11_hpus("loads of one word", "cores take turns", "load", late=FETCH),
@@ -176,7 +177,7 @@ def attack(hog: Hog, attacker: Tenant) -> Context:
         memory=attacker.allocate(8192),
         scratchpad=attacker.allocate(8192, kind="scratchpad"),
         host=attacker.register(1 << 20),
-        watchdog_cycles=WATCHDOG,
+        watchdog_cycles=hog.watchdog,
         delivery={"when_full": "stall"},
     )
 
@@ -206,6 +207,7 @@ def scene(name: str, *, shared: bool, hostile: bool = True) -> Seen:
         machine.run(until="70 us")
         if not hog.first:
             machine.send(packets(hog), every=hog.every)
+        if hog.lead is not None:
             machine.step(hog.lead)
         machine.send(victim_packets(), every="100 ns")
         machine.step("300 us")
