@@ -154,11 +154,12 @@ impl Dma {
             self.last_finish = at.max(self.last_finish + 1);
             self.finishing.push_back((self.last_finish, finished));
         }
-        let finished = self.finishing.pop_front_if(|&mut (at, _)| at <= now).map(|(_, finished)| finished);
-        if finished.is_some() {
+        let is_due = self.finishing.front().is_some_and(|&(at, _)| at <= now);
+        let finished = is_due.then(|| {
             self.done = self.done.wrapping_add(1);
             self.done_at = now;
-        }
+            self.finishing.pop_front().expect("just seen").1
+        });
         (finished, self.movement.asked())
     }
 

@@ -172,7 +172,10 @@ fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_fir
 fn reads_stop_when_eleven_beats_wait() {
     let to_l2 = |i: u32| (L1_BASE + 64 * i, L2_HANDLER_BASE + 64 * i, 64);
     let within = (L1_BASE + 0x1000, L1_BASE + 0x2000, 1024);
-    check(&[to_l2(0), to_l2(1), to_l2(2), within], true, expect![[r#"
+    check(
+        &[to_l2(0), to_l2(1), to_l2(2), within],
+        true,
+        expect![[r#"
         14   Read 0x0
         15   Read 0x40
         16   Read 0x80
@@ -215,7 +218,8 @@ fn reads_stop_when_eleven_beats_wait() {
         49   Write 0x2380
         50   Write 0x23c0
         52   done
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -260,7 +264,7 @@ fn the_other_port_delays_a_beat_and_what_is_behind_it() {
 
 /// Asks for a beat of a superbank that depends on the cycle, in most cycles, on either side.
 fn a_crowd(now: Cycle) -> Asked {
-    let ask = |n: u64| (n % 5 != 0).then_some((n * n % 7) as u32 * 64);
+    let ask = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
     Asked { write: ask(now), read: ask(now / 3) }
 }
 

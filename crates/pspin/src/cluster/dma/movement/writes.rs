@@ -116,7 +116,10 @@ impl Movement {
 
     /// Responses are at the crossbar: what waits for them may go on in the next cycle.
     pub(super) fn take_responses(&mut self, now: Cycle) {
-        while let Some((_, is_l2)) = self.responses.pop_front_if(|&mut (at, _)| at <= now) {
+        while let Some(&(at, is_l2)) = self.responses.front()
+            && at <= now
+        {
+            self.responses.pop_front();
             self.open_writes.n -= 1;
             self.l2_writes -= u32::from(is_l2);
         }
