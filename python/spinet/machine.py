@@ -40,6 +40,7 @@ class Capabilities:
     n_clusters: int
     n_cores: int  # of a cluster
     n_message_queues: int
+    reserved_message_queues: int  # of them, those that each tenant with a rule is sure of, or an equal part if that is less
     max_copy_bytes: int  # of a packet, to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent
@@ -53,7 +54,7 @@ class Capabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_killed`` ..."""
+    """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_evicted`` ..."""
 
     time_ns: int
     context: int  # number of the context

@@ -82,6 +82,7 @@ typedef struct spinet_capabilities {
     uint32_t n_clusters;
     uint32_t n_cores;          /* HPUs of a cluster */
     uint32_t n_message_queues; /* messages that can be under way */
+    uint32_t reserved_message_queues; /* of them, those that each tenant with a rule is sure of, or an equal part if that is less */
     uint32_t max_copy_bytes;   /* most bytes of a packet that can be copied to L1 */
     uint32_t watchdog_cycles;  /* that a handler may run where its context says nothing; 0 is for ever */
     uint8_t reliable;          /* 1: the network delivers all packets, and none twice; see spinet_network */
@@ -291,6 +292,7 @@ int spinet_take_sent(spinet_machine_t *machine, spinet_sent_t *sent);
 #define SPINET_DROP_MESSAGE_KILLED 4     /* by its context's choice, or with its rule */
 #define SPINET_DROP_BEFORE_HEADER 5      /* and it could not wait */
 #define SPINET_DROP_MESSAGE_TIMEOUT 6    /* its message stopped arriving */
+#define SPINET_DROP_MESSAGE_EVICTED 7    /* its message had to leave its queue */
 
 /* One handler's run for a packet. */
 typedef struct spinet_handler_run {
@@ -347,6 +349,7 @@ int spinet_take_line(spinet_machine_t *machine, spinet_line_t *line);
 #define SPINET_MESSAGE_TIMEOUT 3   /* msgid, dropped: it stopped arriving */
 #define SPINET_MESSAGE_KILLED 4    /* msgid, dropped */
 #define SPINET_TRANSLATION_FAULT 5 /* address, write: a command named host memory that is not registered */
+#define SPINET_MESSAGE_EVICTED 6   /* msgid, dropped: it had to leave its queue to another tenant, which is sure of it */
 
 /* What happened to a context; `what` says which of the numbers count, the others are 0. */
 typedef struct spinet_event {

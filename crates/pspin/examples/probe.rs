@@ -96,6 +96,7 @@ fn main() {
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
+        evicts: None,
         user: i,
     });
     let preset = match option("isolation", 0) {

@@ -101,6 +101,7 @@ impl Driver {
         let [header, payload, completion] = handlers.regions();
         let context = Context {
             id: 0,
+            tenant: 0,
             handler_mem,
             host_mem_addr: host.map_or(0, |host| host.addr),
             host_mem_size: host.map_or(0, |host| host.size),
@@ -120,6 +121,7 @@ impl Driver {
     pub(crate) fn keep(&mut self, tenant: TenantId, spec: &ContextSpec, mut context: Context) -> ContextId {
         let id = self.contexts.next();
         context.id = id.0 as u32;
+        context.tenant = tenant.0 as u32;
         let idx = self.record.borrow_mut().stats.add_context();
         assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
         if context.host_mem_size > 0 {

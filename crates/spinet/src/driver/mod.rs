@@ -88,6 +88,9 @@ impl Event {
             HostEvent::MessageKilled { msgid, dropped } => {
                 ("message_killed", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
+            HostEvent::MessageEvicted { msgid, dropped } => {
+                ("message_evicted", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
             HostEvent::TranslationFault { packet, addr, write } => {
                 ("translation_fault", vec![("packet", packet.0), ("addr", addr), ("write", write.into())])
             }
@@ -104,6 +107,8 @@ pub struct Capabilities {
     pub n_cores: u32,
     /// Messages that can be under way.
     pub n_message_queues: u32,
+    /// So many of them each tenant with a rule is sure of, or of an equal part if that is less; 0 is none.
+    pub reserved_message_queues: u32,
     /// Most bytes of a packet that can be copied to L1.
     pub max_copy_bytes: u32,
     /// The network delivers all packets, and none twice: handlers need not be idempotent.
@@ -174,6 +179,8 @@ pub struct Driver {
     events: VecDeque<(TenantId, Event)>,
     /// What the network does to packets, and the seed that decides it for those that are added next.
     faults: (Faults, u64),
+    /// Tenants with rules, as the card was told.
+    n_served: u32,
 }
 
 impl Driver {
@@ -232,6 +239,7 @@ impl Driver {
             told,
             events: VecDeque::new(),
             faults: (Faults::NONE, 0),
+            n_served: 0,
             params: params.clone(),
         })
     }
@@ -242,7 +250,7 @@ impl Driver {
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
-        let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
+        let feed = Feed::new(params, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
         driver.told.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
@@ -307,6 +315,7 @@ impl Driver {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
+            reserved_message_queues: self.params.sharing.reserved_queues,
             max_copy_bytes: self.max_copy_bytes(),
             reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
             in_order: self.nic.network().in_order && self.faults.0.is_in_order(),

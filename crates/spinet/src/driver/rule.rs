@@ -2,6 +2,7 @@
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
 use crate::rules::Rule;
+use pspin::delivery::DropReason;
 use pspin::protocol::Kill;
 use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
@@ -78,6 +79,7 @@ impl Driver {
         let id = self.rules.add(tenant, Installed { context, matcher: matcher.clone(), priority });
         self.feed.borrow_mut().rules.install(Rule {
             id: id.0,
+            tenant: tenant.0,
             context_idx,
             priority,
             scope,
@@ -86,12 +88,25 @@ impl Driver {
             context: nic_context,
             copy_bytes,
         });
+        self.tell_tenants();
         Ok(id)
+    }
+
+    /// The card knows how many tenants have rules.
+    fn tell_tenants(&mut self) {
+        let mut tenants: Vec<u64> = self.rules.all().map(|(_, tenant, _)| tenant.0).collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        let n = tenants.len() as u32;
+        if n != std::mem::replace(&mut self.n_served, n) {
+            self.nic.serve_tenants(n);
+        }
     }
 
     /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
         let context = self.rules.remove(tenant, rule)?.context;
+        self.tell_tenants();
         let mut feed = self.feed.borrow_mut();
         match remaining {
             Remaining::End => feed.rules.end(rule.0),
@@ -100,7 +115,8 @@ impl Driver {
                 let built = self.contexts.get(tenant, context)?;
                 let (context, error_addr) = (context.0 as u32, built.context.protection.error_addr);
                 for msgid in feed.ids.abandon(rule.0) {
-                    self.nic.kill_message(self.at + 1, Kill { msgid, context, error_addr });
+                    let kill = Kill { msgid, reason: DropReason::MessageKilled, context, error_addr };
+                    self.nic.kill_message(self.at + 1, kill);
                     feed.ids.release(msgid);
                 }
             }
