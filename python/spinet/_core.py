@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
     UsageError
         If it is below `least` or too large; the text calls it `what`.
     """
-    most = (1 << bits) - 1 + (least if least < 0 else 0)
+    number, most = operator.index(number), (1 << bits) - 1 + min(least, 0)
     if not least <= number <= most:
         raise UsageError(f"{what} is {number}, must be {least} to {most}")
     return number
