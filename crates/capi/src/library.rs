@@ -5,7 +5,8 @@ use crate::conf::PspinConf;
 use crate::edge::{Access, Edge, Packet};
 use crate::image;
 use crate::simulation::{Simulation, State};
-use pspin::{PspinParams, map};
+use kernel::{Clock, Freq};
+use pspin::{PspinError, PspinParams, map};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -96,6 +97,24 @@ pub fn fini() -> Result<String, Error> {
         *lock() = None;
     }
     statistics
+}
+
+/// Whether there is a simulation.
+pub fn is_there() -> bool {
+    lock().is_some()
+}
+
+/// Ends a simulation that has not begun to run.
+pub fn forget() {
+    *lock() = None;
+}
+
+/// Picoseconds of simulated time since reset.
+pub fn now_ps() -> Result<u64, Error> {
+    with(|library| {
+        let clock = Clock::new(Freq::mhz(library.params.clock_mhz).map_err(PspinError::from)?);
+        Ok(clock.edge(library.edge.now).ps())
+    })
 }
 
 /// Lends the simulation, while the library stays open for callbacks.
