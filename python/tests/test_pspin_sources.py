@@ -195,3 +195,35 @@ host_memory = {{ addr = {HOST + 0x10000}, size = 4096 }}
         cluster, core, everywhere = place >> 16, place >> 8 & 0xFF, place & 0xFF
         assert (who, cluster, core) == (2 if is_blue else 1, 0, everywhere), f"packet {number}"
         assert core < 8
+
+
+MNEMONICS = """
+#include <packets.h>
+/* As handlers for PULP's compiler write them: sums of half words, fields, a clip, a rounded mean. */
+__handler__ void asm_ph(handler_args_t *args)
+{
+    uint32_t a = 0x7FFF0003, b = 0x00020005, words[8] = {0};
+    u_char *bytes = (u_char *)words;
+    asm volatile("pv.add.h %[c], %[a], %[b]\\n" : [c] "=r"(words[0]) : [a] "r"(a), [b] "r"(b));
+    asm volatile("pv.max.sc.b %0, %1, %2" : "=r"(words[1]) : "r"(a), "r"(b));
+    asm volatile("p.extractu %0, %1, 7, %2" : "=r"(words[2]) : "r"(a), "i"(16));
+    asm volatile("p.clip %0, %1, 5; p.abs %0, %0" : "=r"(words[3]) : "r"(-a));
+    asm volatile("p.addRN %0, %1, %2, 1" : "=r"(words[4]) : "r"(6), "r"(9));
+    words[5] = 100;
+    asm volatile("p.mac %0, %1, %2" : "+r"(words[5]) : "r"(6), "r"(7));
+    words[6] = __ntohs(0x1234) << 16 | __htons(0x5678);
+    bytes[28] = 7;
+    spin_cmd_t sent;
+    spin_send_packet(memcpy(args->task->pkt_mem, words, sizeof(words)), sizeof(words), &sent);
+}
+"""
+SENT = [0x80010008, 0x7F050505, 0xFF, 16, 8, 142, 0x34127856, 7]
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_mnemonics_of_pulp_and_names_of_newlib_are_known(cc: str, tmp_path: Path) -> None:
+    source = write(tmp_path, "#include <string.h>" + MNEMONICS)
+    built = toolchain.build([source], cc=cc, cache=tmp_path / "cache", out=tmp_path / "asm.elf")
+    assert built.messages == ""
+    result = spinet.run(program=tmp_path / "asm.elf", traffic="udp:size=64,count=1", nic="pspin-rtl")
+    assert [list(struct.unpack("<8I", packet.data)) for packet in result.sent] == [SENT]
