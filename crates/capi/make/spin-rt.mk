@@ -3,12 +3,12 @@
 #
 # A Makefile sets SPIN_APP_NAME, SPIN_APP_SRCS and SPIN_CFLAGS.
 #   make deploy                 build/$(SPIN_APP_NAME), build/slm_files, and a copy of the latter in TARGET_SLM
-#   make sim_$(SPIN_APP_NAME)   the program in driver, on the generic driver of libpspin
-# SPINET may name the command; TARGET_SLM is where drivers look that name no memory images; SPIN_DRIVER_CC, SPIN_DRIVER_CFLAGS and
-# SPIN_DRIVER_LDFLAGS are for the driver.
+#   make sim_$(SPIN_APP_NAME)   driver/driver.c, or all of driver, on the generic driver of libpspin
+# SPINET may name the command; TARGET_SLM is where drivers look that name no memory images; SPIN_DRIVER_SRCS, SPIN_DRIVER_CC,
+# SPIN_DRIVER_CFLAGS and SPIN_DRIVER_LDFLAGS are for the driver.
 SPINET ?= spinet
 TARGET_SLM ?= $(PSPIN_HW)/sim_files/slm_files
-SPIN_DRIVER_SRCS ?= $(wildcard driver/*.c driver/*.cc driver/*.cpp)
+SPIN_DRIVER_SRCS ?= $(or $(wildcard driver/driver.c),$(wildcard driver/*.c driver/*.cc driver/*.cpp))
 SPIN_DRIVER_CC ?= $(if $(filter %.cc %.cpp,$(SPIN_DRIVER_SRCS)),$(CXX),$(CC))
 
 .PHONY: all deploy

@@ -239,3 +239,17 @@ fn drivers_for_the_older_generic_driver_compile_and_run() {
     "#]]
     .assert_eq(&run(&["one", "--packets", "2"]));
 }
+
+/// Whoever builds handlers anew and not their images would run the old ones at the addresses of the new.
+#[test]
+fn a_program_that_is_not_the_one_that_runs_is_told() {
+    let bench = generic();
+    bench.write("build/slm_files/prog_mem_stim.slm", "@00000010 0000006f 0000006f\n");
+    // These loop for ever, so there is no run.
+    let ran = bench.run("generic", &["-s", "0"], &[]);
+    expect![[r#"
+        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
+        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
+        error: gdriver_run: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
+    "#]].assert_eq(&ran.stderr);
+}

@@ -6,6 +6,7 @@ use crate::Error;
 use crate::callbacks::UserPtr;
 use crate::edge::{Access, Packet, SpinEc};
 use crate::ffi::{bytes, msgid, print};
+use crate::guard::warn;
 use crate::{library, program};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -89,7 +90,12 @@ impl Driver {
         let takes_all = new.image.len() > chunk as usize;
         let addr = |name: Option<&str>| name.map_or(Ok(None), |name| program::find(file, name));
         let [hh, ph, th] = new.handlers.map(addr);
-        library::load(file)?;
+        if !library::load(file)? {
+            let (file, why) =
+                (file.display(), "memory images in build/slm_files come first, then the first program named");
+            let text = format!("{file} is not the program that runs, in which its handlers may lie elsewhere: {why}");
+            warn("gdriver_add_ectx", text);
+        }
         let parts = Parts { index: index as u32, n: n_parts as u32 };
         let ec = parts.context(if takes_all { all } else { chunk }, [hh?, ph?, th?]);
         write(&ec, new.image)?;
