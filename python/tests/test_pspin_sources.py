@@ -76,8 +76,8 @@ def test_a_driver_may_know_handlers_by_any_name(tmp_path: Path) -> None:
     """
     built = toolchain.build([write(tmp_path, text)], cache=tmp_path / "cache")
     assert built.messages == (
-        "note: handler.c: on_payload is called only by drivers that ask for it, since its name ends in none of _hh, _ph "
-        "and _th: rename on_payload to on_payload_ph\n"
+        "note: handler.c: on_payload is called only by drivers that ask for it, since its name ends in none of _hh, "
+        "_ph and _th: rename on_payload to on_payload_ph\n"
     )
     assert "on_payload" in {symbol.name for symbol in read(built.elf).symbols}
     with pytest.raises(toolchain.MissingHandlers, match="has no function that ends in _hh, _ph or _th"):
