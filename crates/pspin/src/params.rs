@@ -85,7 +85,7 @@ pub struct IsolationParams {
     pub misaligned_amo_traps: bool,
     /// The HPU driver writes errors of handlers to their context's record in host memory.
     pub report_errors: bool,
-    /// Cycles that a handler may run where its context says nothing; 0 means for ever.
+    /// Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever.
     pub watchdog_cycles: u32,
     /// The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads.
     pub host_clears_scratchpads: bool,

@@ -104,6 +104,11 @@ impl Rules {
         Some((rule.context_idx, rule.context.clone()))
     }
 
+    /// Whether a rule takes packets, be they only those of messages that have begun.
+    pub fn has(&self, id: u64) -> bool {
+        self.installed.iter().any(|rule| rule.id == id)
+    }
+
     /// The first rule of a context, be it only for messages that have begun.
     pub fn of_context(&self, context_idx: usize) -> Option<u64> {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)

@@ -42,7 +42,7 @@ use pspin::params::Regions;
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::faults::Faults;
@@ -119,7 +119,7 @@ pub struct Capabilities {
     pub isolated: bool,
     /// Errors of handlers are written to the descriptors of their contexts.
     pub reports_errors: bool,
-    /// Cycles that a handler may run where its context says nothing; 0 is for ever.
+    /// Cycles that a handler may run where its context says nothing, and at most; 0 is for ever.
     pub watchdog_cycles: u32,
     /// Program memory.
     pub program_memory: MemoryLeft,
@@ -174,6 +174,8 @@ pub struct Driver {
     hosts: Registry<HostId, host::Region>,
     contexts: Registry<ContextId, context::Built>,
     rules: Registry<RuleId, rule::Installed>,
+    /// Rules that were removed and may still have messages that have begun, with whose they are.
+    ending: BTreeMap<RuleId, (TenantId, ContextId)>,
     tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
@@ -235,6 +237,7 @@ impl Driver {
             hosts: Registry::default(),
             contexts: Registry::default(),
             rules: Registry::default(),
+            ending: BTreeMap::new(),
             tickets: Registry::default(),
             told,
             events: VecDeque::new(),

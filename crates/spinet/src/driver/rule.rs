@@ -103,13 +103,18 @@ impl Driver {
         }
     }
 
-    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed.
+    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed. Those
+    /// that were to end, and may never, can be killed later.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
-        let context = self.rules.remove(tenant, rule)?.context;
+        let context = self.take_out(tenant, rule, remaining)?;
         self.tell_tenants();
         let mut feed = self.feed.borrow_mut();
         match remaining {
-            Remaining::End => feed.rules.end(rule.0),
+            Remaining::End => {
+                feed.rules.end(rule.0);
+                self.ending.insert(rule, (tenant, context));
+                self.ending.retain(|rule, _| feed.rules.has(rule.0));
+            }
             Remaining::Kill => {
                 feed.rules.remove(rule.0);
                 let built = self.contexts.get(tenant, context)?;
@@ -122,5 +127,18 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Takes a rule out of those that are installed, or, to kill what it began, out of those that are ending.
+    fn take_out(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<ContextId, DriverError> {
+        if remaining == Remaining::Kill
+            && let Some(&(owner, context)) = self.ending.get(&rule)
+            && owner == tenant
+            && self.feed.borrow().rules.has(rule.0)
+        {
+            self.ending.remove(&rule);
+            return Ok(context);
+        }
+        Ok(self.rules.remove(tenant, rule)?.context)
     }
 }
