@@ -74,6 +74,20 @@ fn contexts() {
         &two("handler_memory = { addr = 0x1c300000, size = 64 }"),
         expect!["contexts `a` and `b`: handler memory overlaps at 0x1c300000, must be apart"],
     );
+    let beside = |at: &str| {
+        format!(
+            "name = 'a'\nhandler = 'echo'\nhandler_memory = {{ addr = 0x1c300000, size = 5 }}\n[[context]]\nname = 'b'\n\
+             handler = 'store'\nhandler_memory = {{ {at} }}"
+        )
+    };
+    check_context(
+        &beside("addr = 0x1c300005, size = 3"),
+        expect![
+            "contexts `a` and `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
+        ],
+    );
+    check_context(&beside("addr = 0x1c300005, size = 0"), expect!["no error"]);
+    check_context(&beside("addr = 0x1c300008, size = 3"), expect!["no error"]);
     check_context(
         &two("host_memory = { addr = 0x1000, size = 64 }"),
         expect!["contexts `a` and `b`: host memory overlaps at 0x1000, must be apart"],
