@@ -178,7 +178,19 @@ fn tenants_and_what_is_done_to_them() {
     );
     check_lines(
         &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'b', messages = 'end' }}\n"),
-        expect!["t.toml: line 8: at[0].remove: there is no context `b`, must be the `name` of a [[context]]"],
+        expect![
+            "t.toml: line 8: at[0].remove: there is no context `b`, must be the `name` of a [[context]], or the `handler` of the only one that has no name"
+        ],
+    );
+    check_context(
+        "handler = 'echo'\n[[at]]\ntime = '1 us'\ninstall = { context = 'echo' }",
+        expect!["t.toml: line 7: at[0].install: the rule of `echo` is installed already"],
+    );
+    check_context(
+        "handler = 'echo'\nmatch = 'udp'\n[[context]]\nhandler = 'echo'\n[[at]]\ntime = '1 us'\ninstall = { context = 'echo' }",
+        expect![
+            "t.toml: line 10: at[0].install: there is no context `echo`, must be the `name` of a [[context]], or the `handler` of the only one that has no name"
+        ],
     );
     check_lines(
         &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'a', messages = 'stop' }}\n"),
