@@ -70,7 +70,7 @@ class IsolationParams:
     report_errors: bool
     """The HPU driver writes errors of handlers to their context's record in host memory."""
     watchdog_cycles: int
-    """Cycles that a handler may run where its context says nothing; 0 means for ever."""
+    """Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever."""
     host_clears_scratchpads: bool
     """The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads."""
 
@@ -101,6 +101,24 @@ class SchedulerParams:
     """Packet descriptors that all queues share, besides the one that each queue owns. Allowed: 0 to 65536."""
     max_tasks_per_cluster: int
     """Tasks that may be in one cluster. Allowed: 1 to 20."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharingParams:
+    """What tenants cannot take from each other. Of a card with one tenant nothing here changes a result."""
+
+    reserved_queues: int
+    """Message queues that each tenant with a rule is sure of, or an equal part of all if that is less; 0 leaves all
+    queues to whoever comes first. Allowed: 0 to 1024.
+    """
+    turns: bool
+    """Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody
+    else, and many messages get no more tasks than one.
+    """
+    packet_memory_percent: int
+    """So much of L2 packet memory a tenant may have while several have rules; packets beyond it are dropped,
+    whatever their context asks for when it is full. 100 is all. Allowed: 1 to 100.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +267,8 @@ class PspinParams:
     """Memories outside the clusters."""
     scheduler: SchedulerParams
     """Message queues and dispatcher."""
+    sharing: SharingParams
+    """What tenants cannot take from each other."""
     commands: CommandParams
     """Commands in flight and the units that execute them."""
     outbound: OutboundParams

@@ -71,6 +71,7 @@ fn main() {
     };
     let context = Rc::new(Context {
         id: 0,
+        tenant: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,
@@ -99,6 +100,7 @@ fn main() {
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
+        evicts: None,
         user: i,
     });
     let preset = match option("isolation", 0) {

@@ -16,7 +16,7 @@ use crate::nhi::NhiMap;
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
-use crate::protocol::{Kill, Region};
+use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
@@ -94,6 +94,7 @@ pub struct Pspin {
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
     kills: Inlet<Kill>,
+    tenants: [Inlet<TenantsServed>; 2],
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
@@ -177,25 +178,30 @@ impl Pspin {
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams {
             ring_bytes: params.l2.packet_bytes,
+            share_bytes: (u64::from(params.l2.packet_bytes) * u64::from(params.sharing.packet_memory_percent) / 100)
+                as u32,
             max_xfer_bytes: ring,
             fills_words: params.isolation.regions == Regions::Exact,
         };
         let (more_packets, more) = b.inlet("more_packets", clock);
         let (kills, kill_rx) = b.inlet("kills", clock);
-        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };
+        let (inbound_tenants, tenants) = b.inlet("inbound_tenants", clock);
+        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, tenants, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         let inbound = Rc::new(RefCell::new(inbound));
         b.add("nic.inbound", clock, inbound.clone());
+        let (tenants, tenants_rx) = b.inlet("tenants", clock);
         let ports = SchedulerPorts {
             requests: request_rx,
+            tenants: tenants_rx,
             tasks: task_txs,
             feedbacks: feedback_rxs,
             released: released_tx,
             notices: scheduler_notices,
         };
         let trace = b.tracer("nic.scheduler", clock);
-        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
+        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, params.sharing, ports, trace));
         let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
         let ports =
             CommandUnitPorts { commands: command_rxs, responses: response_txs, host_direct, nic_send, host_dma };
@@ -241,6 +247,7 @@ impl Pspin {
             accesses,
             more_packets,
             kills,
+            tenants: [inbound_tenants, tenants],
             reached: 0,
         })
     }
@@ -284,6 +291,11 @@ impl Pspin {
     /// [`crate::host_events::HostEvent::MessageKilled`].
     pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
         self.kills.send_at(earliest.max(self.reached + 1), kill);
+    }
+
+    /// From the next cycle on so many tenants have rules.
+    pub fn serve_tenants(&mut self, n: u32) {
+        self.tenants.iter().for_each(|inlet| inlet.send_at(self.reached + 1, TenantsServed(n)));
     }
 
     /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is
