@@ -4,9 +4,10 @@ use super::csr::{Csrs, Privilege, Profile};
 use super::lines::Lines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Place, Program, SINK, Stretch, Window};
+use super::program::{Place, Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
+use super::window::{Stretch, Window};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
 

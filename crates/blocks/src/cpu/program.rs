@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use super::timing;
+use super::window::{Stretch, Window};
 use isa::riscv::{Class, Inst, Isa, Op};
 use std::cell::OnceCell;
 
@@ -122,45 +123,6 @@ pub enum Place {
     End,
     /// Half of it is in the next line.
     Straddles,
-}
-
-/// A range of addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Window {
-    /// First byte.
-    pub base: u32,
-    /// Bytes.
-    pub bytes: u32,
-}
-
-impl Window {
-    /// All addresses but the last.
-    pub const ALL: Window = Window { base: 0, bytes: u32::MAX };
-
-    /// Whether an address is within.
-    #[inline]
-    pub fn holds(self, addr: u32) -> bool {
-        addr.wrapping_sub(self.base) < self.bytes
-    }
-}
-
-/// Slots that follow one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stretch {
-    /// Position of the first.
-    pub first: usize,
-    /// How many.
-    pub n: usize,
-    /// The line behind them, counted from the program's first.
-    pub end_line: usize,
-}
-
-impl Stretch {
-    /// Whether the slot at a position is among them.
-    #[inline]
-    pub fn holds(self, at: usize) -> bool {
-        at.wrapping_sub(self.first) < self.n
-    }
 }
 
 /// A range of memory as instructions, one slot for each half word.

@@ -4,9 +4,10 @@ use super::core::{Core, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
 use super::lines::Lines;
 use super::loops::{LOOPS, PLAIN, WATCH};
-use super::program::{Kind, Place, Program, SINK, Slot, Window};
+use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
+use super::window::Window;
 use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
