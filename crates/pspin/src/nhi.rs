@@ -6,10 +6,10 @@ use crate::protocol::{Burst, BurstReply, beats};
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
+pub use crate::protocol::PAGE_BYTES;
+
 /// From L1 to its alias.
 pub const L1_ALIAS: u32 = 0x10_0000;
-/// Bursts do not cross a multiple of this.
-pub const PAGE_BYTES: u32 = 4096;
 
 /// Bursts of one initiator and direction under way to L2 packet memory, and to each other target: what the identity
 /// remappers before the targets let through for one identity (PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`).

@@ -304,7 +304,7 @@ impl Command {
     }
 }
 
-/// Where transfers and commands are checked, they also take turns by pages.
+/// Bursts do not cross a multiple of this (AXI). Where transfers and commands are checked, they also take turns by pages.
 /// assumed: as much as a burst can move; a turn that is shorter would cost bandwidth.
 pub const PAGE_BYTES: u32 = 4096;
 

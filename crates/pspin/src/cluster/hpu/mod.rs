@@ -8,7 +8,7 @@ use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, 
 use commands::Commands;
 use kernel::Cycle;
 
-/// Bytes of the packet that a driver shows its core (`hpu_handler_task_t`).
+/// A task as a driver shows it to its core (`hpu_handler_task_t`).
 #[derive(Clone, Debug)]
 pub struct HpuTask {
     /// The task.
