@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_told_as_it_was_written() {
         assert_eq!(within("ports", 64_usize, 1, 64), Ok(()));
-        assert_eq!(within("ports", 1 << 32, 1, 64), Err("ports is 4294967296, must be 1 to 64".into()));
+        assert_eq!(within("ports", 1_u64 << 32, 1, 64), Err("ports is 4294967296, must be 1 to 64".into()));
         assert_eq!(within("ports", usize::MAX, 1, 64), Err("ports is 18446744073709551615, must be 1 to 64".into()));
     }
 }
