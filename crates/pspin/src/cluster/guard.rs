@@ -126,11 +126,12 @@ impl Guard {
         let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
         self.own[PACKET] = self.own_window(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
         for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
-            let offset = self.scratchpad_offset + scratchpad.addr;
+            // Drivers may say anything: addresses have 32 bits, as the hardware's sum has.
+            let offset = self.scratchpad_offset.wrapping_add(scratchpad.addr);
             if id == own_id {
                 self.own[SCRATCHPAD] = self.own_window(offset, scratchpad.size);
             } else {
-                self.open(map::L1_BASE + id * map::L1_STRIDE + offset, scratchpad.size);
+                self.open((map::L1_BASE + id * map::L1_STRIDE).wrapping_add(offset), scratchpad.size);
             }
         }
         let Region { addr, size } = task.context.handler_mem;
@@ -237,6 +238,7 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Context, PacketId, Stage};
 
     /// Core 1 of cluster 2 has no task, and so its stack alone: offsets 0x400 to 0x7ff.
     fn check(addr: u32, bytes: u32) -> bool {
@@ -254,6 +256,30 @@ mod tests {
         }
         for other in [map::L1_BASE, l1 + map::CLUSTER_PERIPHERALS, map::L2_HANDLER_BASE, 0] {
             assert!(!check(other + 0x400, 4), "{other:#x}");
+        }
+    }
+
+    #[test]
+    fn windows_that_drivers_name_beyond_all_addresses_are_no_others() {
+        let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let mut guard = Guard::new(0, 1, &params);
+        let context = Context { scratchpads: vec![Region { addr: u32::MAX - 3, size: 64 }; 4], ..Context::default() };
+        let task = Task {
+            packet: PacketId(0),
+            stage: Stage::Payload,
+            msgid: 0,
+            handler: Region::default(),
+            context: context.into(),
+            pkt_addr: 0,
+            pkt_size: 0,
+            l2_size: 0,
+            trigger_feedback: true,
+        };
+        guard.set(Some((&task, map::L1_BASE)));
+        let scratchpad = params.cluster.scratchpad_offset - 4;
+        for l1 in [map::L1_BASE, map::L1_BASE + map::L1_STRIDE] {
+            let allows = |at| guard.allows_l1(l1 + at, 4) || guard.allows(l1 + at, 4, false);
+            assert!(allows(scratchpad) && allows(scratchpad + 60) && !allows(scratchpad + 64), "{l1:#x}");
         }
     }
 
