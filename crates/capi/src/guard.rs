@@ -45,6 +45,11 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Says on stderr what is probably not meant.
+pub fn warn(name: &str, text: impl Display) {
+    say(&format!("warning: {name}: {text}"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
