@@ -7,10 +7,12 @@
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
+use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
-use std::io::{self, Read};
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
 /// First byte of host memory. Source: PsPIN RTL a49fec8, spin_hw_conf.h, PCIE_START_ADDR.
@@ -163,15 +165,8 @@ fn data(
     let Some(file) = file else { return Ok(None) };
     let fail = |source| LayoutError::Data { context: name(context), file: file.clone(), source };
     let too_long = || LayoutError::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
-    let bytes = read_at_most(file, allowed).map_err(fail)?;
+    let bytes = read_at_most(Path::new(file), allowed).map_err(fail)?;
     if bytes.len() as u64 > allowed { Err(too_long()) } else { Ok(Some(bytes)) }
-}
-
-/// What is in a file, and one byte more than `allowed` if that is more: devices may have no end.
-pub(crate) fn read_at_most(file: &str, allowed: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(allowed + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, LayoutError> {
