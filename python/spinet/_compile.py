@@ -234,7 +234,7 @@ def _headers(request: Request, workshop: Path) -> dict[str, str]:
     for rules in workshop.glob("*.d"):
         _, _, names = rules.read_text().partition(": ")
         for name in re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()):
-            path = Path(name.replace("\\ ", " ")).absolute()
+            path = Path(re.sub(r"\\([ #])", r"\1", name).replace("$$", "$")).absolute()  # as make writes names
             if path not in request.sources and not (request.sdk and path.is_relative_to(request.sdk)):
                 found[str(path)] = hash_file(path)
     return found

@@ -2,6 +2,9 @@
 //! on that of the paper, `presets/pspin.toml`) with plain packets and prints what the RTL's driver prints.
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
+//!
+//! The first line is the number of instructions that the cores executed: with those that the host executed for it, as
+//! callgrind counts them, in two runs of different length, it is the cost of one (`docs/performance.md`).
 
 use blocks::cpu::Retired;
 use isa::riscv::{decode, disassemble};
@@ -96,6 +99,7 @@ fn main() {
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
+        evicts: None,
         user: i,
     });
     let preset = match option("isolation", 0) {
@@ -131,6 +135,7 @@ fn main() {
     let start = std::time::Instant::now();
     let outcome = nic.run_until(option("limit", 1_000_000));
     let seconds = start.elapsed().as_secs_f64();
+    println!("{} instructions", instructions(&nic));
     println!("{outcome:?} at {} after {seconds:.3} s, {:.3} M cycles/s", nic.now(), nic.now() as f64 / seconds / 1e6);
     if outcome == kernel::Outcome::Limit || done.borrow().len() < n as usize {
         nic.cores().iter().for_each(|core| println!("{core:x?}"));
@@ -161,6 +166,12 @@ fn main() {
             println!("{cycle:>7} {:>4} {pc:08x} {}", cycle - marker, disassemble(decode(word), pc));
         }
     }
+}
+
+/// Instructions that all cores executed.
+fn instructions(nic: &Pspin) -> u64 {
+    let counters = nic.counters();
+    counters.iter().filter(|(name, _)| name.ends_with(".instructions")).map(|(_, total)| total).sum()
 }
 
 fn packet(size: usize) -> Box<[u8]> {
