@@ -8,8 +8,18 @@ use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const PROGRAMS: [&str; 10] =
-    ["empty", "chain", "ping_pong", "copy_to_host", "amo_one_word", "load_one_word", "move", "trap", "core", "public_dma"];
+const PROGRAMS: [&str; 10] = [
+    "empty",
+    "chain",
+    "ping_pong",
+    "copy_to_host",
+    "amo_one_word",
+    "load_one_word",
+    "move",
+    "trap",
+    "core",
+    "public_dma",
+];
 
 #[test]
 fn no_way_of_running_changes_a_result() {
