@@ -296,6 +296,7 @@ int spinet_take_sent(spinet_machine_t *machine, spinet_sent_t *sent);
 #define SPINET_DROP_BEFORE_HEADER 5      /* and it could not wait */
 #define SPINET_DROP_MESSAGE_TIMEOUT 6    /* its message stopped arriving */
 #define SPINET_DROP_MESSAGE_EVICTED 7    /* its message had to leave its queue */
+#define SPINET_DROP_SHARE 8              /* its tenant had as much of packet memory as it may have beside others */
 
 /* One handler's run for a packet. */
 typedef struct spinet_handler_run {

@@ -162,6 +162,10 @@ pub struct HostRecord {
     pub record: ErrorRecord,
 }
 
+/// So many tenants have rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TenantsServed(pub u32);
+
 /// What the inbound engine asks of the message queues, in order.
 #[derive(Clone, Debug)]
 pub enum Request {

@@ -17,7 +17,8 @@ struct Window {
 
 impl Window {
     fn new(base: u32, size: u32) -> Self {
-        Window { base, size: size.checked_next_multiple_of(WORD).unwrap_or(size) }
+        let to_word_end = (base % WORD).wrapping_add(size).wrapping_neg() % WORD;
+        Window { base, size: size.saturating_add(to_word_end) }
     }
 
     /// Whether `bytes` from `addr` on lie within.
@@ -255,6 +256,14 @@ mod tests {
         for other in [map::L1_BASE, l1 + map::CLUSTER_PERIPHERALS, map::L2_HANDLER_BASE, 0] {
             assert!(!check(other + 0x400, 4), "{other:#x}");
         }
+    }
+
+    #[test]
+    fn a_window_ends_with_the_word_that_it_ends_in() {
+        let size = |base, size| Window::new(base, size).size;
+        assert_eq!([0, 1, 4, 5, 8].map(|bytes| size(0x100, bytes)), [0, 4, 4, 8, 8]);
+        assert_eq!([1, 2, 3, 6, 7].map(|bytes| size(0x102, bytes)), [2, 2, 6, 6, 10]);
+        assert_eq!([size(0x101, u32::MAX), size(0x100, u32::MAX), size(0x103, u32::MAX)], [u32::MAX; 3]);
     }
 
     #[test]

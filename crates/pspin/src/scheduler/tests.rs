@@ -123,7 +123,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     }
     let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
     let params = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
-    let sharing = SharingParams { reserved_queues: 0, turns: scene.turns };
+    let sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
     let trace = bench.tracer("scheduler");
     bench.add("scheduler", PacketScheduler::new(&params, sharing, ports, trace));
     bench.log_counters();
@@ -373,7 +373,11 @@ const FLOOD: &str = "10:5 11:5 12:5 13:5 14:5! 20:105! 21:106!";
 #[test]
 fn a_tenant_without_descriptors_holds_up_others_unless_tenants_take_turns() {
     let scene = Scene { shared_cells: 1, delay: 40, ..USUAL };
-    check(scene, "h", FLOOD, expect![[r#"
+    check(
+        scene,
+        "h",
+        FLOOD,
+        expect![[r#"
         13   cluster 1: Header 0 of 5
         57   cluster 1: Payload 0 of 5, frees it
         58   cluster 1: Payload 1 of 5, frees it
@@ -398,8 +402,13 @@ fn a_tenant_without_descriptors_holds_up_others_unless_tenants_take_turns() {
         scheduler.hers 7
         scheduler.header_tasks 3
         scheduler.payload_tasks 7
-    "#]]);
-    check(Scene { turns: true, ..scene }, "h", FLOOD, expect![[r#"
+    "#]],
+    );
+    check(
+        Scene { turns: true, ..scene },
+        "h",
+        FLOOD,
+        expect![[r#"
         13   cluster 1: Header 0 of 5
         23   cluster 1: Header 5 of 105
         24   cluster 2: Header 6 of 106
@@ -425,13 +434,18 @@ fn a_tenant_without_descriptors_holds_up_others_unless_tenants_take_turns() {
         scheduler.hers 7
         scheduler.header_tasks 3
         scheduler.payload_tasks 7
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn requests_set_aside_end_and_die_with_their_message() {
     let scene = Scene { shared_cells: 1, delay: 40, turns: true, ..USUAL };
-    check(scene, "hp", "10:5 11:5 12:5 13:5 20:105! 22:kill5 23:5!", expect![[r#"
+    check(
+        scene,
+        "hp",
+        "10:5 11:5 12:5 13:5 20:105! 22:kill5 23:5!",
+        expect![[r#"
         13   cluster 1: Header 0 of 5
         23   cluster 1: Header 4 of 105
         23   tells MessageKilled { msgid: 5, dropped: 4 }
@@ -452,8 +466,13 @@ fn requests_set_aside_end_and_die_with_their_message() {
         scheduler.header_tasks 3
         scheduler.payload_tasks 2
         scheduler.kills 1
-    "#]]);
-    check(scene, "hpc", "10:5 11:5 12:5 13:5 20:end5 30:105!", expect![[r#"
+    "#]],
+    );
+    check(
+        scene,
+        "hpc",
+        "10:5 11:5 12:5 13:5 20:end5 30:105!",
+        expect![[r#"
         13   cluster 1: Header 0 of 5
         33   cluster 1: Header 5 of 105
         57   cluster 1: Payload 0 of 5, frees it
@@ -476,14 +495,19 @@ fn requests_set_aside_end_and_die_with_their_message() {
         scheduler.header_tasks 2
         scheduler.payload_tasks 5
         scheduler.completion_tasks 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn many_messages_of_a_tenant_get_no_more_tasks_than_one_of_another() {
     let scene = Scene { n_clusters: 1, max_tasks: 1, delay: 20, ..USUAL };
     let flood = "10:1! 11:2! 12:3! 13:4! 14:5! 15:6! 20:100!";
-    check(scene, "p", flood, expect![[r#"
+    check(
+        scene,
+        "p",
+        flood,
+        expect![[r#"
         13   cluster 0: Payload 0 of 1, frees it
         35   released 0
         35   tells MessageDone { msgid: 1 }
@@ -507,8 +531,13 @@ fn many_messages_of_a_tenant_get_no_more_tasks_than_one_of_another() {
         173  tells MessageDone { msgid: 100 }
         scheduler.hers 7
         scheduler.payload_tasks 7
-    "#]]);
-    check(Scene { turns: true, ..scene }, "p", flood, expect![[r#"
+    "#]],
+    );
+    check(
+        Scene { turns: true, ..scene },
+        "p",
+        flood,
+        expect![[r#"
         13   cluster 0: Payload 0 of 1, frees it
         35   released 0
         35   tells MessageDone { msgid: 1 }
@@ -532,5 +561,6 @@ fn many_messages_of_a_tenant_get_no_more_tasks_than_one_of_another() {
         173  tells MessageDone { msgid: 5 }
         scheduler.hers 7
         scheduler.payload_tasks 7
-    "#]]);
+    "#]],
+    );
 }
