@@ -204,12 +204,7 @@ impl Cluster {
             },
             // The accelerator that the cluster could have, and has not.
             4 => Some(0xdead_beef),
-            5 => {
-                if write.is_some() && addr & 0x3ff == 4 {
-                    self.icache.flush();
-                }
-                Some(0)
-            }
+            5 => self.cache_register(addr & 0xfc, write, now),
             6 => {
                 let mut registers = self.public_dma;
                 let word = self.dma_register(&mut registers, addr & 0x3c, write, Owner::Public, now);
