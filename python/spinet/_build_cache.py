@@ -18,6 +18,7 @@ from spinet._compiler import Compiler
 
 FORMAT = 2  # of what the cache holds; goes up when its meaning changes
 _KEPT = 16  # sets of headers remembered for each key
+_HASH = 24  # digits of hashes in names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,8 @@ def look_up(request: Request, key: str) -> Product | None:
         for entry in json.loads((folder / f"{key}.json").read_text()):
             product = Product(**{**entry, "elf": folder / entry["elf"]})
             unchanged = all(hash_file(Path(path)) == known for path, known in product.headers.items())
-            if unchanged and product.elf.is_file():
+            # Its name ends with its hash.
+            if unchanged and product.elf.stem.endswith(hash_file(product.elf)[:_HASH]):
                 return product
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # nothing there, a header is gone, or the file is damaged: build again
@@ -89,7 +91,7 @@ def store(request: Request, key: str, product: Product) -> Product:
     folder = request.cache / "builds"
     folder.mkdir(parents=True, exist_ok=True)
     scratch = product.elf.with_suffix(".json")
-    kept = dataclasses.replace(product, elf=folder / f"{key[:24]}-{hash_file(product.elf)[:24]}.elf")
+    kept = dataclasses.replace(product, elf=folder / f"{key[:_HASH]}-{hash_file(product.elf)[:_HASH]}.elf")
     os.replace(product.elf, kept.elf)
     index = folder / f"{key}.json"
     try:

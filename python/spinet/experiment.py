@@ -155,13 +155,17 @@ def compiled_tenants(
 ) -> list[Path]:
     """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
     elfs = [first.elf if first else experiment.programs()[0]]
+    given = [] if first else elfs.copy()
     defines = {**_shape_of(experiment), **(defines or {})}
     for tenant in experiment.values.get("tenant", ()):
         named = tenant["program"]
         sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
         if len(sources) == 1 and sources[0].suffix not in toolchain.SOURCES:
             elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
+            given.append(sources[0])
         else:
+            for elf in given:
+                _core.elf_info(str(elf))  # says what is wrong with it
             place = toolchain.place_after(elfs)
             elfs.append(toolchain.build(sources, cc=cc, defines=defines, place=place).elf)
     return elfs[1:]

@@ -153,6 +153,22 @@ def test_a_damaged_cache_is_built_again(source: Path, cache: Path) -> None:
     (cache / "builds" / f"{first.key}.json").write_text('[{"elf": 3}')
     assert not build([source], cache=cache).cached
     assert build([source], cache=cache).cached
+    whole = first.elf.read_bytes()
+    first.elf.write_bytes(whole[:100])
+    assert not build([source], cache=cache).cached
+    assert build([source], cache=cache).elf.read_bytes() == whole
+
+
+def test_files_may_have_any_name(tmp_path: Path, cache: Path) -> None:
+    folder = tmp_path / "a b" / "c#d" / "$e$$ 'f\" ü"
+    folder.mkdir(parents=True)
+    source, header = folder / "my $handler#1.c", folder / "its $header.h"
+    source.write_text(
+        '#include <handler.h>\n#include "its $header.h"\nvoid a_ph(handler_args_t *args) { (void)WHAT; }\n'
+    )
+    for what in (1, 2):
+        header.write_text(f"#define WHAT {what}\n")
+        assert [build([source], cache=cache).cached for _ in range(2)] == [False, True]
 
 
 def test_processes_share_a_cache(source: Path, cache: Path) -> None:

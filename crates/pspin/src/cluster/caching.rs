@@ -28,8 +28,9 @@ enum Change {
 ///         each set, in which no line is asked for; as after reset. A core that turns it on goes on when nothing is under way,
 ///         one that flushes it when all is forgotten.
 /// Source: PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `central_controller_128.sv`, `mp_pf_icache_ctrl_unit.sv`.
-/// Differs: all lines are forgotten in the first of those cycles. A fetch that was asked for in the cycle in which the cache is
-///         turned on and the one behind it is served later; in the RTL nobody is told when it is, if the core has not jumped.
+/// Differs: all lines are forgotten in the first of those cycles, and a core that turns the cache on goes on in that one, not behind
+///         it. A fetch that was asked for in the cycle in which the cache is turned on, and the one behind it, is served later;
+///         in the RTL nobody is told when it is, if the core has not jumped.
 pub(super) struct Caching {
     is_on: bool,
     n_sets: Cycle,
@@ -168,3 +169,6 @@ impl Cluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

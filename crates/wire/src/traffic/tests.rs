@@ -325,6 +325,13 @@ fn errors_point_into_the_text() {
                         ^^"#]],
     );
     check(
+        "udp:senders=4294967296",
+        expect![[r#"
+            senders is `4294967296`, must be 1 to 1048576
+              udp:senders=4294967296
+                          ^^^^^^^^^^"#]],
+    );
+    check(
         "udp:src=10.0.0.256",
         expect![[r#"
         src is `10.0.0.256`, must be an IP address
