@@ -44,7 +44,10 @@ const ANSWER_FREES: Cycle = 2;
 impl Edge {
     fn begin_cycle(&mut self, now: Cycle) {
         self.now = now;
-        while let Some((_, from)) = self.answered.pop_front_if(|&mut (at, _)| at <= now) {
+        while let Some(&(at, from)) = self.answered.front()
+            && at <= now
+        {
+            self.answered.pop_front();
             self.at_host[from] -= 1;
         }
     }

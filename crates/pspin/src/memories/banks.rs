@@ -169,12 +169,12 @@ mod tests {
         let mut is_new = [false; SIDES];
         let mut waiting = bursts.to_vec();
         for now in 0..cycles {
-            for side in 0..SIDES {
+            for (side, is_new) in is_new.iter_mut().enumerate() {
                 let next = waiting.iter().position(|&(at, of, ..)| of == side && at <= now);
                 if let Some(next) = next.filter(|_| banks.end(side) <= now) {
                     let (_, _, bank, n_beats) = waiting.remove(next);
                     banks.begin(side, bank * BEAT_BYTES, n_beats, now);
-                    is_new[side] = true;
+                    *is_new = true;
                 }
             }
             let asked = [0, 1, 2, 3].map(|side| banks.next_bank(side, now));
