@@ -367,6 +367,14 @@ impl Burst {
             Burst::Read { addr, .. } | Burst::Write { addr, .. } => *addr,
         }
     }
+
+    /// Bytes.
+    pub fn size(&self) -> u32 {
+        match self {
+            Burst::Read { size, .. } => *size,
+            Burst::Write { data, .. } => data.len() as u32,
+        }
+    }
 }
 
 /// The reply to a [`Burst`].
