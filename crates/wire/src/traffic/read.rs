@@ -110,6 +110,7 @@ impl TrafficSpec {
             value.parse().map_err(|_| refused(key, value, allowed))
         }
         let number = |value: &str| scaled(value).ok_or_else(|| refused(key, value, "a number such as 1000 or 10M"));
+        let few = |value: &str| u32::try_from(number(value)?).map_err(|_| refused(key, value, "a number below 2^32"));
         match key {
             "size" => self.size = value.parse()?,
             "count" => self.count = number(value)?,
@@ -121,8 +122,8 @@ impl TrafficSpec {
                     _ => return Err(refused(key, value, "`constant` or `poisson`")),
                 }
             }
-            "flows" => self.flows = u32::try_from(number(value)?).unwrap_or(u32::MAX),
-            "senders" => self.senders = u32::try_from(number(value)?).unwrap_or(u32::MAX),
+            "flows" => self.flows = few(value)?,
+            "senders" => self.senders = few(value)?,
             "messages" => self.messages = number(value)?,
             "payload" => self.payload = value.parse()?,
             "seed" => self.seed = read(key, value, "0 to 2^64 - 1")?,

@@ -325,6 +325,13 @@ fn errors_point_into_the_text() {
                         ^^"#]],
     );
     check(
+        "udp:flows=99999999999",
+        expect![[r#"
+            flows is `99999999999`, must be a number below 2^32
+              udp:flows=99999999999
+                        ^^^^^^^^^^^"#]],
+    );
+    check(
         "udp:src=10.0.0.256",
         expect![[r#"
         src is `10.0.0.256`, must be an IP address
