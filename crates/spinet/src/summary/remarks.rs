@@ -90,12 +90,13 @@ impl Run {
             n => format!("; {n} more causes are listed below"),
         };
         let summary = self.trap_summary(first);
-        let TrapPlaceSummary { frame, cluster, core, value, note, .. } = &summary.first;
+        let TrapPlaceSummary { frame, cluster, core, value, value_is, note, .. } = &summary.first;
         let at = place_text(&summary.first);
         let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let value = value_is.map_or_else(String::new, |what| format!(", {what} {value}"));
         let (cause, core) = (&summary.cause, format!("core {core} of cluster {cluster}"));
         Some(format!(
-            "handlers trapped on {packets}; first in {at}: {cause}{note}, address {value}, packet {frame}, {core}{others}"
+            "handlers trapped on {packets}; first in {at}: {cause}{note}{value}, packet {frame}, {core}{others}"
         ))
     }
 }

@@ -27,12 +27,12 @@ fn contexts() {
     );
     check_context(
         "",
-        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
+        expect!["context[0]: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
+            "context[0]: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(
@@ -72,11 +72,11 @@ fn contexts() {
     };
     check_context(
         &two("handler_memory = { addr = 0x1c300000, size = 64 }"),
-        expect!["contexts `a` and `b`: handler memory overlaps at 0x1c300000, must be apart"],
+        expect!["context `a` and context `b`: handler memory overlaps at 0x1c300000, must be apart"],
     );
     check_context(
         &two("host_memory = { addr = 0x1000, size = 64 }"),
-        expect!["contexts `a` and `b`: host memory overlaps at 0x1000, must be apart"],
+        expect!["context `a` and context `b`: host memory overlaps at 0x1000, must be apart"],
     );
     check_context(
         "name = 'a'\nhandler = 'echo'\n[[context]]\nname = 'a'\nhandler = 'echo'",
