@@ -93,10 +93,14 @@ impl Run {
         let TrapPlaceSummary { frame, cluster, core, value, value_is, note, .. } = &summary.first;
         let at = place_text(&summary.first);
         let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
-        let value = value_is.map_or_else(String::new, |what| format!(", {what} {value}"));
+        let value = match *value_is {
+            Some("instruction") => format!(" {value}"), // `illegal instruction` stands before it
+            Some(what) => format!(", {what} {value}"),
+            None => String::new(),
+        };
         let (cause, core) = (&summary.cause, format!("core {core} of cluster {cluster}"));
         Some(format!(
-            "handlers trapped on {packets}; first in {at}: {cause}{note}{value}, packet {frame}, {core}{others}"
+            "handlers trapped on {packets}; first in {at}: {cause}{value}{note}, packet {frame}, {core}{others}"
         ))
     }
 }
