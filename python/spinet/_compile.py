@@ -262,9 +262,11 @@ def _near_handlers(request: Request) -> str:
     """Remarks on functions that look like handlers and are not called like one, where others are."""
     if request.sdk is None:
         return ""
+    # PsPIN's drivers ask for handlers by name, whatever it is; its programs have a function for that.
+    is_for_driver = any("init_handlers" in source.read_text(errors="replace") for source in request.sources)
+    called = "is called only by drivers that ask for it" if is_for_driver else "is called for no packet"
     return "".join(
-        f"note: {source.name}: {name} is called for no packet, since its name ends in none of _hh, _ph and _th: "
-        f"{_suggest(name)}\n"
+        f"note: {source.name}: {name} {called}, since its name ends in none of _hh, _ph and _th: {_suggest(name)}\n"
         for source in request.sources
         for name in _handlers_by_look(source)
         # A helper may take a handler's arguments: only what is marked, or nearly named as a handler, is meant as one.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ __all__ = [
     "schema",
     "span_ps",
     "version",
+    "whole",
 ]
 
 
@@ -98,3 +100,17 @@ class UsageError(InputError):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
+    """`number` if the simulator can hold it in so many bits.
+
+    Raises
+    ------
+    UsageError
+        If it is below `least` or too large; the text calls it `what`.
+    """
+    number, most = operator.index(number), (1 << bits) - 1 + min(least, 0)
+    if not least <= number <= most:
+        raise UsageError(f"{what} is {number}, must be {least} to {most}")
+    return number

@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from spinet._build_errors import BuildError
+
+_Found = TypeVar("_Found")
 
 _SHT_PROGBITS = 1
 _SHT_SYMTAB = 2
@@ -33,6 +40,22 @@ class Elf:
     symbols: tuple[Symbol, ...]
 
 
+def _of_any_file(reader: Callable[[Path], _Found]) -> Callable[[Path], _Found]:
+    """What is damaged is told, for files that no linker of ours wrote."""
+
+    @functools.wraps(reader)
+    def told(path: Path) -> _Found:
+        try:
+            return reader(path)
+        except OSError as error:
+            raise BuildError(f"{path}: {error.strerror}") from error
+        except (struct.error, IndexError, ValueError) as error:
+            raise BuildError(f"{path}: a damaged ELF file: {error}") from error
+
+    return told
+
+
+@_of_any_file
 def read(path: Path) -> Elf:
     """Read what the linker wrote."""
     data = path.read_bytes()
@@ -54,6 +77,7 @@ def read(path: Path) -> Elf:
     return Elf(sections=sections, ends=ends, symbols=tuple(symbols))
 
 
+@_of_any_file
 def missing(path: Path) -> set[str]:
     """Names that an object file uses and does not have."""
     data = path.read_bytes()
@@ -70,6 +94,7 @@ def missing(path: Path) -> set[str]:
     }
 
 
+@_of_any_file
 def content(path: Path) -> list[tuple[int, bytes]]:
     """Address and bytes of each section that is loaded and has content, in the order of the file."""
     data = path.read_bytes()
@@ -88,6 +113,7 @@ def _filled(data: bytes, order: str) -> list[tuple[int, int, int]]:
     ]
 
 
+@_of_any_file
 def entry_and_load(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
     """Where the program begins, and load address and bytes of each section with content, lowest first.
 
@@ -112,7 +138,8 @@ def entry_and_load(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
 def _order(data: bytes, path: Path) -> str:
     """Byte order, as `struct` writes it."""
     order = {b"\x7fELF\x01\x01": "<", b"\x7fELF\x01\x02": ">"}.get(data[:6])
-    assert order is not None, f"{path} is not a 32-bit ELF file"
+    if order is None:
+        raise BuildError(f"{path} is not a 32-bit ELF file")
     return order
 
 

@@ -177,11 +177,15 @@ def compiled_tenants(
 ) -> list[Path]:
     """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
     elfs = [first.elf if first else experiment.programs()[0]]
+    given = [] if first else elfs.copy()
     defines = {**_shape_of(experiment), **(defines or {})}
     for sources in experiment.tenants_programs():
         if _is_linked(sources):
             elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
+            given.append(sources[0])
         else:
+            for elf in given:
+                _core.elf_info(str(elf))  # says what is wrong with it
             place = toolchain.place_after(elfs)
             elfs.append(toolchain.build(sources, cc=cc, defines=defines, place=place).elf)
     return elfs[1:]

@@ -24,6 +24,7 @@ from spinet.toolchain import cache_dir, copy_elf, define_flags, readable
 __all__ = ["Firmware", "Image", "build", "firmware_dir", "image", "shipped"]
 
 _SUFFIXES = (".c", ".S")
+_MOST_BYTES = 16 << 20  # of an image; the simulator takes no larger one either
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +143,7 @@ def image(elf: Path) -> Image:
     Raises
     ------
     BuildError
-        If nothing is loaded, or sections overlap.
+        If nothing is loaded, if sections overlap, or if they lie further apart than any card has memory.
     """
     entry, sections = _elf.entry_and_load(elf)
     if not sections:
@@ -153,6 +154,9 @@ def image(elf: Path) -> Image:
         gap = address - first - len(data)
         if gap < 0:
             raise BuildError(f"{elf}: two sections are loaded to 0x{address:x}", hint="check AT() in the linker script")
+        if address + len(content) - first > _MOST_BYTES:
+            where = f"0x{first:x} to 0x{address + len(content):x}"
+            raise BuildError(f"{elf}: it is loaded to {where}, must be within {_MOST_BYTES} bytes")
         data += bytes(gap) + content
     return Image(load_address=first, entry=entry, data=bytes(data))
 

@@ -40,12 +40,13 @@ class Capabilities:
     n_clusters: int
     n_cores: int  # of a cluster
     n_message_queues: int
+    reserved_message_queues: int  # of them, those that each tenant with a rule is sure of, or an equal part if that is less
     max_copy_bytes: int  # of a packet, to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent
     isolated: bool  # handlers reach nothing of other tenants, by themselves or by transfers and commands
     reports_errors: bool  # errors of handlers are written to the descriptors of their contexts
-    watchdog_cycles: int  # that a handler may run where its context says nothing; 0 is for ever
+    watchdog_cycles: int  # that a handler may run where its context says nothing, and at most; 0 is for ever
     program_memory: MemoryLeft
     handler_memory: MemoryLeft
     scratchpad_memory: MemoryLeft  # in each cluster
@@ -53,7 +54,7 @@ class Capabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_killed`` ..."""
+    """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_evicted`` ..."""
 
     time_ns: int
     context: int  # number of the context
@@ -116,7 +117,9 @@ class Machine:
         self._cc = cc
         self._shape = experiment.shape(nic, set)
         runtime = toolchain.build_runtime(defines=self._shape, cc=cc)
-        self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=list(set), seed=seed)
+        self._native = _core.Machine(
+            nic, runtime=str(runtime.elf), sets=list(set), seed=_core.whole("seed", seed, bits=64)
+        )
 
     def __enter__(self) -> Machine:
         """The machine itself."""
@@ -201,7 +204,12 @@ class Machine:
         seed
             Decides what is random in a description that names no seed.
         """
-        self._native.add_traffic(str(source), pacing=pacing, count=count, seed=seed)
+        self._native.add_traffic(
+            str(source),
+            pacing=pacing,
+            count=None if count is None else _core.whole("count", count, bits=64),
+            seed=_core.whole("seed", seed, bits=64),
+        )
 
     def network(self, faults: str, *, seed: int = 1) -> None:
         """Let the network lose, double and reorder packets that are added from now on.
@@ -214,7 +222,7 @@ class Machine:
         seed
             Decides which packets; each call that adds packets draws anew.
         """
-        self._native.set_network(faults, seed)
+        self._native.set_network(faults, _core.whole("seed", seed, bits=64))
 
     @property
     def is_idle(self) -> bool:
@@ -281,13 +289,13 @@ class Tenant:
 
     def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
         """So many bytes of a memory of the card, which are zero; on ``pspin-rtl`` a scratchpad is as it was left."""
-        number = self._native.allocate(self._number, kind, size)
+        number = self._native.allocate(self._number, kind, _core.whole("size", size))
         addr, _ = self._native.part(self._number, number)
         return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)
 
     def register(self, size: int) -> HostMemory:
         """So many bytes of host memory that the card may reach."""
-        number = self._native.register(self._number, size)
+        number = self._native.register(self._number, _core.whole("size", size))
         addr, _ = self._native.region(self._number, number)
         return HostMemory(addr=addr, size=size, _tenant=self, _number=number)
 
@@ -319,7 +327,8 @@ class Tenant:
         copy_bytes
             Copy at most so many bytes of each packet to L1.
         watchdog_cycles
-            How long a handler may run, 0 for ever; what the card says if not given.
+            How long a handler may run: what the card says if not given, and no longer, so that nobody keeps HPUs for
+            ever. Any number where the card says 0, which is for ever.
         delivery
             What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`,
             such as ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
@@ -332,8 +341,8 @@ class Tenant:
             handler_memory=None if memory is None else memory._number,
             scratchpad=None if scratchpad is None else scratchpad._number,
             host=None if host is None else host._number,
-            copy_bytes=copy_bytes,
-            watchdog_cycles=watchdog_cycles,
+            copy_bytes=None if copy_bytes is None else _core.whole("copy_bytes", copy_bytes),
+            watchdog_cycles=None if watchdog_cycles is None else _core.whole("watchdog_cycles", watchdog_cycles),
             delivery=None if delivery is None else json.dumps(dict(delivery)),
         )
         return Context(number=number, _tenant=self)
@@ -364,6 +373,12 @@ class Program:
         self._tenant._native.unload(self._tenant._number, self._number)
 
 
+def _range(whole: int, offset: int, size: int | None) -> tuple[int, int]:
+    """Where a read begins and how much it reads: up to the end if `size` is not given."""
+    offset = _core.whole("offset", offset)
+    return offset, _core.whole("size", max(whole - offset, 0) if size is None else size)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Memory:
     """A part of a memory of the card; a scratchpad is the same part of every cluster's L1."""
@@ -377,14 +392,15 @@ class Memory:
     def write(self, data: bytes, *, offset: int = 0, wait: bool = True) -> None:
         """Write through the card's host port; time goes on until it is done, unless `wait` is false."""
         native, tenant = self._tenant._native, self._tenant._number
-        ticket = native.write(tenant, self._number, offset, data)
+        ticket = native.write(tenant, self._number, _core.whole("offset", offset), data)
         if wait:
             native.wait(tenant, ticket)
 
     def read(self, *, offset: int = 0, size: int | None = None) -> bytes:
         """Read through the card's host port; time goes on until the bytes are here."""
         native, tenant = self._tenant._native, self._tenant._number
-        ticket = native.read(tenant, self._number, offset, self.size - offset if size is None else size)
+        offset, size = _range(self.size, offset, size)
+        ticket = native.read(tenant, self._number, offset, size)
         native.wait(tenant, ticket)
         data = native.take(tenant, ticket)
         assert data is not None
@@ -406,11 +422,11 @@ class HostMemory:
 
     def write(self, data: bytes, *, offset: int = 0) -> None:
         """Write it, as the host's own program does: no time passes."""
-        self._tenant._native.host_write(self._tenant._number, self._number, offset, data)
+        self._tenant._native.host_write(self._tenant._number, self._number, _core.whole("offset", offset), data)
 
     def read(self, *, offset: int = 0, size: int | None = None) -> bytes:
         """Read it, as the host's own program does: no time passes."""
-        size = self.size - offset if size is None else size
+        offset, size = _range(self.size, offset, size)
         return self._tenant._native.host_read(self._tenant._number, self._number, offset, size)
 
     def unregister(self) -> None:
@@ -438,6 +454,7 @@ class Context:
             Rules of higher priority are asked first, of equal ones the older.
         """
         native, tenant = self._tenant._native, self._tenant._number
+        priority = _core.whole("priority", priority, least=-(1 << 31))
         number = native.install(tenant, self.number, matches=match, message=message, priority=priority)
         return Rule(context=self, _number=number)
 
@@ -462,7 +479,10 @@ class Rule:
     _number: int = field(repr=False)
 
     def remove(self, *, messages: Literal["end", "kill"]) -> None:
-        """Take it out, from the next cycle on: messages that have begun get their last packets, or are killed."""
+        """Take it out, from the next cycle on: messages that have begun get their last packets, or are killed.
+
+        What was to end can be killed later, by another call, while it has not ended.
+        """
         tenant = self.context._tenant
         if messages not in ("end", "kill"):
             raise UsageError(f"messages is {messages!r}, must be 'end' or 'kill'")

@@ -70,7 +70,7 @@ class IsolationParams:
     report_errors: bool
     """The HPU driver writes errors of handlers to their context's record in host memory."""
     watchdog_cycles: int
-    """Cycles that a handler may run where its context says nothing; 0 means for ever."""
+    """Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever."""
     host_clears_scratchpads: bool
     """The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads."""
 

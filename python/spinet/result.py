@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _pcapng, output, packet_table
+from spinet import _core, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
 
@@ -84,7 +84,7 @@ class Result:
 
     def host_memory(self, addr: int, size: int) -> bytes:
         """`size` bytes of host memory from `addr` on, as they are after the run; zeros where nothing was written."""
-        return self._run.host_memory(addr, size)
+        return self._run.host_memory(_core.whole("addr", addr, bits=64), _core.whole("size", size))
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write everything into a new folder, which appears complete or not at all.

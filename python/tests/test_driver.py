@@ -145,3 +145,37 @@ def test_a_card_is_idle_when_all_packets_have_come_and_gone(machine: spinet.Mach
     before = machine.now_ns
     machine.finish()
     assert machine.now_ns == before
+
+
+def test_a_number_that_no_card_can_have_is_refused_by_name(machine: spinet.Machine) -> None:
+    tenant = machine.tenant("a")
+    memory, host, program = tenant.allocate(64), tenant.register(64), tenant.load(ECHO)
+    context = tenant.context(program=program)
+    for ask, complaint in (
+        (lambda: tenant.allocate(-1), "size is -1, must be 0 to 4294967295"),
+        (lambda: tenant.register(1 << 40), "size is 1099511627776, must be 0 to 4294967295"),
+        (lambda: memory.write(b"x", offset=-1), "offset is -1, must be 0 to 4294967295"),
+        (lambda: memory.read(offset=1 << 32), "offset is 4294967296, must be 0 to 4294967295"),
+        (lambda: memory.read(size=-4), "size is -4, must be 0 to 4294967295"),
+        (lambda: memory.read(offset=65), "memory 1 has 64 bytes, 0 at 65 reach beyond it"),
+        (lambda: host.read(offset=65), "host memory 1 has 64 bytes, 0 at 65 reach beyond it"),
+        (lambda: host.write(b"x", offset=-64), "offset is -64, must be 0 to 4294967295"),
+        (lambda: tenant.context(program=program, watchdog_cycles=1 << 32), "watchdog_cycles is 4294967296, must be"),
+        (lambda: tenant.context(program=program, copy_bytes=-1), "copy_bytes is -1, must be 0 to 4294967295"),
+        (lambda: context.install(priority=1 << 31), "priority is 2147483648, must be -2147483648 to 2147483647"),
+        (lambda: machine.network("loss=0.1", seed=-1), "seed is -1, must be 0 to 18446744073709551615"),
+        (lambda: machine.traffic("udp:count=1", count=-1), "count is -1, must be 0 to 18446744073709551615"),
+        (lambda: spinet.Machine(seed=1 << 64), "seed is 18446744073709551616, must be 0 to"),
+    ):
+        with pytest.raises(spinet.InputError) as refused:
+            ask()
+        assert str(refused.value).startswith(complaint)
+
+
+def test_a_card_that_was_closed_is_the_callers_mistake(machine: spinet.Machine) -> None:
+    tenant = machine.tenant("a")
+    machine.close()
+    machine.close()
+    for ask in (lambda: machine.now_ns, lambda: machine.run(until="1 us"), lambda: tenant.allocate(64)):
+        with pytest.raises(spinet.InputError, match="it was closed before, and cannot be used any more"):
+            ask()

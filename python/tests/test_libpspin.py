@@ -70,15 +70,21 @@ def test_the_papers_handlers_do_on_a_c_host_what_c_computes(handler: str, paper:
     assert "Packets: 32; Bytes: 32768" in ran.stdout
 
 
+# The rules lay elsewhere, with the headers, in the first of PsPIN's checkouts.
 MAKEFILE = """\
 SPIN_APP_NAME = pingpong
 SPIN_APP_SRCS = handlers/ping_pong.c
 SPIN_CFLAGS = -O3 -g -flto
-include $(PSPIN_RT)/rules/spin-rt.mk
+include $(PSPIN_RT)/{rules}
 driver: driver/driver.c
-\t$(CC) -std=c99 -I$(PSPIN_RT)/runtime/include/ -I$(PSPIN_HW)/verilator_model/include driver/driver.c \\
+\t$(CC) -std=c99 -I$(PSPIN_RT)/{include}/ -I$(PSPIN_HW)/verilator_model/include driver/driver.c \\
 \t\t-L$(PSPIN_HW)/verilator_model/lib/ -lpspin_debug -o sim_$(SPIN_APP_NAME)
 """
+LAYOUTS = {
+    "today": {"rules": "rules/spin-rt.mk", "include": "runtime/include"},
+    "2022": {"rules": "rules/spin-handlers.mk", "include": "runtime/include"},
+    "2021": {"rules": "spin-handlers.mk", "include": "include"},
+}
 HANDLER = """\
 #include <handler.h>
 #include <packets.h>
@@ -124,18 +130,72 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_makefile_of_pspin_builds_and_runs_unchanged(installed: Path, tmp_path: Path) -> None:
-    for name, text in {"Makefile": MAKEFILE, "handlers/ping_pong.c": HANDLER, "driver/driver.c": DRIVER}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+def deployed(target: str, makefile: str, driver: str, installed: Path, folder: Path) -> tuple[Path, dict[str, str]]:
+    """What a PsPIN user's Makefile makes of handlers and driver, and variables to run it with."""
+    for name, text in {"Makefile": makefile, "handlers/ping_pong.c": HANDLER, "driver/driver.c": driver}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
     pspin = installed / "pspin"
     places = {"PSPIN_HW": str(pspin / "hw"), "PSPIN_RT": str(pspin / "sw"), "SPINET": f"{sys.executable} -m spinet.cli"}
-    subprocess.run(["make", "deploy", "driver"], cwd=tmp_path, env=os.environ | places, check=True, capture_output=True)
-    program = tmp_path / "sim_pingpong"
-    libraries = {"LD_LIBRARY_PATH": str(installed / "lib")}
+    subprocess.run(["make", "deploy", target], cwd=folder, env=os.environ | places, check=True, capture_output=True)
+    return folder / "sim_pingpong", {"LD_LIBRARY_PATH": str(installed / "lib")}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_makefile_of_pspin_builds_and_runs_unchanged(layout: str, installed: Path, tmp_path: Path) -> None:
+    makefile = MAKEFILE.format(**LAYOUTS[layout])
+    program, libraries = deployed("driver", makefile, DRIVER, installed, tmp_path)
     from_images = run(program, "-m", "2", folder=tmp_path, **libraries)
     assert (from_images.returncode, from_images.stderr) == (0, "")
     assert "Commands: 64; Packets: 64; Bytes: 65536" in from_images.stdout
     # Without the images the program comes from the ELF file that the context names, and all is the same.
     (tmp_path / "build" / "slm_files").rename(tmp_path / "build" / "elsewhere")
     assert run(program, "-m", "2", folder=tmp_path, **libraries).stdout == from_images.stdout
+
+
+BY_ITSELF = """\
+#include <stdio.h>
+#include "pspinsim.h"
+int main(int argc, char **argv)
+{
+    spin_ec_t ec = {0};
+    size_t size;
+    uint8_t packet[64] = {0x50, 0, 64};
+    if (pspinsim_init(argc, argv, NULL)) return 1;
+    spin_find_handler_by_name("build/pingpong", "pingpong_ph", &ec.ph_addr, &size);
+    pspinsim_packet_add(&ec, 0, packet, 64, 64, 1, 0, 0);
+    pspinsim_packet_eos();
+    return pspinsim_run() || pspinsim_fini();
+}
+"""
+
+
+def test_a_driver_needs_no_rule_and_no_place_of_its_own_for_images(installed: Path, tmp_path: Path) -> None:
+    makefile = MAKEFILE.format(**LAYOUTS["today"]).partition("driver:")[0]
+    program, _ = deployed("sim_pingpong", makefile, BY_ITSELF, installed, tmp_path)
+    # The program finds the library by itself, and images where `deploy` copies them.
+    ran = run(program, folder=tmp_path, PSPIN_HW=str(installed / "pspin" / "hw"))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Commands: 1; Packets: 1; Bytes: 64" in ran.stdout
+
+
+FROM_CPP = """\
+#include "gdriver.h"
+#include "pspinsim.h"
+struct Params { int a, b, c; };
+uint32_t fill(uint32_t, uint32_t, uint8_t *, uint32_t size, uint32_t *) { return size; }
+int forms(int argc, char **argv, int *n)
+{
+    Params params;
+    return gdriver_init(argc, argv, nullptr, n) + gdriver_init(argc, argv, "f", nullptr, "ph", nullptr)
+        + gdriver_init(argc, argv) + gdriver_add_ectx("f", nullptr, "ph", nullptr, fill, &params, sizeof params)
+        + gdriver_add_ectx("f", nullptr, "ph", nullptr, fill, &(params = Params{1, 2, 3}), sizeof params, nullptr, 0)
+        + (int)pspinsim_time();
+}
+"""
+
+
+def test_every_form_of_the_generic_driver_is_cpp_too(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "forms.cpp").write_text(FROM_CPP)
+    flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", f"-I{installed / 'include'}"]
+    subprocess.run([sys.executable, "-m", "ziglang", "c++", *flags, "forms.cpp"], cwd=tmp_path, check=True)

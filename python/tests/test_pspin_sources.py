@@ -75,6 +75,10 @@ def test_a_driver_may_know_handlers_by_any_name(tmp_path: Path) -> None:
     void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **handler_mem_ptr) { *ph = on_payload; }
     """
     built = toolchain.build([write(tmp_path, text)], cache=tmp_path / "cache")
+    assert built.messages == (
+        "note: handler.c: on_payload is called only by drivers that ask for it, since its name ends in none of _hh, "
+        "_ph and _th: rename on_payload to on_payload_ph\n"
+    )
     assert "on_payload" in {symbol.name for symbol in read(built.elf).symbols}
     with pytest.raises(toolchain.MissingHandlers, match="has no function that ends in _hh, _ph or _th"):
         built.entry()
@@ -195,3 +199,40 @@ host_memory = {{ addr = {HOST + 0x10000}, size = 4096 }}
         cluster, core, everywhere = place >> 16, place >> 8 & 0xFF, place & 0xFF
         assert (who, cluster, core) == (2 if is_blue else 1, 0, everywhere), f"packet {number}"
         assert core < 8
+
+
+MNEMONICS = """
+#include <packets.h>
+/* As handlers for PULP's compiler write them: sums of half words, fields, a clip, a rounded mean. */
+__handler__ void asm_ph(handler_args_t *args)
+{
+    uint32_t a = 0x7FFF0003, b = 0x00020005, words[8] = {0};
+    u_char *bytes = (u_char *)words;
+    __asm__ volatile("pv.add.h %[c], %[a], %[b]\\n" : [c] "=r"(words[0]) : [a] "r"(a), [b] "r"(b));
+    __asm__ volatile("pv.max.sc.b %0, %1, %2" : "=r"(words[1]) : "r"(a), "r"(b));
+    __asm__ volatile("p.extractu %0, %1, 7, %2" : "=r"(words[2]) : "r"(a), "i"(16));
+    __asm__ volatile("p.clip %0, %1, 5; p.abs %0, %0" : "=r"(words[3]) : "r"(-a));
+    __asm__ volatile("p.addRN %0, %1, %2, 1" : "=r"(words[4]) : "r"(6), "r"(9));
+    words[5] = 100;
+    __asm__ volatile("p.mac %0, %1, %2" : "+r"(words[5]) : "r"(6), "r"(7));
+    words[6] = __ntohs(0x1234) << 16 | __htons(0x5678);
+    bytes[28] = 7;
+    spin_cmd_t sent;
+    spin_send_packet(memcpy(args->task->pkt_mem, words, sizeof(words)), sizeof(words), &sent);
+}
+"""
+SENT = [0x80010008, 0x7F050505, 0xFF, 16, 8, 142, 0x34127856, 7]
+
+
+@pytest.mark.parametrize("flags", [(), ("-flto",), ("-pedantic", "-Wall")], ids=" ".join)
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_mnemonics_of_pulp_and_names_of_newlib_are_known(cc: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    sources = [tmp_path / "second.c", write(tmp_path, "#include <string.h>" + MNEMONICS)]
+    sources[0].write_text(
+        "#include <handler.h>\nvoid asm_ph(handler_args_t *args);\n"
+        "void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **mem) { *ph = asm_ph; }\n"
+    )
+    built = toolchain.build(sources, cc=cc, flags=flags, cache=tmp_path / "cache", out=tmp_path / "asm.elf")
+    assert built.messages == ""
+    result = spinet.run(program=tmp_path / "asm.elf", traffic="udp:size=64,count=1", nic="pspin-rtl")
+    assert [list(struct.unpack("<8I", packet.data)) for packet in result.sent] == [SENT]

@@ -20,6 +20,9 @@
 #include <spin_conf.h>
 #include <spin_dma.h>
 #include <util.h>
+#if defined(__riscv) && !defined(SPIN_NATIVE)
+#include <spin_xpulp_asm.h>
+#endif
 
 #define __handler__ __attribute__((used))
 

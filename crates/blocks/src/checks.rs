@@ -1,16 +1,13 @@
 //! What modules check of their parameters, and how they say it.
 
+use std::fmt::Display;
+
 /// A number within its bounds.
-pub fn within(name: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
+pub fn within<T: Copy + PartialOrd + Display>(name: &str, value: T, least: T, most: T) -> Result<(), String> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(format!("{name} is {value}, must be {least} to {most}"))
-}
-
-/// A number of ports or the like within its bounds.
-pub fn count(name: &str, value: usize, least: u32, most: u32) -> Result<(), String> {
-    within(name, u32::try_from(value).unwrap_or(u32::MAX), least, most)
 }
 
 /// A power of two within its bounds.
@@ -30,5 +27,17 @@ pub fn memory(base: u64, bytes: u32) -> Result<(), String> {
     match base.checked_add(u64::from(bytes)) {
         Some(_) => Ok(()),
         None => Err(format!("base is 0x{base:x}, {bytes} bytes from there on leave the address space")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_told_as_it_was_written() {
+        assert_eq!(within("ports", 64_usize, 1, 64), Ok(()));
+        assert_eq!(within("ports", 1 << 32, 1, 64), Err("ports is 4294967296, must be 1 to 64".into()));
+        assert_eq!(within("ports", usize::MAX, 1, 64), Err("ports is 18446744073709551615, must be 1 to 64".into()));
     }
 }

@@ -68,6 +68,8 @@ int pspinsim_init(int argc, char **argv, pspin_conf_t *conf);
 int pspinsim_run(void);
 /* Run one cycle; `*done_flag` becomes 1 when all packets are done, else 0. */
 int pspinsim_run_tick(uint8_t *done_flag);
+/* Simulated time. In a callback it is the time of what the callback tells. */
+uint64_t pspinsim_time(void);
 /* Print statistics and end the simulation. */
 int pspinsim_fini(void);
 

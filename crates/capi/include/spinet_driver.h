@@ -82,8 +82,9 @@ typedef struct spinet_capabilities {
     uint32_t n_clusters;
     uint32_t n_cores;          /* HPUs of a cluster */
     uint32_t n_message_queues; /* messages that can be under way */
+    uint32_t reserved_message_queues; /* of them, those that each tenant with a rule is sure of, or an equal part if that is less */
     uint32_t max_copy_bytes;   /* most bytes of a packet that can be copied to L1 */
-    uint32_t watchdog_cycles;  /* that a handler may run where its context says nothing; 0 is for ever */
+    uint32_t watchdog_cycles;  /* that a handler may run where its context says nothing, and at most; 0 is for ever */
     uint8_t reliable;          /* 1: the network delivers all packets, and none twice; see spinet_network */
     uint8_t in_order;          /* 1: in the order in which they were sent; the same */
     uint8_t isolated;          /* 1: handlers reach nothing of other tenants */
@@ -188,7 +189,7 @@ typedef struct spinet_context_spec {
     spinet_memory_t scratchpad;     /* 0 for none */
     spinet_host_t host;             /* 0 for none */
     uint32_t copy_bytes;            /* of a packet, to L1; SPINET_DEFAULT for all */
-    uint32_t watchdog_cycles;       /* that a handler may run, 0 for ever */
+    uint32_t watchdog_cycles;       /* that a handler may run: 1 to what the card says, or if that is 0 any, 0 for ever */
     /* Delivery. For all numbers from copy_bytes on, SPINET_DEFAULT is what the card says. */
     uint32_t when_full;             /* SPINET_FULL_... */
     uint32_t ecn_threshold_percent; /* of packet memory that is occupied: SPINET_FULL_MARK_ECN marks above it; 0 to 100 */
@@ -220,7 +221,10 @@ int spinet_install(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_con
 #define SPINET_END 0  /* messages that have begun get their packets until the last */
 #define SPINET_KILL 1 /* messages that have begun end at once, and what is in the card of them is dropped */
 
-/* Remove a rule from the next cycle on; `remaining` is SPINET_END or SPINET_KILL. */
+/*
+ * Remove a rule from the next cycle on; `remaining` is SPINET_END or SPINET_KILL. A rule that was removed with SPINET_END can be
+ * removed once more with SPINET_KILL while messages of it have not ended.
+ */
 int spinet_remove(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_rule_t rule, int remaining);
 
 /* ---- Packets and time ---- */
@@ -291,6 +295,7 @@ int spinet_take_sent(spinet_machine_t *machine, spinet_sent_t *sent);
 #define SPINET_DROP_MESSAGE_KILLED 4     /* by its context's choice, or with its rule */
 #define SPINET_DROP_BEFORE_HEADER 5      /* and it could not wait */
 #define SPINET_DROP_MESSAGE_TIMEOUT 6    /* its message stopped arriving */
+#define SPINET_DROP_MESSAGE_EVICTED 7    /* its message had to leave its queue */
 
 /* One handler's run for a packet. */
 typedef struct spinet_handler_run {
@@ -347,6 +352,7 @@ int spinet_take_line(spinet_machine_t *machine, spinet_line_t *line);
 #define SPINET_MESSAGE_TIMEOUT 3   /* msgid, dropped: it stopped arriving */
 #define SPINET_MESSAGE_KILLED 4    /* msgid, dropped */
 #define SPINET_TRANSLATION_FAULT 5 /* address, write: a command named host memory that is not registered */
+#define SPINET_MESSAGE_EVICTED 6   /* msgid, dropped: it had to leave its queue to another tenant, which is sure of it */
 
 /* What happened to a context; `what` says which of the numbers count, the others are 0. */
 typedef struct spinet_event {

@@ -35,7 +35,8 @@ impl UserPtr {
         UserPtr(pointer.expose_provenance())
     }
 
-    fn get(self) -> *mut c_void {
+    /// The pointer again.
+    pub fn get(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
 }

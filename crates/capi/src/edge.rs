@@ -55,6 +55,7 @@ impl SpinEc {
         };
         Context {
             id,
+            tenant: 0,
             handler_mem: region(self.handler_mem_addr, self.handler_mem_size),
             host_mem_addr: self.host_mem_addr,
             host_mem_size: self.host_mem_size,
@@ -263,6 +264,7 @@ impl PacketSource for Port {
             eom: packet.eom,
             xfer_size: packet.l1_size,
             context: self.context(&packet.ec),
+            evicts: None,
             user: packet.user,
         })
     }

@@ -132,6 +132,12 @@ pub unsafe extern "C" fn pspinsim_run_tick(done_flag: *mut u8) -> c_int {
     })
 }
 
+/// Picoseconds of simulated time since reset; 0 without a simulation.
+#[unsafe(no_mangle)]
+pub extern "C" fn pspinsim_time() -> u64 {
+    call("pspinsim_time", library::now_ps).unwrap_or(0)
+}
+
 /// Prints statistics and ends the simulation.
 #[unsafe(no_mangle)]
 pub extern "C" fn pspinsim_fini() -> c_int {

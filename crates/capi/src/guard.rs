@@ -40,6 +40,11 @@ pub fn complain(name: &str, error: impl Display) {
     eprintln!("error: {name}: {error}");
 }
 
+/// Says on stderr what is probably not meant.
+pub fn warn(name: &str, text: impl Display) {
+    eprintln!("warning: {name}: {text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,7 @@ mod waves;
 
 use pspin::PspinError;
 use spinet::elf::ElfError;
+use spinet::instructions::TraceWriteError;
 use spinet::nics::NicError;
 use spinet::program::ProgramError;
 use std::io;
@@ -69,6 +70,8 @@ enum Error {
     Elf(#[from] ElfError),
     #[error(transparent)]
     Program(#[from] ProgramError),
+    #[error("SPINET_INSTRUCTIONS: {0}")]
+    Instructions(#[from] TraceWriteError),
     #[error("SPINET_NIC: {0}")]
     Preset(#[from] NicError),
     #[error("conf: {field} is {found}, must be {allowed}")]

@@ -5,7 +5,8 @@ use crate::conf::PspinConf;
 use crate::edge::{Access, Edge, Packet};
 use crate::image;
 use crate::simulation::{Simulation, State};
-use pspin::{PspinParams, map};
+use kernel::{Clock, Freq};
+use pspin::{PspinError, PspinParams, map};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +33,8 @@ enum Phase {
 struct Library {
     params: PspinParams,
     phase: Phase,
+    /// What program memory held at first.
+    program: Vec<u8>,
     edge: Edge,
 }
 
@@ -61,19 +64,27 @@ pub fn init(conf: &PspinConf, program: Option<&Path>) -> Result<(), Error> {
     let nic = std::env::var(NIC_VARIABLE).unwrap_or_else(|_| NIC.into());
     let mut params = spinet::nics::load(&nic, &[], Path::new(""))?;
     conf.apply(&mut params)?;
-    let phase = program.map_or(Ok(Phase::Empty), |program| Phase::load(&params, program))?;
-    *library = Some(Library { params, phase, edge: Edge::default() });
+    let mut made = Library { params, phase: Phase::Empty, program: Vec::new(), edge: Edge::default() };
+    program.map_or(Ok(()), |program| made.load(program))?;
+    *library = Some(made);
     Ok(())
 }
 
-/// Gives the simulation its program if it has none.
-pub fn load(program: &Path) -> Result<(), Error> {
+/// Gives the simulation its program if it has none. Returns whether its program is this one.
+pub fn load(program: &Path) -> Result<bool, Error> {
     with(|library| {
         if let Phase::Empty = library.phase {
-            library.phase = Phase::load(&library.params, program)?;
+            library.load(program)?;
+            return Ok(true);
         }
-        Ok(())
+        Ok(without_end(image::read(program, &library.params)?.program) == library.program)
     })
+}
+
+/// Bytes of program memory up to the last that is not 0: images hold whole words, and some tools pad.
+fn without_end(mut program: Vec<u8>) -> Vec<u8> {
+    program.truncate(program.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    program
 }
 
 /// Runs until all packets are done.
@@ -96,6 +107,24 @@ pub fn fini() -> Result<String, Error> {
         *lock() = None;
     }
     statistics
+}
+
+/// Whether there is a simulation.
+pub fn is_there() -> bool {
+    lock().is_some()
+}
+
+/// Ends a simulation that has not begun to run.
+pub fn forget() {
+    *lock() = None;
+}
+
+/// Picoseconds of simulated time since reset.
+pub fn now_ps() -> Result<u64, Error> {
+    with(|library| {
+        let clock = Clock::new(Freq::mhz(library.params.clock_mhz).map_err(PspinError::from)?);
+        Ok(clock.edge(library.edge.now).ps())
+    })
 }
 
 /// Lends the simulation, while the library stays open for callbacks.
@@ -152,14 +181,14 @@ pub fn access(addr: u32, size: usize, access: impl FnOnce() -> Result<Access, Er
     })
 }
 
-impl Phase {
-    fn load(params: &PspinParams, program: &Path) -> Result<Self, Error> {
-        let image = image::read(program, params)?;
-        Ok(Phase::Ready(Box::new(Owned(Simulation::new(params, &image)?))))
-    }
-}
-
 impl Library {
+    fn load(&mut self, program: &Path) -> Result<(), Error> {
+        let image = image::read(program, &self.params)?;
+        self.phase = Phase::Ready(Box::new(Owned(Simulation::new(&self.params, &image)?)));
+        self.program = without_end(image.program);
+        Ok(())
+    }
+
     /// What the NIC would drop is an error of the program.
     fn check(&self, bytes: usize, l1_bytes: usize) -> Result<(), Error> {
         let cluster = &self.params.cluster;

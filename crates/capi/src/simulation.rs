@@ -5,11 +5,12 @@ use crate::callbacks::{Call, UserPtr, deliver};
 use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
-use crate::watch::{SharedWatch, Watch, Watcher};
+use crate::watch::{SharedWatch, Watch, Watcher, trace_instructions};
 use kernel::{Clock, Cycle, Freq, Outcome};
 use pspin::iommu::SharedPageTables;
 use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
+use spinet::instructions::CoreTraces;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -49,6 +50,7 @@ pub struct Simulation {
     /// Nothing happened in the last cycle, nor will by itself.
     is_quiet: bool,
     watch: Option<SharedWatch>,
+    traces: CoreTraces,
 }
 
 impl Simulation {
@@ -69,6 +71,7 @@ impl Simulation {
         let mut nic = Pspin::new(params, image, boundary, SEED)?;
         nic.listen(Box::new(port()));
         // Last, so that no file is made if anything else is wrong.
+        let traces = trace_instructions(&mut nic, params, clock)?;
         let watch = Watch::from_environment(params)?;
         if let Some(watch) = &watch {
             nic.listen(Box::new(Watcher(watch.clone())));
@@ -84,6 +87,7 @@ impl Simulation {
             bytes_read: 0,
             is_quiet: false,
             watch,
+            traces,
         })
     }
 
@@ -94,6 +98,7 @@ impl Simulation {
         if let Some(watch) = &self.watch {
             watch.borrow_mut().write_until(self.clock.edge(self.at).ps())?;
         }
+        self.traces.check()?;
         self.end();
         let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
         self.is_quiet = outcome == Outcome::Quiet;
@@ -176,6 +181,7 @@ impl Simulation {
 
     /// Writes what may be seen of the simulation and is not written yet.
     pub fn finish_watch(&mut self) -> Result<(), Error> {
+        self.traces.flush()?;
         self.watch.as_ref().map_or(Ok(()), |watch| watch.borrow_mut().finish())
     }
 

@@ -1,6 +1,6 @@
-//! What may be seen of a simulation besides its callbacks: the transcript of PsPIN's models, and waveforms.
+//! What may be seen of a simulation besides its callbacks: the transcript of PsPIN's models, waveforms, and what cores execute.
 //!
-//! Both come from the events of the NIC, put in order of time: a core that runs ahead tells early, the inbound engine hears of
+//! The first two come from the events of the NIC, put in order of time: a core that runs ahead tells early, the inbound engine hears of
 //! a packet's end a cycle late.
 //!
 //! Source: PsPIN a49fec8, `hw/verilator_model/src` and `hpu_driver.sv`, for the lines. Differs: no number of a source line.
@@ -8,16 +8,21 @@
 use crate::Error;
 use crate::ffi::print;
 use crate::waves::Waves;
+use kernel::Clock;
 use kernel::trace::{Event, EventKind, Sink};
-use pspin::{PspinParams, events as ev};
+use pspin::{Pspin, PspinParams, events as ev};
+use spinet::instructions::{Choice, CoreTraces};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Any value but an empty one asks for the transcript.
 const TRANSCRIPT_VARIABLE: &str = "SPINET_TRANSCRIPT";
 /// Names the file of waveforms.
 const WAVES_VARIABLE: &str = "SPINET_WAVES";
+/// Names the folder of instruction traces, a file a core.
+const INSTRUCTIONS_VARIABLE: &str = "SPINET_INSTRUCTIONS";
 /// Cycles by which an event may be told late, and more.
 const LATE_CYCLES: u64 = 8;
 /// ps of a cycle, in which events of PsPIN's models come.
@@ -26,6 +31,15 @@ const CYCLE_PS: u64 = 1000;
 /// Whether waveforms are asked for.
 pub fn wants_waves() -> bool {
     wanted(WAVES_VARIABLE).is_some()
+}
+
+/// Traces of what all cores of a new NIC execute, in the folder that the environment names, which is made; nothing if it names none.
+pub fn trace_instructions(nic: &mut Pspin, params: &PspinParams, clock: Clock) -> Result<CoreTraces, Error> {
+    let Some(folder) = wanted(INSTRUCTIONS_VARIABLE) else { return Ok(CoreTraces::default()) };
+    let folder = Path::new(&folder);
+    let write = |source| Error::Write { file: folder.display().to_string(), source };
+    std::fs::create_dir_all(folder).map_err(write)?;
+    Ok(CoreTraces::start(nic, params, clock, folder, &Choice::ALL)?)
 }
 
 fn wanted(name: &str) -> Option<std::ffi::OsString> {

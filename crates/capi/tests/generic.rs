@@ -166,3 +166,90 @@ fn the_generic_drivers_command_line_is_gengetopts() {
     "#]]
     .assert_eq(&bench.run("generic", &["--packets", "3"], &[]).text());
 }
+
+/// Drivers of before October 2022 name their handlers in `gdriver_init`, those of some weeks behind it have plain contexts.
+#[test]
+fn drivers_for_the_older_generic_driver_compile_and_run() {
+    let bench = generic();
+    bench.compile("older");
+    let run = |arguments: &[&str]| {
+        let told = bench.run("older", arguments, &[]).told();
+        told.lines()
+            .map(|line| line.split_once(" (src: ").map_or(line, |(line, _)| line))
+            .fold(String::new(), |all, line| all + line + "\n")
+    };
+    expect![[r#"
+        trace off!
+        hh_addr: 0; hh_size: 0;
+        ph_addr: 1d000290; ph_size: 4096;
+        th_addr: 0; th_size: 0;
+        Copying 64 bytes to 1c300000
+        Write to NIC memory completed (user_ptr: (nil))
+        fill message 0, packet 0, 64 bytes, 64 of them to L1
+        fill message 0, packet 1, 64 bytes, 64 of them to L1
+        fill message 1, packet 0, 64 bytes, 64 of them to L1
+        fill message 1, packet 1, 64 bytes, 64 of them to L1
+        out: 32 bytes, a0a1a2a3..., sum a6fb2010
+        out: 33 bytes, a0a1a2a3..., sum 3868e2b0
+        out: 32 bytes, a0a1a2a3..., sum a6fb2010
+        out: 33 bytes, a0a1a2a3..., sum 3868e2b0
+        gdriver_run returns 0
+        exit code 0
+    "#]]
+    .assert_eq(&run(&["one", "-m", "2", "-p", "2", "-s", "64"]));
+    expect![[r#"
+        trace off!
+        [GDRIVER] hh_addr=1d000130; hh_size=4096;
+        [GDRIVER] ph_addr=0; ph_size=0;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=
+        [GDRIVER] hh_addr=0; hh_size=0;
+        [GDRIVER] ph_addr=1d000180; ph_size=4096;
+        [GDRIVER] th_addr=0; th_size=0;
+        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+        [GDRIVER] matching context=
+        fill message 0, packet 0, 64 bytes, 64 of them to L1
+        fill message 2, packet 1, 64 bytes, 64 of them to L1
+        Write to NIC memory completed (user_ptr: (nil))
+        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765e7a0f
+        host deadbeefdeadc277 written: 8 bytes, 71020000..., sum 4431b950
+        host deadbeeffeadc177 written: 8 bytes, 51040000..., sum b1d90851
+        host deadbeeffeadc177 written: 8 bytes, 51020000..., sum 480c91cf
+        exit code 0
+    "#]]
+    .assert_eq(&run(&["plain", "-m", "2", "-p", "1", "-s", "64"]));
+    expect![[r#"
+        trace off!
+        hh_addr: 0; hh_size: 0;
+        ph_addr: 1d000290; ph_size: 4096;
+        th_addr: 0; th_size: 0;
+        Copying 64 bytes to 1c300000
+        Write to NIC memory completed (user_ptr: (nil))
+        gdriver_run returns 1
+        stderr: error: gdriver_run: the size that the fill callback returned is 65, must be at most the 64 that it was told
+        error: gdriver_run: all packets are done, but pspinsim_packet_eos was not called
+        exit code 1
+    "#]].assert_eq(&run(&["too much", "-s", "64"]));
+    expect![[r#"
+        stderr: error: gdriver_init: there is no option --packets; --help lists them
+        exit code 1
+    "#]]
+    .assert_eq(&run(&["one", "--packets", "2"]));
+}
+
+/// Whoever builds handlers anew and not their images would run the old ones at the addresses of the new.
+#[test]
+fn a_program_that_is_not_the_one_that_runs_is_told() {
+    let bench = generic();
+    bench.write("build/slm_files/prog_mem_stim.slm", "@00000010 0000006f 0000006f\n");
+    // These loop for ever, so there is no run.
+    let ran = bench.run("generic", &["-s", "0"], &[]);
+    expect![[r#"
+        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
+        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
+        error: gdriver_run: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
+    "#]].assert_eq(&ran.stderr);
+}

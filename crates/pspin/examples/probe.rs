@@ -2,6 +2,9 @@
 //! on that of the paper, `presets/pspin.toml`) with plain packets and prints what the RTL's driver prints.
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
+//!
+//! The first line is the number of instructions that the cores executed: with those that the host executed for it, as
+//! callgrind counts them, in two runs of different length, it is the cost of one (`docs/performance.md`).
 
 use blocks::cpu::Retired;
 use isa::riscv::{decode, disassemble};
@@ -68,6 +71,7 @@ fn main() {
     };
     let context = Rc::new(Context {
         id: 0,
+        tenant: 0,
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,
@@ -96,6 +100,7 @@ fn main() {
         eom: i % each == each - 1,
         xfer_size: size as u32,
         context: context.clone(),
+        evicts: None,
         user: i,
     });
     let preset = match option("isolation", 0) {
@@ -131,6 +136,7 @@ fn main() {
     let start = std::time::Instant::now();
     let outcome = nic.run_until(option("limit", 1_000_000));
     let seconds = start.elapsed().as_secs_f64();
+    println!("{} instructions", instructions(&nic));
     println!("{outcome:?} at {} after {seconds:.3} s, {:.3} M cycles/s", nic.now(), nic.now() as f64 / seconds / 1e6);
     if outcome == kernel::Outcome::Limit || done.borrow().len() < n as usize {
         nic.cores().iter().for_each(|core| println!("{core:x?}"));
@@ -161,6 +167,12 @@ fn main() {
             println!("{cycle:>7} {:>4} {pc:08x} {}", cycle - marker, disassemble(decode(word), pc));
         }
     }
+}
+
+/// Instructions that all cores executed.
+fn instructions(nic: &Pspin) -> u64 {
+    let counters = nic.counters();
+    counters.iter().filter(|(name, _)| name.ends_with(".instructions")).map(|(_, total)| total).sum()
 }
 
 fn packet(size: usize) -> Box<[u8]> {

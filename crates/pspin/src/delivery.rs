@@ -74,5 +74,7 @@ kernel::words! {
         BeforeHeader = "before_header",
         /// Its message stopped arriving.
         MessageTimeout = "message_timeout",
+        /// Its message had to leave its queue, which its tenant had borrowed, to a tenant that is sure of it.
+        MessageEvicted = "message_evicted",
     }
 }

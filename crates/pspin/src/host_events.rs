@@ -1,6 +1,8 @@
 //! What the NIC tells the host about its contexts: messages that end, handlers that fail, queues that are reset.
 
-use crate::protocol::{Context, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE};
+use crate::protocol::{
+    Context, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE,
+};
 use crate::world::HostEvents;
 use blocks::activity::after;
 use kernel::trace::Counter;
@@ -34,6 +36,13 @@ pub enum HostEvent {
         /// Packets that were in its queue.
         dropped: u32,
     },
+    /// A message had to leave its queue to another tenant that is sure of it; what comes of it begins another message.
+    MessageEvicted {
+        /// Identity of the message.
+        msgid: u16,
+        /// Packets that were in its queue.
+        dropped: u32,
+    },
     /// A command named host memory that is not registered; it moved nothing there.
     TranslationFault {
         /// Packet whose handler issued the command.
@@ -43,6 +52,15 @@ pub enum HostEvent {
         /// The command would have written host memory.
         write: bool,
     },
+}
+
+impl HostEvent {
+    /// More packets were dropped with this message.
+    pub fn add_dropped(&mut self, more: u32) {
+        if let HostEvent::MessageKilled { dropped, .. } | HostEvent::MessageEvicted { dropped, .. } = self {
+            *dropped += more;
+        }
+    }
 }
 
 /// How a handler failed.
@@ -121,6 +139,7 @@ impl HostEventUnit {
         let (cause, msgid, dropped) = match notice.event {
             HostEvent::MessageTimeout { msgid, dropped, .. } => (TIMEOUT_CAUSE, msgid, dropped),
             HostEvent::MessageKilled { msgid, dropped } => (KILLED_CAUSE, msgid, dropped),
+            HostEvent::MessageEvicted { msgid, dropped } => (EVICTED_CAUSE, msgid, dropped),
             _ => return,
         };
         let Some(addr) = notice.error_addr else { return };

@@ -60,8 +60,8 @@ struct Stored {
     /// Until it is sent.
     her: Option<Her>,
     her_at: Cycle,
-    /// Its message was killed before its request was sent.
-    is_killed: bool,
+    /// Why its message was ended before its request was sent.
+    killed: Option<DropReason>,
 }
 
 /// Takes packets from the world one by one, once all clusters are active.
@@ -187,6 +187,10 @@ impl Inbound {
         if now < arriving.earliest {
             return Activity::Until(arriving.earliest);
         }
+        if !self.evict() {
+            return Activity::Idle;
+        }
+        let arriving = self.arriving.as_ref().expect("just seen");
         let size = arriving.bytes.len() as u32;
         let room = self.ring.find_room(size.next_multiple_of(BEAT_BYTES));
         let verdict =
@@ -274,7 +278,7 @@ impl Inbound {
         self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
         let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
-        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0, is_killed: false };
+        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
         self.ring.push(offset, size.next_multiple_of(BEAT_BYTES), stored);
     }
 
@@ -317,11 +321,11 @@ impl Inbound {
             return false;
         }
         let stored = self.ring.get_mut(self.n_requested);
-        if stored.is_killed {
+        if let Some(reason) = stored.killed {
             let packet = stored.packet;
             self.ring.free_nth(self.n_requested);
             self.n_requested += 1;
-            self.dropped(now, packet, DropReason::MessageKilled);
+            self.dropped(now, packet, reason);
             self.ring.reclaim();
             return true;
         }

@@ -1,6 +1,5 @@
 //! Message processing queues: header before payloads before completion, one queue a message.
 
-use crate::arbiter::{BitSet, WideTree};
 use crate::delivery::{DropReason, EarlyPayload};
 use crate::host_events::{HostEvent, Notice};
 use crate::lru::PseudoLru;
@@ -11,7 +10,9 @@ use std::rc::Rc;
 
 mod cells;
 mod reset;
+mod turns;
 use cells::{Cells, List};
+use turns::{Choice, Turns};
 
 /// Where the message that holds a queue is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +74,7 @@ struct Queue {
 /// Timing:   a request taken in cycle t, or feedback in cycle t, can be granted in t + 1; the task is at the output
 ///           from t + 2 on. One task, one request and one feedback a cycle. A message whose last packet was taken in t
 ///           with a threshold of n is given up in t + n + 1 at the earliest, unless one is taken in that cycle.
-/// Fairness: [`WideTree`] over the queues with something to run; a choice is kept while the output is taken, so that a
+/// Fairness: [`Turns`] over the queues with something to run; a choice is kept while the output is taken, so that a
 ///           queue that asks meanwhile counts only from the next choice on.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`; Di Girolamo et al., ISCA 2021, III-B3 and III-D, for
 ///           what the RTL lacks: messages that stop arriving, header first.
@@ -87,22 +88,19 @@ pub struct MpqEngine {
     /// Takes in queues whose messages are being received and have a threshold.
     lru: PseudoLru,
     /// Queues that have a task to send.
-    schedulable: BitSet,
-    arbiter: WideTree,
-    /// What `schedulable` was when a choice was made while the output was taken.
-    locked: BitSet,
-    is_locked: bool,
+    turns: Turns,
     output: Option<Task>,
     hers: Counter,
     /// By [`Stage`].
     tasks: [Counter; 3],
     timeouts: Counter,
     kills: Counter,
+    evictions: Counter,
 }
 
 impl MpqEngine {
     /// `n_mpqs` queues, a power of two, and `shared_cells` descriptors for all of them.
-    pub fn new(n_mpqs: u32, shared_cells: u32) -> Self {
+    pub fn new(n_mpqs: u32, shared_cells: u32, tenants_take_turns: bool) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
         let queue = || Queue {
             state: State::Free,
@@ -119,15 +117,13 @@ impl MpqEngine {
             queues: (0..n_mpqs).map(|_| queue()).collect(),
             cells: Cells::new(n_mpqs, shared_cells),
             lru: PseudoLru::new(n_mpqs as usize),
-            schedulable: BitSet::new(n_mpqs as usize),
-            arbiter: WideTree::default(),
-            locked: BitSet::new(n_mpqs as usize),
-            is_locked: false,
+            turns: Turns::new(n_mpqs as usize, tenants_take_turns),
             output: None,
             hers: Counter::default(),
             tasks: [Counter::default(); 3],
             timeouts: Counter::default(),
             kills: Counter::default(),
+            evictions: Counter::default(),
         }
     }
 
@@ -177,10 +173,16 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// A packet came before the first of its message and was refused.
-    pub fn refuse(&mut self, her: &Her) {
+    /// A packet came and goes without having been queued.
+    pub fn heard_of(&mut self, her: &Her) {
         let q = self.queue_of(her.msgid);
         self.queues[q].received += 1;
+    }
+
+    /// A packet came before the first of its message and was refused.
+    pub fn refuse(&mut self, her: &Her) {
+        self.heard_of(her);
+        let q = self.queue_of(her.msgid);
         if her.eom {
             self.cells.end(&self.queues[q].packets);
         }
@@ -220,18 +222,11 @@ impl MpqEngine {
 
     /// Puts the next task on the output if that is free. Returns whether anything changed.
     pub fn arbitrate(&mut self) -> bool {
-        let requests = if self.is_locked { &self.locked } else { &self.schedulable };
-        let Some(q) = self.arbiter.choose(requests) else { return false };
-        if self.output.is_none() {
-            self.arbiter.grant(requests);
-            self.is_locked = false;
-        } else if self.is_locked {
-            return false;
-        } else {
-            self.locked.copy_from(&self.schedulable);
-            self.is_locked = true;
-            return true;
-        }
+        let q = match self.turns.choose(self.output.is_none()) {
+            Choice::Nothing => return false,
+            Choice::Kept => return true,
+            Choice::Queue(q) => q,
+        };
         let task = self.send(q);
         self.tasks[task.stage as usize].add(1);
         self.output = Some(task);
@@ -259,6 +254,7 @@ impl MpqEngine {
         counters.add("packets_held", self.cells.in_use());
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());
+        counters.add("evictions", self.evictions.total());
     }
 
     /// Gives the queue to the message of its head packet, if there is one.
@@ -326,7 +322,8 @@ impl MpqEngine {
             State::Payload => !queue.packets.is_empty(),
             _ => false,
         };
-        self.schedulable.set(q, ready);
+        let tenant = queue.context.as_ref().map_or(0, |context| context.tenant);
+        self.turns.set(q, tenant, ready);
         let has_threshold = queue.context.as_ref().is_some_and(|context| context.delivery.timeout_cycles > 0);
         self.lru.set_active(q, queue.is_receiving && has_threshold);
     }

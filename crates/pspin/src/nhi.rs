@@ -126,7 +126,7 @@ pub enum Ready {
 #[derive(Default)]
 struct Lane {
     target: Option<Target>,
-    /// Bursts sent whose reply has not begun.
+    /// Bursts sent whose reply has not begun, or comes in parts.
     outstanding: u32,
     /// Last cycle in which a reply's beats arrive.
     reply_until: Option<Cycle>,
@@ -176,6 +176,9 @@ pub struct NhiMaster {
     /// Whether each write without a reply was the last part of its burst, and whether a burst is being sent in parts.
     parts: VecDeque<bool>,
     in_burst: bool,
+    /// Bytes that are to come of each read.
+    unread: VecDeque<u32>,
+    in_answer: bool,
 }
 
 impl NhiMaster {
@@ -183,9 +186,9 @@ impl NhiMaster {
     pub fn new(map: NhiMap, l2: NhiPort, l1s: Vec<NhiPort>) -> Self {
         let reached = map.windows.iter().all(|window| !matches!(window.target, Target::L1(c) if c >= l1s.len()));
         assert!(reached, "each cluster that is mapped has a port");
-        let parts = VecDeque::new();
+        let (parts, unread) = (VecDeque::new(), VecDeque::new());
         let (reads, writes) = (Lane::default(), Lane::default());
-        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false }
+        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false, unread, in_answer: false }
     }
 
     /// See [`NhiMap::check`].
@@ -219,6 +222,7 @@ impl NhiMaster {
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
         let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
         self.reads.sent(target);
+        self.unread.push_back(size);
         self.port(target).requests.send(Burst::Read { tag, addr: addr - base + seen_as, size });
     }
 
@@ -249,11 +253,21 @@ impl NhiMaster {
         self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data });
     }
 
-    /// The next reply that has arrived, if any; there may be one for each direction.
+    /// The next reply that has arrived, if any; there may be one for each direction. Data of a read come in parts from L1,
+    /// beat by beat.
     pub fn reply(&mut self) -> Option<BurstReply> {
         let reply = std::iter::once(&self.l2).chain(&self.l1s).find_map(|port| port.replies.take())?;
         match &reply {
-            BurstReply::Data { last, .. } => self.reads.replied(Some(*last)),
+            BurstReply::Data { data, last, .. } => {
+                let left = self.unread.front_mut().expect("data answer a read");
+                // Nothing comes from where nothing is.
+                *left -= if data.is_empty() { *left } else { data.len() as u32 };
+                self.in_answer = *left > 0;
+                if !self.in_answer {
+                    self.unread.pop_front();
+                    self.reads.replied(Some(*last));
+                }
+            }
             BurstReply::Written { .. } => {
                 let last = self.parts.pop_front().expect("a reply answers a request");
                 if last {
@@ -262,6 +276,11 @@ impl NhiMaster {
             }
         }
         Some(reply)
+    }
+
+    /// Whether more is to come of the read whose data came last.
+    pub fn in_answer(&self) -> bool {
+        self.in_answer
     }
 
     /// Names the ports.

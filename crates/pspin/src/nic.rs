@@ -16,7 +16,7 @@ use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{Command, CommandResponse, Kill, Region};
-use crate::scheduler::{PacketScheduler, SchedulerPorts};
+use crate::scheduler::{PacketScheduler, SchedulerPorts, TenantsServed};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use isa::riscv::Isa;
@@ -92,6 +92,7 @@ pub struct Pspin {
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
     kills: Inlet<Kill>,
+    tenants: Inlet<TenantsServed>,
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
@@ -188,15 +189,17 @@ impl Pspin {
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         let inbound = Rc::new(RefCell::new(inbound));
         b.add("nic.inbound", clock, inbound.clone());
+        let (tenants, tenants_rx) = b.inlet("tenants", clock);
         let ports = SchedulerPorts {
             requests: request_rx,
+            tenants: tenants_rx,
             tasks: task_txs,
             feedbacks: feedback_rxs,
             released: released_tx,
             notices: scheduler_notices,
         };
         let trace = b.tracer("nic.scheduler", clock);
-        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, ports, trace));
+        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, params.sharing, ports, trace));
         let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
         let ports =
             CommandUnitPorts { commands: command_rxs, responses: response_txs, host_direct, nic_send, host_dma };
@@ -242,6 +245,7 @@ impl Pspin {
             accesses,
             more_packets,
             kills,
+            tenants,
             reached: 0,
         })
     }
@@ -285,6 +289,11 @@ impl Pspin {
     /// [`crate::host_events::HostEvent::MessageKilled`].
     pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
         self.kills.send_at(earliest.max(self.reached + 1), kill);
+    }
+
+    /// From the next cycle on so many tenants have rules.
+    pub fn serve_tenants(&mut self, n: u32) {
+        self.tenants.send_at(self.reached + 1, TenantsServed(n));
     }
 
     /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is

@@ -23,6 +23,8 @@ pub struct PspinParams {
     pub l2: L2Params,
     /// Message queues and dispatcher.
     pub scheduler: SchedulerParams,
+    /// What tenants cannot take from each other.
+    pub sharing: SharingParams,
     /// Commands in flight and the units that execute them.
     pub commands: CommandParams,
     /// NIC outbound engine.
@@ -83,7 +85,7 @@ pub struct IsolationParams {
     pub misaligned_amo_traps: bool,
     /// The HPU driver writes errors of handlers to their context's record in host memory.
     pub report_errors: bool,
-    /// Cycles that a handler may run where its context says nothing; 0 means for ever.
+    /// Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever.
     pub watchdog_cycles: u32,
     /// The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads.
     pub host_clears_scratchpads: bool,
@@ -135,6 +137,18 @@ pub struct SchedulerParams {
     pub shared_cells: u32,
     /// Tasks that may be in one cluster.
     pub max_tasks_per_cluster: u32,
+}
+
+/// What tenants cannot take from each other. Of a card with one tenant nothing here changes a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharingParams {
+    /// Message queues that each tenant with a rule is sure of, or an equal part of all if that is less; 0 leaves all queues to
+    /// whoever comes first.
+    pub reserved_queues: u32,
+    /// Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody else, and
+    /// many messages get no more tasks than one.
+    pub turns: bool,
 }
 
 /// Commands.
@@ -257,6 +271,7 @@ impl PspinParams {
         power_of_two("scheduler.n_mpqs", self.scheduler.n_mpqs, 1, 1024)?;
         within("scheduler.shared_cells", self.scheduler.shared_cells, 0, 65_536)?;
         within("scheduler.max_tasks_per_cluster", self.scheduler.max_tasks_per_cluster, 1, cluster.task_fifo)?;
+        within("sharing.reserved_queues", self.sharing.reserved_queues, 0, self.scheduler.n_mpqs)?;
         within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
         within("commands.host_dma_fifo", self.commands.host_dma_fifo, 1, 1024)?;
         within("commands.host_direct_fifo", self.commands.host_direct_fifo, 1, 1024)?;

@@ -29,6 +29,8 @@ pub struct Region {
 pub struct Context {
     /// What its host knows it by: events of it, and translations for it, go by this number.
     pub id: u32,
+    /// Whose it is.
+    pub tenant: u32,
     /// In L2 handler memory.
     pub handler_mem: Region,
     /// First byte of the context's host memory.
@@ -94,6 +96,8 @@ pub const WATCHDOG_CAUSE: u32 = 24;
 pub const TIMEOUT_CAUSE: u32 = 25;
 /// See [`TIMEOUT_CAUSE`].
 pub const KILLED_CAUSE: u32 = 26;
+/// See [`TIMEOUT_CAUSE`].
+pub const EVICTED_CAUSE: u32 = 28;
 /// Cause of the exception by which a driver has the runtime clear its core before a handler of another context runs there.
 ///
 /// assumed: the paper isolates handlers in space and says nothing of what one leaves to the next in registers and stack.
@@ -135,11 +139,14 @@ pub struct Her {
     pub context: Rc<Context>,
 }
 
-/// Ends a message that packet memory has no room for, or that the host gives up; no request of it follows. Not in the RTL.
+/// Ends a message that packet memory has no room for, that has to leave its queue to another tenant, or that the host gives up;
+/// no request of it follows. Not in the RTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kill {
     /// Identity of the message.
     pub msgid: u16,
+    /// [`DropReason::MessageKilled`] or [`DropReason::MessageEvicted`].
+    pub reason: DropReason,
     /// Its context.
     pub context: u32,
     /// [`Protection::error_addr`] of that.

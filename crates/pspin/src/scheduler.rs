@@ -4,15 +4,21 @@ use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
-use crate::params::SchedulerParams;
+use crate::params::{SchedulerParams, SharingParams};
 use crate::protocol::{Feedback, Her, Release, Request, Task};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+mod aside;
+use aside::Aside;
 
 /// The ports of a [`PacketScheduler`].
 pub struct SchedulerPorts {
     /// Handler execution requests from the inbound engine; capacity 2, latency 1.
     pub requests: Rx<Request>,
+    /// How many tenants have rules; from outside the simulation.
+    pub tenants: Rx<TenantsServed>,
     /// To each cluster scheduler; capacity 2, latency 1.
     pub tasks: Vec<Tx<Task>>,
     /// From each cluster; latency 1.
@@ -23,11 +29,23 @@ pub struct SchedulerPorts {
     pub notices: Tx<Notice>,
 }
 
+/// So many tenants have rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TenantsServed(pub u32);
+
+/// Where the request is from that is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum From {
+    Port,
+    /// Set aside, of this tenant.
+    Aside(u32),
+}
+
 /// [`MpqEngine`] and [`Dispatcher`] in one component.
 ///
 /// Ports:    `requests` and `feedbacks[c]` in, `tasks[c]` and `released` out; up to 1 item a cycle each, of the feedbacks 1
-///           in all. A request whose queue is full waits, and all behind it. Packets that are given up leave one a cycle,
-///           in turn with those whose tasks end.
+///           in all. A request whose queue is full waits, and all behind it; while tenants that take turns are several, only
+///           those of its tenant behind it. Packets that are given up leave one a cycle, in turn with those whose tasks end.
 /// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: a task that
 ///           waited for it is seen by a cluster at f + 3. The inbound engine sees it at f + 1, and knows that it is from f.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
@@ -35,13 +53,21 @@ pub struct SchedulerPorts {
 ///           and lose a request or hold it back.
 pub struct PacketScheduler {
     requests: Rx<Request>,
+    tenants: Rx<TenantsServed>,
     released: Tx<Release>,
     notices: Tx<Notice>,
+    tenants_take_turns: bool,
+    /// Several have rules, and take turns.
+    is_shared: bool,
+    aside: Aside,
+    /// Requests that were taken out of those set aside; their packets have to leave packet memory.
+    given_up: VecDeque<(Her, DropReason)>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
     /// Since when the request at the head has been waiting.
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
+    n_set_aside: Counter,
     /// A task's end was the last to free a packet: one that is given up goes first.
     doomed_turn: bool,
     trace: Tracer,
@@ -49,22 +75,35 @@ pub struct PacketScheduler {
 
 impl PacketScheduler {
     /// A scheduler for as many clusters as there are `tasks` ports.
-    pub fn new(params: &SchedulerParams, ports: SchedulerPorts, trace: Tracer) -> Self {
+    pub fn new(params: &SchedulerParams, sharing: SharingParams, ports: SchedulerPorts, trace: Tracer) -> Self {
+        let tenants_take_turns = sharing.turns;
         PacketScheduler {
             requests: ports.requests,
+            tenants: ports.tenants,
             released: ports.released,
             notices: ports.notices,
-            engine: MpqEngine::new(params.n_mpqs, params.shared_cells),
+            tenants_take_turns,
+            is_shared: false,
+            aside: Aside::default(),
+            given_up: VecDeque::new(),
+            engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
             her_stall_cycles: Counter::default(),
+            n_set_aside: Counter::default(),
             doomed_turn: false,
             trace,
         }
     }
 
-    /// What may be done with the request that waits.
-    fn admission(&mut self, now: Cycle) -> Option<Admission> {
+    /// The request that is next, and what may be done with it: those set aside go first.
+    fn next(&mut self, now: Cycle, is_in_the_way: bool) -> Option<(From, Admission)> {
+        if let Some((tenant, admission)) = self.aside.next(&self.engine) {
+            return Some((From::Aside(tenant), admission));
+        }
+        if is_in_the_way {
+            return None;
+        }
         let admission = match &*self.requests.peek()? {
             Request::Her(her) => self.engine.admission(her),
             Request::Kill(_) | Request::End(_) => Admission::Queue,
@@ -74,7 +113,23 @@ impl PacketScheduler {
             self.her_stall_cycles.add(now - since);
             self.stalled_since = None;
         }
-        Some(admission)
+        Some((From::Port, admission))
+    }
+
+    /// Whether the request at the port is to be set aside: it would be in the way of other tenants', or overtake its own.
+    fn is_in_the_way(&self) -> bool {
+        match self.requests.peek().as_deref() {
+            Some(Request::Her(her)) if self.aside.has(her.context.tenant) => true,
+            Some(Request::Her(her)) => self.is_shared && self.engine.admission(her) == Admission::Wait,
+            _ => false,
+        }
+    }
+
+    fn set_aside(&mut self, now: Cycle) {
+        if let Some(Request::Her(her)) = self.requests.take() {
+            self.n_set_aside.add(1);
+            self.aside.push(self.stalled_since.take().unwrap_or(now), her);
+        }
     }
 
     /// Returns whether there was feedback.
@@ -100,8 +155,8 @@ impl PacketScheduler {
     }
 
     /// One packet a cycle leaves packet memory: its tasks have ended, it was given up, or the request `refused` is its.
-    fn release(&mut self, refused: Option<DropReason>) -> bool {
-        let may_drop = self.engine.has_doomed() || refused.is_some();
+    fn release(&mut self, now: Cycle, refused: Option<(From, DropReason)>) -> bool {
+        let may_drop = self.engine.has_doomed() || !self.given_up.is_empty() || refused.is_some();
         let is_turn = std::mem::take(&mut self.doomed_turn) && may_drop;
         if !is_turn && self.collect_feedback() {
             return true;
@@ -109,23 +164,40 @@ impl PacketScheduler {
         if !may_drop || !self.released.has_room() {
             return false;
         }
-        match (self.engine.take_doomed(), refused) {
-            (Some((her, reason)), _) => self.drop_packet(&her, reason),
-            (None, Some(reason)) => {
-                if let Some(Request::Her(her)) = self.requests.take() {
-                    self.engine.refuse(&her);
-                    self.drop_packet(&her, reason);
-                }
-            }
-            (None, None) => {}
+        if let Some((her, reason)) = self.engine.take_doomed().or_else(|| self.given_up.pop_front()) {
+            self.drop_packet(&her, reason);
+        } else if let Some((from, reason)) = refused
+            && let Request::Her(her) = self.take_request(from, now)
+        {
+            self.engine.refuse(&her);
+            self.drop_packet(&her, reason);
         }
         true
     }
 
-    fn take_request(&mut self, now: Cycle) {
-        match self.requests.take().expect("a request waits") {
+    fn take_request(&mut self, from: From, now: Cycle) -> Request {
+        match from {
+            From::Port => self.requests.take().expect("a request waits"),
+            From::Aside(tenant) => {
+                let (since, her) = self.aside.take(tenant).expect("a request was set aside");
+                self.her_stall_cycles.add(now - since);
+                Request::Her(her)
+            }
+        }
+    }
+
+    fn handle_request(&mut self, from: From, now: Cycle) {
+        match self.take_request(from, now) {
             Request::Her(her) => self.engine.push(her, now),
-            Request::Kill(kill) => self.notices.send(self.engine.kill(kill)),
+            Request::Kill(kill) => {
+                let aside = self.aside.take_message(kill.msgid);
+                let mut notice = self.engine.kill(kill);
+                notice.event.add_dropped(aside.len() as u32);
+                aside.iter().for_each(|her| self.engine.heard_of(her));
+                self.given_up.extend(aside.into_iter().map(|her| (her, kill.reason)));
+                self.notices.send(notice);
+            }
+            Request::End(msgid) if self.aside.end(msgid) => {}
             Request::End(msgid) => self.engine.end(msgid).into_iter().for_each(|notice| self.notices.send(notice)),
         }
     }
@@ -134,16 +206,24 @@ impl PacketScheduler {
 impl Component for PacketScheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
         // All registers change together: what is decided first must not see what changes below it.
-        let admission = self.admission(now);
+        while let Some(TenantsServed(n)) = self.tenants.take() {
+            self.is_shared = self.tenants_take_turns && n > 1;
+        }
+        let is_in_the_way = self.is_in_the_way();
+        let next = self.next(now, is_in_the_way);
         let mut changed = self.dispatcher.dispatch(&mut self.engine, now, &self.trace);
         changed |= self.engine.arbitrate();
-        let refused = admission.and_then(|admission| match admission {
-            Admission::Refuse(reason) => Some(reason),
+        let refused = next.and_then(|(from, admission)| match admission {
+            Admission::Refuse(reason) => Some((from, reason)),
             _ => None,
         });
-        changed |= self.release(refused);
-        if admission == Some(Admission::Queue) {
-            self.take_request(now);
+        changed |= self.release(now, refused);
+        if is_in_the_way {
+            self.set_aside(now);
+            changed = true;
+        }
+        if let Some((from, Admission::Queue)) = next {
+            self.handle_request(from, now);
             changed = true;
         }
         if let Some(notice) = self.engine.give_up_stale(now) {
@@ -159,6 +239,7 @@ impl Component for PacketScheduler {
 
     fn ports(&self, ports: &mut Ports) {
         ports.input("requests", &self.requests);
+        ports.input("tenants", &self.tenants);
         ports.output("released", &self.released);
         ports.output("notices", &self.notices);
         self.dispatcher.ports(ports);
@@ -166,6 +247,7 @@ impl Component for PacketScheduler {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("her_stall_cycles", self.her_stall_cycles.total());
+        counters.add("hers_set_aside", self.n_set_aside.total());
         self.engine.counters(counters);
         self.dispatcher.counters(counters);
     }

@@ -4,7 +4,7 @@
 //! what they answer must depend on their arguments and their own state alone.
 
 use crate::host_events::HostEvent;
-use crate::protocol::{Context, PacketId};
+use crate::protocol::{Context, Kill, PacketId};
 use kernel::Cycle;
 use std::rc::Rc;
 
@@ -28,6 +28,8 @@ pub struct Arrival {
     pub xfer_size: u32,
     /// The context of its message.
     pub context: Rc<Context>,
+    /// A message that the card ends first, whose queue this one's message gets.
+    pub evicts: Option<Kill>,
     /// Given back in [`PacketDone`].
     pub user: u64,
 }

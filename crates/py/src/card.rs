@@ -2,7 +2,7 @@
 
 use crate::run::start_error;
 use crate::told::{self, Described};
-use crate::{input, internal, json, settings};
+use crate::{gone, input, json, settings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, WAYS};
@@ -55,7 +55,7 @@ impl CardRun {
     /// Runs for about that long.
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
-        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget))).map_err(internal)?;
+        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget))).map_err(gone)?;
         let dict = PyDict::new(py);
         dict.set_item("done", progress.is_done)?;
         dict.set_item("frames", progress.frames)?;
@@ -66,17 +66,17 @@ impl CardRun {
 
     /// The summary so far, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(gone)?))
     }
 
     /// Every frame, by column: little-endian numbers.
     fn frame_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, py.detach(|| self.worker.call(|run| run.frame_table())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.frame_table())).map_err(gone)?)
     }
 
     /// Writes what came out of the card as captures into a folder.
     fn write_captures(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        py.detach(|| self.worker.call(move |run| run.write_captures(&folder))).map_err(internal)?.map_err(input)
+        py.detach(|| self.worker.call(move |run| run.write_captures(&folder))).map_err(gone)?.map_err(input)
     }
 
     /// Ends the run and frees its memory.

@@ -4,7 +4,7 @@ use crate::policy::{Failure, OwnPolicy};
 use crate::run::start_error;
 use crate::told::{self, Described};
 use crate::tools::format;
-use crate::{input, internal, json};
+use crate::{gone, input, json};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use spinet::chains::{self, CheckedChains, Fate, HOP_COLUMNS, PACKET_COLUMNS, Policy, Wanted};
@@ -66,27 +66,27 @@ impl ChainRun {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        told::progress(py, progress.map_err(internal)?.map_err(input)?)
+        told::progress(py, progress.map_err(gone)?.map_err(input)?)
     }
 
     /// Rows of packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(gone)?)
     }
 
     /// Rows of their visits of services.
     fn take_hops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_hops())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_hops())).map_err(gone)?)
     }
 
     /// The summary so far, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(gone)?))
     }
 
     /// The digest so far.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.worker.call(|run| run.digest())).map_err(internal)
+        py.detach(|| self.worker.call(|run| run.digest())).map_err(gone)
     }
 
     /// Ends the run and frees its memory.

@@ -15,6 +15,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use spinet::nics::{self, Setting};
+use spinet::worker::WorkerGone;
 use std::fmt::Display;
 
 create_exception!(spinet._native, SpinetError, PyException, "Base of all errors of spinet.");
@@ -29,6 +30,14 @@ fn input(error: impl Display) -> PyErr {
 /// A bug of ours, with its text.
 fn internal(error: impl Display) -> PyErr {
     InternalError::new_err(error.to_string())
+}
+
+/// Nobody answers: it was closed, or that is a bug of ours.
+fn gone(error: WorkerGone) -> PyErr {
+    match error {
+        WorkerGone::Closed => input(error),
+        WorkerGone::Panicked { .. } => internal(error),
+    }
 }
 
 /// A value as JSON.

@@ -2,7 +2,7 @@
 
 use crate::run::start_error;
 use crate::told;
-use crate::{input, internal, json, settings};
+use crate::{gone, input, json, settings};
 use kernel::{Cycle, Time};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -45,7 +45,7 @@ impl Machine {
         E: Display,
     {
         let done = py.detach(|| self.worker.call(move |driver| what(driver).map_err(|error| error.to_string())));
-        done.map_err(internal)?.map_err(input)
+        done.map_err(gone)?.map_err(input)
     }
 
     fn look<T: Send + 'static>(
@@ -53,7 +53,7 @@ impl Machine {
         py: Python<'_>,
         what: impl FnOnce(&mut Driver) -> T + Send + 'static,
     ) -> PyResult<T> {
-        py.detach(|| self.worker.call(what)).map_err(internal)
+        py.detach(|| self.worker.call(what)).map_err(gone)
     }
 }
 
@@ -173,7 +173,7 @@ impl Machine {
         let data = self.with(py, move |driver| {
             let (tenant, host) = (TenantId(tenant), HostId(host));
             // Asked for before there are so many bytes to fill.
-            driver.host_read(tenant, host, offset.saturating_add(size.saturating_sub(1)), &mut [0; 1])?;
+            driver.host_part(tenant, host, offset, size.into())?;
             let mut data = vec![0; size as usize];
             driver.host_read(tenant, host, offset, &mut data).map(|()| data)
         })?;

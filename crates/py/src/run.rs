@@ -2,7 +2,7 @@
 
 use crate::told::{self, Described};
 use crate::tools::{format, read_experiment};
-use crate::{input, internal, json};
+use crate::{gone, input, json};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::instructions::Choice;
@@ -21,7 +21,7 @@ const MAX_HOST_BYTES: usize = 1 << 30;
 pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
     match error {
         StartError::Run(error) => input(error),
-        StartError::Gone(error) => internal(error),
+        StartError::Gone(error) => gone(error),
     }
 }
 
@@ -67,28 +67,28 @@ impl Run {
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
         let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
-        told::progress(py, progress.map_err(internal)?.map_err(input)?)
+        told::progress(py, progress.map_err(gone)?.map_err(input)?)
     }
 
     /// Rows of the packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(internal)?)
+        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(gone)?)
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.
     fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
-        let lines = py.detach(|| self.worker.call(|run| run.take_console())).map_err(internal)?;
+        let lines = py.detach(|| self.worker.call(|run| run.take_console())).map_err(gone)?;
         Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
     }
 
     /// The summary so far, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(internal)?))
+        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(gone)?))
     }
 
     /// The digest so far.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.worker.call(|run| run.digest())).map_err(internal)
+        py.detach(|| self.worker.call(|run| run.digest())).map_err(gone)
     }
 
     /// Bytes of host memory.
@@ -101,13 +101,13 @@ impl Run {
             run.host_memory(addr, &mut data);
             data
         };
-        let data = py.detach(|| self.worker.call(read)).map_err(internal)?;
+        let data = py.detach(|| self.worker.call(read)).map_err(gone)?;
         Ok(PyBytes::new(py, &data))
     }
 
     /// Writes host memory to files in a directory that is there; their names.
     fn write_host(&self, py: Python<'_>, directory: PathBuf) -> PyResult<Vec<String>> {
-        py.detach(|| self.worker.call(move |run| run.write_host(&directory))).map_err(internal)?.map_err(input)
+        py.detach(|| self.worker.call(move |run| run.write_host(&directory))).map_err(gone)?.map_err(input)
     }
 
     /// Ends the run and frees its memory.

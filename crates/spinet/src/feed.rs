@@ -3,12 +3,15 @@
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
 use crate::experiment::{Checked, CheckedContext, Experiment};
-use crate::message_ids::MessageIds;
+use crate::message_ids::{Message, MessageIds};
 use crate::packets::Row;
 use crate::record::SharedRecord;
 use crate::rules::Rules;
 use crate::streams::{Coming, Stream};
 use kernel::{Clock, Cycle};
+use pspin::PspinParams;
+use pspin::delivery::DropReason;
+use pspin::protocol::Kill;
 use pspin::world::{Arrival, PacketSource};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -81,9 +84,10 @@ pub struct Feed {
 pub type SharedFeed = Rc<RefCell<Feed>>;
 
 impl Feed {
-    /// A feed without traffic and rules, for a NIC with so many message queues.
-    pub fn new(n_queues: u32, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
-        let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues));
+    /// A feed without traffic and rules, for a NIC with these message queues.
+    pub fn new(nic: &PspinParams, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
+        let (n_queues, reserved) = (nic.scheduler.n_mpqs, nic.sharing.reserved_queues);
+        let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues, reserved));
         let (streams, rules, status, given_up) = Default::default();
         Feed { streams, rules, ids, clock, gap, limit, start: None, status, record, n_queues, given_up }
     }
@@ -181,8 +185,18 @@ impl Feed {
             return None;
         };
         let verdict = rule.classifier.classify(&bytes, &layers);
-        let id = self.ids.of(rule.id, verdict.message, verdict.is_last);
+        let message = Message { tenant: rule.tenant, rule: rule.id, number: verdict.message };
         let (context_idx, context, copy_bytes) = (rule.context_idx, rule.context.clone(), rule.copy_bytes);
+        record.window.finished_since().for_each(|msgid| self.ids.finished(msgid));
+        let evicts = self.ids.to_evict(message, self.rules.tenants()).map(|(rule, number, msgid)| {
+            self.ids.give_up(msgid);
+            let (context_idx, context) = self.rules.context(rule).expect("a rule stays while a message of it is open");
+            record.stats.contexts[context_idx].evicted += 1;
+            self.rules.give_up(rule, number);
+            let error_addr = context.protection.error_addr;
+            Kill { msgid, reason: DropReason::MessageEvicted, context: context.id, error_addr }
+        });
+        let id = self.ids.of(message, verdict.is_last, self.rules.tenants());
         record.matched(context_idx, bytes.len(), &verdict, id.is_some());
         self.rules.drop_ended();
         let Some(msgid) = id else {
@@ -202,7 +216,8 @@ impl Feed {
         }));
         let xfer_size = copy_bytes.unwrap_or(size).min(size);
         let (gap, eom) = (self.gap, verdict.is_last);
-        Some(Arrival { earliest: arrival, gap, bytes, msgid, som: verdict.is_header, eom, xfer_size, context, user })
+        let som = verdict.is_header;
+        Some(Arrival { earliest: arrival, gap, bytes, msgid, som, eom, xfer_size, context, evicts, user })
     }
 
     /// What the traffic was like, which is that of the first stream.
@@ -274,7 +289,8 @@ mod tests {
     fn streams_that_are_over_are_forgotten() {
         let clock = Clock::new(Freq::mhz(1000).expect("a clock"));
         let record = Rc::new(RefCell::new(Record::new(clock, Stats::new(1), None, None)));
-        let mut source = Source(Rc::new(RefCell::new(Feed::new(4, 0, Cycle::MAX, record.clone()))));
+        let nic = crate::nics::load("pspin", &[], std::path::Path::new(".")).expect("a preset");
+        let mut source = Source(Rc::new(RefCell::new(Feed::new(&nic, 0, Cycle::MAX, record.clone()))));
         for cycle in (1..1000).step_by(10) {
             let packet = (Time::ZERO, vec![0; 60].into());
             source.0.borrow_mut().add(Stream::made(vec![packet], (Faults::NONE, 0), cycle));

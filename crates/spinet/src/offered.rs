@@ -2,7 +2,7 @@
 
 use crate::experiment::Checked;
 use crate::feed::{FeedError, classifiers, first_context, traffic};
-use crate::message_ids::MessageIds;
+use crate::message_ids::{Message, MessageIds};
 use crate::streams::Coming;
 use wire::layers::Layers;
 
@@ -24,7 +24,7 @@ pub struct Target {
     pub context: usize,
     /// Number of the message in its context, from 0.
     pub message: u64,
-    /// Its identity in the NIC, as a run gives it; `None` if no queue was free when it began.
+    /// Its identity in the NIC, as a run of one tenant gives it; `None` if no queue was free when it began.
     pub msgid: Option<u16>,
     /// No packet of the message follows.
     pub is_last: bool,
@@ -35,14 +35,16 @@ pub struct Target {
 /// They are held in memory all at once.
 pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
     let mut classifiers = classifiers(checked)?;
-    let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs);
+    // What tenants are sure of depends on when the card is done with packets; it is left out.
+    let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
     let mut stream = traffic(checked)?;
     let mut all = Vec::new();
     while let Some(Coming { arrival_fs, bytes, .. }) = stream.read()? {
         let layers = Layers::parse(&bytes);
         let target = first_context(&checked.contexts, &bytes, &layers).map(|context| {
             let verdict = classifiers[context].classify(&bytes, &layers);
-            let msgid = ids.of(context as u64, verdict.message, verdict.is_last);
+            let message = Message { tenant: 0, rule: context as u64, number: verdict.message };
+            let msgid = ids.of(message, verdict.is_last, &[]);
             Target { context, message: verdict.message, msgid, is_last: verdict.is_last }
         });
         all.push(Offered { arrival_fs, target, bytes });

@@ -215,6 +215,8 @@ pub struct Window {
     pub n_open: u64,
     /// Requests that the message queues were sent for each identity.
     requests: Vec<u64>,
+    /// Identities of packets that were finished, until somebody asks.
+    finished: Vec<u16>,
 }
 
 /// What an event meant for the packets.
@@ -230,7 +232,14 @@ pub enum Change {
 impl Window {
     /// Nothing under way.
     pub fn new(clock: Clock) -> Self {
-        Window { clock, base: 0, rows: VecDeque::new(), n_open: 0, requests: vec![0; N_IDS as usize] }
+        Window {
+            clock,
+            base: 0,
+            rows: VecDeque::new(),
+            n_open: 0,
+            requests: vec![0; N_IDS as usize],
+            finished: Vec::new(),
+        }
     }
 
     /// The next packet that the NIC is given; returns the number it will have.
@@ -259,6 +268,11 @@ impl Window {
         waiting.count() as u64 + sent.saturating_sub(received)
     }
 
+    /// Identities of the packets that were finished since the last call.
+    pub fn finished_since(&mut self) -> impl Iterator<Item = u16> {
+        self.finished.drain(..)
+    }
+
     fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
         self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_deref_mut()
     }
@@ -267,6 +281,7 @@ impl Window {
         let slot = packet.checked_sub(self.base).and_then(|at| self.rows.get_mut(at as usize));
         let Some(row) = slot.and_then(Option::take) else { return Change::Nothing };
         self.n_open -= 1;
+        self.finished.push(row.msgid);
         while let Some(None) = self.rows.front() {
             self.rows.pop_front();
             self.base += 1;

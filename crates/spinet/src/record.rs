@@ -281,6 +281,7 @@ impl HostEvents for Scribe {
             HostEvent::MessageDone { .. } | HostEvent::HandlerError(_) => return,
             HostEvent::MessageTimeout { msgid, dropped, .. } => [1, u64::from(msgid), u64::from(dropped)],
             HostEvent::MessageKilled { msgid, dropped } => [2, u64::from(msgid), u64::from(dropped)],
+            HostEvent::MessageEvicted { msgid, dropped } => [4, u64::from(msgid), u64::from(dropped)],
             HostEvent::TranslationFault { addr, write, .. } => [3, addr, u64::from(write)],
         };
         record.digest.add(Stream::Event, &[at, u64::from(context), numbers[0], numbers[1], numbers[2]], b"");

@@ -12,6 +12,8 @@ use wire::message::Classifier;
 pub struct Rule {
     /// Who it is; rules of one table have different numbers, later ones larger.
     pub id: u64,
+    /// Whose it is.
+    pub tenant: u64,
     /// Position of its context in reports.
     pub context_idx: usize,
     /// Rules of higher priority are asked first, of equal ones the older.
@@ -46,6 +48,8 @@ pub struct Rules {
     installed: Vec<Rule>,
     /// Rules that take no new message, by number.
     ending: Vec<u64>,
+    /// Whose they are, each tenant once.
+    tenants: Vec<u64>,
     /// What rules were asked about, by context, until a rule of that takes a packet.
     tried: BTreeMap<usize, Option<Tried>>,
 }
@@ -57,6 +61,18 @@ impl Rules {
         let at = self.installed.partition_point(|other| order(other) < order(&rule));
         self.tried.entry(rule.context_idx).or_insert_with(|| Some(Tried::new(rule.wants())));
         self.installed.insert(at, rule);
+        self.count_tenants();
+    }
+
+    /// Tenants that have rules.
+    pub fn tenants(&self) -> &[u64] {
+        &self.tenants
+    }
+
+    fn count_tenants(&mut self) {
+        self.tenants = self.installed.iter().map(|rule| rule.tenant).collect();
+        self.tenants.sort_unstable();
+        self.tenants.dedup();
     }
 
     /// The rule takes no new message; it goes when those that have begun have had their last packet.
@@ -69,7 +85,9 @@ impl Rules {
     pub fn remove(&mut self, id: u64) -> Option<Rule> {
         self.ending.retain(|&other| other != id);
         let at = self.installed.iter().position(|rule| rule.id == id)?;
-        Some(self.installed.remove(at))
+        let rule = self.installed.remove(at);
+        self.count_tenants();
+        Some(rule)
     }
 
     /// A message of a rule is over, though its last packet has not come.
@@ -80,6 +98,17 @@ impl Rules {
         self.drop_ended();
     }
 
+    /// The context of a rule, with its position in reports.
+    pub fn context(&self, id: u64) -> Option<(usize, Rc<Context>)> {
+        let rule = self.installed.iter().find(|rule| rule.id == id)?;
+        Some((rule.context_idx, rule.context.clone()))
+    }
+
+    /// Whether a rule takes packets, be they only those of messages that have begun.
+    pub fn has(&self, id: u64) -> bool {
+        self.installed.iter().any(|rule| rule.id == id)
+    }
+
     /// The first rule of a context, be it only for messages that have begun.
     pub fn of_context(&self, context_idx: usize) -> Option<u64> {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)
@@ -87,7 +116,7 @@ impl Rules {
 
     /// The rule that takes a packet.
     pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
-        let Rules { installed, ending, tried } = self;
+        let Rules { installed, ending, tried, .. } = self;
         let taker = installed.iter_mut().position(|rule| {
             let is_meant = rule.matches(packet, layers);
             if let Some(slot) = tried.get_mut(&rule.context_idx)
@@ -119,8 +148,12 @@ impl Rules {
         if ending.is_empty() {
             return;
         }
+        let before = installed.len();
         installed.retain(|rule| rule.classifier.n_open() > 0 || !ending.contains(&rule.id));
         ending.retain(|&id| installed.iter().any(|rule| rule.id == id));
+        if installed.len() != before {
+            self.count_tenants();
+        }
     }
 }
 
@@ -155,6 +188,7 @@ mod tests {
                 let message = MessageSpec::parse("by udp.src_port count 2").expect("a message");
                 rules.install(Rule {
                     id: number(parts[0]),
+                    tenant: 1,
                     context_idx: 0,
                     priority: parts[1].parse().expect("a priority"),
                     scope: None,

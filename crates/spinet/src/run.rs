@@ -143,7 +143,7 @@ impl Run {
         }
         let classifiers = feed::classifiers(&checked)?;
         let gap = checked.experiment.traffic.gap_cycles;
-        let mut feed = Feed::new(checked.nic.scheduler.n_mpqs, gap, limit, record.clone());
+        let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
         feed.add(feed::traffic(&checked)?);
         let (feed, seed) = (Rc::new(RefCell::new(feed)), checked.experiment.seed);
         let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;

@@ -95,6 +95,8 @@ pub struct ContextStats {
     pub without_queue: u64,
     /// Packets with none of the fields by which its messages are told apart.
     pub keyless: u64,
+    /// Messages that had to leave their queue to another tenant.
+    pub evicted: u64,
     /// Its handlers: header, payload, completion.
     pub handlers: [HandlerStats; N_STAGES],
 }
@@ -158,6 +160,8 @@ pub struct EventStats {
     pub message_timeout: u64,
     /// Messages that were ended because packet memory was full.
     pub message_killed: u64,
+    /// Messages that had to leave their queue to another tenant.
+    pub message_evicted: u64,
     /// Accesses to host memory that is not registered.
     pub translation_fault: u64,
 }
@@ -170,6 +174,7 @@ impl EventStats {
             HostEvent::HandlerError(_) => &mut self.handler_error,
             HostEvent::MessageTimeout { .. } => &mut self.message_timeout,
             HostEvent::MessageKilled { .. } => &mut self.message_killed,
+            HostEvent::MessageEvicted { .. } => &mut self.message_evicted,
             HostEvent::TranslationFault { .. } => &mut self.translation_fault,
         };
         *count += 1;

@@ -7,12 +7,18 @@ use std::thread::JoinHandle;
 /// Something to do with what lives there.
 type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 
-/// The thread that owns the run is gone: it panicked, which is a bug of ours.
+/// Why nobody answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("internal error: {what}; please report it")]
-pub struct WorkerGone {
-    /// What it said.
-    pub what: String,
+pub enum WorkerGone {
+    /// It was closed, by who asks now.
+    #[error("it was closed before, and cannot be used any more")]
+    Closed,
+    /// The thread panicked, which is a bug of ours.
+    #[error("internal error: {what}; please report it")]
+    Panicked {
+        /// What it said.
+        what: String,
+    },
 }
 
 /// Why it cannot begin.
@@ -51,7 +57,7 @@ impl<T: 'static> Worker<T> {
             Err(error) => drop(tell.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("spinet".into()).stack_size(STACK_BYTES).spawn(body);
-        let thread = thread.map_err(|error| WorkerGone { what: format!("no thread: {error}") })?;
+        let thread = thread.map_err(|error| WorkerGone::Panicked { what: format!("no thread: {error}") })?;
         let worker = Worker { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) };
         match hear.recv() {
             Ok(Ok(())) => Ok(worker),
@@ -77,15 +83,13 @@ impl<T: 'static> Worker<T> {
     /// Why nobody answers.
     fn gone(&self) -> WorkerGone {
         lock(&self.jobs).take();
-        let what = match lock(&self.thread).take().map(JoinHandle::join) {
-            Some(Err(panic)) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
-                (Some(text), _) => text.clone(),
-                (_, Some(text)) => (*text).to_owned(),
-                _ => "the run panicked".into(),
-            },
-            _ => "the run is closed".into(),
+        let Some(Err(panic)) = lock(&self.thread).take().map(JoinHandle::join) else { return WorkerGone::Closed };
+        let what = match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+            (Some(text), _) => text.clone(),
+            (_, Some(text)) => (*text).to_owned(),
+            _ => "the run panicked".into(),
         };
-        WorkerGone { what }
+        WorkerGone::Panicked { what }
     }
 }
 

@@ -239,6 +239,7 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
 _EVENTS = {
     "message_timeout": "no packet for longer than the context waits",
     "message_killed": "no room in packet memory",
+    "message_evicted": "their queues were needed by another tenant",
     "translation_fault": "host memory that is not registered",
 }
 

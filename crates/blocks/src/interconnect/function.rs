@@ -64,13 +64,13 @@ impl Compute {
             Compute::Select | Compute::Difference | Compute::Equal | Compute::Ascending => (2, 64),
             _ => (1, 64),
         };
-        checks::count("inputs", inputs, least, most)?;
+        checks::within("inputs", inputs, least, most)?;
         match self {
             Compute::Bits { first, count } => {
                 checks::within("compute.bits.first", *first, 0, 63)?;
                 checks::within("compute.bits.count", *count, 1, 64 - first)
             }
-            Compute::Table(entries) => checks::count("entries of compute.table", entries.len(), 1, 1 << 16),
+            Compute::Table(entries) => checks::within("entries of compute.table", entries.len(), 1, 1 << 16),
             _ => Ok(()),
         }
     }

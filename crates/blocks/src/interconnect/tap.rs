@@ -101,7 +101,7 @@ outstanding = 4"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("listeners", self.listeners, 1, 64)?;
+        checks::within("listeners", self.listeners, 1, 64)?;
         checks::within("outstanding", self.outstanding, 1, 1024)
     }
 

@@ -87,7 +87,7 @@ outputs = 2"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("outputs", self.outputs, 1, 64)
+        checks::within("outputs", self.outputs, 1, 64)
     }
 
     fn build(self, site: &mut Site) -> Built {

@@ -118,7 +118,7 @@ port_bytes = 32"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("ports", self.ports, 1, 64)?;
+        checks::within("ports", self.ports, 1, 64)?;
         checks::within("port_bytes", self.port_bytes, 1, 1 << 16)?;
         checks::memory(self.base, self.bytes)
     }

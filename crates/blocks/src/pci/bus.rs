@@ -342,8 +342,8 @@ burst_bytes = 1024"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("masters", self.masters, 0, 64)?;
-        checks::count("references", self.references, 1, 1024)?;
+        checks::within("masters", self.masters, 0, 64)?;
+        checks::within("references", self.references, 1, 1024)?;
         checks::within("overhead_cycles", self.overhead_cycles, 1, 1000)?;
         checks::within("read_cycles", self.read_cycles, 0, 1000)?;
         checks::power_of_two("burst_bytes", self.burst_bytes, 8, 4096)

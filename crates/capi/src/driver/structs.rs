@@ -132,6 +132,7 @@ pub struct Card {
     n_clusters: u32,
     n_cores: u32,
     n_message_queues: u32,
+    reserved_message_queues: u32,
     max_copy_bytes: u32,
     watchdog_cycles: u32,
     reliable: u8,
@@ -149,6 +150,7 @@ impl From<Capabilities> for Card {
             n_clusters: card.n_clusters,
             n_cores: card.n_cores,
             n_message_queues: card.n_message_queues,
+            reserved_message_queues: card.reserved_message_queues,
             max_copy_bytes: card.max_copy_bytes,
             watchdog_cycles: card.watchdog_cycles,
             reliable: card.reliable.into(),
@@ -203,6 +205,7 @@ impl Told {
                 Told { what: 3, msgid: msgid.into(), dropped, ..nothing }
             }
             HostEvent::MessageKilled { msgid, dropped } => Told { what: 4, msgid: msgid.into(), dropped, ..nothing },
+            HostEvent::MessageEvicted { msgid, dropped } => Told { what: 6, msgid: msgid.into(), dropped, ..nothing },
             HostEvent::TranslationFault { addr, write, .. } => {
                 Told { what: 5, address: addr, write: write.into(), ..nothing }
             }

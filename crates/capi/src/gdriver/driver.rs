@@ -1,11 +1,12 @@
 //! What the generic driver does with its options and contexts.
 
 use super::options::Options;
-use super::{MATCHING_CTX_BYTES, trace};
+use super::{Form, MATCHING_CTX_BYTES, trace};
 use crate::Error;
 use crate::callbacks::UserPtr;
 use crate::edge::{Access, Packet, SpinEc};
-use crate::ffi::{msgid, print};
+use crate::ffi::{bytes, msgid, print};
+use crate::guard::warn;
 use crate::{library, program};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -15,8 +16,6 @@ pub type Fill = unsafe extern "C" fn(u32, u32, *mut u8, u32, *mut u32) -> u32;
 /// `match_packet_fun_t`
 pub type Match = unsafe extern "C" fn(*mut c_char, *mut c_char) -> c_int;
 
-/// Contexts that there may be.
-pub const MAX_CONTEXTS: usize = 2;
 /// Memory that the contexts share: first byte and bytes. Source: PsPIN a49fec8, `gdriver.c`.
 pub const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
 const HOST_MEMORY: (u64, u32) = (0xDEAD_BEEF_DEAD_BEEF, 1 << 30);
@@ -50,9 +49,14 @@ pub struct NewContext<'a> {
 
 /// The generic driver.
 pub struct Driver {
+    pub form: Form,
     options: Options,
     matching: Option<Match>,
     contexts: Vec<Context>,
+    /// Of the only context, until the run writes it: where it lies, and its bytes.
+    pub image: Option<(UserPtr, usize)>,
+    /// Packets are made when the image is written.
+    awaits_image: bool,
     /// Packets given to the NIC.
     pub packets: u64,
     /// A run did not come to its end.
@@ -61,22 +65,23 @@ pub struct Driver {
 
 impl Driver {
     /// A driver without contexts.
-    pub fn new(options: Options, matching: Option<Match>) -> Self {
-        Driver { options, matching, contexts: Vec::new(), packets: 0, has_failed: false }
+    pub fn new(form: Form, options: Options, matching: Option<Match>) -> Self {
+        let (contexts, image, awaits_image) = Default::default();
+        Driver { form, options, matching, contexts, image, awaits_image, packets: 0, has_failed: false }
     }
 
     /// Adds a context. The first one brings the program if there are no memory images.
     pub fn add_context(&mut self, new: NewContext<'_>) -> Result<(), Error> {
-        let index = self.contexts.len();
-        if index == MAX_CONTEXTS || self.contexts.iter().any(|context| context.takes_all) {
-            let allowed = format!("at most {MAX_CONTEXTS}, or 1 whose image takes all handler memory");
+        let (index, n_parts) = (self.contexts.len(), self.form.contexts());
+        if index == n_parts || self.contexts.iter().any(|context| context.takes_all) {
+            let allowed = format!("at most {n_parts}, or 1 whose image takes all handler memory");
             return Err(Error::Argument { what: "the number of contexts", found: (index + 1).to_string(), allowed });
         }
-        if new.handlers.iter().all(Option::is_none) {
+        if self.form != Form::OneContext && new.handlers.iter().all(Option::is_none) {
             return Err(Error::Null { what: "hh, ph and th", wanted: "one handler at least" });
         }
         let file = new.file.ok_or(Error::Null { what: "hfile", wanted: "the name of the program" })?;
-        let (chunk, all) = (HANDLER_MEMORY.1 / MAX_CONTEXTS as u32, HANDLER_MEMORY.1);
+        let (chunk, all) = (HANDLER_MEMORY.1 / n_parts as u32, HANDLER_MEMORY.1);
         let room = if index == 0 { all } else { chunk } as usize;
         if new.image.len() > room {
             let allowed = format!("at most {room}");
@@ -85,21 +90,54 @@ impl Driver {
         let takes_all = new.image.len() > chunk as usize;
         let addr = |name: Option<&str>| name.map_or(Ok(None), |name| program::find(file, name));
         let [hh, ph, th] = new.handlers.map(addr);
-        library::load(file)?;
-        let ec = context(index as u32, if takes_all { all } else { chunk }, [hh?, ph?, th?]);
-        if !new.image.is_empty() {
-            let (size, nobody) = (new.image.len(), UserPtr::new(std::ptr::null_mut()));
-            library::access(ec.handler_mem_addr, size, || Ok(Access::Write(new.image, nobody)))?;
+        if !library::load(file)? {
+            let (file, why) =
+                (file.display(), "memory images in build/slm_files come first, then the first program named");
+            let text = format!("{file} is not the program that runs, in which its handlers may lie elsewhere: {why}");
+            warn("gdriver_add_ectx", text);
         }
+        let parts = Parts { index: index as u32, n: n_parts as u32 };
+        let ec = parts.context(if takes_all { all } else { chunk }, [hh?, ph?, th?]);
+        write(&ec, new.image)?;
         let mut matching = [0; MATCHING_CTX_BYTES];
         matching[..new.matching.len()].copy_from_slice(new.matching);
-        describe(&ec, new.matching);
+        match self.form {
+            Form::OneContext => describe_handlers(&ec),
+            Form::Contexts | Form::PlainContexts => describe(&ec, new.matching),
+        }
         self.contexts.push(Context { ec, fill: new.fill, matching, takes_all });
         Ok(())
     }
 
+    /// Who fills the packets of the only context.
+    pub fn set_fill(&mut self, fill: Option<Fill>) {
+        self.contexts.iter_mut().for_each(|context| context.fill = fill);
+    }
+
+    /// Begins a run: gives all packets to the NIC, or first the image.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        let Some((at, size)) = self.image.filter(|_| self.form == Form::OneContext) else {
+            return self.add_packets();
+        };
+        let ec = self.contexts[0].ec;
+        if size > ec.handler_mem_size as usize {
+            let allowed = format!("at most {}", { ec.handler_mem_size });
+            return Err(Error::Argument { what: "the size of the image", found: size.to_string(), allowed });
+        }
+        print(&format!("Copying {size} bytes to {:x} (src: {:p})\n", { ec.handler_mem_addr }, at.get()));
+        // SAFETY: gdriver_set_l2_img asks for memory of that many bytes that lives until the run.
+        write(&ec, unsafe { bytes("img", at.get().cast(), size) }?)?;
+        self.awaits_image = true;
+        Ok(())
+    }
+
+    /// A write to the NIC's memories is done, which packets may wait for.
+    pub fn image_is_written(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.awaits_image) { self.add_packets() } else { Ok(()) }
+    }
+
     /// Gives all packets to the NIC.
-    pub fn add_packets(&mut self) -> Result<(), Error> {
+    fn add_packets(&mut self) -> Result<(), Error> {
         match self.options.trace_file.clone() {
             Some(file) => self.replay(&file)?,
             None => self.generate()?,
@@ -108,7 +146,9 @@ impl Driver {
     }
 
     fn generate(&mut self) -> Result<(), Error> {
-        print("[GDRIVER]: Using default packet generator\n");
+        if self.form == Form::Contexts {
+            print("[GDRIVER]: Using default packet generator\n");
+        }
         let Options { num_messages, num_packets, packet_size, packet_delay, message_delay, .. } = self.options;
         library::check_packet(packet_size as usize, 0)?;
         let packets = u64::from(num_messages) * u64::from(num_packets) * self.contexts.len() as u64;
@@ -118,21 +158,22 @@ impl Driver {
             return Err(Error::Argument { what: "what the options ask for", found, allowed });
         }
         let mut buffer = vec![0; packet_size as usize];
-        // Both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
+        // With contexts both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
+        let twice = u32::from(self.form != Form::OneContext);
         let (mut messages, mut packets) = (0u32, 0u32);
         for context in 0..self.contexts.len() {
             for message in 0..num_messages {
                 for packet in 0..num_packets {
                     let (id, pkt_idx) = (messages.wrapping_add(message), packets.wrapping_add(packet));
-                    let l1_size = self.contexts[context].fill(id, pkt_idx, &mut buffer);
+                    let (size, l1_size) = self.contexts[context].fill(id, pkt_idx, &mut buffer, self.form)?;
                     let eom = packet + 1 == num_packets;
                     let wait_cycles = if eom { message_delay } else { packet_delay };
                     let ec = self.contexts[context].ec;
-                    let bytes = buffer.clone();
+                    let bytes = buffer[..size].to_vec();
                     self.add(Packet { ec, msgid: msgid(id), eom, bytes, l1_size, wait_cycles, user: 0 })?;
-                    packets = packets.wrapping_add(1);
+                    packets = packets.wrapping_add(twice);
                 }
-                messages = messages.wrapping_add(1);
+                messages = messages.wrapping_add(twice);
             }
         }
         Ok(())
@@ -156,8 +197,8 @@ impl Driver {
                 buffer.resize(size as usize, 0);
             }
             let bytes = &mut buffer[..size as usize];
-            let l1_size = taker.fill(id, 0, bytes);
-            let (ec, bytes) = (taker.ec, bytes.to_vec());
+            let (size, l1_size) = taker.fill(id, 0, bytes, self.form)?;
+            let (ec, bytes) = (taker.ec, bytes[..size].to_vec());
             self.add(Packet { ec, msgid: msgid(id), eom: is_last, bytes, l1_size, wait_cycles, user: 0 })?;
         }
         Ok(())
@@ -171,22 +212,30 @@ impl Driver {
 }
 
 impl Context {
-    /// Fills a packet. Returns how much of it is copied to L1.
-    fn fill(&self, message: u32, packet: u32, bytes: &mut [u8]) -> u32 {
-        let size = bytes.len() as u32;
-        match self.fill {
-            Some(fill) => {
-                let mut unused = size;
-                // SAFETY: the C program gave this function to fill as many bytes as it is told.
-                unsafe { fill(message, packet, bytes.as_mut_ptr(), size, &mut unused) }
+    /// Fills a packet. Returns how many bytes it has, and how many of them are copied to L1.
+    fn fill(&self, message: u32, packet: u32, bytes: &mut [u8], form: Form) -> Result<(usize, u32), Error> {
+        let (room, size) = (bytes.len(), bytes.len() as u32);
+        let Some(fill) = self.fill else {
+            // IPv4 header as in packets.h: header length, and length in host byte order.
+            if let [first, _, low, high, ..] = bytes {
+                *first = *first & 0x0F | IHL;
+                [*low, *high] = (size as u16).to_le_bytes();
             }
-            None => {
-                // IPv4 header as in packets.h: header length, and length in host byte order.
-                if let [first, _, low, high, ..] = bytes {
-                    *first = *first & 0x0F | IHL;
-                    [*low, *high] = (size as u16).to_le_bytes();
-                }
-                size
+            return Ok((room, size));
+        };
+        let mut l1_size = size;
+        // SAFETY: the C program gave this function to fill as many bytes as it is told.
+        let filled = unsafe { fill(message, packet, bytes.as_mut_ptr(), size, &mut l1_size) };
+        match form {
+            Form::Contexts => Ok((room, filled)),
+            Form::OneContext | Form::PlainContexts if filled <= size => Ok((filled as usize, l1_size)),
+            Form::OneContext | Form::PlainContexts => {
+                let allowed = format!("at most the {size} that it was told");
+                Err(Error::Argument {
+                    what: "the size that the fill callback returned",
+                    found: filled.to_string(),
+                    allowed,
+                })
             }
         }
     }
@@ -200,25 +249,51 @@ impl Context {
     }
 }
 
-/// The execution context of the `index`th context, with its part of each memory.
-fn context(index: u32, handler_mem_size: u32, handlers: [Option<u32>; 3]) -> SpinEc {
-    let part = |bytes: u32| bytes / MAX_CONTEXTS as u32;
-    let size = |handler: Option<u32>| handler.map_or(0, |_| program::HANDLER_BYTES as u32);
-    let [hh, ph, th] = handlers;
-    SpinEc {
-        handler_mem_addr: HANDLER_MEMORY.0 + index * part(HANDLER_MEMORY.1),
-        handler_mem_size,
-        host_mem_addr: HOST_MEMORY.0 + u64::from(index * part(HOST_MEMORY.1)),
-        host_mem_size: part(HOST_MEMORY.1),
-        hh_addr: hh.unwrap_or(0),
-        hh_size: size(hh),
-        ph_addr: ph.unwrap_or(0),
-        ph_size: size(ph),
-        th_addr: th.unwrap_or(0),
-        th_size: size(th),
-        scratchpad_addr: [index * part(SCRATCHPAD_BYTES); 4],
-        scratchpad_size: [part(SCRATCHPAD_BYTES); 4],
+/// A context's part of each memory.
+struct Parts {
+    index: u32,
+    n: u32,
+}
+
+impl Parts {
+    fn context(&self, handler_mem_size: u32, handlers: [Option<u32>; 3]) -> SpinEc {
+        let Parts { index, n } = *self;
+        let size = |handler: Option<u32>| handler.map_or(0, |_| program::HANDLER_BYTES as u32);
+        let [hh, ph, th] = handlers;
+        SpinEc {
+            handler_mem_addr: HANDLER_MEMORY.0 + index * (HANDLER_MEMORY.1 / n),
+            handler_mem_size,
+            host_mem_addr: HOST_MEMORY.0 + u64::from(index * (HOST_MEMORY.1 / n)),
+            host_mem_size: HOST_MEMORY.1 / n,
+            hh_addr: hh.unwrap_or(0),
+            hh_size: size(hh),
+            ph_addr: ph.unwrap_or(0),
+            ph_size: size(ph),
+            th_addr: th.unwrap_or(0),
+            th_size: size(th),
+            scratchpad_addr: [index * (SCRATCHPAD_BYTES / n); 4],
+            scratchpad_size: [SCRATCHPAD_BYTES / n; 4],
+        }
     }
+}
+
+/// Writes an image, if there is one, to a context's handler memory.
+fn write(ec: &SpinEc, image: Vec<u8>) -> Result<(), Error> {
+    if image.is_empty() {
+        return Ok(());
+    }
+    let (size, nobody) = (image.len(), UserPtr::new(std::ptr::null_mut()));
+    library::access(ec.handler_mem_addr, size, || Ok(Access::Write(image, nobody)))
+}
+
+/// Says which handlers there are.
+fn describe_handlers(ec: &SpinEc) {
+    let SpinEc { hh_addr, hh_size, ph_addr, ph_size, th_addr, th_size, .. } = *ec;
+    print(&format!(
+        "hh_addr: {hh_addr:x}; hh_size: {hh_size};\n\
+         ph_addr: {ph_addr:x}; ph_size: {ph_size};\n\
+         th_addr: {th_addr:x}; th_size: {th_size};\n"
+    ));
 }
 
 /// Says what a context is.

@@ -1,10 +1,11 @@
 //! PsPIN's generic driver: the C functions of `gdriver.h`.
 //!
-//! Source: PsPIN a49fec8, `examples/generic_driver`. Differs: a fill callback is told the packet's size in traces too, where
+//! Source: PsPIN a49fec8, `examples/generic_driver`, and its versions before contexts for [`older`]. Differs: a fill callback is told the packet's size in traces too, where
 //! PsPIN's says 0; a trace whose packets are all done ends well, where PsPIN's always fails; an image for the only context
 //! may take all of handler memory, where PsPIN's stops; bytes that nobody fills are 0.
 
 mod driver;
+mod older;
 mod options;
 mod trace;
 
@@ -13,7 +14,7 @@ use crate::conf::PspinConf;
 use crate::ffi::{bytes, path, print, put, text};
 use crate::guard::{ERROR, SUCCESS, call, complain, status};
 use crate::{image, library};
-use driver::{Driver, Fill, HANDLER_MEMORY, MAX_CONTEXTS, Match, NewContext};
+use driver::{Driver, Fill, HANDLER_MEMORY, Match, NewContext};
 use options::Wanted;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
@@ -24,6 +25,36 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MATCHING_CTX_BYTES: usize = 256;
 /// Where the build rules of PsPIN's examples put memory images.
 const IMAGES: &str = "build/slm_files/";
+
+/// The interfaces that the generic driver had, of which a program uses one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Until October 2022: `gdriver_init` names the handlers.
+    OneContext,
+    /// For some weeks: contexts without matching.
+    PlainContexts,
+    /// Today's.
+    Contexts,
+}
+
+impl Form {
+    /// Contexts that there may be.
+    fn contexts(self) -> usize {
+        match self {
+            Form::OneContext => 1,
+            Form::PlainContexts | Form::Contexts => 2,
+        }
+    }
+
+    /// What `gdriver_fini` returns: before today's form whether all packets came to their end.
+    fn ended(self, well: bool) -> c_int {
+        match (self, well) {
+            (Form::Contexts, true) => SUCCESS,
+            (Form::Contexts, false) => ERROR,
+            (Form::OneContext | Form::PlainContexts, well) => c_int::from(well),
+        }
+    }
+}
 
 /// The driver of the process.
 static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
@@ -51,6 +82,36 @@ extern "C" fn tell_write(user: *mut c_void) {
     // As C's %p has it.
     let user = if user.is_null() { "(nil)".into() } else { format!("{user:p}") };
     print(&format!("Write to NIC memory completed (user_ptr: {user})\n"));
+    older::image_is_written();
+}
+
+/// Reads the command line and makes the simulation and a driver without contexts. Ends the process where the command line asks
+/// for a text.
+///
+/// # Safety
+/// `argv` is NULL or points to `argc` C texts.
+unsafe fn init(form: Form, argc: c_int, argv: *const *const c_char, matching: Option<Match>) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let argument = |i: usize| unsafe { text(*argv.add(i)) }.map(|text| text.to_string_lossy().into_owned());
+    let n = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
+    let arguments: Vec<String> = (1..n).map_while(argument).collect();
+    let options = match options::parse(&arguments).map_err(Error::Options)? {
+        Wanted::Run(options) => options,
+        Wanted::Say(text) => {
+            print(text);
+            std::process::exit(0);
+        }
+    };
+    // Without images the first context brings the program.
+    let images = Some(Path::new(IMAGES)).filter(|path| image::is_there(path));
+    crate::ffi::init(&PspinConf::default(), images)?;
+    library::change_edge(|edge| {
+        edge.callbacks.pcie_mst_write = Some(tell_write);
+        edge.callbacks.pkt_feedback = Some(count_feedback);
+    })?;
+    PROCESSED.store(0, Ordering::Relaxed);
+    *lock() = Some(Driver::new(form, options, matching));
+    Ok(())
 }
 
 /// Reads the command line and makes the simulation.
@@ -64,37 +125,12 @@ pub unsafe extern "C" fn gdriver_init(
     matching_cb: Option<Match>,
     ectx_num: *mut c_int,
 ) -> c_int {
-    const NAME: &str = "gdriver_init";
-    let init = || {
+    status("gdriver_init", || {
         // SAFETY: the caller's promise, here and below.
         unsafe { put("ectx_num", ectx_num, -1) }?;
-        let argument = |i: usize| unsafe { text(*argv.add(i)) }.map(|text| text.to_string_lossy().into_owned());
-        let n = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
-        let arguments: Vec<String> = (1..n).map_while(argument).collect();
-        let options = match options::parse(&arguments).map_err(Error::Options)? {
-            Wanted::Run(options) => options,
-            Wanted::Say(text) => return Ok(Some(text)),
-        };
-        // Without images the first context brings the program.
-        let images = Some(Path::new(IMAGES)).filter(|path| image::is_there(path));
-        crate::ffi::init(&PspinConf::default(), images)?;
-        library::change_edge(|edge| {
-            edge.callbacks.pcie_mst_write = Some(tell_write);
-            edge.callbacks.pkt_feedback = Some(count_feedback);
-        })?;
-        PROCESSED.store(0, Ordering::Relaxed);
-        *lock() = Some(Driver::new(options, matching_cb));
-        unsafe { put("ectx_num", ectx_num, MAX_CONTEXTS as c_int) }?;
-        Ok(None)
-    };
-    match call(NAME, init) {
-        Err(code) => code,
-        Ok(None) => SUCCESS,
-        Ok(Some(text)) => {
-            print(text);
-            std::process::exit(0);
-        }
-    }
+        unsafe { init(Form::Contexts, argc, argv, matching_cb) }?;
+        unsafe { put("ectx_num", ectx_num, Form::Contexts.contexts() as c_int) }
+    })
 }
 
 /// Adds a context.
@@ -152,7 +188,7 @@ pub unsafe extern "C" fn gdriver_add_ectx(
 #[unsafe(no_mangle)]
 pub extern "C" fn gdriver_run() -> c_int {
     status("gdriver_run", || {
-        let done = lend(Driver::add_packets).and_then(|()| library::run());
+        let done = lend(Driver::begin).and_then(|()| library::run());
         lend(|driver| {
             driver.has_failed |= done.is_err();
             Ok(())
@@ -164,34 +200,26 @@ pub extern "C" fn gdriver_run() -> c_int {
 /// Prints statistics and ends the simulation.
 #[unsafe(no_mangle)]
 pub extern "C" fn gdriver_fini() -> c_int {
-    let fini = || {
-        let driver = lock().take().ok_or(Error::NoDriver)?;
-        match library::fini() {
-            Ok(statistics) => {
-                print(&statistics);
-                Ok(driver)
-            }
-            Err(error) => {
-                // A callback asked: the run goes on.
-                if matches!(error, Error::Running) {
-                    *lock() = Some(driver);
-                }
-                Err(error)
-            }
-        }
+    let Some(driver) = lock().take() else {
+        return status("gdriver_fini", || Err(Error::NoDriver));
     };
-    let driver = match call("gdriver_fini", fini) {
-        Ok(driver) => driver,
-        Err(code) => return code,
-    };
-    let processed = PROCESSED.load(Ordering::Relaxed);
-    match (driver.has_failed, driver.packets) {
-        // The run has said why.
-        (true, _) => ERROR,
-        (false, packets) if packets == processed => SUCCESS,
-        (false, packets) => {
-            complain("gdriver_fini", format!("{packets} packets were sent, the feedback of {processed} was counted"));
-            ERROR
+    match call("gdriver_fini", library::fini) {
+        Ok(statistics) => print(&statistics),
+        Err(_) => {
+            let form = driver.form;
+            // A callback asked: the run goes on.
+            if library::is_there() {
+                *lock() = Some(driver);
+            }
+            return form.ended(false);
         }
     }
+    let processed = PROCESSED.load(Ordering::Relaxed);
+    let all_done = driver.packets == processed;
+    // A run that failed has said why.
+    if !all_done && !driver.has_failed {
+        let text = format!("{} packets were sent, the feedback of {processed} was counted", driver.packets);
+        complain("gdriver_fini", text);
+    }
+    driver.form.ended(all_done && !driver.has_failed)
 }

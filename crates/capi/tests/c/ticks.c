@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that runs cycle by cycle and adds packets between cycles: what it hears is of the cycle that the call ran, and
- * what it adds goes in with the next. Argument: the program.
+ * A driver that runs cycle by cycle and adds packets between cycles: what it hears is of the cycle that the call ran, so is
+ * the time, and what it adds goes in with the next. Argument: the program.
  */
 #include "log.h"
 
@@ -12,7 +12,7 @@ static void feedback(uint64_t user, uint64_t nic, uint64_t her, uint64_t done)
 {
     (void)her;
     n_done++;
-    other_cycle += done != tick * 1000;
+    other_cycle += done != tick * 1000 || pspinsim_time() != done;
     /* Packet 0 waits until the NIC is ready; the others were added in the cycle that `user` tells. */
     if (user != 0 && nic != (user + 1) * 1000)
         printf("added in cycle %" PRIu64 ", in L2 at %" PRIu64 " ps\n", user, nic);
@@ -43,6 +43,7 @@ int main(int argc, char **argv)
             if (++n_added == 50)
                 CHECK(pspinsim_packet_eos());
         }
+        other_cycle += pspinsim_time() != tick * 1000;
         tick++;
         CHECK(pspinsim_run_tick(&done));
     }

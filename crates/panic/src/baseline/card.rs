@@ -40,7 +40,7 @@ impl CardParams {
         checks::within("card.clock_mhz", self.clock_mhz, 1, 100_000)?;
         checks::within("card.flit_bytes", self.flit_bytes, 8, 256)?;
         checks::within("card.longest_bytes", self.longest_bytes, 64, 1 << 16)?;
-        checks::count("card.n_classes", self.n_classes, 1, 256)?;
+        checks::within("card.n_classes", self.n_classes, 1, 256)?;
         checks::within("card.network_ports", self.network_ports, 1, 8)?;
         checks::within("card.hop_cycles", self.hop_cycles, 1, 1024)?;
         let (longest, flit_bytes) = (self.longest_bytes as usize, self.flit_bytes as usize);
@@ -57,7 +57,7 @@ pub(super) fn check_engine(at: &str, engine: &EngineParams, longest: u32) -> Res
 /// Names that chains may use: none empty, none twice.
 pub(super) fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let names: Vec<&str> = names.collect();
-    checks::count(&format!("{key}s"), names.len(), 0, 255)?;
+    checks::within(&format!("{key}s"), names.len(), 0, 255)?;
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
             return Err(format!("{key}[{i}].name is empty, must be what chains call it"));

@@ -122,9 +122,9 @@ impl PifoParams {
 impl SchedulerParams {
     /// What is wrong with a scheduler of `n_ports`.
     pub fn check(&self, n_ports: usize) -> Result<(), String> {
-        checks::count("ports", n_ports, 1, 64)?;
-        checks::count("services", self.services.len(), 0, 256)?;
-        checks::count("n_classes", self.n_classes, 1, 256)?;
+        checks::within("ports", n_ports, 1, 64)?;
+        checks::within("services", self.services.len(), 0, 256)?;
+        checks::within("n_classes", self.n_classes, 1, 256)?;
         checks::within("buffer.cells", self.buffer.cells, 1, 65536)?;
         checks::within("buffer.cell_bytes", self.buffer.cell_bytes, 64, 1 << 20)?;
         let PifoParams { blocks, push_cycles, pop_cycles, crossing_slots, enqueue_cycles, dequeue_cycles, crossing } =
@@ -146,7 +146,7 @@ impl SchedulerParams {
         let mut nodes = Vec::new();
         for (i, service) in self.services.iter().enumerate() {
             let at = format!("services[{i}]");
-            checks::count(&format!("{at}.units"), service.units.len(), 1, 256)?;
+            checks::within(&format!("{at}.units"), service.units.len(), 1, 256)?;
             service.policy.check(self.n_classes).map_err(|error| format!("{at}.policy.{error}"))?;
             for (j, unit) in service.units.iter().enumerate() {
                 checks::within(&format!("{at}.units[{j}].credits"), unit.credits, 1, 1024)?;

@@ -1,18 +1,21 @@
 //! What cores ask that is not their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
 
 use super::Cluster;
-use super::dma::Owner;
+use super::dma_registers::Launcher;
 use super::events::Reply;
 use super::hpu_core::{HpuCore, Wait};
 use crate::map;
-use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply};
+use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
 
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
-const SLOW_PERIPHERAL: u64 = 3;
+pub(super) const SLOW_PERIPHERAL: u64 = 3;
+
+/// Which peripheral the public registers of the DMA engine are, in bits 10 to 13 of an address.
+const PUBLIC_DMA: u32 = 6;
 
 /// Longest line of text that is kept before it is printed without its end.
 const MAX_TEXT: usize = 4096;
@@ -179,45 +182,53 @@ impl Cluster {
 
     /// An access of core `i` to a peripheral of the cluster over the PE path.
     fn access_slow(&mut self, i: usize, addr: u32, now: Cycle) {
-        match self.slow_register(i as u32, addr, self.word_op(i), now) {
-            Some(word) => self.word_done(i, now, now + SLOW_PERIPHERAL, word),
-            None => self.ready.add(i, now, now + 1),
+        let op = self.word_op(i);
+        if is_public_dma(addr) {
+            if self.public_launch.is_some() {
+                return self.ready.add(i, now, now + 1);
+            }
+            if self.hold_public(Launcher::Core(i), addr & 0x3c, op) {
+                self.cores[i].wait = Wait::Launch;
+                return;
+            }
         }
+        let word = self.slow_register(i as u32, addr, op, now);
+        self.word_done(i, now, now + SLOW_PERIPHERAL, word);
     }
 
-    /// A register of the cluster's slow peripherals; `None` while it does not grant.
-    fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> Option<u32> {
+    /// A register of the cluster's slow peripherals.
+    fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> u32 {
         let write = match op {
             PeOp::Load => None,
             PeOp::Store { value, .. } | PeOp::Amo { operand: value, .. } => Some(value),
         };
         match addr >> 10 & 0xf {
             // Cluster control: end of computation, at which nothing happens here.
-            0 => Some(0),
-            1 => Some(self.timer.access(addr & 0x3ff, write, now)),
+            0 => 0,
+            1 => self.timer.access(addr & 0x3ff, write, now),
             2 | 3 => match self.event_unit.access(core, addr & 0x3ff, write, false) {
                 Reply::Value(word) => {
                     self.wake_sleepers(now);
-                    Some(word)
+                    word
                 }
-                Reply::Sleep => Some(0),
+                Reply::Sleep => 0,
             },
             // The accelerator that the cluster could have, and has not.
-            4 => Some(0xdead_beef),
+            4 => 0xdead_beef,
             5 => {
                 if write.is_some() && addr & 0x3ff == 4 {
                     self.icache.flush();
                 }
-                Some(0)
+                0
             }
-            6 => {
+            PUBLIC_DMA => {
                 let mut registers = self.public_dma;
-                let word = self.dma_register(&mut registers, addr & 0x3c, write, Owner::Public, now);
+                let word = self.dma_register(&mut registers, addr & 0x3c, write, now);
                 self.public_dma = registers;
                 word
             }
             // What leads nowhere.
-            _ => Some(0),
+            _ => 0,
         }
     }
 
@@ -268,14 +279,21 @@ impl Cluster {
         if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
             return;
         }
-        let Some(remote) = self.remotes.0.take() else { return };
-        let offset = (remote.request.addr - map::L1_BASE) % map::L1_STRIDE;
-        if offset < map::CLUSTER_PERIPHERALS {
-            self.remote = Some(remote);
-        } else {
-            let value = self.slow_register(0, remote.request.addr, remote.request.op, now).unwrap_or(0);
-            let reply = PeReply { core: remote.request.core, value };
-            self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
+        let Some(next) = self.remotes.0.peek().map(|remote| *remote) else { return };
+        let RemoteRequest { request: PeRequest { addr, op, .. }, .. } = next;
+        let is_l1 = (addr - map::L1_BASE) % map::L1_STRIDE < map::CLUSTER_PERIPHERALS;
+        let to_public = !is_l1 && is_public_dma(addr);
+        // One access waits behind the other; a launch that is held keeps all else from the public registers.
+        let waits = self.public_launch.as_ref().is_some_and(|held| to_public || matches!(held, Launcher::Remote(_)));
+        if waits {
+            return;
+        }
+        self.remotes.0.take();
+        if is_l1 {
+            self.remote = Some(next);
+        } else if !(to_public && self.hold_public(Launcher::Remote(next), addr & 0x3c, op)) {
+            let value = self.slow_register(0, addr, op, now);
+            self.answer_remote(&next, value);
         }
     }
 
@@ -283,7 +301,16 @@ impl Cluster {
     pub(super) fn grant_remote(&mut self, now: Cycle) {
         let remote = self.remote.take().expect("an access that asked");
         let value = self.word_on_l1(remote.request.addr, remote.request.op, now);
+        self.answer_remote(&remote, value);
+    }
+
+    pub(super) fn answer_remote(&mut self, remote: &RemoteRequest, value: u32) {
         let reply = PeReply { core: remote.request.core, value };
         self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
     }
+}
+
+/// Whether the address of a slow peripheral is one of the DMA engine's public registers.
+fn is_public_dma(addr: u32) -> bool {
+    addr >> 10 & 0xf == PUBLIC_DMA
 }

@@ -1,8 +1,10 @@
 //! The registers of the cluster DMA, one set for each core and one for the public port.
 
 use super::Cluster;
+use super::access::SLOW_PERIPHERAL;
 use super::dma::Owner;
 use super::hpu_core::{HpuCore, Wait};
+use crate::pe::{PeOp, RemoteRequest};
 use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
 use kernel::Cycle;
@@ -18,12 +20,23 @@ pub(super) struct DmaRegisters {
     begun: u32,
 }
 
+/// The register whose read launches a transfer.
+const LAUNCH: u32 = 0x18;
+
+/// Who launches by the public registers.
+pub(super) enum Launcher {
+    /// A core of this cluster.
+    Core(usize),
+    /// Somebody in another cluster.
+    Remote(RemoteRequest),
+}
+
 impl Cluster {
     /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
         let HpuCore { core, dma, guard, .. } = &self.cores[i];
         let mut registers = *dma;
-        let launches = offset == 0x18 && write.is_none() && registers.bytes > 0;
+        let launches = offset == LAUNCH && write.is_none() && registers.bytes > 0;
         let DmaRegisters { src, dst, bytes, .. } = registers;
         let is_allowed = guard.allows_transfer(src, bytes) && guard.allows_transfer(dst, bytes);
         if launches && core.privilege() == Privilege::User && !is_allowed {
@@ -34,20 +47,23 @@ impl Cluster {
             self.cores[i].wait = Wait::Launch;
             return;
         }
-        let answer = self.dma_register(&mut registers, offset, write, Owner::Core(i as u32), now);
+        let answer = self.dma_register(&mut registers, offset, write, now);
         self.cores[i].dma = registers;
-        self.word_done(i, now, now, answer.expect("what launches nothing is granted"));
+        self.word_done(i, now, now, answer);
     }
 
-    /// The DMA engine takes a transfer, if it can: of a core or of the scheduler, in turn. A core's launch is held until then.
+    /// The DMA engine takes a transfer, if it can: of a core, of the public registers or of the scheduler, in turn. A launch is
+    /// held until then.
     /// Where transfers are checked a long one is taken page by page, so that none waits for all that another moves; a watchdog
     /// ends it between two pages.
     ///
     /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
-    /// the scheduler last. Differs: the public port does not wait for its turn.
+    /// the scheduler last.
     pub(super) fn launch_transfer(&mut self, now: Cycle) {
-        let scheduler = self.cores.len() + 1;
-        let asking = u64::from(self.launching) | u64::from(self.scheduler.asks_for_copy()) << scheduler;
+        let (public, scheduler) = (self.cores.len(), self.cores.len() + 1);
+        let asking = u64::from(self.launching)
+            | u64::from(self.public_launch.is_some()) << public
+            | u64::from(self.scheduler.asks_for_copy()) << scheduler;
         if asking == 0 {
             return;
         }
@@ -56,6 +72,9 @@ impl Cluster {
         let i = winner as usize;
         if i == scheduler {
             return self.launch_copy(now);
+        }
+        if i == public {
+            return self.launch_public(now);
         }
         let HpuCore { dma, guard, deadline, .. } = &mut self.cores[i];
         let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
@@ -68,7 +87,7 @@ impl Cluster {
             self.launching &= !(1 << i);
             return self.kill(i, now);
         }
-        let id = self.dma.launch(now, Owner::Core(winner), src, dst, part).expect("the engine accepts it");
+        let id = self.dma.launch(now, Owner::Core(winner), src, dst, part);
         self.cores[i].hpu.transfers += 1;
         if is_last {
             self.launching &= !(1 << i);
@@ -76,15 +95,35 @@ impl Cluster {
         }
     }
 
-    /// Reads or writes a DMA register; `None` while the engine does not take the transfer.
+    /// Somebody launches by the public registers; whether the launch is held now, in which case it is answered when the engine
+    /// takes it. One is held at a time.
+    pub(super) fn hold_public(&mut self, launcher: Launcher, offset: u32, op: PeOp) -> bool {
+        let launches = offset == LAUNCH && matches!(op, PeOp::Load) && self.public_dma.bytes > 0;
+        if launches {
+            assert!(self.public_launch.is_none(), "the public registers answer one after the other");
+            self.public_launch = Some(launcher);
+        }
+        launches
+    }
+
+    /// The DMA engine takes the transfer that the public registers describe.
+    fn launch_public(&mut self, now: Cycle) {
+        let DmaRegisters { src, dst, bytes, .. } = self.public_dma;
+        let id = self.dma.launch(now, Owner::Public, src, dst, bytes);
+        match self.public_launch.take().expect("somebody launches") {
+            Launcher::Core(i) => self.word_done(i, now, now + SLOW_PERIPHERAL, id),
+            Launcher::Remote(remote) => self.answer_remote(&remote, id),
+        }
+    }
+
+    /// Reads or writes a DMA register, but for a read that launches.
     pub(super) fn dma_register(
         &mut self,
         registers: &mut DmaRegisters,
         offset: u32,
         write: Option<u32>,
-        owner: Owner,
         now: Cycle,
-    ) -> Option<u32> {
+    ) -> u32 {
         let DmaRegisters { src, dst, bytes, .. } = *registers;
         match (offset, write) {
             (0x00, Some(value)) => registers.src = value,
@@ -92,16 +131,15 @@ impl Cluster {
             (0x10, Some(value)) => registers.bytes = value,
             (0x28, Some(value)) => registers.config = value & 7,
             (_, Some(_)) => {}
-            (0x00, None) => return Some(src),
-            (0x08, None) => return Some(dst),
-            (0x10, None) => return Some(bytes),
+            (0x00, None) => return src,
+            (0x08, None) => return dst,
+            (0x10, None) => return bytes,
             // No bytes: the next id is shown and not used up.
-            (0x18, None) if bytes == 0 => return Some(self.dma.next_id()),
-            (0x18, None) => return self.dma.launch(now, owner, src, dst, bytes),
-            (0x20, None) => return Some(self.dma.done_id(now)),
-            (0x28, None) => return Some(registers.config | u32::from(self.dma.is_busy()) << 16),
+            (LAUNCH, None) => return self.dma.next_id(),
+            (0x20, None) => return self.dma.done_id(now),
+            (0x28, None) => return registers.config | u32::from(self.dma.is_busy()) << 16,
             (_, None) => {}
         }
-        Some(0)
+        0
     }
 }

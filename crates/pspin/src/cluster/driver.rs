@@ -4,9 +4,7 @@ use super::Cluster;
 use super::dma_registers::DmaRegisters;
 use super::hpu::{Answer, ERROR, ISSUE, Trapped};
 use super::hpu_core::{HpuCore, Wait};
-use super::l1::WidePort;
 use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, TASK_DONE};
-use crate::map;
 use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
 use kernel::Cycle;
@@ -78,8 +76,7 @@ impl Cluster {
             self.end_line(i, now);
         }
         let (stack, bytes) = self.cores[i].guard.stack();
-        self.l1.reserve(WidePort::Dma, now, stack, bytes);
-        self.l1.write(stack, &[0; map::STACK_BYTES as usize][..bytes as usize]);
+        self.wide.clear(&mut self.l1, stack, bytes);
         self.cores[i].first_part = None;
         self.cores[i].core.refuse(now, CONTEXT_CAUSE);
         self.restore_place(i);

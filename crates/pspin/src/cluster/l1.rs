@@ -14,51 +14,25 @@ const MOST_BANKS: usize = 64;
 /// Banks of one superbank, which serves a 64-byte beat.
 const SUPERBANK: u32 = BEAT_BYTES / 4;
 
-/// The wide ports, each of which moves 64 bytes a cycle, be it a read or a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WidePort {
-    /// The cluster's DMA engine.
-    Dma,
-    /// The NIC-host interconnect: outbound and off-cluster DMA.
-    Nhi,
-}
-
-/// Cycles ahead for which beats may be reserved: a burst of 4 KiB and what stands before it.
-const RESERVABLE: usize = 512;
-
 /// The memory and who gets which bank.
 ///
 /// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle, and none in the
 ///          cycle after an AMO, which writes back then, or in the first one behind it in which no beat wants the bank.
-/// Order:   wide beats before narrow accesses; among narrow ones a [`RoundRobinTree`] for each bank. A wide port has one
-///          beat a cycle, reads and writes together; two ports meet only in the same superbank.
+/// Order:   wide beats, which [`super::wide`] arbitrates, before narrow accesses; among narrow ones a [`RoundRobinTree`] for
+///          each bank.
 /// Source:  PsPIN RTL a49fec8, `tcdm_interconnect`, `amo_shim.sv`.
-/// Differs: beats of a burst are reserved when it starts, first come first served, where the RTL alternates reads and writes
-///          of a port, and the ports in a superbank, beat by beat.
 pub struct L1 {
     /// As their bytes lie, so that bursts are copies.
     words: Vec<[u8; 4]>,
     n_banks: u32,
     arbiters: [RoundRobinTree; MOST_BANKS],
-    /// From this cycle on nothing is reserved and nothing written back.
+    /// From this cycle on no beat is served and nothing written back, as far as is known.
     free_from: Cycle,
     /// Banks that write back an AMO, from the given cycle on as soon as no beat has them.
     write_back: (Cycle, u64),
-    /// What the coming cycles serve, by cycle modulo the length.
-    reserved: Vec<Reserved>,
+    /// The last cycle in which beats were served, and the banks that they had.
+    beats: (Cycle, u64),
 }
-
-/// The wide beats of one cycle.
-#[derive(Clone, Copy)]
-struct Reserved {
-    cycle: Cycle,
-    /// Superbanks that are taken, by bit.
-    superbanks: u64,
-    /// Wide ports that are taken, by bit.
-    ports: u8,
-}
-
-const NOTHING: Reserved = Reserved { cycle: Cycle::MAX, superbanks: 0, ports: 0 };
 
 impl L1 {
     pub fn new(bytes: u32, n_banks: u32) -> Self {
@@ -68,7 +42,7 @@ impl L1 {
             arbiters: [RoundRobinTree::default(); MOST_BANKS],
             free_from: 0,
             write_back: (0, 0),
-            reserved: vec![NOTHING; RESERVABLE],
+            beats: (0, 0),
         }
     }
 
@@ -83,13 +57,25 @@ impl L1 {
         self.wide(now) | if from <= now { banks } else { 0 }
     }
 
-    /// Banks that beats have in a cycle.
+    /// Banks that beats have in a cycle, which is not before the last in which they had some.
     fn wide(&self, cycle: Cycle) -> u64 {
-        let Reserved { cycle: reserved, superbanks, .. } = self.reserved[cycle as usize % RESERVABLE];
-        if reserved != cycle {
-            return 0;
-        }
-        kernel::members(superbanks).fold(0, |banks, superbank| banks | 0xffff << (superbank * SUPERBANK))
+        let (served, banks) = self.beats;
+        if cycle == served { banks } else { 0 }
+    }
+
+    /// The superbank of a byte offset.
+    #[inline]
+    pub fn superbank(&self, offset: u32) -> u32 {
+        offset / BEAT_BYTES & (self.n_banks / SUPERBANK - 1)
+    }
+
+    /// Beats have these superbanks, by bit, in this cycle.
+    pub fn serve_beats(&mut self, now: Cycle, superbanks: u64) {
+        self.write_back_before(now);
+        let banks = kernel::members(superbanks).fold(0, |banks, superbank| banks | 0xffff << (superbank * SUPERBANK));
+        self.beats = (now, banks);
+        // A write-back may come behind them.
+        self.free_from = self.free_from.max(now + 2);
     }
 
     /// What was to be written back in cycles before `now` is, where no beat was in the way.
@@ -145,47 +131,22 @@ impl L1 {
         if amo == Amo::StoreConditional { 0 } else { old }
     }
 
-    /// Reserves a beat on `port` for each 64 bytes that `size` bytes at `offset` touch, one a cycle from `earliest` on; the
-    /// cycle of the first and of the last. Nothing is reserved for no bytes.
-    pub fn reserve(&mut self, port: WidePort, earliest: Cycle, offset: u32, size: u32) -> (Cycle, Cycle) {
-        let n_superbanks = self.n_banks / SUPERBANK;
-        let port_bit = 1 << port as u8;
-        let (mut first, mut cycle) = (earliest, earliest);
-        for beat in 0..crate::protocol::beats(offset, size) {
-            let bit = 1 << ((offset / BEAT_BYTES + beat) % n_superbanks);
-            loop {
-                let slot = &mut self.reserved[cycle as usize % RESERVABLE];
-                if slot.cycle != cycle {
-                    *slot = Reserved { cycle, ..NOTHING };
-                }
-                if slot.superbanks & bit == 0 && slot.ports & port_bit == 0 {
-                    slot.superbanks |= bit;
-                    slot.ports |= port_bit;
-                    break;
-                }
-                cycle += 1;
-            }
-            if beat == 0 {
-                first = cycle;
-            }
-            cycle += 1;
-        }
-        // A write-back may come behind the last beat.
-        self.free_from = self.free_from.max(cycle + 1);
-        (first, cycle.saturating_sub(1).max(first))
-    }
-
-    /// Copies bytes out; offsets wrap at the end of the memory.
-    pub fn read(&self, offset: u32, size: u32) -> Box<[u8]> {
+    /// Copies bytes out, to the end of `to`; offsets wrap at the end of the memory.
+    pub fn read(&self, offset: u32, size: u32, to: &mut Vec<u8>) {
         let bytes = self.words.as_flattened();
         let (mut at, mut left) = (offset as usize % bytes.len(), size as usize);
-        let mut data = Vec::with_capacity(left);
         while left > 0 {
             let n = left.min(bytes.len() - at);
-            data.extend_from_slice(&bytes[at..at + n]);
+            to.extend_from_slice(&bytes[at..at + n]);
             (at, left) = (0, left - n);
         }
-        data.into()
+    }
+
+    /// Makes bytes zero that do not cross the end of the memory; offsets wrap there.
+    pub fn clear(&mut self, offset: u32, size: u32) {
+        let bytes = self.words.as_flattened_mut();
+        let at = offset as usize % bytes.len();
+        bytes[at..at + size as usize].fill(0);
     }
 
     /// Copies bytes in; offsets wrap at the end of the memory.
@@ -210,10 +171,15 @@ mod tests {
         l1.write(0x101, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(l1.load(0x106), 0x0706_0504);
         l1.store(0x103, 0xaa00_0000, 0xff00_0000);
-        assert_eq!(*l1.read(0x100, 6), [0, 1, 2, 0xaa, 4, 5]);
+        let read = |l1: &L1, offset, size| {
+            let mut bytes = Vec::new();
+            l1.read(offset, size, &mut bytes);
+            bytes
+        };
+        assert_eq!(read(&l1, 0x100, 6), [0, 1, 2, 0xaa, 4, 5]);
         l1.write(0x7ffe, &[1, 2, 3, 4]); // Behind the end is the beginning.
         assert_eq!((l1.load(0x7ffc), l1.load(0)), (0x0201_0000, 0x0403));
-        assert_eq!(*l1.read(0xffff, 2), [2, 3]);
+        assert_eq!(read(&l1, 0xffff, 2), [2, 3]);
     }
 
     #[test]
@@ -229,27 +195,13 @@ mod tests {
     fn an_amo_writes_back_behind_the_beats_that_want_its_bank() {
         let mut l1 = L1::new(0x8000, 64);
         l1.amo(5, 8, Amo::Add, 3);
-        l1.reserve(WidePort::Dma, 6, 0, 64);
-        l1.reserve(WidePort::Nhi, 7, 0, 64);
         l1.amo(5, 68, Amo::Add, 3); // In another superbank.
-        let blocked: Vec<u64> = (5..10).map(|cycle| l1.blocked(cycle)).collect();
-        assert_eq!(blocked, [0, 0xffff | 1 << 17, 0xffff, 1 << 2, 0]);
-    }
-
-    #[test]
-    fn beats_that_meet_in_a_superbank_make_way() {
-        let mut l1 = L1::new(0x8000, 64);
-        assert_eq!(l1.reserve(WidePort::Dma, 10, 0, 256), (10, 13)); // Superbanks 0 to 3 in cycles 10 to 13.
-        assert_eq!(l1.reserve(WidePort::Nhi, 10, 64, 128), (10, 11)); // Superbanks 1 and 2, a cycle ahead: no conflict.
-        assert_eq!(l1.blocked(10), 0xffff | 0xffff << 16);
-        assert_eq!(l1.reserve(WidePort::Nhi, 12, 128, 64), (13, 13)); // Superbank 2 is taken in cycle 12.
-    }
-
-    #[test]
-    fn a_wide_port_has_one_beat_a_cycle() {
-        let mut l1 = L1::new(0x8000, 64);
-        assert_eq!(l1.reserve(WidePort::Nhi, 10, 0, 1024), (10, 25));
-        assert_eq!(l1.reserve(WidePort::Nhi, 10, 64, 1024), (26, 41)); // Other superbanks, but the same port.
-        assert_eq!(l1.reserve(WidePort::Dma, 10, 32, 64), (11, 12)); // Two beats, since it straddles; superbank 0 first.
+        let blocked = (5..10).map(|cycle| {
+            if cycle == 6 || cycle == 7 {
+                l1.serve_beats(cycle, 1);
+            }
+            l1.blocked(cycle)
+        });
+        assert_eq!(blocked.collect::<Vec<u64>>(), [0, 0xffff | 1 << 17, 0xffff, 1 << 2, 0]);
     }
 }

@@ -14,7 +14,6 @@ mod driver;
 mod events;
 mod grant;
 mod guard;
-mod held;
 mod hpu;
 mod hpu_core;
 mod icache;
@@ -26,6 +25,7 @@ mod rings;
 mod scheduler;
 mod timer;
 mod traps;
+mod wide;
 
 pub use ports::{ClusterPorts, Links};
 pub use refills::MISS_PATH;
@@ -39,8 +39,9 @@ use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::{RotatingTree, RoundRobinTree};
+use bursts::Outside;
 use dma::{Dma, Owner};
-use dma_registers::DmaRegisters;
+use dma_registers::{DmaRegisters, Launcher};
 use events::EventUnit;
 use hpu_core::HpuCore;
 use icache::Icache;
@@ -54,6 +55,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use timer::Timer;
+use wide::WidePorts;
 
 /// What a core does or waits for, between runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +111,8 @@ pub struct Cluster {
     /// For each core and the outside port, the bank of the own L1 that it asks for, or asked for last.
     banks: [u8; 32],
     l1: L1,
+    wide: WidePorts,
+    outside: Outside,
     icache: Icache,
     refills: Refills,
     /// Cores whose cache controllers miss a line, by bit.
@@ -133,10 +137,10 @@ pub struct Cluster {
     /// Cores that wait for the DMA engine to take their transfer, by bit, and whose turn it is.
     launching: u32,
     launch_turn: LockingTree,
-    /// Bytes that come in bursts from outside, with the cycle of their last beat.
-    copies: VecDeque<(Cycle, u32, Box<[u8]>)>,
     remote: Option<RemoteRequest>,
     public_dma: DmaRegisters,
+    /// Who waits for the DMA engine to take the transfer that those registers describe.
+    public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
     /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
@@ -178,6 +182,8 @@ impl Cluster {
             ready: Ready::new(n_cores),
             banks: [0; 32],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
+            wide: WidePorts::default(),
+            outside: Outside::default(),
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
             refills: Refills::new(n_cores),
             missing: 0,
@@ -196,9 +202,9 @@ impl Cluster {
             feedback_turn: LockingTree::default(),
             launching: 0,
             launch_turn: LockingTree::default(),
-            copies: VecDeque::new(),
             remote: None,
             public_dma: DmaRegisters::default(),
+            public_launch: None,
             console,
             is_active: false,
             is_calm: false,
@@ -247,15 +253,12 @@ impl Cluster {
         self.cores.iter().map(|core| core.hpu.slept(now)).sum()
     }
 
-    /// The DMA engine lives through the cycle.
-    fn run_dma(&mut self, now: Cycle) {
-        if self.dma.is_quiet() {
-            return;
-        }
-        match self.dma.tick(now, &mut self.l1).map(|finished| finished.owner) {
-            Some(Owner::Scheduler) => self.packet_copied(now),
-            Some(Owner::Core(core)) => self.cores[core as usize].hpu.transfers -= 1,
-            Some(Owner::Public) | None => {}
+    /// The DMA engine has done a transfer.
+    fn transfer_done(&mut self, owner: Owner, now: Cycle) {
+        match owner {
+            Owner::Scheduler => self.packet_copied(now),
+            Owner::Core(core) => self.cores[core as usize].hpu.transfers -= 1,
+            Owner::Public => {}
         }
     }
 
@@ -277,7 +280,7 @@ impl Cluster {
         self.take_pe_replies(now);
         self.take_bursts(now);
         self.assign_task(now);
-        self.run_dma(now);
+        self.run_wide(now);
         self.accept_task(now);
         if self.alarm <= now {
             self.watch_deadlines(now);
@@ -303,6 +306,7 @@ impl Cluster {
             || self.remotes.0.is_due(now)
             || self.commanding != 0
             || self.launching != 0
+            || self.public_launch.is_some()
             || self.scheduler.is_pressing(self.idle != 0)
             || self.pe.1.is_due(now)
             || self.may_accept(now)
@@ -310,22 +314,14 @@ impl Cluster {
         self.is_calm = !soon
             && self.is_active
             && self.leaving == 0
-            && self.dma.is_quiet()
-            && self.copies.is_empty()
+            && self.wide_is_quiet()
             && refill == Cycle::MAX
             && !self.ports.tasks.is_due(now)
             && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
         if soon {
             return Activity::Busy;
         }
-        let mut next = self.next_of_cores(now).min(refill);
-        if !self.dma.is_quiet() {
-            next = next.min(self.dma.next_event(now).unwrap_or(Cycle::MAX));
-        }
-        if let Some(&(at, ..)) = self.copies.front() {
-            next = next.min(at.max(now + 1));
-        }
-        sleep_until(next, now)
+        sleep_until(self.next_of_cores(now).min(refill).min(self.next_wide(now)), now)
     }
 
     /// The next cycle in which a core is due or a watchdog runs out.

@@ -8,11 +8,13 @@ use blocks::pcie::{Bytes, to_line_end};
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 
-/// The answer to a read burst, as far as its bytes are not taken.
+/// The answer to a read burst, or part of it, as far as its bytes are not taken.
 struct Chunk {
     addr: u32,
     data: Box<[u8]>,
     taken: usize,
+    /// The last of its burst.
+    ends: bool,
     /// When its first and its last beat are here.
     first: Cycle,
     last: Cycle,
@@ -22,8 +24,8 @@ struct Chunk {
 #[derive(Default)]
 pub(super) struct ToHost {
     reads: VecDeque<Part<u32>>,
-    /// Address of each read burst without answer.
-    reading: VecDeque<u32>,
+    /// Next address and bytes to come of each read burst that is not answered.
+    reading: VecDeque<(u32, u32)>,
     chunks: VecDeque<Chunk>,
     writes: VecDeque<Part<u64>>,
     /// Beats on their way out, with the cycle in which they may leave.
@@ -59,7 +61,7 @@ impl ToHost {
         if now < part.start {
             return Activity::Until(part.start);
         }
-        if self.reading.len() + self.chunks.len() >= SOURCE_BURSTS {
+        if self.reading.len() + self.chunks.iter().filter(|chunk| chunk.ends).count() >= SOURCE_BURSTS {
             return Activity::Idle;
         }
         match nhi.read_ready(now, part.addr).expect("addresses are checked before they are read") {
@@ -69,7 +71,7 @@ impl ToHost {
         }
         let size = burst_bytes(part.addr, part.left);
         nhi.read(now, 0, part.addr, size);
-        self.reading.push_back(part.addr);
+        self.reading.push_back((part.addr, size));
         part.addr = part.addr.wrapping_add(size);
         part.left -= size;
         if part.left == 0 {
@@ -78,11 +80,17 @@ impl ToHost {
         Activity::Busy
     }
 
-    /// Takes the answer to the oldest read burst.
+    /// Takes the answer to the oldest read burst, or the next part of it.
     pub fn data(&mut self, now: Cycle, data: Box<[u8]>, last: Cycle) {
-        let addr = self.reading.pop_front().expect("data answer a read");
+        let (next, left) = self.reading.front_mut().expect("data answer a read");
         assert!(!data.is_empty(), "addresses are checked before they are read");
-        self.chunks.push_back(Chunk { addr, data, taken: 0, first: now, last });
+        let addr = *next;
+        (*next, *left) = (addr.wrapping_add(data.len() as u32), *left - data.len() as u32);
+        let ends = *left == 0;
+        if ends {
+            self.reading.pop_front();
+        }
+        self.chunks.push_back(Chunk { addr, data, taken: 0, ends, first: now, last });
     }
 
     /// Forms the next beat of the oldest transfer once all its bytes are here.

@@ -35,7 +35,8 @@ impl Inbound {
         let msgid = arriving.msgid;
         if !self.is_killed(arriving) {
             let Context { id, protection, .. } = &*arriving.context;
-            self.end_message(Kill { msgid, context: *id, error_addr: protection.error_addr });
+            let (reason, error_addr) = (DropReason::MessageKilled, protection.error_addr);
+            self.end_message(Kill { msgid, reason, context: *id, error_addr });
             self.killed.insert(msgid);
         }
         if arriving.eom {
@@ -46,7 +47,7 @@ impl Inbound {
     /// The last packet of this message was dropped: the one before it is the last to come.
     fn end_early(&mut self, msgid: u16) {
         // If that is here, its request says so; if it has gone, the message queues are told.
-        let waiting = self.ring.iter_mut_from(self.n_requested).filter(|stored| !stored.is_killed);
+        let waiting = self.ring.iter_mut_from(self.n_requested).filter(|stored| stored.killed.is_none());
         match waiting.filter_map(|stored| stored.her.as_mut()).filter(|her| her.msgid == msgid).last() {
             Some(her) => her.eom = true,
             None => self.ending = Some(Request::End(msgid)),
@@ -58,7 +59,7 @@ impl Inbound {
         // Those whose requests are sent are the message queues' business.
         let waiting = self.ring.iter_mut_from(self.n_requested);
         waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == kill.msgid)).for_each(|stored| {
-            stored.is_killed = true;
+            stored.killed = Some(kill.reason);
         });
         self.ending = Some(Request::Kill(kill));
     }
@@ -71,8 +72,19 @@ impl Inbound {
         let Some(kill) = self.kills.take() else { return false };
         self.end_message(kill);
         if self.arriving.as_ref().is_some_and(|arriving| arriving.msgid == kill.msgid) {
-            self.drop_arriving(now, DropReason::MessageKilled);
+            self.drop_arriving(now, kill.reason);
         }
+        true
+    }
+
+    /// Ends the message that leaves its queue to the one of the packet that arrives. False while another end is to be told first.
+    pub(super) fn evict(&mut self) -> bool {
+        let Some(kill) = self.arriving.as_ref().and_then(|arriving| arriving.evicts) else { return true };
+        if self.ending.is_some() {
+            return false;
+        }
+        self.end_message(kill);
+        self.arriving.as_mut().expect("just seen").evicts = None;
         true
     }
 }

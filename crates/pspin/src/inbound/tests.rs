@@ -28,7 +28,7 @@ fn arrivals(script: &str, delivery: Delivery) -> Vec<Arrival> {
             bytes[12..16].copy_from_slice(&[8, 0, 0x45, 0x02]);
             bytes[16..18].copy_from_slice(&(size as u16 - 14).to_be_bytes());
         }
-        Arrival { earliest, gap, bytes, msgid, som, eom, xfer_size: size as u32, context, user: 0 }
+        Arrival { earliest, gap, bytes, msgid, som, eom, xfer_size: size as u32, context, evicts: None, user: 0 }
     };
     script.split_whitespace().map(arrival).collect()
 }

@@ -28,20 +28,29 @@ impl MpqEngine {
 
     /// Ends a message that packet memory has no room for. Returns what the host is to be told.
     pub fn kill(&mut self, kill: Kill) -> Notice {
-        let Kill { msgid, context, error_addr } = kill;
+        let Kill { msgid, reason, context, error_addr } = kill;
         let q = self.queue_of(msgid);
-        self.kills.add(1);
+        let is_evicted = reason == DropReason::MessageEvicted;
+        if is_evicted {
+            self.evictions.add(1)
+        } else {
+            self.kills.add(1)
+        }
         let queue = &mut self.queues[q];
         let dropped = if queue.is_receiving && queue.msgid == msgid {
-            self.reset(q, DropReason::MessageKilled)
+            self.reset(q, reason)
         } else {
             // Another message holds the queue: the killed one's packets are behind it.
             let first = own_packets(queue, &self.cells);
             let goes = |position: usize, her: &Her| position >= first && her.msgid == msgid;
-            self.cells.doom(&mut queue.packets, DropReason::MessageKilled, goes)
+            self.cells.doom(&mut queue.packets, reason, goes)
         };
         self.update(q);
-        Notice { context, error_addr, event: HostEvent::MessageKilled { msgid, dropped } }
+        let event = match is_evicted {
+            true => HostEvent::MessageEvicted { msgid, dropped },
+            false => HostEvent::MessageKilled { msgid, dropped },
+        };
+        Notice { context, error_addr, event }
     }
 
     /// The last packet of a message was dropped on its way here: the message ends with those that came. One of which none is
@@ -86,7 +95,7 @@ impl MpqEngine {
         if queue.in_flight == 0 {
             self.reset_ended(q, false);
         }
-        self.unlock(q);
+        self.turns.unlock(q);
         self.update(q);
         dropped + first as u32
     }
@@ -99,12 +108,6 @@ impl MpqEngine {
         }
         self.start_message(q);
         self.update(q);
-    }
-
-    /// A choice that waits for the output may no longer fall on queue `q`.
-    fn unlock(&mut self, q: usize) {
-        self.locked.set(q, false);
-        self.is_locked &= self.locked.next_from(0).is_some();
     }
 
     /// Of packets that wait for the first of their message, those that may not.

@@ -476,7 +476,7 @@ proptest! {
         }).collect();
         let early_payload = if drops { EarlyPayload::Drop } else { EarlyPayload::Buffer };
         let delivery = Delivery { early_payload, early_packets, timeout_cycles, ..RTL };
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery, turns: false };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut left: Vec<usize> = log.lines()
             .filter_map(|line| line.split_once("released "))

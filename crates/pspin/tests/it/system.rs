@@ -8,8 +8,18 @@ use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const PROGRAMS: [&str; 9] =
-    ["empty", "chain", "ping_pong", "copy_to_host", "amo_one_word", "load_one_word", "move", "trap", "core"];
+const PROGRAMS: [&str; 10] = [
+    "empty",
+    "chain",
+    "ping_pong",
+    "copy_to_host",
+    "amo_one_word",
+    "load_one_word",
+    "move",
+    "trap",
+    "core",
+    "public_dma",
+];
 
 #[test]
 fn no_way_of_running_changes_a_result() {
@@ -114,6 +124,18 @@ fn bytes_are_there_when_a_wait_returns() {
     // To the network: the packet from L2, then what came from the host, whose bytes are their addresses.
     let from_host: Vec<u8> = (0..64).collect();
     assert_eq!([&seen.sent[0].bytes[..], &seen.sent[1].bytes[..]], [&sent[..], &from_host[..]]);
+}
+
+/// The public registers of the cluster's DMA, of the own one and of another, among transfers of cores and of the scheduler.
+#[test]
+fn transfers_launched_by_public_registers_take_their_turn() {
+    let load = Load { messages: 4, ..Load::new("public_dma", 64, 192, 1) };
+    let seen = run(load);
+    check_conservation(&seen, load);
+    assert_eq!(seen.sent.len(), 64);
+    for departure in &seen.sent {
+        assert_eq!(departure.bytes, packet(departure.cause.0, 192), "packet {}", departure.cause.0);
+    }
 }
 
 #[test]

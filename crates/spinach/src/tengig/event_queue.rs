@@ -206,7 +206,7 @@ impl Module for EventQueueParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("cpus", self.cpus, 1, 32)?;
+        checks::within("cpus", self.cpus, 1, 32)?;
         checks::within("events", self.events, 1, 65_536)
     }
 

@@ -354,7 +354,7 @@ impl Module for TengigRegistersParams {
     }
 
     fn check(&self) -> Result<(), String> {
-        checks::count("cpus", self.cpus, 1, 32)
+        checks::within("cpus", self.cpus, 1, 32)
     }
 
     fn build(self, site: &mut Site) -> Built {

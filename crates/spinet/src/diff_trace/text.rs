@@ -90,12 +90,8 @@ impl Difference {
             return writeln!(f, "\nTime: the same in all {} instructions", grouped(self.compared));
         };
         let TimeDifference { cause, cycles: [a, b], .. } = first;
-        writeln!(
-            f,
-            "\nTime: first from {:08x} to the next: {a} cycles in A, {b} in B: {}",
-            first.a[0].pc,
-            cause.text()
-        )?;
+        let (pc, a, cause) = (first.a[0].pc, plural(*a, "cycle"), cause.text());
+        writeln!(f, "\nTime: first from {pc:08x} to the next: {a} in A, {b} in B: {cause}")?;
         for (name, instructions) in [("A", &first.a), ("B", &first.b)] {
             instructions.iter().try_for_each(|instruction| line(name, instruction, f))?;
         }

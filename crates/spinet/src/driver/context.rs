@@ -28,7 +28,8 @@ pub struct ContextSpec {
     pub copy_bytes: Option<u32>,
     /// What becomes of packets when something is in their way; what the card says where nothing is given.
     pub delivery: DeliverySpec,
-    /// Cycles that a handler may run, 0 for ever; what the card's parameters say if not given.
+    /// Cycles that a handler may run; what the card's parameters say if not given, and no more than that. Only where they say
+    /// 0, which is for ever, a tenant may choose freely.
     pub watchdog_cycles: Option<u32>,
 }
 
@@ -83,6 +84,7 @@ impl Driver {
         let host = spec.host.map(|host| self.hosts.get(tenant, host).copied()).transpose()?;
         let delivery = spec.delivery.over(self.params.delivery);
         delivery.validate()?;
+        let watchdog_cycles = self.watchdog_of(spec)?;
         let Some(descriptor) = self.descriptors.take(DESCRIPTOR_BYTES) else {
             return Err(DriverError::Exhausted {
                 memory: "descriptors of contexts",
@@ -90,17 +92,13 @@ impl Driver {
                 largest: 0,
             });
         };
-        let protection = Protection {
-            code,
-            data,
-            watchdog_cycles: spec.watchdog_cycles.unwrap_or(self.params.isolation.watchdog_cycles),
-            error_addr: Some(descriptor),
-        };
+        let protection = Protection { code, data, watchdog_cycles, error_addr: Some(descriptor) };
         // Of the context that had it before there may be something in it.
         self.record.borrow_mut().host.write(descriptor, &[0; DESCRIPTOR_BYTES as usize]);
         let [header, payload, completion] = handlers.regions();
         let context = Context {
             id: 0,
+            tenant: 0,
             handler_mem,
             host_mem_addr: host.map_or(0, |host| host.addr),
             host_mem_size: host.map_or(0, |host| host.size),
@@ -120,6 +118,7 @@ impl Driver {
     pub(crate) fn keep(&mut self, tenant: TenantId, spec: &ContextSpec, mut context: Context) -> ContextId {
         let id = self.contexts.next();
         context.id = id.0 as u32;
+        context.tenant = tenant.0 as u32;
         let idx = self.record.borrow_mut().stats.add_context();
         assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
         if context.host_mem_size > 0 {
@@ -191,6 +190,17 @@ impl Driver {
             return Err(DriverError::InUse { what, number, user, end: "end, or be killed" });
         }
         Ok(())
+    }
+
+    /// A tenant that chose its handlers' watchdog freely could keep all HPUs for ever.
+    fn watchdog_of(&self, spec: &ContextSpec) -> Result<u32, DriverError> {
+        let most = self.params.isolation.watchdog_cycles;
+        let cycles = spec.watchdog_cycles.unwrap_or(most);
+        if most > 0 && !(1..=most).contains(&cycles) {
+            let allowed = format!("1 to {most}, which is the card's isolation.watchdog_cycles");
+            return Err(DriverError::Value { what: "watchdog_cycles", found: cycles.to_string(), allowed });
+        }
+        Ok(cycles)
     }
 
     fn region_of(&self, tenant: TenantId, memory: Option<MemoryId>, kind: Kind) -> Result<Region, DriverError> {

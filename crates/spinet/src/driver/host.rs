@@ -50,19 +50,20 @@ impl Driver {
 
     /// The tenant itself reads its host memory.
     pub fn host_read(&self, tenant: TenantId, host: HostId, offset: u32, data: &mut [u8]) -> Result<(), DriverError> {
-        let addr = self.host_addr(tenant, host, offset, data.len() as u64)?;
+        let addr = self.host_part(tenant, host, offset, data.len() as u64)?;
         self.record.borrow().host.read(addr, data);
         Ok(())
     }
 
     /// The tenant itself writes its host memory.
     pub fn host_write(&mut self, tenant: TenantId, host: HostId, offset: u32, data: &[u8]) -> Result<(), DriverError> {
-        let addr = self.host_addr(tenant, host, offset, data.len() as u64)?;
+        let addr = self.host_part(tenant, host, offset, data.len() as u64)?;
         self.record.borrow_mut().host.write(addr, data);
         Ok(())
     }
 
-    fn host_addr(&self, tenant: TenantId, host: HostId, offset: u32, asked: u64) -> Result<u64, DriverError> {
+    /// Where a part of it lies, of `asked` bytes from `offset` on.
+    pub fn host_part(&self, tenant: TenantId, host: HostId, offset: u32, asked: u64) -> Result<u64, DriverError> {
         let region = self.hosts.get(tenant, host)?;
         let (size, offset) = (u64::from(region.size), u64::from(offset));
         if offset + asked > size {

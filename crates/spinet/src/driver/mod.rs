@@ -42,7 +42,7 @@ use pspin::params::Regions;
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::faults::Faults;
@@ -88,6 +88,9 @@ impl Event {
             HostEvent::MessageKilled { msgid, dropped } => {
                 ("message_killed", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
             }
+            HostEvent::MessageEvicted { msgid, dropped } => {
+                ("message_evicted", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
+            }
             HostEvent::TranslationFault { packet, addr, write } => {
                 ("translation_fault", vec![("packet", packet.0), ("addr", addr), ("write", write.into())])
             }
@@ -104,6 +107,8 @@ pub struct Capabilities {
     pub n_cores: u32,
     /// Messages that can be under way.
     pub n_message_queues: u32,
+    /// So many of them each tenant with a rule is sure of, or of an equal part if that is less; 0 is none.
+    pub reserved_message_queues: u32,
     /// Most bytes of a packet that can be copied to L1.
     pub max_copy_bytes: u32,
     /// The network delivers all packets, and none twice: handlers need not be idempotent.
@@ -114,7 +119,7 @@ pub struct Capabilities {
     pub isolated: bool,
     /// Errors of handlers are written to the descriptors of their contexts.
     pub reports_errors: bool,
-    /// Cycles that a handler may run where its context says nothing; 0 is for ever.
+    /// Cycles that a handler may run where its context says nothing, and at most; 0 is for ever.
     pub watchdog_cycles: u32,
     /// Program memory.
     pub program_memory: MemoryLeft,
@@ -169,11 +174,15 @@ pub struct Driver {
     hosts: Registry<HostId, host::Region>,
     contexts: Registry<ContextId, context::Built>,
     rules: Registry<RuleId, rule::Installed>,
+    /// Rules that were removed and may still have messages that have begun, with whose they are.
+    ending: BTreeMap<RuleId, (TenantId, ContextId)>,
     tickets: Registry<TicketId, memory::Access>,
     told: Told,
     events: VecDeque<(TenantId, Event)>,
     /// What the network does to packets, and the seed that decides it for those that are added next.
     faults: (Faults, u64),
+    /// Tenants with rules, as the card was told.
+    n_served: u32,
 }
 
 impl Driver {
@@ -228,10 +237,12 @@ impl Driver {
             hosts: Registry::default(),
             contexts: Registry::default(),
             rules: Registry::default(),
+            ending: BTreeMap::new(),
             tickets: Registry::default(),
             told,
             events: VecDeque::new(),
             faults: (Faults::NONE, 0),
+            n_served: 0,
             params: params.clone(),
         })
     }
@@ -242,7 +253,7 @@ impl Driver {
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
-        let feed = Feed::new(params.scheduler.n_mpqs, 0, Cycle::MAX, record.clone());
+        let feed = Feed::new(params, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
         driver.told.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
@@ -307,6 +318,7 @@ impl Driver {
             n_clusters: self.params.n_clusters,
             n_cores: self.params.cluster.n_cores,
             n_message_queues: self.params.scheduler.n_mpqs,
+            reserved_message_queues: self.params.sharing.reserved_queues,
             max_copy_bytes: self.max_copy_bytes(),
             reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
             in_order: self.nic.network().in_order && self.faults.0.is_in_order(),

@@ -2,6 +2,7 @@
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
 use crate::rules::Rule;
+use pspin::delivery::DropReason;
 use pspin::protocol::Kill;
 use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
@@ -78,6 +79,7 @@ impl Driver {
         let id = self.rules.add(tenant, Installed { context, matcher: matcher.clone(), priority });
         self.feed.borrow_mut().rules.install(Rule {
             id: id.0,
+            tenant: tenant.0,
             context_idx,
             priority,
             scope,
@@ -86,25 +88,57 @@ impl Driver {
             context: nic_context,
             copy_bytes,
         });
+        self.tell_tenants();
         Ok(id)
     }
 
-    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed.
+    /// The card knows how many tenants have rules.
+    fn tell_tenants(&mut self) {
+        let mut tenants: Vec<u64> = self.rules.all().map(|(_, tenant, _)| tenant.0).collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        let n = tenants.len() as u32;
+        if n != std::mem::replace(&mut self.n_served, n) {
+            self.nic.serve_tenants(n);
+        }
+    }
+
+    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed. Those
+    /// that were to end, and may never, can be killed later.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
-        let context = self.rules.remove(tenant, rule)?.context;
+        let context = self.take_out(tenant, rule, remaining)?;
+        self.tell_tenants();
         let mut feed = self.feed.borrow_mut();
         match remaining {
-            Remaining::End => feed.rules.end(rule.0),
+            Remaining::End => {
+                feed.rules.end(rule.0);
+                self.ending.insert(rule, (tenant, context));
+                self.ending.retain(|rule, _| feed.rules.has(rule.0));
+            }
             Remaining::Kill => {
                 feed.rules.remove(rule.0);
                 let built = self.contexts.get(tenant, context)?;
                 let (context, error_addr) = (context.0 as u32, built.context.protection.error_addr);
                 for msgid in feed.ids.abandon(rule.0) {
-                    self.nic.kill_message(self.at + 1, Kill { msgid, context, error_addr });
+                    let kill = Kill { msgid, reason: DropReason::MessageKilled, context, error_addr };
+                    self.nic.kill_message(self.at + 1, kill);
                     feed.ids.release(msgid);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Takes a rule out of those that are installed, or, to kill what it began, out of those that are ending.
+    fn take_out(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<ContextId, DriverError> {
+        if remaining == Remaining::Kill
+            && let Some(&(owner, context)) = self.ending.get(&rule)
+            && owner == tenant
+            && self.feed.borrow().rules.has(rule.0)
+        {
+            self.ending.remove(&rule);
+            return Ok(context);
+        }
+        Ok(self.rules.remove(tenant, rule)?.context)
     }
 }

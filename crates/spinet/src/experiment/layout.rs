@@ -105,6 +105,7 @@ pub fn place(
         };
         let nic_context = Context {
             id: index as u32,
+            tenant: 0,
             handler_mem: memory,
             host_mem_addr: host.0,
             host_mem_size: host.1,

@@ -295,6 +295,7 @@ impl Run {
             messages_ended: stats.messages_ended,
             messages_without_queue: stats.without_queue,
             packets_without_fields: stats.keyless,
+            messages_evicted: stats.evicted,
             handler_memory: MemorySummary {
                 addr: format!("{:#010x}", placed.context.handler_mem.addr),
                 size: placed.context.handler_mem.size.into(),

@@ -160,6 +160,8 @@ pub struct ContextSummary {
     pub messages_ended: u64,
     pub messages_without_queue: u64,
     pub packets_without_fields: u64,
+    /// Messages that had to leave their queue to another tenant.
+    pub messages_evicted: u64,
     pub handler_memory: MemorySummary,
     pub host_memory: MemorySummary,
 }

@@ -17,7 +17,12 @@ use std::rc::Rc;
 
 /// A card whose runtime is the boot code of the tests' program.
 fn card() -> Driver {
-    let params = nics::load("pspin-rtl", &[], Path::new(".")).unwrap();
+    card_with(&[])
+}
+
+/// The same with parameters that differ.
+fn card_with(set: &[nics::Setting]) -> Driver {
+    let params = nics::load("pspin-rtl", set, Path::new(".")).unwrap();
     Driver::boot(&params, Rc::new(Elf::parse("runtime.elf".into(), support::runtime()).unwrap()), 1).unwrap()
 }
 
@@ -219,6 +224,36 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
 }
 
 #[test]
+fn a_tenant_may_shorten_the_watchdog_of_a_card_that_has_one() {
+    let mut t = Transcript::default();
+    for most in [0, 5000] {
+        let set = nics::parse_setting(&format!("isolation.watchdog_cycles={most}")).unwrap();
+        let mut driver = card_with(&[set]);
+        let a = driver.open("a", None).unwrap();
+        let program = driver.load(a, handlers(0x1d00_1000)).unwrap();
+        for asked in [None, Some(0), Some(1), Some(5000), Some(5001)] {
+            let spec =
+                ContextSpec { handler: Some("echo".into()), watchdog_cycles: asked, ..ContextSpec::new(program) };
+            let built = driver.build(a, &spec).map(|id| driver.context(a, id).unwrap().protection.watchdog_cycles);
+            t.note(&format!("{asked:?} of {most}"), built);
+        }
+    }
+    expect![[r#"
+        None of 0: 0
+        Some(0) of 0: 0
+        Some(1) of 0: 1
+        Some(5000) of 0: 5000
+        Some(5001) of 0: 5001
+        None of 5000: 5000
+        Some(0) of 5000: error: watchdog_cycles is 0, must be 1 to 5000, which is the card's isolation.watchdog_cycles
+        Some(1) of 5000: 1
+        Some(5000) of 5000: 5000
+        Some(5001) of 5000: error: watchdog_cycles is 5001, must be 1 to 5000, which is the card's isolation.watchdog_cycles
+    "#]]
+    .assert_eq(&t.0);
+}
+
+#[test]
 fn a_program_with_bytes_for_l1_is_refused() {
     let mut text = Transcript::default();
     for nic in ["pspin", "pspin-rtl"] {
@@ -417,6 +452,39 @@ fn rules_of_others_come_and_go_unnoticed() {
         22 sent back
     "#]],
     );
+}
+
+#[test]
+fn messages_that_were_to_end_and_never_do_can_be_killed() {
+    let (mut driver, mut t) = (card(), Transcript::default());
+    let [a, b] = ["a", "b"].map(|name| driver.open(name, None).unwrap());
+    let program = driver.load(a, handlers(0x1d00_1000)).unwrap();
+    let spec = ContextSpec { handler: Some("echo".into()), ..ContextSpec::new(program) };
+    let context = driver.build(a, &spec).unwrap();
+    let pairs = RuleSpec { message: "by udp.src_port count 2".into(), ..RuleSpec::default() };
+    let rule = driver.install(a, context, &pairs).unwrap();
+    driver.add_packets(vec![(Time::from_ns(0), support::udp(1, 7, 60).into())]).unwrap();
+    driver.run_until(driver.now() + 5000);
+    t.done("remove, to end", driver.remove(a, rule, Remaining::End));
+    t.done("destroy", driver.destroy(a, context));
+    t.done("remove again, to end", driver.remove(a, rule, Remaining::End));
+    t.done("kill another's", driver.remove(b, rule, Remaining::Kill));
+    t.done("kill", driver.remove(a, rule, Remaining::Kill));
+    driver.run_until(driver.now() + 100);
+    t.done("kill again", driver.remove(a, rule, Remaining::Kill));
+    t.done("destroy", driver.destroy(a, context));
+    t.done("close", driver.close(a));
+    expect![[r#"
+        remove, to end: done
+        destroy: error: context 1 is used by a message that rule 1 began, which must end, or be killed first
+        remove again, to end: error: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        kill another's: error: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        kill: done
+        kill again: error: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        destroy: done
+        close: done
+    "#]]
+    .assert_eq(&t.0);
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //! | simple packet block: no time | returned without time | `without_time` |
 //! | frame check sequence, if the file says it has one | cut off | `fcs_removed` |
 //! | packet block whose lengths do not fit it, or of an interface nobody described | skipped | `malformed_blocks` |
+//! | options of an interface that cannot be read | what comes before them counts | `malformed_blocks` |
 //! | other pcapng blocks | skipped | `other_blocks` |
 //! | file ends within a record | reading stops, [`CaptureReader::stop`] says where | `truncated` |
 //! | length that cannot be (record, block), so that what follows cannot be found | the same | `corrupt` |

@@ -10,6 +10,10 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+/// No packets, but Wireshark numbers them among the packets (tshark 4 lists them).
+const JOURNAL: u32 = 9;
+const CUSTOM: u32 = 0xbad;
+const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// First bytes of every pcapng file; they read the same in both byte orders.
 pub(super) const MAGIC: [u8; 4] = SECTION_HEADER.to_be_bytes();
@@ -62,6 +66,8 @@ pub(super) struct Pcapng {
 enum Block {
     Packet(RawRecord),
     Malformed,
+    /// Something else that tools number among the packets.
+    Listed,
     Other,
     Described,
 }
@@ -177,6 +183,7 @@ impl Pcapng {
             Block::Packet(record) => Step::Record(record),
             Block::Malformed => Step::Malformed,
             Block::Described => Step::Described,
+            Block::Listed => Step::Listed,
             Block::Other => Step::Other,
         })
     }
@@ -185,8 +192,9 @@ impl Pcapng {
         let order = self.order;
         match kind {
             INTERFACE_DESCRIPTION if body.len() >= 8 => {
-                self.interfaces.push(self.interface(body));
-                Block::Described
+                let (interface, is_whole) = self.interface(body);
+                self.interfaces.push(interface);
+                if is_whole { Block::Described } else { Block::Malformed }
             }
             ENHANCED_PACKET if body.len() >= 20 => self.timed_packet(body, order.u32(body, 0), offset),
             OBSOLETE_PACKET if body.len() >= 20 => self.timed_packet(body, u32::from(order.u16(body, 0)), offset),
@@ -194,8 +202,11 @@ impl Pcapng {
                 let Some(interface) = self.interfaces.first() else { return Block::Malformed };
                 let original_len = order.u32(body, 0);
                 let limit = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
-                // Padding hides how much was captured: what fits is what the snap length allows.
-                let captured_len = original_len.min(limit).min(body.len() as u32 - 4);
+                // Padding hides how much was captured: what the snap length allows.
+                let captured_len = original_len.min(limit);
+                if captured_len as usize > body.len() - 4 {
+                    return Block::Malformed;
+                }
                 Block::Packet(RawRecord {
                     offset,
                     time_fs: None,
@@ -221,6 +232,7 @@ impl Pcapng {
             }
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => Block::Malformed,
             SECTION_HEADER => Block::Described,
+            JOURNAL | CUSTOM | CUSTOM_NOT_COPIED => Block::Listed,
             _ => Block::Other,
         }
     }
@@ -247,7 +259,8 @@ impl Pcapng {
         })
     }
 
-    fn interface(&self, body: &[u8]) -> Interface {
+    /// What a block says of an interface, and whether all its options could be read.
+    fn interface(&self, body: &[u8]) -> (Interface, bool) {
         let order = self.order;
         let mut interface = Interface {
             link_type: order.u16(body, 0),
@@ -259,7 +272,7 @@ impl Pcapng {
         let mut at = 8;
         while at + 4 <= body.len() {
             let (code, len) = (order.u16(body, at), usize::from(order.u16(body, at + 2)));
-            let Some(value) = body.get(at + 4..at + 4 + len) else { break };
+            let Some(value) = body.get(at + 4..at + 4 + len) else { return (interface, false) };
             match (code, len) {
                 (OPTION_END, _) => break,
                 (OPTION_TSRESOL, 1) => interface.resolution = Resolution(value[0]),
@@ -269,11 +282,12 @@ impl Pcapng {
                     let bits = if order == Order::Big { a << 32 | b } else { b << 32 | a };
                     interface.offset_s = bits as i64;
                 }
+                (OPTION_TSRESOL | OPTION_FCSLEN | OPTION_TSOFFSET, _) => return (interface, false),
                 _ => {}
             }
             at += 4 + len.next_multiple_of(4);
         }
-        interface
+        (interface, true)
     }
 }
 

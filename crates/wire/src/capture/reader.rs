@@ -175,6 +175,7 @@ pub(super) struct RawRecord {
 pub(super) enum Step {
     Record(RawRecord),
     Described,
+    Listed,
     Other,
     Malformed,
     Stop(CaptureStop),
@@ -258,6 +259,10 @@ impl<R: Read> CaptureReader<R> {
                     }
                 }
                 Step::Described => {}
+                Step::Listed => {
+                    self.n_records += 1;
+                    self.counts.other_blocks += 1;
+                }
                 Step::Other => self.counts.other_blocks += 1,
                 Step::Malformed => self.counts.malformed_blocks += 1,
                 Step::Stop(stop) => {

@@ -209,10 +209,10 @@ fn pcapng_with_sections_interfaces_and_resolutions() {
         expect![[r#"
             #0 @132 t=7000000000 61/61 if0
             #1 @228 t=4294967296000000 60/60 if1
-            #2 @340 t=11000000000000000 60/60 if2
-            #3 @568 t=7000000000 61/61 if0
-            #4 @664 t=4294967296000000 60/60 if1
-            #5 @776 t=11000000000000000 60/60 if2
+            #3 @340 t=11000000000000000 60/60 if2
+            #4 @568 t=7000000000 61/61 if0
+            #5 @664 t=4294967296000000 60/60 if1
+            #7 @776 t=11000000000000000 60/60 if2
             packets: 6, bytes: 362, fcs_removed: 2, other_blocks: 2"#]],
     );
 }
@@ -234,6 +234,50 @@ fn pcapng_simple_and_obsolete_packet_blocks() {
             packets: 3, bytes: 182, snapped: 1, without_time: 2"#]],
         );
     }
+}
+
+#[test]
+fn a_simple_packet_block_without_its_packet_is_skipped() {
+    let file =
+        [section(Little), interface(Little, 1, 0, &[]), block(Little, 3, &u32s(Little, &[61, 1, 2, 3]))].concat();
+    check(
+        &[file, enhanced(Little, 0, 0, 60, 60)].concat(),
+        expect![[r#"
+        #0 @76 t=0 60/60 if0
+        packets: 1, bytes: 60, malformed_blocks: 1"#]],
+    );
+}
+
+#[test]
+fn options_of_an_interface_that_cannot_be_read_are_told_and_the_interface_stays() {
+    let good: (u16, &[u8]) = (9, &[9]);
+    let with = |body: Vec<u8>| [section(Little), body, enhanced(Little, 0, 5, 60, 60)].concat();
+    // A resolution of two bytes, which is none.
+    let wrong = expect![[r#"
+        #0 @64 t=5000000 60/60 if0
+        packets: 1, bytes: 60, malformed_blocks: 1"#]];
+    check(&with(interface(Little, 1, 0, &[good, (9, &[3, 0])])), wrong);
+    let mut beyond = interface(Little, 1, 0, &[good, (2, b"eth0")]);
+    let length_at = beyond.len() - 4 - 4 - 2;
+    beyond[length_at..length_at + 2].fill(0xff);
+    check(
+        &with(beyond),
+        expect![[r#"
+        #0 @64 t=5000000 60/60 if0
+        packets: 1, bytes: 60, malformed_blocks: 1"#]],
+    );
+}
+
+#[test]
+fn packets_have_the_numbers_of_wireshark() {
+    let others = [9, 0xbad, 0x4000_0bad, 5, 10].map(|kind| block(Little, kind, &[7; 12])).concat();
+    let file = [section(Little), others, interface(Little, 1, 0, &[]), enhanced(Little, 0, 0, 60, 60)].concat();
+    check(
+        &file,
+        expect![[r#"
+        #3 @168 t=0 60/60 if0
+        packets: 1, bytes: 60, other_blocks: 5"#]],
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Traffic definitions as text, both ways.
 
-use super::{Arrivals, Rate, Sizes, TrafficSpec, Transport};
+use super::{Arrivals, MAX_FLOWS, Rate, Sizes, TrafficSpec, Transport};
 use crate::near::nearest;
 use crate::text::TextError;
 use crate::units::{parse_bps, scaled, show_bps, show_scaled};
@@ -110,7 +110,8 @@ impl TrafficSpec {
             value.parse().map_err(|_| refused(key, value, allowed))
         }
         let number = |value: &str| scaled(value).ok_or_else(|| refused(key, value, "a number such as 1000 or 10M"));
-        let few = |value: &str| u32::try_from(number(value)?).map_err(|_| refused(key, value, "a number below 2^32"));
+        let flows =
+            |value: &str| u32::try_from(number(value)?).map_err(|_| refused(key, value, &format!("1 to {MAX_FLOWS}")));
         match key {
             "size" => self.size = value.parse()?,
             "count" => self.count = number(value)?,
@@ -122,8 +123,8 @@ impl TrafficSpec {
                     _ => return Err(refused(key, value, "`constant` or `poisson`")),
                 }
             }
-            "flows" => self.flows = few(value)?,
-            "senders" => self.senders = few(value)?,
+            "flows" => self.flows = flows(value)?,
+            "senders" => self.senders = flows(value)?,
             "messages" => self.messages = number(value)?,
             "payload" => self.payload = value.parse()?,
             "seed" => self.seed = read(key, value, "0 to 2^64 - 1")?,

@@ -325,11 +325,11 @@ fn errors_point_into_the_text() {
                         ^^"#]],
     );
     check(
-        "udp:flows=99999999999",
+        "udp:senders=4294967296",
         expect![[r#"
-            flows is `99999999999`, must be a number below 2^32
-              udp:flows=99999999999
-                        ^^^^^^^^^^^"#]],
+            senders is `4294967296`, must be 1 to 1048576
+              udp:senders=4294967296
+                          ^^^^^^^^^^"#]],
     );
     check(
         "udp:src=10.0.0.256",

@@ -66,9 +66,9 @@ host_references = 2"#;
     fn check(&self) -> Result<(), String> {
         checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
         checks::within("high_ring_entries", self.high_ring_entries, 0, 1 << 16)?;
-        checks::count("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
-        checks::count("memory_references", self.memory_references, 1, 1024)?;
-        checks::count("host_references", self.host_references, 1, 1024)?;
+        checks::within("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
+        checks::within("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("host_references", self.host_references, 1, 1024)?;
         checks::power_of_two("descriptor_bytes", self.descriptor_bytes, 16, 256)?;
         checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
         checks::power_of_two("host_burst_bytes", self.host_burst_bytes, 4, 1 << 14)?;

@@ -46,7 +46,7 @@ memory_references = 4"#;
     fn check(&self) -> Result<(), String> {
         Line::check(self.link_bps)?;
         checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
-        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("memory_references", self.memory_references, 1, 1024)?;
         checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;
         checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 8, 1 << 14)
     }

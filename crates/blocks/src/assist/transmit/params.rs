@@ -48,8 +48,8 @@ memory_references = 4"#;
     fn check(&self) -> Result<(), String> {
         Line::check(self.link_bps)?;
         checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
-        checks::count("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
-        checks::count("memory_references", self.memory_references, 1, 1024)?;
+        checks::within("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
+        checks::within("memory_references", self.memory_references, 1, 1024)?;
         checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
         let least = self.memory_burst_bytes;
         checks::within("buffer_bytes (at least memory_burst_bytes)", self.buffer_bytes, least, 1 << 20)?;

@@ -66,7 +66,7 @@ impl PipelineParams {
         }
         check_names("stage", self.stages.iter().map(|stage| stage.name.as_str()))?;
         let n_nodes = 2 + self.card.network_ports as usize + self.stages.len();
-        checks::count("stage: nodes with all stages", n_nodes, 0, 256)?;
+        checks::within("stage: nodes with all stages", n_nodes, 0, 256)?;
         let longest = self.card.longest_bytes;
         self.stages
             .iter()

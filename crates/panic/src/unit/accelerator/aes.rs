@@ -109,7 +109,7 @@ impl AesParams {
         self.lanes().check()?;
         self.headers.check(self.region)?;
         blocks::checks::within("pipeline_cycles", self.pipeline_cycles, 1, 1024)?;
-        blocks::checks::count("the number of keys", self.keys.len(), 1, 1 << 16)
+        blocks::checks::within("the number of keys", self.keys.len(), 1, 1 << 16)
     }
 
     /// Encrypts or decrypts a packet, unless it is left as it is.

@@ -185,6 +185,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         eom: i % each == each - 1,
         xfer_size: load.bytes as u32,
         context: context.clone(),
+        evicts: None,
         user: i,
     });
     let mut params: PspinParams =

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Parts of transfers past the burst reshaper whose last beat has not left for its destination: the emitters' FIFOs.
 /// Source: `dmac_wrap.sv`, AxiAxReqDepth.
-const EMITTERS: usize = 12;
+pub const EMITTERS: usize = 12;
 /// The transfer in the burst reshaper.
 const RESHAPER: usize = 1;
 /// From the beat that makes room in the emitters until the FIFO before the reshaper shows room.

@@ -1,0 +1,127 @@
+//! The writing side of the cluster's DMA engine: beats that leave it, their addresses, and responses.
+
+use super::super::chunk::Place;
+use super::super::lanes::bytes_of;
+use super::{Movement, RESPONSE, TO_CROSSBAR};
+use crate::cluster::l1::L1;
+use crate::protocol::Burst;
+use kernel::Cycle;
+
+/// From a write beat on the crossbar until L2's response to it is there, at the least: L2's register, memory, and back.
+const L2_RESPONSE: u64 = 4;
+
+impl Movement {
+    /// The oldest beat in the register from the engine passes the crossbar, if it may.
+    pub(super) fn pass_write(&mut self, now: Cycle) {
+        let chunk = self.chunk(self.passes.chunk);
+        let (place, n_beats) = (chunk.to.0, chunk.writes);
+        let waits = match place {
+            Place::L1(_) => self.asks_write,
+            Place::L2 => !chunk.is_sent,
+            Place::Nowhere => false,
+        };
+        if waits || chunk.passes_from > now {
+            return;
+        }
+        self.leaving -= 1;
+        if let Place::L1(_) = place {
+            self.asks_write = true;
+            if self.passes.beat == 0 {
+                self.address_passed(now);
+            }
+            return;
+        }
+        let number = self.passes.chunk;
+        if self.passes.advance(n_beats) {
+            self.chunk_mut(number).has(now + if place == Place::L2 { L2_RESPONSE } else { RESPONSE });
+            self.end_chunks();
+        }
+    }
+
+    /// The next write address passes the crossbar, if it may. L1 takes it with the first of its data.
+    pub(super) fn open_write(&mut self, now: Cycle) {
+        let (number, from) = self.next_write;
+        if !self.has_chunk(number) {
+            return;
+        }
+        let chunk = self.chunk(number);
+        let place = chunk.to.0;
+        if !self.is_decided {
+            let n = self.open_writes.n;
+            if now < from.max(chunk.emitted + TO_CROSSBAR) || !self.open_writes.admits(place, n) {
+                return;
+            }
+            self.open_writes.add(place);
+            self.is_decided = true;
+            self.chunk_mut(number).passes_from = now + 1;
+        }
+        match place {
+            Place::L1(_) => return,
+            Place::L2 if self.l2_writes == self.max_bursts => return,
+            Place::L2 => self.l2_writes += 1,
+            Place::Nowhere => self.faults.add(1),
+        }
+        self.chunk_mut(number).passes_from = now + 1;
+        self.address_passed(now);
+    }
+
+    fn address_passed(&mut self, now: Cycle) {
+        self.next_write = (self.next_write.0 + 1, now + 1);
+        self.is_decided = false;
+    }
+
+    /// Sends a write to L2 whose first beat passes the crossbar in the next cycle.
+    pub(super) fn send_write(&mut self, now: Cycle, l1: &L1) {
+        if self.leaving == 0 {
+            return;
+        }
+        let number = self.passes.chunk;
+        let chunk = self.chunk(number);
+        let is_next = chunk.to.0 == Place::L2 && !chunk.is_sent && chunk.passes_from <= now + 1;
+        // A chunk that waits for the interconnect is still the next whose address passes.
+        if !is_next || number == self.next_write.0 || !self.requests.has_room() {
+            return;
+        }
+        let chunk = self.chunk_mut(number);
+        chunk.is_sent = true;
+        if let Place::L1(offset) = chunk.from.0 {
+            let known = chunk.data.len() as u32;
+            l1.read(offset + known, chunk.size - known, &mut chunk.data);
+            chunk.is_known = true;
+        }
+        let data = std::mem::take(&mut chunk.data).into_boxed_slice();
+        let addr = chunk.to.1;
+        self.requests.send(Burst::Write { tag: 0, addr, data });
+        self.sent.push_back(number);
+    }
+
+    /// L1 serves the beat that is asked for to be written.
+    pub fn write_granted(&mut self, now: Cycle, l1: &mut L1) {
+        let beat = self.passes.beat;
+        let chunk = self.chunk_mut(self.passes.chunk);
+        let Place::L1(offset) = chunk.to.0 else { unreachable!("it is in L1") };
+        let bytes = bytes_of(chunk.to.1, chunk.size, beat);
+        l1.write(offset + bytes.start, &chunk.data[bytes.start as usize..bytes.end as usize]);
+        let n_beats = chunk.writes;
+        if beat + 1 == n_beats {
+            if chunk.fills_word {
+                l1.clear(offset + chunk.size, chunk.size.next_multiple_of(4) - chunk.size);
+            }
+            chunk.has(now + RESPONSE);
+            self.end_chunks();
+        }
+        self.asks_write = false;
+        self.passes.advance(n_beats);
+    }
+
+    /// Responses are at the crossbar: what waits for them may go on in the next cycle.
+    pub(super) fn take_responses(&mut self, now: Cycle) {
+        while let Some(&(at, is_l2)) = self.responses.front()
+            && at <= now
+        {
+            self.responses.pop_front();
+            self.open_writes.n -= 1;
+            self.l2_writes -= u32::from(is_l2);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+use super::*;
+use crate::cluster::wide::WidePorts;
+use crate::map::{L1_BASE, L2_HANDLER_BASE, L2_PACKET_BASE};
+use crate::testing::{Store, TestMemory, byte, params};
+use expect_test::{Expect, expect};
+use kernel::{Activity, Component};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use testkit::{Bench, Log, bench};
+
+const L1_BYTES: u32 = 0x1_0000;
+
+/// From a request until data are back from L2, as in the published machine: two cycles there and three back, one of which
+/// is the channel's.
+const L2_LATENCY: u64 = 4;
+
+/// Source, destination, bytes.
+type Transfer = (u32, u32, u32);
+
+/// What a byte of L1 is before anything is written.
+fn l1_byte(offset: u32) -> u8 {
+    (offset ^ offset >> 8).wrapping_mul(7) as u8
+}
+
+/// The engine of cluster 0 with its L1, at whose other port `nhi` asks for beats.
+struct Set {
+    launches: Rx<Transfer>,
+    dma: Dma,
+    l1: L1,
+    wide: WidePorts,
+    nhi: fn(Cycle) -> Asked,
+    has_company: bool,
+    shows_beats: bool,
+    log: Log,
+    /// L1 as it was when the last transfer was done.
+    seen: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Set {
+    /// Adds it with an L2 that answers after `latency` cycles; what L2 and L1 hold in the end.
+    fn add(
+        bench: &mut Bench,
+        transfers: &[Transfer],
+        latency: u64,
+        nhi: fn(Cycle) -> Asked,
+        shows_beats: bool,
+    ) -> (Store, Rc<RefCell<Vec<u8>>>) {
+        let (store, seen) = (Store::default(), Rc::default());
+        let l2 = TestMemory::with_store(bench, "l2", latency, store.clone());
+        let launches = bench.input("launches", 64, transfers.iter().map(|&transfer| (10, transfer)).collect());
+        let mut params = params();
+        params.cluster.l1_bytes = L1_BYTES;
+        let mut l1 = L1::new(L1_BYTES, params.cluster.l1_banks);
+        l1.write(0, &(0..L1_BYTES).map(l1_byte).collect::<Vec<u8>>());
+        let dma = Dma::new(0, &params, (l2.requests, l2.replies));
+        let (wide, log) = (WidePorts::default(), bench.log.clone());
+        let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> Asked);
+        bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows_beats, log, seen: Rc::clone(&seen) });
+        (store, seen)
+    }
+}
+
+impl Component for Set {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if self.dma.is_busy() {
+            let (finished, asked) = self.dma.tick(now, &self.l1);
+            if finished.is_some() {
+                self.log.note(now, "done".to_owned());
+                let mut seen = self.seen.borrow_mut();
+                seen.clear();
+                self.l1.read(0, L1_BYTES, &mut seen);
+            }
+            let granted = self.wide.grant(now, &mut self.l1, (self.nhi)(now), asked).dma;
+            if let Some(side) = granted {
+                if self.shows_beats {
+                    let offset = if side == Side::Read { asked.read } else { asked.write };
+                    self.log.note(now, format!("{side:?} {:#x}", offset.expect("it asked")));
+                }
+                self.dma.granted(now, side, &mut self.l1);
+            }
+        }
+        if self.dma.accepts(now)
+            && let Some((src, dst, size)) = self.launches.take()
+        {
+            self.dma.launch(now, Owner::Public, src, dst, size);
+        }
+        let waits = self.launches.has_item();
+        match self.dma.next_event(now).filter(|_| self.dma.is_busy()) {
+            _ if waits => Activity::Busy,
+            // Whose turn it is depends on what the other port asks for in each cycle.
+            _ if self.has_company && self.dma.is_busy() => Activity::Busy,
+            Some(at) if at == now + 1 => Activity::Busy,
+            Some(at) => Activity::Until(at),
+            None => Activity::Idle,
+        }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("launches", &self.launches);
+        self.dma.ports(ports);
+    }
+}
+
+fn nobody(_: Cycle) -> Asked {
+    Asked::default()
+}
+
+fn check(transfers: &[Transfer], shows_beats: bool, want: Expect) {
+    want.assert_eq(&bench(10_000, |bench| {
+        Set::add(bench, transfers, L2_LATENCY, nobody, shows_beats);
+    }));
+}
+
+#[test]
+fn a_packet_of_one_beat_comes_to_l1_in_ten_cycles_and_is_done_after_twelve() {
+    check(
+        &[(L2_PACKET_BASE, L1_BASE + 0x4400, 64)],
+        true,
+        expect![[r#"
+        14   l2: read 64 at 0x1c400000
+        20   Write 0x4400
+        22   done
+    "#]],
+    );
+}
+
+#[test]
+fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
+    check(
+        &[(L2_PACKET_BASE, L1_BASE, 4096)],
+        false,
+        expect![[r#"
+        14   l2: read 4096 at 0x1c400000
+        85   done
+    "#]],
+    );
+    check(
+        &[(L1_BASE, L2_HANDLER_BASE, 4096)],
+        false,
+        expect![[r#"
+        18   l2: write 4096 at 0x1c000000
+        86   done
+    "#]],
+    );
+    check(
+        &[(L1_BASE, L1_BASE + 0x2000, 4096)],
+        false,
+        expect![[r#"
+        143  done
+    "#]],
+    );
+}
+
+#[test]
+fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_first() {
+    check(
+        &[(L2_PACKET_BASE + 32, L1_BASE, 128)],
+        true,
+        expect![[r#"
+        14   l2: read 128 at 0x1c400020
+        21   Write 0x0
+        22   Write 0x40
+        24   done
+    "#]],
+    );
+}
+
+/// By the text: three beats in the lanes, two in each register around them, four in the converter before L1. The third write
+/// to L2 waits for the response to the first, and writes to L1 for that to the third.
+#[test]
+fn reads_stop_when_eleven_beats_wait() {
+    let to_l2 = |i: u32| (L1_BASE + 64 * i, L2_HANDLER_BASE + 64 * i, 64);
+    let within = (L1_BASE + 0x1000, L1_BASE + 0x2000, 1024);
+    check(
+        &[to_l2(0), to_l2(1), to_l2(2), within],
+        true,
+        expect![[r#"
+        14   Read 0x0
+        15   Read 0x40
+        16   Read 0x80
+        17   Read 0x1000
+        18   Read 0x1040
+        18   l2: write 64 at 0x1c000000
+        19   Read 0x1080
+        19   l2: write 64 at 0x1c000040
+        20   Read 0x10c0
+        21   Read 0x1100
+        22   Read 0x1140
+        23   Read 0x1180
+        23   done
+        24   Read 0x11c0
+        24   done
+        24   l2: write 64 at 0x1c000080
+        25   Read 0x1200
+        26   Read 0x1240
+        27   Read 0x1280
+        29   done
+        30   Write 0x2000
+        31   Write 0x2040
+        32   Write 0x2080
+        33   Write 0x20c0
+        34   Read 0x12c0
+        35   Write 0x2100
+        36   Read 0x1300
+        37   Write 0x2140
+        38   Read 0x1340
+        39   Write 0x2180
+        40   Read 0x1380
+        41   Write 0x21c0
+        42   Read 0x13c0
+        43   Write 0x2200
+        44   Write 0x2240
+        45   Write 0x2280
+        46   Write 0x22c0
+        47   Write 0x2300
+        48   Write 0x2340
+        49   Write 0x2380
+        50   Write 0x23c0
+        52   done
+    "#]],
+    );
+}
+
+#[test]
+fn writes_of_one_beat_to_l1_take_two_cycles_each() {
+    let transfers: Vec<Transfer> = (0..4).map(|i| (L1_BASE + 64 * i, L1_BASE + 0x1000 + 64 * i, 64)).collect();
+    check(
+        &transfers,
+        true,
+        expect![[r#"
+        14   Read 0x0
+        15   Read 0x40
+        16   Read 0x80
+        17   Read 0xc0
+        18   Write 0x1000
+        20   Write 0x1040
+        20   done
+        22   Write 0x1080
+        22   done
+        24   Write 0x10c0
+        24   done
+        26   done
+    "#]],
+    );
+}
+
+#[test]
+fn the_other_port_delays_a_beat_and_what_is_behind_it() {
+    let log = bench(10_000, |bench| {
+        let two = |now| Asked { write: (20..22).contains(&now).then_some(0), ..Asked::default() };
+        Set::add(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], L2_LATENCY, two, true);
+    });
+    expect![[r#"
+        14   l2: read 256 at 0x1c400000
+        21   Write 0x0
+        22   Write 0x40
+        23   Write 0x80
+        24   Write 0xc0
+        26   done
+    "#]]
+    .assert_eq(&log);
+}
+
+/// Asks for a beat of a superbank that depends on the cycle, in most cycles, on either side.
+fn a_crowd(now: Cycle) -> Asked {
+    let ask = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
+    Asked { write: ask(now), read: ask(now / 3) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// All transfers end, in order, and all bytes arrive, wherever they come from and go to, however late L2 answers and
+    /// whoever else uses L1. Each takes at most two beats for a line at each end, and each of those as long as its turn.
+    #[test]
+    fn every_byte_arrives(
+        transfers in prop::collection::vec((any::<bool>(), any::<bool>(), 0u32..3000, 0u32..3000, 1u32..6000), 1..4),
+        latency in 1u64..30, is_crowded in any::<bool>(),
+    ) {
+        let place = |in_l1: bool, at: u32| at + if in_l1 { L1_BASE } else { L2_PACKET_BASE };
+        // Each has 10 KiB of its own at either end.
+        let transfer = |(i, &(from_l1, to_l1, from, to, size)): (u32, &(bool, bool, u32, u32, u32))| {
+            (place(from_l1, 0x2800 * i + from), place(to_l1, 0x2800 * (i + 3) + to), size)
+        };
+        let transfers: Vec<Transfer> = (0..).zip(&transfers).map(transfer).collect();
+        let ends = RefCell::new(None);
+        let nhi = if is_crowded { a_crowd } else { nobody };
+        let log = bench(20_000, |bench| { ends.replace(Some(Set::add(bench, &transfers, latency, nhi, false))); });
+        prop_assert_eq!(log.matches("done").count(), transfers.len());
+        let (store, seen) = ends.take().expect("it ran");
+        let wrong = transfers.iter().find_map(|&(src, dst, size)| {
+            let source = |i: u32| if src < L2_HANDLER_BASE { l1_byte(src - L1_BASE + i) } else { (src + i) as u8 };
+            let found = |i: u32| match dst < L2_HANDLER_BASE {
+                true => seen.borrow()[(dst - L1_BASE + i) as usize],
+                false => byte(&store, (dst + i).into()),
+            };
+            (0..size).find(|&i| source(i) != found(i)).map(|i| (src, dst, size, i))
+        });
+        prop_assert_eq!(wrong, None);
+    }
+}

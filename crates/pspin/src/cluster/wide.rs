@@ -1,0 +1,256 @@
+//! The two wide ports of L1, beat by beat.
+
+use super::l1::L1;
+use crate::protocol::{BEAT_BYTES, beats};
+use blocks::policy::RoundRobinTree;
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// The wide ports, each of which moves 64 bytes a cycle, be it a read or a write; as they stand before a superbank's arbiter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WidePort {
+    /// The NIC-host interconnect: outbound and off-cluster DMA.
+    Nhi,
+    /// The cluster's DMA engine.
+    Dma,
+}
+
+/// Who asks for beats at a port; as they stand before its arbiter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The converter of writes.
+    Write,
+    /// The converter of reads.
+    Read,
+}
+
+/// What the sides of a port ask for in a cycle: the offset in L1 of a beat of each.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Asked {
+    /// Of the oldest write.
+    pub write: Option<u32>,
+    /// Of the oldest read.
+    pub read: Option<u32>,
+}
+
+/// Whose beat each port moves in a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Granted {
+    /// That of the NIC-host interconnect.
+    pub nhi: Option<Side>,
+    /// That of the DMA engine.
+    pub dma: Option<Side>,
+}
+
+/// Who stands before a port's arbiter besides its two [`Side`]s: stacks that are cleared, which the RTL does not do.
+const CLEARING: u32 = 2;
+
+/// Arbitrates the wide ports.
+///
+/// Timing:   a beat is granted in the cycle in which it is asked for, if nobody else goes first.
+/// Fairness: the two sides of a port take turns where both ask, and so do the ports that want the same superbank: a side
+///           that asks is granted in the fifth cycle at the latest, if no stack is being cleared.
+/// Source:   PsPIN RTL a49fec8, `axi_to_mem_interleaved.sv`, `tcdm_superbank_mux.sv`.
+#[derive(Default)]
+pub struct WidePorts {
+    ports: [RoundRobinTree; 2],
+    superbanks: [RoundRobinTree; 4],
+    /// Offset and beats of what is being cleared.
+    clearing: VecDeque<(u32, u32)>,
+}
+
+impl WidePorts {
+    /// Zeroes bytes of L1, and asks for the beats of that at the port of the DMA engine from the next cycle on.
+    pub fn clear(&mut self, l1: &mut L1, offset: u32, bytes: u32) {
+        l1.clear(offset, bytes);
+        self.clearing.push_back((offset, beats(offset, bytes)));
+    }
+
+    /// Whether any beat is being cleared.
+    #[inline]
+    pub fn is_clearing(&self) -> bool {
+        !self.clearing.is_empty()
+    }
+
+    /// Whose beats of those asked for `l1` serves in this cycle.
+    pub fn grant(&mut self, now: Cycle, l1: &mut L1, nhi: Asked, dma: Asked) -> Granted {
+        let clearing = self.clearing.front().map(|&(offset, _)| offset);
+        let asked = [[nhi.write, nhi.read, None], [dma.write, dma.read, clearing]];
+        let set = asked.map(|port| port.iter().zip(0..).fold(0, |set, (who, i)| set | u64::from(who.is_some()) << i));
+        let chosen = [0, 1].map(|port| self.ports[port].choose(set[port]));
+        let superbank = |port: usize| chosen[port].map(|who| l1.superbank(asked[port][who as usize].expect("it asks")));
+        let wanted = [superbank(0), superbank(1)];
+        let wins = match wanted {
+            [Some(a), Some(b)] if a == b => {
+                let winner = self.superbanks[a as usize].take(0b11);
+                [winner == Some(0), winner == Some(1)]
+            }
+            _ => {
+                for (port, superbank) in (0..).zip(wanted) {
+                    if let Some(superbank) = superbank {
+                        self.superbanks[superbank as usize].grant_alone(port);
+                    }
+                }
+                wanted.map(|superbank| superbank.is_some())
+            }
+        };
+        let mut served = 0;
+        for port in [0, 1].into_iter().filter(|&port| wins[port]) {
+            self.ports[port].grant(set[port]);
+            served |= 1 << wanted[port].expect("it wins");
+        }
+        if served != 0 {
+            l1.serve_beats(now, served);
+        }
+        if wins[1] && chosen[1] == Some(CLEARING) {
+            self.one_is_clear();
+        }
+        let side = |port: usize| match chosen[port].filter(|_| wins[port]) {
+            Some(0) => Some(Side::Write),
+            Some(1) => Some(Side::Read),
+            _ => None,
+        };
+        Granted { nhi: side(WidePort::Nhi as usize), dma: side(WidePort::Dma as usize) }
+    }
+
+    fn one_is_clear(&mut self) {
+        let (offset, left) = self.clearing.front_mut().expect("it asked");
+        (*offset, *left) = (*offset + BEAT_BYTES, *left - 1);
+        if *left == 0 {
+            self.clearing.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    /// Each of the four streams asks for as many beats as its text is long, of the superbanks it names, one after the other;
+    /// `.` lets a cycle pass. The result shows which superbank each stream is granted in which cycle.
+    fn check(streams: [&str; 4], want: Expect) {
+        want.assert_eq(&run(streams.map(str::to_owned)).join("\n"));
+    }
+
+    fn run(streams: [String; 4]) -> [String; 4] {
+        let (mut l1, mut wide) = (L1::new(0x8000, 64), WidePorts::default());
+        let mut left = streams.map(|stream| stream.into_bytes().into_iter().collect::<VecDeque<u8>>());
+        let mut shown = [const { String::new() }; 4];
+        for now in 0.. {
+            let ask = |stream: &VecDeque<u8>| {
+                let superbank = stream.front().filter(|&&c| c != b'.');
+                superbank.map(|c| u32::from(c - b'0') * 64)
+            };
+            let asks = left.each_ref().map(ask);
+            let asked = |port: usize| Asked { write: asks[2 * port], read: asks[2 * port + 1] };
+            let granted = wide.grant(now, &mut l1, asked(0), asked(1));
+            for (stream, side) in [Side::Write, Side::Read].into_iter().cycle().take(4).enumerate() {
+                let of_port = if stream < 2 { granted.nhi } else { granted.dma };
+                let is_granted = of_port == Some(side);
+                let waits = left[stream].front() == Some(&b'.');
+                let c = if is_granted { left[stream][0] as char } else { '.' };
+                shown[stream].push(c);
+                if is_granted || waits {
+                    left[stream].pop_front();
+                }
+            }
+            if left.iter().all(VecDeque::is_empty) {
+                break;
+            }
+            assert!(now < 10_000, "everything drains");
+        }
+        shown
+    }
+
+    #[test]
+    fn a_port_moves_a_beat_a_cycle() {
+        check(
+            ["", "", "", "0123012"],
+            expect![[r#"
+            .......
+            .......
+            .......
+            0123012"#]],
+        );
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_port_take_turns() {
+        check(
+            ["0123", "2301", "", ""],
+            expect![[r#"
+            0.1.2.3.
+            .2.3.0.1
+            ........
+            ........"#]],
+        );
+    }
+
+    #[test]
+    fn ports_that_meet_in_a_superbank_take_turns_and_go_on_one_behind_the_other() {
+        check(
+            ["0123012", "", "", "0123012"],
+            expect![[r#"
+            0123012.
+            ........
+            ........
+            .0123012"#]],
+        );
+        check(
+            ["0000", "", "0000", ""],
+            expect![[r#"
+            0.0.0.0.
+            ........
+            .0.0.0.0
+            ........"#]],
+        );
+    }
+
+    #[test]
+    fn a_stack_is_cleared_in_turn() {
+        let (mut l1, mut wide) = (L1::new(0x8000, 64), WidePorts::default());
+        l1.store(0x1bc, 7, u32::MAX);
+        wide.clear(&mut l1, 0x100, 0xc0);
+        assert_eq!(l1.load(0x1bc), 0);
+        let read = Asked { read: Some(0), ..Asked::default() };
+        let reads = (0..8).map(|now| wide.grant(now, &mut l1, Asked::default(), read).dma == Some(Side::Read));
+        assert_eq!(reads.collect::<Vec<bool>>(), [true, true, false, true, false, true, false, true]);
+        assert!(!wide.is_clearing());
+    }
+
+    proptest! {
+        /// Every stream gets all its beats, in order; no superbank and no port moves two in a cycle; a side that asks is
+        /// granted in the fifth cycle at the latest.
+        #[test]
+        fn all_streams_drain_in_turn(streams in prop::array::uniform4("[0-3.]{0,40}")) {
+            let shown = run(streams.clone());
+            for (asked, shown) in streams.iter().zip(&shown) {
+                prop_assert_eq!(asked.replace('.', ""), shown.replace('.', ""));
+            }
+            for cycle in 0..shown[0].len() {
+                let now: Vec<char> = shown.iter().map(|stream| stream.as_bytes()[cycle] as char).collect();
+                prop_assert!(now[..2].contains(&'.') && now[2..].contains(&'.'), "two at one port: {:?}", now);
+                let mut superbanks: Vec<char> = now.into_iter().filter(|&c| c != '.').collect();
+                superbanks.sort_unstable();
+                let n = superbanks.len();
+                superbanks.dedup();
+                prop_assert_eq!(superbanks.len(), n, "two in one superbank");
+            }
+            for (asked, shown) in streams.iter().zip(&shown) {
+                let mut next = 0;
+                let mut waits = 0;
+                for c in shown.bytes() {
+                    if next == asked.len() { break; }
+                    if asked.as_bytes()[next] == b'.' || c != b'.' {
+                        (next, waits) = (next + 1, 0);
+                    } else {
+                        waits += 1;
+                        prop_assert!(waits < 5, "{} waits in {}", asked, shown);
+                    }
+                }
+            }
+        }
+    }
+}
