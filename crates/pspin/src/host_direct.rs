@@ -2,7 +2,9 @@
 
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostBurst, HostPort, HostRead, HostWrite, Issuer};
-use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD};
+use crate::protocol::{
+    BEAT_BYTES, Command, CommandFault, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD,
+};
 use blocks::activity::after;
 use blocks::pcie::Bytes;
 use kernel::trace::{Counter, Tracer};
@@ -88,10 +90,11 @@ impl HostDirect {
         let command = self.commands.take().expect("a command waits");
         self.n_commands.add(1);
         match access(&command) {
-            Some(access) => self.waiting[direction].push_back(access),
-            None => {
+            Ok(access) => self.waiting[direction].push_back(access),
+            Err(why) => {
                 let (packet, target) = (command.packet.0, CommandTarget::HostDirect as u64);
-                self.trace.emit(&COMMAND_FAULT, now, &[packet, target, host_addr(&command)]);
+                let (addr, bytes) = (host_addr(&command), bytes_of(&command));
+                self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr, bytes, why as u64]);
                 self.n_faults.add(1);
                 self.ended.push_back(command.id);
             }
@@ -168,17 +171,22 @@ fn host_addr(command: &Command) -> u64 {
     u64::from(command.words[1]) << 32 | u64::from(command.words[0])
 }
 
+/// Bytes that a command moves.
+fn bytes_of(command: &Command) -> u64 {
+    u64::from(command.words[2] >> 1 & 0x1ff)
+}
+
 /// What a command asks for, if that can be done.
-fn access(command: &Command) -> Option<Access> {
-    let size = (command.words[2] >> 1 & 0x1ff) as usize;
-    let addr = host_addr(command);
-    if size == 0 || size > BEAT_BYTES as usize || addr.checked_add(size as u64 - 1).is_none() {
-        return None;
+fn access(command: &Command) -> Result<Access, CommandFault> {
+    let (size, addr) = (bytes_of(command), host_addr(command));
+    if size == 0 || size > u64::from(BEAT_BYTES) {
+        return Err(CommandFault::Length);
     }
-    let mut bytes = Bytes::zeros(size);
+    addr.checked_add(size - 1).ok_or(CommandFault::Address)?;
+    let mut bytes = Bytes::zeros(size as usize);
     let data = command.words[3..].iter().flat_map(|word| word.to_le_bytes());
     bytes.iter_mut().zip(data).for_each(|(to, from)| *to = from);
-    Some(Access { id: Some(command.id), addr, write: is_write(command), bytes, issuer: command.into() })
+    Ok(Access { id: Some(command.id), addr, write: is_write(command), bytes, issuer: command.into() })
 }
 
 impl Component for HostDirect {
@@ -295,10 +303,10 @@ mod tests {
         check(
             &[(10, 0, 1), (10, 0, 65 << 1 | 1), (10, u64::MAX, 2 << 1 | 1), (11, u64::MAX, 1 << 1 | 1)],
             expect![[r#"
-                10   event command_fault packet=0x0 target=0x2 addr=0x0
-                11   event command_fault packet=0x1 target=0x2 addr=0x0
+                10   event command_fault packet=0x0 target=0x2 addr=0x0 bytes=0x0 why=0x1
+                11   event command_fault packet=0x1 target=0x2 addr=0x0 bytes=0x41 why=0x1
                 11   response 0
-                12   event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff
+                12   event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff bytes=0x2 why=0x0
                 12   response 1
                 13   response 2
                 16   event host_written addr=0xffffffffffffffff bytes=0x1

@@ -259,6 +259,15 @@ pub enum CommandTarget {
     HostDirect,
 }
 
+/// Why a unit does not do a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandFault {
+    /// Nothing answers at its address, or it goes beyond the last one.
+    Address,
+    /// It has no bytes, or more than the unit takes.
+    Length,
+}
+
 /// Words of a command: the seven that a core can write, and the rest of the driver's own error records.
 pub const COMMAND_WORDS: usize = 11;
 

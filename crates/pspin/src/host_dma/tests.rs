@@ -194,12 +194,12 @@ fn what_cannot_be_done_ends_at_once() {
     check(
         &script,
         expect![[r#"
-            10   event command_fault packet=0x0 target=0x0 addr=0x1c400000
-            11   event command_fault packet=0x1 target=0x0 addr=0x1c800000
+            10   event command_fault packet=0x0 target=0x0 addr=0x1c400000 bytes=0x0 why=0x1
+            11   event command_fault packet=0x1 target=0x0 addr=0x1c800000 bytes=0x2 why=0x0
             11   response 0
-            12   event command_fault packet=0x2 target=0x0 addr=0x40000000
+            12   event command_fault packet=0x2 target=0x0 addr=0x40000000 bytes=0x2 why=0x0
             12   response 1
-            13   event command_fault packet=0x3 target=0x0 addr=0xffffffffffffffff
+            13   event command_fault packet=0x3 target=0x0 addr=0xffffffffffffffff bytes=0x2 why=0x0
             13   response 2
             14   response 3
         "#]],

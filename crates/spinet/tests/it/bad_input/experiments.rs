@@ -140,6 +140,12 @@ fn nics() {
                                        ^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
+        &set("{ 'cluster.scratchpad_offset' = 82945 }"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.scratchpad_offset: cluster.scratchpad_offset is 82945, must be a multiple of 64"
+        ],
+    );
+    check(
         &set("{ n_clusters = -1 }"),
         expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be a whole number from 0 to 4294967295"],
     );
