@@ -13,8 +13,8 @@ pub(crate) struct Endpoint {
     pub domain: Rc<Domain>,
     /// Index of the component within its domain.
     pub index: u32,
-    /// Whether something changed at its ports since it last asked.
-    pub mail: Rc<Cell<bool>>,
+    /// Where its bit says that something changed at its ports since it last asked.
+    pub mail: Rc<Cell<u64>>,
 }
 
 impl Endpoint {
@@ -22,8 +22,38 @@ impl Endpoint {
         self.domain.now.get()
     }
 
+    #[inline(always)]
     fn wake(&self, cycle: Cycle) {
         self.domain.wake(self.index, cycle);
+    }
+
+    #[inline]
+    fn take_mail(&self) -> bool {
+        let (mail, bit) = (self.mail.get(), 1 << (self.index % u64::BITS));
+        self.mail.set(mail & !bit);
+        mail & bit != 0
+    }
+
+    /// The first cycle of this end that is no earlier than `cycle` of the other.
+    #[inline]
+    fn cycle_of(&self, other: &Endpoint, cycle: Cycle) -> Cycle {
+        if Rc::ptr_eq(&self.domain, &other.domain) { cycle } else { self.cycle_across(other, cycle) }
+    }
+
+    #[inline(never)]
+    fn cycle_across(&self, other: &Endpoint, cycle: Cycle) -> Cycle {
+        self.domain.clock.cycle_at_or_after(other.domain.clock.edge(cycle))
+    }
+
+    /// The first cycle of this end that is later than the current one of the other.
+    #[inline]
+    fn cycle_after(&self, other: &Endpoint) -> Cycle {
+        if Rc::ptr_eq(&self.domain, &other.domain) { self.now() + 1 } else { self.cycle_after_across(other) }
+    }
+
+    #[inline(never)]
+    fn cycle_after_across(&self, other: &Endpoint) -> Cycle {
+        self.domain.clock.cycle_at_or_after(other.domain.clock.edge(other.now()) + Time::from_fs(1))
     }
 }
 
@@ -41,6 +71,8 @@ struct Channel<T> {
     /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none. Asked at every tick, so
     /// kept apart.
     first: Cell<Cycle>,
+    /// The receiver's cycle from which the item that was sent last is seen, for none behind it is seen before.
+    last: Cell<Cycle>,
     /// Items, each with the receiver's cycle from which it is seen.
     items: RefCell<VecDeque<(Cycle, T)>>,
     /// Room of taken items that was not usable when last asked: from which cycle of the sender it is, and for how many items.
@@ -62,15 +94,14 @@ impl<T> Channel<T> {
     }
 
     /// Adds an item that the receiver sees at `cycle`, or with the one before it if that is later.
-    fn push(&self, cycle: Cycle, item: T) {
-        let mut items = self.items.borrow_mut();
-        let seen = items.back().map_or(cycle, |&(last, _)| cycle.max(last));
-        if items.is_empty() {
-            self.first.set(seen);
-        }
-        items.push_back((seen, item));
+    #[inline]
+    fn push(&self, receiver: &Endpoint, cycle: Cycle, item: T) {
+        let seen = cycle.max(self.last.get());
+        self.last.set(seen);
+        self.first.set(self.first.get().min(seen));
+        self.items.borrow_mut().push_back((seen, item));
         self.occupied.set(self.occupied.get() + 1);
-        self.receiver().wake(seen);
+        receiver.wake(seen);
     }
 
     /// Forgets room that is usable by now. Says how much of it there is.
@@ -93,6 +124,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         sender: OnceCell::new(),
         receiver: OnceCell::new(),
         first: Cell::new(Cycle::MAX),
+        last: Cell::new(0),
         items: RefCell::new(VecDeque::new()),
         freed: Cell::new((0, 0)),
         occupied: Cell::new(0),
@@ -121,7 +153,7 @@ impl<T> Inlet<T> {
         assert!(cycle > sender.now(), "inlet {}: cycle {cycle} is over", channel.name);
         channel.freed.set((0, 0));
         channel.occupied.set(channel.items.borrow().len());
-        channel.push(cycle, item);
+        channel.push(receiver, cycle, item);
     }
 
     pub(crate) fn end(&self) -> Tx<T> {
@@ -172,12 +204,7 @@ impl<T> Tx<T> {
         assert!(has_room, "channel {} is full", channel.name);
         let (sender, receiver) = (channel.sender(), channel.receiver());
         let arrival = sender.now() + channel.latency + extra;
-        let seen = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
-            arrival
-        } else {
-            receiver.domain.clock.cycle_at_or_after(sender.domain.clock.edge(arrival))
-        };
-        channel.push(seen, item);
+        channel.push(receiver, receiver.cycle_of(sender, arrival), item);
     }
 
     pub(crate) fn name(&self) -> String {
@@ -223,7 +250,7 @@ impl<T> Rx<T> {
     /// one that waits to be sent. A component that has left nothing lying at its ports need not look at them otherwise.
     #[inline]
     pub fn take_mail(&self) -> bool {
-        self.0.receiver().mail.take()
+        self.0.receiver().take_mail()
     }
 
     /// A look at the item that [`Rx::take`] would give.
@@ -248,12 +275,7 @@ impl<T> Rx<T> {
         channel.first.set(items.front().map_or(Cycle::MAX, |&(seen, _)| seen));
         drop(items);
         let (sender, receiver) = (channel.sender(), channel.receiver());
-        let usable = if Rc::ptr_eq(&sender.domain, &receiver.domain) {
-            receiver.now() + 1
-        } else {
-            let now = receiver.domain.clock.edge(receiver.now());
-            sender.domain.clock.cycle_at_or_after(now + Time::from_fs(1))
-        };
+        let usable = sender.cycle_after(receiver);
         let (before, n) = channel.freed.get();
         if before == usable {
             channel.freed.set((usable, n + 1));

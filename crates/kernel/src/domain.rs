@@ -1,6 +1,6 @@
 //! A clock domain, and when its components tick.
 
-use crate::component::Activity;
+use crate::component::{Activity, Component};
 use crate::random::Stream;
 use crate::set::members;
 use crate::system::Mode;
@@ -23,10 +23,19 @@ struct Plan {
     wheel: Wheel,
     /// Components that want the edge after `now`, by their own word; most edges know no others.
     busy: Box<[Cell<u64>]>,
-    /// For each component, whether something changed at its ports since it last asked.
-    mail: Box<[Rc<Cell<bool>>]>,
+    /// Components at whose ports something changed since they last asked; the words are shared with the ports.
+    mail: Box<[Rc<Cell<u64>>]>,
     timers: Box<[Timer]>,
 }
+
+/// A component of a domain.
+pub(crate) struct Slot {
+    pub path: Rc<str>,
+    pub component: Box<dyn Component>,
+}
+
+/// Components of a word of a set.
+const WORD: usize = u64::BITS as usize;
 
 /// The edge for which a component asked itself.
 struct Timer {
@@ -48,9 +57,9 @@ impl Domain {
 
     /// Makes place for this many components, once.
     pub fn expect(&self, n: usize) {
-        let busy = (0..n.div_ceil(64)).map(|_| Cell::new(0)).collect();
+        let words = || 0..n.div_ceil(WORD);
+        let (busy, mail) = (words().map(|_| Cell::new(0)).collect(), words().map(|_| Rc::default()).collect());
         let timer = |_| Timer { at: Cell::new(NEVER), is_near: Cell::new(false), far: Cell::new(NEVER) };
-        let mail = (0..n).map(|_| Rc::default()).collect();
         let plan = Plan { busy, mail, timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
         assert!(self.plan.set(plan).is_ok(), "a domain is built once");
     }
@@ -66,22 +75,22 @@ impl Domain {
         Some(self.next.get()).filter(|&cycle| cycle != NEVER)
     }
 
-    /// Where it is told that a port of the component has changed: an item has come, or room.
-    pub fn mail(&self, index: u32) -> Rc<Cell<bool>> {
-        self.plan().mail[index as usize].clone()
+    /// Where the component's bit, its index modulo 64, says that a port of it has changed: an item has come, or room.
+    pub fn mail(&self, index: u32) -> Rc<Cell<u64>> {
+        self.plan().mail[index as usize / WORD].clone()
     }
 
     /// A port of the component changes at `cycle`.
-    #[inline]
+    #[inline(always)]
     pub fn wake(&self, index: u32, cycle: Cycle) {
         self.plan().wheel.insert(cycle, index, Cause::Port);
         self.next.set(self.next.get().min(cycle));
     }
 
     /// Lives through edge `cycle`: ticks the components that are due, each once, and hears when they want to tick next if no
-    /// port wakes them before. `tick` gets the index of a component.
+    /// port wakes them before. `slots` are the domain's components.
     #[inline]
-    pub fn live(&self, cycle: Cycle, mode: Mode, mut tick: impl FnMut(u32) -> Activity) {
+    pub fn live(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
         self.now.set(cycle);
         let plan = self.plan();
         let is_wanted = plan.wheel.reach(cycle);
@@ -89,8 +98,8 @@ impl Domain {
             plan.take_far(cycle);
         }
         let is_busy = match mode {
-            Mode::Normal => plan.live_in_order(cycle, is_wanted, tick),
-            _ => plan.live_otherwise(cycle, mode, is_wanted, &mut tick),
+            Mode::Normal => plan.live_in_order(cycle, is_wanted, slots),
+            _ => plan.live_otherwise(cycle, mode, is_wanted, slots),
         };
         if is_wanted {
             plan.wheel.pass(cycle);
@@ -106,32 +115,40 @@ impl Plan {
         let mut due = self.busy[word].take();
         if is_wanted {
             let [ports, timers] = self.wheel.take(cycle, word);
-            members_of(word, ports).for_each(|index| self.mail[index as usize].set(true));
+            self.mail[word].set(self.mail[word].get() | ports);
             members_of(word, timers).for_each(|index| self.timers[index as usize].ring());
             due |= ports | timers;
         }
         due
     }
 
-    /// A component has ticked. Its bit if it wants the next edge.
-    #[inline]
-    fn hear(&self, index: u32, activity: Activity) -> u64 {
-        match activity {
+    /// Ticks a component. Whether it wants the next edge.
+    #[inline(always)]
+    fn tick(&self, index: u32, slot: &mut Slot, cycle: Cycle) -> bool {
+        match slot.component.tick(cycle) {
             // An edge it asked for before may still come; it would tick then anyway, or the next answer forgets it.
-            Activity::Busy => return 1 << (index % 64),
-            Activity::Until(later) => self.set_timer(index, later),
+            Activity::Busy => return true,
+            Activity::Until(later) => {
+                assert!(later > cycle, "{} waits for the past", slot.path);
+                self.set_timer(index, later);
+            }
             Activity::Idle => self.set_timer(index, NEVER),
         }
-        0
+        false
     }
 
     /// Ticks the components that are due. Whether some want the next edge.
     #[inline(always)]
-    fn live_in_order(&self, cycle: Cycle, is_wanted: bool, mut tick: impl FnMut(u32) -> Activity) -> bool {
+    fn live_in_order(&self, cycle: Cycle, is_wanted: bool, slots: &mut [Slot]) -> bool {
         let mut is_busy = false;
-        for word in 0..self.busy.len() {
-            let due = members_of(word, self.take_due(cycle, word, is_wanted));
-            let busy = due.fold(0, |busy, index| busy | self.hear(index, tick(index)));
+        for (word, slots) in slots.chunks_mut(WORD).enumerate() {
+            let due = self.take_due(cycle, word, is_wanted);
+            let mut busy = due;
+            for bit in members(due) {
+                if !self.tick((word * WORD) as u32 + bit, &mut slots[bit as usize], cycle) {
+                    busy &= !(1 << bit);
+                }
+            }
             self.busy[word].set(busy);
             is_busy |= busy != 0;
         }
@@ -140,17 +157,18 @@ impl Plan {
 
     /// The same in another order, or with all components.
     #[cold]
-    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, tick: &mut dyn FnMut(u32) -> Activity) -> bool {
+    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, slots: &mut [Slot]) -> bool {
         let words = 0..self.busy.len();
         let mut order: Vec<u32> =
             words.flat_map(|word| members_of(word, self.take_due(cycle, word, is_wanted))).collect();
         match mode {
             Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
-            _ => order = (0..self.timers.len() as u32).collect(),
+            _ => order = (0..slots.len() as u32).collect(),
         }
         for index in order {
-            let word = &self.busy[index as usize / 64];
-            word.set(word.get() | self.hear(index, tick(index)));
+            let wants_next = self.tick(index, &mut slots[index as usize], cycle);
+            let word = &self.busy[index as usize / WORD];
+            word.set(word.get() | u64::from(wants_next) << (index % u64::BITS));
         }
         self.busy.iter().any(|word| word.get() != 0)
     }
@@ -228,7 +246,7 @@ impl Timer {
 /// The members of a set that this word of it tells.
 #[inline]
 fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
-    members(bits).map(move |bit| word as u32 * 64 + bit)
+    members(bits).map(move |bit| (word * WORD) as u32 + bit)
 }
 
 fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {

@@ -1,8 +1,8 @@
 //! Building a system of components and running it.
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
-use crate::component::{Activity, Component, CounterList, Port, Ports};
-use crate::domain::Domain;
+use crate::component::{Component, CounterList, Port, Ports};
+use crate::domain::{Domain, Slot};
 use crate::random::Stream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
@@ -33,22 +33,6 @@ pub enum Outcome {
     Quiet,
     /// The time limit is reached.
     Limit,
-}
-
-struct Slot {
-    path: Rc<str>,
-    component: Box<dyn Component>,
-}
-
-impl Slot {
-    #[inline(always)]
-    fn tick(&mut self, cycle: Cycle) -> Activity {
-        let activity = self.component.tick(cycle);
-        if let Activity::Until(later) = activity {
-            assert!(later > cycle, "{} waits for the past", self.path);
-        }
-        activity
-    }
 }
 
 /// Collects clocks, channels and components; [`SystemBuilder::build`] checks the wiring.
@@ -201,7 +185,7 @@ impl System {
     /// Lives through one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
-        domain.live(cycle, self.mode, |index| slots[index as usize].tick(cycle));
+        domain.live(cycle, self.mode, slots);
     }
 }
 
@@ -215,7 +199,7 @@ fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> O
         match domain.next() {
             None => return Outcome::Quiet,
             Some(cycle) if cycle >= end => return Outcome::Limit,
-            Some(cycle) => domain.live(cycle, mode, |index| slots[index as usize].tick(cycle)),
+            Some(cycle) => domain.live(cycle, mode, slots),
         }
     }
 }

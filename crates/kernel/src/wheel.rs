@@ -55,17 +55,22 @@ impl Wheel {
         &self.sets[component as usize / 64 * 64 + (cycle % NEAR) as usize][cause as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn insert(&self, cycle: Cycle, component: u32, cause: Cause) {
         debug_assert!(cycle >= self.next.get(), "a wake-up in the past");
         if self.is_far(cycle) {
-            self.far.borrow_mut().push(Reverse((cycle, component, cause == Cause::Timer)));
-            self.first_far.set(self.first_far.get().min(cycle));
-        } else {
-            let set = self.set(cycle, component, cause);
-            set.set(set.get() | 1 << (component % 64));
-            self.occupied.set(self.occupied.get() | 1 << (cycle % NEAR));
+            return self.insert_far(cycle, component, cause);
         }
+        let set = self.set(cycle, component, cause);
+        set.set(set.get() | 1 << (component % 64));
+        self.occupied.set(self.occupied.get() | 1 << (cycle % NEAR));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_far(&self, cycle: Cycle, component: u32, cause: Cause) {
+        self.far.borrow_mut().push(Reverse((cycle, component, cause == Cause::Timer)));
+        self.first_far.set(self.first_far.get().min(cycle));
     }
 
     /// Takes a timer out of its set; the edge counts as occupied still.

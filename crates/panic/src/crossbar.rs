@@ -14,26 +14,34 @@ use smallvec::SmallVec;
 /// Source:   4.2, 6; RTL for wormhole, one virtual channel and round robin.
 /// Differs:  a message to a node that does not exist is dropped and counted.
 pub struct Crossbar {
-    inputs: Vec<Rx<Flit>>,
-    outputs: Vec<Tx<Flit>>,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
     /// By node: the output for what goes there, as [`lane`] tells them apart.
     table: Vec<[usize; 2]>,
     /// Outputs that share a flit a cycle; whose turn it is stands first.
     links: Vec<SmallVec<[usize; 2]>>,
-    /// Where the message goes that each input is in the middle of.
-    routes: Vec<Option<Route>>,
-    /// How many inputs have a message for each output that does not pass yet.
-    claims: Vec<usize>,
-    /// The input whose message each output is in the middle of.
-    owners: Vec<Option<usize>>,
-    /// The input that each output looks at first in its next choice.
-    turns: Vec<usize>,
     /// Flits that may pass in a cycle in all.
     limit: usize,
     /// The link that goes first when there are more flits than that.
     first: usize,
-    flits: Vec<Counter>,
     unrouted: Counter,
+}
+
+struct Input {
+    flits: Rx<Flit>,
+    /// Where the message goes that it is in the middle of.
+    route: Option<Route>,
+}
+
+struct Output {
+    flits: Tx<Flit>,
+    /// How many inputs have a message for it that does not pass yet.
+    claims: usize,
+    /// The input whose message it is in the middle of.
+    owner: Option<usize>,
+    /// The input that it looks at first in its next choice.
+    turn: usize,
+    passed: Counter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,20 +79,15 @@ impl Crossbar {
         table: Vec<[usize; 2]>,
         links: Vec<SmallVec<[usize; 2]>>,
     ) -> Crossbar {
-        let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
-        assert!(n_outputs > 0, "a crossbar has outputs");
+        assert!(!outputs.is_empty(), "a crossbar has outputs");
+        let output = |flits| Output { flits, claims: 0, owner: None, turn: 0, passed: Counter::default() };
         Crossbar {
-            inputs,
-            outputs,
+            inputs: inputs.into_iter().map(|flits| Input { flits, route: None }).collect(),
+            outputs: outputs.into_iter().map(output).collect(),
             table,
             links,
-            routes: vec![None; n_inputs],
-            claims: vec![0; n_outputs],
-            owners: vec![None; n_outputs],
-            turns: vec![0; n_outputs],
             limit: usize::MAX,
             first: 0,
-            flits: vec![Counter::default(); n_outputs],
             unrouted: Counter::default(),
         }
     }
@@ -96,55 +99,57 @@ impl Crossbar {
 
     /// Finds out where the next message of an input goes. Says whether a flit was thrown away.
     fn look(&mut self, now: Cycle, which: usize) -> bool {
-        let input = &self.inputs[which];
-        if !input.is_due(now) || matches!(self.routes[which], Some(Route::To(_))) {
+        let input = &mut self.inputs[which];
+        if matches!(input.route, Some(Route::To(_))) || !input.flits.is_due(now) {
             return false;
         }
-        if self.routes[which].is_none() {
-            let to = match input.peek().as_deref() {
+        if input.route.is_none() {
+            let to = match input.flits.peek().as_deref() {
                 Some(Flit::Head(message)) => self.table.get(usize::from(message.to.0)).map(|to| to[lane(message)]),
                 _ => panic!("a message begins with its descriptor"),
             };
             if let Some(to) = to {
-                self.routes[which] = Some(Route::To(to));
-                self.claims[to] += 1;
+                input.route = Some(Route::To(to));
+                self.outputs[to].claims += 1;
                 return false;
             }
-            self.routes[which] = Some(Route::Nowhere);
+            input.route = Some(Route::Nowhere);
             self.unrouted.add(1);
         }
-        if input.take() == Some(Flit::Tail) {
-            self.routes[which] = None;
+        if input.flits.take() == Some(Flit::Tail) {
+            input.route = None;
         }
         true
     }
 
     /// Passes a flit to an output, if there is one for it. Says whether there was.
     fn pass(&mut self, now: Cycle, to: usize) -> bool {
-        let n = self.inputs.len();
-        let from = match self.owners[to] {
+        let (inputs, output) = (&mut self.inputs, &mut self.outputs[to]);
+        let from = match output.owner {
             Some(owner) => owner,
-            None if self.claims[to] == 0 => return false,
+            None if output.claims == 0 => return false,
             None => {
-                let mut in_turn = (self.turns[to]..n).chain(0..self.turns[to]);
-                let winner = in_turn.find(|&i| self.routes[i] == Some(Route::To(to)));
+                let n = inputs.len();
+                let mut in_turn = (output.turn..n).chain(0..output.turn);
+                let winner = in_turn.find(|&i| inputs[i].route == Some(Route::To(to)));
                 let winner = winner.expect("an input has claimed the output");
-                self.claims[to] -= 1;
-                self.owners[to] = Some(winner);
-                self.turns[to] = (winner + 1) % n;
+                output.claims -= 1;
+                output.owner = Some(winner);
+                output.turn = (winner + 1) % n;
                 winner
             }
         };
-        if !self.inputs[from].is_due(now) || !self.outputs[to].has_room() {
+        let input = &mut inputs[from];
+        if !input.flits.is_due(now) || !output.flits.has_room() {
             return false;
         }
-        let flit = self.inputs[from].take().expect("a flit is there");
+        let flit = input.flits.take().expect("a flit is there");
         if matches!(flit, Flit::Tail) {
-            self.owners[to] = None;
-            self.routes[from] = None;
+            output.owner = None;
+            input.route = None;
         }
-        self.outputs[to].send(flit);
-        self.flits[to].add(1);
+        output.flits.send(flit);
+        output.passed.add(1);
         true
     }
 
@@ -170,25 +175,30 @@ impl Component for Crossbar {
         for which in 0..self.inputs.len() {
             goes_on |= self.look(now, which);
         }
-        let (n_links, first, mut passed) = (self.links.len(), self.first, 0);
-        for link in (first..n_links).chain(0..first) {
-            if passed < self.limit && self.pass_over(now, link) {
+        let (n_links, mut link, mut passed) = (self.links.len(), self.first, 0);
+        for _ in 0..n_links {
+            let next = if link + 1 == n_links { 0 } else { link + 1 };
+            if self.pass_over(now, link) {
                 passed += 1;
-                self.first = if passed == self.limit { (link + 1) % n_links } else { first };
+                if passed == self.limit {
+                    self.first = next;
+                    break;
+                }
             }
+            link = next;
         }
         // Whoever lost or is blocked waits for a flit that passes, or for room.
         if goes_on || passed > 0 { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {
-        ports.inputs("in", &self.inputs);
-        ports.outputs("out", &self.outputs);
+        self.inputs.iter().enumerate().for_each(|(i, input)| ports.input(&format!("in[{i}]"), &input.flits));
+        self.outputs.iter().enumerate().for_each(|(i, output)| ports.output(&format!("out[{i}]"), &output.flits));
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        for (to, flits) in self.flits.iter().enumerate() {
-            counters.add(&format!("flits[{to}]"), flits.total());
+        for (to, output) in self.outputs.iter().enumerate() {
+            counters.add(&format!("flits[{to}]"), output.passed.total());
         }
         counters.add("unrouted", self.unrouted.total());
     }

@@ -1,27 +1,29 @@
 //! The whole NIC: its parts, wired.
 
+mod channels;
+
 use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
-use crate::cmd_unit::{CommandUnit, CommandUnitPorts, UnitPort};
+use crate::cmd_unit::{CommandUnit, CommandUnitPorts};
 use crate::host_direct::{HostDirect, HostDirectPorts};
 use crate::host_dma::{HostDma, HostDmaPorts};
 use crate::host_events::{HostEventUnit, notice_room};
-use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
 use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
 use crate::iommu::SharedPageTables;
 use crate::map;
-use crate::memories::{BurstPort, Memories, MemoryPorts, latency};
-use crate::nhi::{NhiMap, NhiMaster, NhiPort};
+use crate::memories::{BurstPort, Memories, MemoryPorts};
+use crate::nhi::NhiMap;
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
-use crate::protocol::{Command, CommandResponse, Kill, Region, TenantsServed};
+use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
+use channels::{channels, host_channels, master, unit};
 use isa::riscv::Isa;
 use kernel::trace::Sink;
-use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, Rx, System, SystemBuilder, Tx, WiringError};
+use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, System, SystemBuilder, WiringError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -102,9 +104,6 @@ const ERROR_RECORDS: usize = 16;
 
 /// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
 const CLUSTER_NOTICES: usize = 4;
-
-/// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
-const BURSTS: usize = 20;
 
 impl Pspin {
     /// Wires a NIC. Nothing has happened yet; the cores boot when it runs.
@@ -357,86 +356,4 @@ impl Pspin {
     pub fn cores(&self) -> Vec<CoreState> {
         self.clusters.iter().flat_map(|cluster| cluster.borrow().core_states()).collect()
     }
-}
-
-fn channels<T: 'static>(
-    b: &mut SystemBuilder,
-    name: &str,
-    n: usize,
-    capacity: usize,
-    latency: u64,
-) -> (Vec<Tx<T>>, Vec<Rx<T>>) {
-    (0..n).map(|i| b.channel(&format!("{name}[{i}]"), capacity, latency)).unzip()
-}
-
-/// The command unit's end of a unit's channels, and the unit's.
-fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, (Rx<Command>, Tx<CommandResponse>)) {
-    let (commands, unit_commands) = b.channel(&format!("{name}_commands"), 2, 1);
-    let (unit_responses, responses) = b.channel(&format!("{name}_responses"), 2, 1);
-    (UnitPort { commands, responses }, (unit_commands, unit_responses))
-}
-
-/// An initiator on the NIC-host interconnect, wired to L2 and to the given L1s.
-fn master(
-    b: &mut SystemBuilder,
-    name: &str,
-    map: NhiMap,
-    memories: &mut MemoryPorts,
-    l1s: &mut [Vec<BurstPort>],
-) -> NhiMaster {
-    let mut link = |target: String, reply_latency: u64, ends: &mut Vec<BurstPort>| {
-        let (requests, target_requests) = b.channel(&format!("{name}_{target}"), BURSTS, latency::BURST_REQUEST);
-        let (target_replies, replies) = b.channel(&format!("{name}_{target}_replies"), BURSTS, reply_latency);
-        ends.push((target_requests, target_replies));
-        NhiPort { requests, replies }
-    };
-    let l2 = link("l2".to_owned(), latency::BURST_REPLY, &mut memories.bursts);
-    let l1s = l1s.iter_mut().enumerate().map(|(i, ends)| link(format!("l1[{i}]"), latency::L1_BURST_REPLY, ends));
-    NhiMaster::new(map, l2, l1s.collect())
-}
-
-impl Links {
-    /// The channels between cluster `id` and the memories, whose ends go to `memories`.
-    fn new(b: &mut SystemBuilder, id: usize, params: &PspinParams, memories: &mut MemoryPorts) -> Links {
-        let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
-        // A core has one access under way.
-        let name = |what: &str| format!("{what}[{id}]");
-        let room = |latency: u64| cores + latency as usize + 1;
-        let (pe_requests, pe_rx) = b.channel(&name("pe"), room(latency::PE_REQUEST), latency::PE_REQUEST);
-        let (pe_tx, pe_replies) = b.channel(&name("pe_replies"), room(latency::PE_REPLY), latency::PE_REPLY);
-        let (dma_requests, dma_rx) = b.channel(&name("dma"), BURSTS, latency::DMA_REQUEST);
-        let (dma_tx, dma_replies) = b.channel(&name("dma_replies"), BURSTS, latency::DMA_REPLY);
-        let (line_requests, line_rx) = b.channel(&name("lines"), latency::LINE_REQUESTS, latency::LINE_REQUEST);
-        let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
-        // A cache controller has one line under way.
-        let (line_tx, line_replies) = b.channel(&name("line_replies"), cores, line_latency);
-        let (code_tx, code) = b.channel(&name("code"), 2, 1);
-        let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
-        let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
-        memories.pe.push((pe_rx, pe_tx));
-        memories.dma.push((dma_rx, dma_tx));
-        memories.lines.push((line_rx, line_tx));
-        memories.code.push(code_tx);
-        memories.remote.push((remote_tx, remote_rx));
-        let pe = (pe_requests, pe_replies);
-        let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
-        Links { pe, dma, lines, code, remote: (remote_requests, remote_replies) }
-    }
-}
-
-fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
-    let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
-    let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
-    let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
-    let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
-    let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
-    let (bursts_rx, writes_rx) = (target_bursts, target_writes);
-    let target = HostTarget {
-        bursts: bursts_rx,
-        writes: writes_rx,
-        written: target_written,
-        reads: target_reads,
-        data: target_data,
-    };
-    (HostPort { bursts, writes, written, reads, data }, target)
 }

@@ -3,92 +3,85 @@
 //! This is where a simulation spends its time, so a run of instructions that follow one another a cycle each, in a fetch
 //! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
 
-use super::block::End;
+use super::block::{End, Step};
 use super::core::{Core, NO_LINE, Stop};
 use super::lines::Lines;
+use super::loops::Attention;
 use super::program::{Pace, Program, SINK, Slot};
 use super::timing;
-use isa::riscv::{Inst, execute};
+use isa::riscv::execute;
 use kernel::Cycle;
 
 impl Core {
     /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
-    /// not, an instruction is left for the caller.
-    #[inline(never)]
-    pub(super) fn run_ahead<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> bool {
+    /// not, [`Core::run_carefully`] goes on. `there` is as [`super::Lines::there`] tells it.
+    #[inline(always)]
+    pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
         // Whatever comes next, its time must be within the horizon when it starts.
-        if self.time + timing::BRANCH_TAKEN >= horizon || self.ahead != NO_LINE {
+        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
+        if self.time >= end || self.ahead != NO_LINE || self.attention != Attention::None {
             return false;
         }
-        let end = horizon - timing::BRANCH_TAKEN;
         // What is behind the stretch is not there.
         let stretch = self.stretch;
-        let Some(there) = lines.there().get(..stretch.end_line) else { return false };
-        let mut at = program.position(self.pc);
-        // Cycles that are left; after a jump less than none.
-        let mut left = (end - self.time) as i64;
-        while let Some(block) = program.block(at)
+        let Some(there) = there.get(..stretch.end_line) else { return false };
+        let (mut pc, mut time) = (self.pc, self.time);
+        while let at = program.position(pc)
+            && let Some(block) = program.block(at)
             && at >= stretch.first
-            && block.may_run(at, there)
+            && block.may_run(there)
         {
-            let n = block.plain.len();
-            if n as i64 >= left {
-                at += self.run_some(&block.plain[..left as usize]);
-                left = 0;
+            let n = block.plain.len() as u64;
+            if time + n * timing::PLAIN >= end {
+                pc = self.run_some(pc, &block.plain[..(end - time) as usize]);
+                time = end;
                 break;
             }
-            block.plain.iter().for_each(|inst| execute(self, inst));
-            self.instructions += n as u64;
-            at += block.span();
-            left -= n as i64 * timing::PLAIN as i64;
+            block.plain.iter().for_each(|step| step.execute(self));
+            self.instructions += n;
+            time += n * timing::PLAIN;
             match block.end {
                 End::Access { feeds_next } => {
-                    execute(self, &block.last);
+                    block.last.execute(self);
                     self.access.feeds_next = feeds_next;
-                    self.next = program.address(at + usize::from(block.last.halves));
-                    self.pc = program.address(at);
-                    self.line = self.pc >> 4;
-                    self.time = end.wrapping_sub_signed(left);
+                    (self.pc, self.next, self.time) = (block.last_pc, block.next_pc, time);
+                    self.line = block.last_pc >> 4;
                     return true;
                 }
                 End::Jump { taken } => {
-                    self.pc = program.address(at);
-                    execute(self, &block.last);
+                    (self.pc, self.next) = (block.last_pc, block.next_pc);
+                    block.last.execute(self);
                     // A jump leaves its link register time enough.
                     self.last_rd = SINK;
                     self.instructions += 1;
-                    if self.jumped {
-                        self.jumped = false;
-                        at = program.position(self.next);
-                        left -= i64::from(taken);
-                    } else {
-                        at += usize::from(block.last.halves);
-                        left -= timing::PLAIN as i64;
-                    }
-                    if left <= 0 {
+                    time += if std::mem::take(&mut self.jumped) { u64::from(taken) } else { timing::PLAIN };
+                    pc = self.next;
+                    if time >= end {
                         break;
                     }
                 }
-                End::Open => self.last_rd = last_rd(&block.plain),
+                End::Open => {
+                    self.last_rd = last_rd(&block.plain);
+                    pc = block.last_pc;
+                }
             }
         }
-        let time = end.wrapping_sub_signed(left);
         if time > self.time {
             // There is time left for the caller, who looks at once whether the line is there.
             self.line = NO_LINE;
         }
-        (self.pc, self.time) = (program.address(at), time);
+        (self.pc, self.time) = (pc, time);
         false
     }
 
-    /// Executes instructions that follow one another, and no more; the half words that they take.
+    /// Executes instructions that follow one another from `pc` on, and no more; the address behind them.
     #[cold]
     #[inline(never)]
-    fn run_some(&mut self, some: &[Inst]) -> usize {
-        some.iter().for_each(|inst| execute(self, inst));
+    fn run_some(&mut self, pc: u32, some: &[Step]) -> u32 {
+        some.iter().for_each(|step| step.execute(self));
         self.instructions += some.len() as u64;
         self.last_rd = last_rd(some);
-        some.iter().map(|inst| usize::from(inst.halves)).sum()
+        some.iter().fold(pc, |pc, step| pc.wrapping_add(step.inst.bytes().into()))
     }
 
     /// The same while hardware loops are active: every instruction is compared with their ends.
@@ -169,6 +162,6 @@ impl Core {
 }
 
 /// The register that the last of these instructions writes.
-fn last_rd(some: &[Inst]) -> u8 {
-    some.last().map_or(SINK, |inst| inst.rd)
+fn last_rd(some: &[Step]) -> u8 {
+    some.last().map_or(SINK, |step| step.inst.rd)
 }

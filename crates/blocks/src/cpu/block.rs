@@ -1,26 +1,50 @@
 //! Blocks: what a core runs of a program without a look at anything.
 
+use super::core::Core;
 use super::program::{Pace, Slot};
 use super::timing;
-use isa::riscv::Inst;
+use isa::riscv::{Inst, Meaning, meaning};
 
 /// Plain instructions that a block has at most; published handlers have some four between two accesses or jumps, and few have
 /// more than ten.
 const MOST: usize = 16;
 
+/// An instruction with what it does to a core, so that nobody looks that up any more. It stands first: where it is, is where
+/// the step is.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Step {
+    pub inst: Inst,
+    meaning: Meaning<Core>,
+}
+
+impl Step {
+    fn new(inst: Inst) -> Step {
+        Step { inst, meaning: meaning(inst.op) }
+    }
+
+    #[inline(always)]
+    pub fn execute(&self, core: &mut Core) {
+        (self.meaning)(core, &self.inst);
+    }
+}
+
 /// Instructions that follow one another from a position on, a cycle each, and the access or jump behind them.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     /// The instructions that follow one another.
-    pub plain: Box<[Inst]>,
-    /// Half words that they take.
-    span: u8,
-    /// Fetch lines that must be there besides that of the position; [`NEVER`] if there is nothing to run.
-    more_lines: u8,
-    /// What is behind them.
-    pub end: End,
+    pub plain: Box<[Step]>,
     /// The access or jump.
-    pub last: Inst,
+    pub last: Step,
+    /// Its address, which is where the plain ones end, and the address behind it.
+    pub last_pc: u32,
+    pub next_pc: u32,
+    /// The last fetch line that must be there, counted from the program's first, and how many of those before it;
+    /// [`NEVER`] if there is nothing to run.
+    end_line: u32,
+    more_lines: u8,
+    /// What is behind the plain ones.
+    pub end: End,
 }
 
 /// What ends a block.
@@ -41,8 +65,8 @@ impl Block {
     /// Half words before an instruction in which blocks may begin that depend on it.
     pub const REACH: usize = 2 * (MOST + 2);
 
-    /// The block that begins at a position.
-    pub fn at(slots: &[Slot], start: usize) -> Block {
+    /// The block that begins at a position of a program at `base`.
+    pub fn at(base: u32, slots: &[Slot], start: usize) -> Block {
         let (mut plain, mut at) = (Vec::new(), start);
         let (mut more_lines, mut end, mut last) = (NEVER, End::Open, slots[start].inst);
         while let Some(slot) = slots.get(at) {
@@ -58,23 +82,25 @@ impl Block {
                 last = slot.inst;
                 break;
             }
-            plain.push(slot.inst);
+            plain.push(Step::new(slot.inst));
             at += slot.halves();
         }
-        Block { plain: plain.into(), span: (at - start) as u8, more_lines, end, last }
+        let last_pc = base.wrapping_add(2 * at as u32);
+        Block {
+            plain: plain.into(),
+            last: Step::new(last),
+            last_pc,
+            next_pc: last_pc.wrapping_add(last.bytes().into()),
+            end_line: line(start) as u32 + u32::from(more_lines),
+            more_lines,
+            end,
+        }
     }
 
-    /// Half words that they take.
+    /// Whether the lines that it needs are there; for the meaning of `there` see [`super::Lines::there`].
     #[inline(always)]
-    pub fn span(&self) -> usize {
-        self.span.into()
-    }
-
-    /// Whether the lines that it needs are there, if it begins at this position; for the meaning of `there` see
-    /// [`super::Lines::there`].
-    #[inline(always)]
-    pub fn may_run(&self, at: usize, there: &[u8]) -> bool {
-        there.get(line(at) + usize::from(self.more_lines)).is_some_and(|&there| there > self.more_lines)
+    pub fn may_run(&self, there: &[u8]) -> bool {
+        there.get(self.end_line as usize).is_some_and(|&there| there > self.more_lines)
     }
 }
 

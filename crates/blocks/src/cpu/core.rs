@@ -4,9 +4,10 @@ use super::csr::{Csrs, Privilege, Profile};
 use super::lines::Lines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Place, Program, SINK, Stretch, Window};
+use super::program::{Place, Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
+use super::window::{Stretch, Window};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
 
@@ -230,16 +231,15 @@ impl Core {
     }
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
-    #[inline(always)]
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        if self.attention == Attention::None && self.run_ahead(program, lines, horizon) {
-            return Stop::Access;
+        match self.run_ahead(program, lines.there(), horizon) {
+            true => Stop::Access,
+            false => self.run_carefully(program, lines, horizon),
         }
-        self.run_carefully(program, lines, horizon)
     }
 
-    #[inline(never)]
-    fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+    /// The same, for a core that has just run ahead as far as it could.
+    pub fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.attention {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
             Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),

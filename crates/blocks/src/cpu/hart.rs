@@ -1,8 +1,9 @@
 //! What instructions do to a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
-use super::program::{SINK, Stretch};
+use super::program::SINK;
 use super::timing;
+use super::window::Stretch;
 use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
 
 impl Hart for Core {

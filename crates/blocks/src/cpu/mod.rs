@@ -13,9 +13,11 @@ mod program;
 mod run;
 mod timing;
 mod watch;
+mod window;
 
 pub use self::core::{Access, AccessKind, Core, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
 pub use lines::{Lines, PresentLines};
 pub use log::{InstructionLog, Named, Retired};
-pub use program::{Kind, Pace, Place, Program, SINK, Slot, Window};
+pub use program::{Kind, Pace, Place, Program, SINK, Slot};
+pub use window::Window;

@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use super::timing;
+use super::window::{Stretch, Window};
 use isa::riscv::{Class, Inst, Isa, Op};
 use std::cell::OnceCell;
 
@@ -32,7 +33,7 @@ pub enum Kind {
 pub struct Slot {
     /// What it does.
     pub inst: Inst,
-    /// Its [`Kind`], from bit 4 on its [`Place`], and [`Slot::FEEDS`]: a slot has 16 bytes.
+    /// Its [`Kind`], from bit 4 on its [`Place`], [`Slot::LANDS_ACROSS`] and [`Slot::FEEDS`]: a slot has 16 bytes.
     what: u8,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
@@ -43,6 +44,9 @@ const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a s
 impl Slot {
     /// Added to what it is if the next instruction in memory reads the register that it writes.
     const FEEDS: u8 = 0x80;
+
+    /// Added if it jumps by a constant distance to an instruction that straddles lines.
+    const LANDS_ACROSS: u8 = 0x40;
 
     /// What the core must do around it.
     #[inline]
@@ -62,10 +66,17 @@ impl Slot {
         self.what & Slot::FEEDS != 0
     }
 
-    /// Cycles that a branch or jump to a constant distance takes when it is taken.
+    /// Cycles that a branch or jump takes when it is taken, but for where a register leads.
     #[inline]
     pub fn taken(&self) -> u64 {
-        if self.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP }
+        let cycles = if self.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
+        if self.what & Slot::LANDS_ACROSS == 0 { cycles } else { cycles + timing::STRADDLING_TARGET }
+    }
+
+    /// Where a branch or jump to a constant distance leads from a position; before the program there is nothing.
+    fn target(&self, position: usize) -> Option<usize> {
+        let leads = matches!(self.kind(), Kind::Branch | Kind::Jump);
+        position.checked_add_signed(self.inst.imm as isize / 2).filter(|_| leads)
     }
 
     /// Half words to the next instruction in memory.
@@ -92,7 +103,7 @@ pub enum Pace {
     LineEnd,
     /// As [`Pace::Memory`], but it or the next instruction needs the next line.
     MemoryLineEnd,
-    /// A branch or jump to a constant distance whose target does not straddle lines.
+    /// A branch or jump to a constant distance.
     Jump,
     /// The same, but it or the next instruction needs the next line.
     JumpLineEnd,
@@ -112,45 +123,6 @@ pub enum Place {
     End,
     /// Half of it is in the next line.
     Straddles,
-}
-
-/// A range of addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Window {
-    /// First byte.
-    pub base: u32,
-    /// Bytes.
-    pub bytes: u32,
-}
-
-impl Window {
-    /// All addresses but the last.
-    pub const ALL: Window = Window { base: 0, bytes: u32::MAX };
-
-    /// Whether an address is within.
-    #[inline]
-    pub fn holds(self, addr: u32) -> bool {
-        addr.wrapping_sub(self.base) < self.bytes
-    }
-}
-
-/// Slots that follow one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stretch {
-    /// Position of the first.
-    pub first: usize,
-    /// How many.
-    pub n: usize,
-    /// The line behind them, counted from the program's first.
-    pub end_line: usize,
-}
-
-impl Stretch {
-    /// Whether the slot at a position is among them.
-    #[inline]
-    pub fn holds(self, at: usize) -> bool {
-        at.wrapping_sub(self.first) < self.n
-    }
 }
 
 /// A range of memory as instructions, one slot for each half word.
@@ -233,7 +205,7 @@ impl Program {
 
     #[cold]
     fn make_block(&self, at: usize) -> &Block {
-        self.blocks[at].get_or_init(|| Box::new(Block::at(&self.slots, at)))
+        self.blocks[at].get_or_init(|| Box::new(Block::at(self.base, &self.slots, at)))
     }
 
     /// Position among the slots of the one at `pc`.
@@ -267,6 +239,20 @@ impl Program {
         }
         self.link(first.saturating_sub(2), end);
         self.blocks[first.saturating_sub(Block::REACH)..end].fill(OnceCell::new());
+        self.land(first, end);
+    }
+
+    /// Looks anew at where branches and jumps lead, from wherever in the program, that lead to slots `first..end`.
+    fn land(&mut self, first: usize, end: usize) {
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            let Some(target) = slot.target(index).filter(|target| (first..end).contains(target)) else { continue };
+            let lands = if straddles(self.base, &self.bytes, target) { Slot::LANDS_ACROSS } else { 0 };
+            if slot.what & Slot::LANDS_ACROSS != lands {
+                slot.what ^= Slot::LANDS_ACROSS;
+                self.blocks[index.saturating_sub(Block::REACH)..=index].fill(OnceCell::new());
+            }
+        }
     }
 
     /// The `n` bytes, at most four, at `pc` as a number.
@@ -288,10 +274,7 @@ impl Program {
 }
 
 fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
-    let half = |i: usize| {
-        let at = bytes.get(2 * i..).and_then(|rest| rest.first_chunk());
-        at.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
-    };
+    let half = |at: usize| half(bytes, at);
     let mut inst = isa.decode(half(index) | half(index + 1) << 16);
     let kind = match inst.class() {
         Class::Alu | Class::Mul => Kind::Alu,
@@ -314,29 +297,38 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
     };
     // `auipc` is the one among them that needs the program counter.
     let plain = kind == Kind::Alu && inst.op != Op::Auipc;
-    // A target before the program cannot straddle: there is nothing.
-    let target_straddles = index.checked_add_signed(inst.imm as isize / 2).is_some_and(|target| {
-        let pc = base.wrapping_add((target as u32).wrapping_mul(2));
-        pc % timing::LINE_BYTES == timing::LINE_BYTES - 2 && half(target) & 3 == 3
-    });
     let pace = match (kind, place) {
         (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
         (Kind::Alu, _) if plain => Pace::LineEnd,
         (Kind::Memory, Place::Within) if end < timing::LINE_BYTES => Pace::Memory,
         (Kind::Memory, _) => Pace::MemoryLineEnd,
-        (Kind::Branch | Kind::Jump, Place::Within) if !target_straddles => Pace::Jump,
-        (Kind::Branch | Kind::Jump, _) if !target_straddles => Pace::JumpLineEnd,
+        (Kind::Branch | Kind::Jump, Place::Within) => Pace::Jump,
+        (Kind::Branch | Kind::Jump, _) => Pace::JumpLineEnd,
         _ => Pace::Careful,
     };
     if inst.rd == 0 {
         inst.rd = SINK;
     }
-    let what = kind as u8 | (place as u8) << 4;
-    Slot { inst, what, pace }
+    let slot = Slot { inst, what: kind as u8 | (place as u8) << 4, pace };
+    let lands_across = slot.target(index).is_some_and(|target| straddles(base, bytes, target));
+    Slot { what: slot.what | if lands_across { Slot::LANDS_ACROSS } else { 0 }, ..slot }
+}
+
+/// The half word at a position.
+fn half(bytes: &[u8], at: usize) -> u32 {
+    let half = bytes.get(2 * at..).and_then(|rest| rest.first_chunk());
+    half.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
+}
+
+/// Whether half of the instruction at a position is in the next fetch line.
+fn straddles(base: u32, bytes: &[u8], at: usize) -> bool {
+    let pc = base.wrapping_add((at as u32).wrapping_mul(2));
+    pc % timing::LINE_BYTES == timing::LINE_BYTES - 2 && half(bytes, at) & 3 == 3
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::End;
     use super::*;
 
     #[test]
@@ -363,5 +355,17 @@ mod tests {
         program.write(0x100 + 4 * 12, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0
         assert_eq!((n(&program, 0), n(&program, 2), n(&program, 48)), (Some(12), Some(11), Some(15)));
         assert_eq!(n(&program, 24), Some(0), "the jump itself");
+    }
+
+    #[test]
+    fn a_jump_takes_longer_once_a_write_makes_its_target_straddle_lines() {
+        let jump = 0x00e0_006fu32.to_le_bytes(); // jal x0, +14: to the last half word of the line
+        let mut program = Program::new(Isa::Rv32imac, 0x100, &[&jump[..], &[0; 28]].concat());
+        let taken = |program: &Program| program.block(0).map(|block| block.end);
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2 }));
+        program.write(0x10e, &0x0000_0013u32.to_le_bytes()); // nop
+        assert_eq!(taken(&program), Some(End::Jump { taken: 3 }));
+        program.write(0x10e, &0x0001u16.to_le_bytes()); // c.nop
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2 }));
     }
 }

@@ -4,14 +4,15 @@ use super::core::{Core, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
 use super::lines::Lines;
 use super::loops::{LOOPS, PLAIN, WATCH};
-use super::program::{Kind, Place, Program, SINK, Window};
+use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
+use super::window::Window;
 use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
-    /// `MODE` is one of [`PLAIN`], `LOOPS` and [`WATCH`].
+    /// Runs instruction by instruction with a look at everything. `MODE` is one of [`PLAIN`], [`LOOPS`] and [`WATCH`].
     #[inline(never)]
     pub(super) fn run_loop<L: Lines, const MODE: u8>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
@@ -20,16 +21,8 @@ impl Core {
             {
                 return stop;
             }
-            let pc = self.pc;
-            if !self.stretch.holds(program.position(pc)) && !self.enter_window(program) {
-                return self.trap(cause::INSTRUCTION_FAULT, pc);
-            }
-            if pc >> 4 != self.line {
-                if !lines.present(pc & !15) {
-                    return Stop::Fetch(pc & !15);
-                }
-                self.line = pc >> 4;
-                self.ahead = NO_LINE;
+            if let Some(stop) = self.enter_line(program, lines) {
+                return stop;
             }
             if MODE == LOOPS
                 && let Some(stop) = self.run_ahead_in_loops(program, lines, horizon)
@@ -41,103 +34,158 @@ impl Core {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
-            // Where a loop goes back, the next line is not asked for.
-            if slot.place() != Place::Within && !(ending.is_some() && slot.place() == Place::End) {
-                let next = (pc & !15).wrapping_add(16);
-                let here = lines.present(next);
-                match slot.place() {
-                    Place::Straddles if here => (self.line, self.ahead) = (next >> 4, NO_LINE),
-                    Place::Straddles => return Stop::Fetch(next),
-                    _ if !here && self.ahead != next >> 4 => {
-                        self.ahead = next >> 4;
-                        return Stop::Prefetch(next);
-                    }
-                    _ => {}
-                }
+            if let Some(stop) = self.look_at_next_line(slot, lines, ending.is_some()) {
+                return stop;
             }
-            let inst = &slot.inst;
-            let mut cycles = timing::PLAIN;
-            if slot.kind() >= Kind::JumpReg {
-                match slot.kind() {
-                    Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
-                    Kind::Div => {
-                        cycles = timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem));
-                    }
-                    _ => {}
-                }
-            }
+            let before = self.wait_for_operands(slot);
             if MODE == WATCH && self.log.is_some() {
-                self.log_start(inst);
+                self.log_start(&slot.inst);
             }
             self.next = pc.wrapping_add(slot.inst.bytes().into());
-            execute(self, inst);
+            execute(self, &slot.inst);
             if MODE != PLAIN {
                 self.end_loop(program, slot, pc, ending);
             }
-            match slot.kind() {
-                Kind::Alu | Kind::Div => {}
-                Kind::MulHigh => cycles = timing::MUL_HIGH,
-                Kind::Memory => {
-                    // What follows is known: the next instruction in memory, or the first of a loop.
-                    self.access.feeds_next = match MODE {
-                        PLAIN => slot.feeds_next(),
-                        _ => program.reads(self.next, self.access.rd),
-                    };
-                    if MODE == WATCH && slot.inst.halves == 1 {
-                        self.count(EVENT_COMPRESSED, 1);
-                    }
-                    return Stop::Access;
-                }
-                Kind::Branch | Kind::Jump | Kind::JumpReg => {
-                    if MODE == WATCH {
-                        self.count_jump(slot.kind());
-                    }
-                    if self.jumped {
-                        self.jumped = false;
-                        if MODE != PLAIN {
-                            self.fetch.landed = self.instructions + 1;
-                        }
-                        self.line = NO_LINE;
-                        cycles = if slot.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-                        if program.slot(self.next).is_some_and(|target| target.place() == Place::Straddles) {
-                            cycles += timing::STRADDLING_TARGET;
-                        }
-                        if self.ahead != NO_LINE {
-                            let ahead = std::mem::replace(&mut self.ahead, NO_LINE) << 4;
-                            if !lines.present(ahead) {
-                                self.retire::<MODE>(SINK, cycles);
-                                return Stop::Abandon(ahead);
-                            }
-                        }
-                    }
-                }
-                Kind::Special => match std::mem::replace(&mut self.pending, Pending::Nothing) {
-                    Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, .. } if self.csrs.shows_illegal_words() => {
-                        return self.trap(cause::ILLEGAL_INSTRUCTION, program.word(slot.inst.bytes().into(), pc));
-                    }
-                    Pending::Trap { cause, value } => return self.trap(cause, value),
-                    Pending::Done { cycles, stop } => {
-                        self.retire::<MODE>(inst.rd, cycles);
-                        self.count(EVENT_CYCLE, cycles);
-                        self.count(EVENT_INSTRUCTION, 1);
-                        return stop;
-                    }
-                    Pending::Nothing => unreachable!("a special instruction says what comes of it"),
-                },
+            let stop = match slot.kind() {
+                Kind::Alu | Kind::Div | Kind::MulHigh => self.end::<MODE>(slot, before),
+                Kind::Memory => self.ask_memory::<MODE>(program, slot),
+                Kind::Branch | Kind::Jump | Kind::JumpReg => self.end_jump::<L, MODE>(program, slot, lines),
+                Kind::Special => self.end_special::<MODE>(program, slot),
+            };
+            if let Some(stop) = stop {
+                return stop;
             }
-            if MODE == WATCH {
-                self.count(EVENT_CYCLE, cycles);
-                self.count(EVENT_INSTRUCTION, 1);
-                self.count(EVENT_COMPRESSED, u64::from(slot.inst.halves == 1));
-            }
-            // A jump leaves its link register time enough.
-            let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
-            self.retire::<MODE>(if jumps { SINK } else { inst.rd }, cycles);
-            if MODE == PLAIN && self.run_ahead(program, lines, horizon) {
+            if MODE == PLAIN && self.run_ahead(program, lines.there(), horizon) {
                 return Stop::Access;
             }
         }
         Stop::Yield
+    }
+
+    /// Before the instruction at the program counter: it may be run, and its line is there. Comes back with why not.
+    #[inline(always)]
+    fn enter_line<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<Stop> {
+        let pc = self.pc;
+        if !self.stretch.holds(program.position(pc)) && !self.enter_window(program) {
+            return Some(self.trap(cause::INSTRUCTION_FAULT, pc));
+        }
+        if pc >> 4 != self.line {
+            if !lines.present(pc & !15) {
+                return Some(Stop::Fetch(pc & !15));
+            }
+            self.line = pc >> 4;
+            self.ahead = NO_LINE;
+        }
+        None
+    }
+
+    /// The same for the line behind its own, as far as the instruction needs that or fetch asks for it ahead; where a loop
+    /// goes back, it does not.
+    #[inline(always)]
+    fn look_at_next_line<L: Lines>(&mut self, slot: &Slot, lines: &L, goes_back: bool) -> Option<Stop> {
+        let next = (self.pc & !15).wrapping_add(16);
+        match slot.place() {
+            Place::Within => None,
+            Place::End if goes_back => None,
+            Place::End => {
+                let is_asked = self.ahead == next >> 4;
+                (!is_asked && !lines.present(next)).then(|| {
+                    self.ahead = next >> 4;
+                    Stop::Prefetch(next)
+                })
+            }
+            Place::Straddles if lines.present(next) => {
+                (self.line, self.ahead) = (next >> 4, NO_LINE);
+                None
+            }
+            Place::Straddles => Some(Stop::Fetch(next)),
+        }
+    }
+
+    /// Before an instruction executes: it waits for the register that it jumps to. The cycles that it will take if it neither
+    /// jumps nor stops.
+    #[inline(always)]
+    fn wait_for_operands(&mut self, slot: &Slot) -> u64 {
+        let inst = &slot.inst;
+        match slot.kind() {
+            Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
+            Kind::Div => return timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem)),
+            Kind::MulHigh => return timing::MUL_HIGH,
+            _ => {}
+        }
+        timing::PLAIN
+    }
+
+    /// An instruction took so many cycles, and no more comes of it.
+    #[inline(always)]
+    fn end<const MODE: u8>(&mut self, slot: &Slot, cycles: u64) -> Option<Stop> {
+        if MODE == WATCH {
+            self.count(EVENT_CYCLE, cycles);
+            self.count(EVENT_INSTRUCTION, 1);
+            self.count(EVENT_COMPRESSED, u64::from(slot.inst.halves == 1));
+        }
+        // A jump leaves its link register time enough.
+        let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
+        self.retire::<MODE>(if jumps { SINK } else { slot.inst.rd }, cycles);
+        None
+    }
+
+    /// An access to memory. What follows is known: the next instruction in memory, or the first of a loop.
+    #[inline(always)]
+    fn ask_memory<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
+        self.access.feeds_next = match MODE {
+            PLAIN => slot.feeds_next(),
+            _ => program.reads(self.next, self.access.rd),
+        };
+        if MODE == WATCH && slot.inst.halves == 1 {
+            self.count(EVENT_COMPRESSED, 1);
+        }
+        Some(Stop::Access)
+    }
+
+    /// A branch or jump, which was taken or not.
+    #[inline(always)]
+    fn end_jump<L: Lines, const MODE: u8>(&mut self, program: &Program, slot: &Slot, lines: &L) -> Option<Stop> {
+        if MODE == WATCH {
+            self.count_jump(slot.kind());
+        }
+        if !std::mem::take(&mut self.jumped) {
+            return self.end::<MODE>(slot, timing::PLAIN);
+        }
+        if MODE != PLAIN {
+            self.fetch.landed = self.instructions + 1;
+        }
+        self.line = NO_LINE;
+        let mut cycles = slot.taken();
+        let target = program.slot(self.next);
+        if slot.kind() == Kind::JumpReg && target.is_some_and(|target| target.place() == Place::Straddles) {
+            cycles += timing::STRADDLING_TARGET;
+        }
+        let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
+        if ahead != NO_LINE && !lines.present(ahead << 4) {
+            self.retire::<MODE>(SINK, cycles);
+            return Some(Stop::Abandon(ahead << 4));
+        }
+        self.end::<MODE>(slot, cycles)
+    }
+
+    /// An instruction that says itself what comes of it.
+    #[inline(always)]
+    fn end_special<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, .. } if self.csrs.shows_illegal_words() => {
+                let word = program.word(slot.inst.bytes().into(), self.pc);
+                Some(self.trap(cause::ILLEGAL_INSTRUCTION, word))
+            }
+            Pending::Trap { cause, value } => Some(self.trap(cause, value)),
+            Pending::Done { cycles, stop } => {
+                self.retire::<MODE>(slot.inst.rd, cycles);
+                self.count(EVENT_CYCLE, cycles);
+                self.count(EVENT_INSTRUCTION, 1);
+                Some(stop)
+            }
+            Pending::Nothing => unreachable!("a special instruction says what comes of it"),
+        }
     }
 
     /// Looks for the code that the core may run at its program counter; false if it may run none there.

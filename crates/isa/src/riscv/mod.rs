@@ -49,4 +49,4 @@ pub use format::Operands;
 pub use hart::{Amo, Hart, Load, LoopPart, System, Width};
 pub use isa::{Isa, UnknownIsa};
 pub use row::{Row, row, rows};
-pub use table::{Class, Op, execute};
+pub use table::{Class, Meaning, Op, execute, meaning};

@@ -102,7 +102,7 @@ macro_rules! instructions {
 
         impl<H: Hart> Meanings<H> {
             /// That of operation `op` stands at `op as usize`.
-            const ALL: [fn(&mut H, &Inst); Op::Illegal as usize + 1] = [
+            const ALL: [Meaning<H>; Op::Illegal as usize + 1] = [
                 $({
                     fn meaning<H: Hart>($h: &mut H, $i: &Inst) {
                         $meaning
@@ -124,13 +124,20 @@ macro_rules! instructions {
 /// What the operations do to one kind of hart.
 struct Meanings<H>(PhantomData<H>);
 
+/// What an operation does to a hart of one kind. Each row is a function of its own: a loop that calls it stays small, and what
+/// the loop keeps in registers stays there.
+pub type Meaning<H> = fn(&mut H, &Inst);
+
+/// The meaning of an operation, for who executes the same instruction again and again.
+#[inline(always)]
+pub fn meaning<H: Hart>(op: Op) -> Meaning<H> {
+    Meanings::<H>::ALL[op as usize]
+}
+
 /// Does to `hart` what `inst` says. See [`Hart`] for who moves the program counter.
-///
-/// Each row is a function of its own, called through a table: a loop around this stays small, and what it keeps in registers
-/// stays there.
 #[inline(always)]
 pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
-    Meanings::<H>::ALL[inst.op as usize](hart, inst);
+    meaning(inst.op)(hart, inst);
 }
 
 macro_rules! pulp { (() $($rows:tt)*) => {

@@ -20,6 +20,15 @@ impl Cluster {
         self.stopped(i, stop, now);
     }
 
+    /// The same for a core that has just run ahead as far as it could.
+    #[inline(never)]
+    pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
+        let HpuCore { core, deadline, miss, .. } = &mut self.cores[i];
+        let lines = CoreLines { cache: &self.icache, miss };
+        let stop = core.run_carefully(&self.program, &lines, (now + self.run_ahead).min(*deadline));
+        self.stopped(i, stop, now);
+    }
+
     #[inline(never)]
     fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
         if !self.caching.is_on() {

@@ -5,10 +5,9 @@
 
 use super::Cluster;
 use super::hpu_core::Wait;
-use super::icache::CoreLines;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
-use blocks::cpu::{Access, AccessKind, Stop};
+use blocks::cpu::{Access, AccessKind, Lines};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
@@ -103,7 +102,7 @@ impl Cluster {
             if special >> bank & 1 == 0 {
                 asking &= asking - 1;
                 self.l1.grant_alone(bank.into(), port);
-                self.grant(port, now);
+                self.grant_among_others(port, now);
                 continue;
             }
             let same = members(asking.into()).filter(|&port| self.banks[port as usize] == bank);
@@ -113,7 +112,7 @@ impl Cluster {
             if blocked >> bank & 1 == 0 {
                 let winner = self.l1.arbitrate(bank.into(), same.into());
                 losers &= !(1 << winner);
-                self.grant(winner, now);
+                self.grant_among_others(winner, now);
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // The outside port asks again by itself.
@@ -121,6 +120,12 @@ impl Cluster {
             self.ready.ask_again(losers, bank, now + 1);
             members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
+    }
+
+    /// As [`Cluster::grant`], which is worth a place of its own only where nobody is in the way.
+    #[inline(never)]
+    fn grant_among_others(&mut self, port: u32, now: Cycle) {
+        self.grant(port, now);
     }
 
     /// A narrow request gets its bank.
@@ -155,10 +160,9 @@ impl Cluster {
             _ => return self.grant_part(i, now),
         }
         debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
-        let lines = CoreLines { cache: &self.icache, miss: &hpu_core.miss };
-        let stop = core.run(&self.program, &lines, (now + self.run_ahead).min(hpu_core.deadline));
-        if stop != Stop::Access {
-            return self.stopped(i, stop, now);
+        let horizon = (now + self.run_ahead).min(hpu_core.deadline);
+        if !core.run_ahead(&self.program, self.icache.there(), horizon) {
+            return self.advance_carefully(i, now);
         }
         // As `ask`, for a core that asked before and begins an access.
         let at = core.time() + 1;

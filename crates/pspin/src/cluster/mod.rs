@@ -345,9 +345,8 @@ fn sleep_until(next: Cycle, now: Cycle) -> Activity {
 impl Component for Cluster {
     #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
-        if self.ports.tasks.take_mail() || now >= self.alarm {
-            self.is_calm = false;
-        }
+        let has_mail = self.ports.tasks.take_mail();
+        self.is_calm &= !has_mail && now < self.alarm;
         if !self.is_calm {
             self.prepare_cores(now);
         }

@@ -1,0 +1,96 @@
+//! The channels that join the parts of the NIC, by what they join.
+
+use crate::cluster::Links;
+use crate::cmd_unit::UnitPort;
+use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
+use crate::memories::{BurstPort, MemoryPorts, latency};
+use crate::nhi::{NhiMap, NhiMaster, NhiPort};
+use crate::params::PspinParams;
+use crate::protocol::{Command, CommandResponse};
+use kernel::{Rx, SystemBuilder, Tx};
+
+/// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
+const BURSTS: usize = 20;
+
+/// `n` channels alike, as their sending ends and their receiving ends.
+pub fn channels<T: 'static>(
+    b: &mut SystemBuilder,
+    name: &str,
+    n: usize,
+    capacity: usize,
+    latency: u64,
+) -> (Vec<Tx<T>>, Vec<Rx<T>>) {
+    (0..n).map(|i| b.channel(&format!("{name}[{i}]"), capacity, latency)).unzip()
+}
+
+/// The command unit's end of a unit's channels, and the unit's.
+pub fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, (Rx<Command>, Tx<CommandResponse>)) {
+    let (commands, unit_commands) = b.channel(&format!("{name}_commands"), 2, 1);
+    let (unit_responses, responses) = b.channel(&format!("{name}_responses"), 2, 1);
+    (UnitPort { commands, responses }, (unit_commands, unit_responses))
+}
+
+/// An initiator on the NIC-host interconnect, wired to L2 and to the given L1s.
+pub fn master(
+    b: &mut SystemBuilder,
+    name: &str,
+    map: NhiMap,
+    memories: &mut MemoryPorts,
+    l1s: &mut [Vec<BurstPort>],
+) -> NhiMaster {
+    let mut link = |target: String, reply_latency: u64, ends: &mut Vec<BurstPort>| {
+        let (requests, target_requests) = b.channel(&format!("{name}_{target}"), BURSTS, latency::BURST_REQUEST);
+        let (target_replies, replies) = b.channel(&format!("{name}_{target}_replies"), BURSTS, reply_latency);
+        ends.push((target_requests, target_replies));
+        NhiPort { requests, replies }
+    };
+    let l2 = link("l2".to_owned(), latency::BURST_REPLY, &mut memories.bursts);
+    let l1s = l1s.iter_mut().enumerate().map(|(i, ends)| link(format!("l1[{i}]"), latency::L1_BURST_REPLY, ends));
+    NhiMaster::new(map, l2, l1s.collect())
+}
+
+impl Links {
+    /// The channels between cluster `id` and the memories, whose ends go to `memories`.
+    pub fn new(b: &mut SystemBuilder, id: usize, params: &PspinParams, memories: &mut MemoryPorts) -> Links {
+        let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
+        // A core has one access under way.
+        let name = |what: &str| format!("{what}[{id}]");
+        let room = |latency: u64| cores + latency as usize + 1;
+        let (pe_requests, pe_rx) = b.channel(&name("pe"), room(latency::PE_REQUEST), latency::PE_REQUEST);
+        let (pe_tx, pe_replies) = b.channel(&name("pe_replies"), room(latency::PE_REPLY), latency::PE_REPLY);
+        let (dma_requests, dma_rx) = b.channel(&name("dma"), BURSTS, latency::DMA_REQUEST);
+        let (dma_tx, dma_replies) = b.channel(&name("dma_replies"), BURSTS, latency::DMA_REPLY);
+        let (line_requests, line_rx) = b.channel(&name("lines"), latency::LINE_REQUESTS, latency::LINE_REQUEST);
+        let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
+        // A cache controller has one line under way.
+        let (line_tx, line_replies) = b.channel(&name("line_replies"), cores, line_latency);
+        let (code_tx, code) = b.channel(&name("code"), 2, 1);
+        let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
+        let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
+        memories.pe.push((pe_rx, pe_tx));
+        memories.dma.push((dma_rx, dma_tx));
+        memories.lines.push((line_rx, line_tx));
+        memories.code.push(code_tx);
+        memories.remote.push((remote_tx, remote_rx));
+        let pe = (pe_requests, pe_replies);
+        let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
+        Links { pe, dma, lines, code, remote: (remote_requests, remote_replies) }
+    }
+}
+
+/// The channels between an initiator of host accesses and the way to the host.
+pub fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
+    let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
+    let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
+    let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
+    let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
+    let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
+    let target = HostTarget {
+        bursts: target_bursts,
+        writes: target_writes,
+        written: target_written,
+        reads: target_reads,
+        data: target_data,
+    };
+    (HostPort { bursts, writes, written, reads, data }, target)
+}
