@@ -40,7 +40,7 @@ class Capabilities:
     n_clusters: int
     n_cores: int  # of a cluster
     n_message_queues: int
-    reserved_message_queues: int  # of them, those that each tenant with a rule is sure of, or an equal part if that is less
+    reserved_message_queues: int  # that each tenant with a rule is sure of, or of an equal part if that is less
     max_copy_bytes: int  # of a packet, to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent

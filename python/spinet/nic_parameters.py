@@ -104,6 +104,24 @@ class SchedulerParams:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SharingParams:
+    """What tenants cannot take from each other. Of a card with one tenant nothing here changes a result."""
+
+    reserved_queues: int
+    """Message queues that each tenant with a rule is sure of, or an equal part of all if that is less; 0 leaves all
+    queues to whoever comes first. Allowed: 0 to 1024.
+    """
+    turns: bool
+    """Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody
+    else, and many messages get no more tasks than one.
+    """
+    packet_memory_percent: int
+    """So much of L2 packet memory a tenant may have while several have rules; packets beyond it are dropped,
+    whatever their context asks for when it is full. 100 is all. Allowed: 1 to 100.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandParams:
     """Commands."""
 
@@ -249,6 +267,8 @@ class PspinParams:
     """Memories outside the clusters."""
     scheduler: SchedulerParams
     """Message queues and dispatcher."""
+    sharing: SharingParams
+    """What tenants cannot take from each other."""
     commands: CommandParams
     """Commands in flight and the units that execute them."""
     outbound: OutboundParams

@@ -72,6 +72,8 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "iommu.level_cycles": (1, 1000),
         "iommu.walks": (1, 16),
         "delivery.early_packets": (1, 64),
+        "sharing.reserved_queues": (1, 1024),
+        "sharing.packet_memory_percent": (1, 100),
     }
     one_of: dict[str, tuple[object, ...]] = {
         "clock_mhz": (88, 250, 1000, 3000),
@@ -84,6 +86,7 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "isolation.report_errors": ("true", "false"),
         "isolation.host_clears_scratchpads": ("true", "false"),
         "isolation.watchdog_cycles": (0, 100_000, 4_294_967_295),
+        "sharing.turns": ("true", "false"),
         "outbound.max_packet_bytes": (95, 512, 9000, 65_536),
         "pcie.model": ("ideal", "fixed_rate", "tlp"),
         "pcie.link.lanes": (1, 4, 16, 17),

@@ -95,6 +95,9 @@ STORE        0x1B20D050 1                 : ran longer than its watchdog allows
 ADD          0x1B204418 1                 : done
 ADD          0x1A104000 1                 : done
 RESERVE      0x1B205080                   : done
+RESERVE      0xE0050002                   : load address misaligned
+RESERVE      0xE0040001                   : load address misaligned
+ADD          0xE0050002 1                 : store address misaligned
 ELW          0x1B20403C                   : load access fault
 ELW          0x1B205050                   : done
 ELW          0x1B205080                   : 1 command refused

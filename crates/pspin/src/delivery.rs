@@ -76,5 +76,7 @@ kernel::words! {
         MessageTimeout = "message_timeout",
         /// Its message had to leave its queue, which its tenant had borrowed, to a tenant that is sure of it.
         MessageEvicted = "message_evicted",
+        /// Its tenant had as much of packet memory as it may have beside others.
+        PacketMemoryShare = "packet_memory_share",
     }
 }

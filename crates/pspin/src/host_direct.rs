@@ -1,7 +1,7 @@
 //! HostDirect unit: a few bytes that a command carries itself, written to the host; or a read whose data nobody gets.
 
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostBurst, HostPort, HostRead, HostWrite, Issuer};
 use crate::protocol::{
     BEAT_BYTES, Command, CommandFault, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD,
 };
@@ -118,16 +118,22 @@ impl HostDirect {
     }
 
     fn send(&mut self, direction: usize) -> bool {
-        if self.waiting[direction].is_empty() || self.at_host[direction].len() as u32 == HOST_BURSTS {
+        if self.waiting[direction].is_empty() {
             return false;
         }
-        let room = if direction == WRITES { self.host.writes.has_room() } else { self.host.reads.has_room() };
+        let room = match direction {
+            WRITES => self.host.bursts.has_room() && self.host.writes.has_room(),
+            _ => self.host.reads.has_room() && self.at_host[READS].len() as u32 != HOST_BURSTS,
+        };
         if !room {
             return false;
         }
         let Access { id, addr, write, bytes, issuer } = self.waiting[direction].pop_front().expect("an access waits");
         match write {
-            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER),
+            true => {
+                self.host.bursts.send(HostBurst);
+                self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER);
+            }
             false => {
                 self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32, issuer }, HOST_ADDRESS_REGISTER)
             }
@@ -269,20 +275,20 @@ mod tests {
                 13   event host_written addr=0x0 bytes=0x8
                 14   event host_written addr=0x8 bytes=0x8
                 14   response 0
+                15   event host_written addr=0x10 bytes=0x8
                 15   response 1
+                16   event host_written addr=0x18 bytes=0x8
+                16   response 2
                 17   event host_read addr=0x3c bytes=0x4
-                17   event host_written addr=0x10 bytes=0x8
+                17   response 3
                 18   event host_read addr=0x40 bytes=0x4
-                18   event host_written addr=0x18 bytes=0x8
-                18   response 2
                 19   event host_read addr=0x0 bytes=0x1
-                19   response 3
-                20   response 4
-                21   response 5
+                19   response 4
+                20   response 5
                 pcie.write_beats 4
                 pcie.write_bytes 32
                 pcie.first_write_cycle 13
-                pcie.last_write_cycle 18
+                pcie.last_write_cycle 16
                 pcie.read_beats 3
                 pcie.read_bytes 9
                 pcie.first_read_cycle 17
@@ -322,17 +328,17 @@ mod tests {
             &[(10, 0, write), (10, 8, write)],
             &[(10, 0x1000)],
             expect![[r#"
-            13   event host_written addr=0x0 bytes=0x8
-            14   event host_written addr=0x1000 bytes=0x20
-            14   response 0
-            17   event host_written addr=0x8 bytes=0x8
-            18   response 1
-            pcie.write_beats 3
-            pcie.write_bytes 48
-            pcie.first_write_cycle 13
-            pcie.last_write_cycle 17
-            host_direct.commands 2
-        "#]],
+                13   event host_written addr=0x0 bytes=0x8
+                14   event host_written addr=0x1000 bytes=0x20
+                14   response 0
+                15   event host_written addr=0x8 bytes=0x8
+                16   response 1
+                pcie.write_beats 3
+                pcie.write_bytes 48
+                pcie.first_write_cycle 13
+                pcie.last_write_cycle 15
+                host_direct.commands 2
+            "#]],
         );
     }
 }

@@ -187,6 +187,7 @@ impl Component for HostDma {
         activity = sooner(activity, self.to_host.form_beat(now));
         activity = sooner(activity, self.from_host.form_beat(now));
         activity = sooner(activity, self.to_host.read(now, &mut self.nhi));
+        activity = sooner(activity, self.to_host.announce(now, &self.host));
         activity = sooner(activity, self.from_host.read(now, &self.host));
         activity = sooner(activity, after(self.take_command(now)));
         sooner(activity, self.respond(now))

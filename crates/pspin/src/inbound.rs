@@ -4,12 +4,14 @@ use crate::delivery::{DropReason, WhenFull};
 use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, whole_words};
+use crate::protocol::{
+    BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, whole_words,
+};
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wire::ecn;
 
 mod endings;
@@ -21,6 +23,8 @@ use ring::Ring;
 pub struct InboundParams {
     /// Bytes of L2 packet memory.
     pub ring_bytes: u32,
+    /// Of them, so many a tenant may have while several have rules.
+    pub share_bytes: u32,
     /// Most bytes of a packet that fit into an L1 packet ring.
     pub max_xfer_bytes: u32,
     /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
@@ -39,6 +43,8 @@ pub struct InboundPorts {
     pub more: Rx<MorePackets>,
     /// Messages that the host ends; from outside the simulation.
     pub kills: Rx<Kill>,
+    /// How many tenants have rules; from outside the simulation.
+    pub tenants: Rx<TenantsServed>,
     /// To L2.
     pub nhi: NhiMaster,
 }
@@ -53,6 +59,9 @@ const RELEASE_LATENCY: u64 = 1;
 /// A packet in L2 packet memory.
 struct Stored {
     packet: PacketId,
+    tenant: u32,
+    /// Bytes of packet memory.
+    room: u32,
     user: u64,
     arrival: Cycle,
     /// Bursts that are not acknowledged.
@@ -83,6 +92,7 @@ pub struct Inbound {
     released: Rx<Release>,
     more: Rx<MorePackets>,
     kills: Rx<Kill>,
+    tenants: Rx<TenantsServed>,
     nhi: NhiMaster,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
@@ -97,6 +107,10 @@ pub struct Inbound {
     stalled_since: Option<Cycle>,
     n_seen: u64,
     ring: Ring<Stored>,
+    /// Several tenants have rules, and none may have all.
+    is_shared: bool,
+    /// Bytes of packet memory that tenants have.
+    held: BTreeMap<u32, u32>,
     /// Messages that were killed and whose last packet has not come.
     killed: BTreeSet<u16>,
     /// The end of a message of which the message queues have not heard: [`Request::Kill`] or [`Request::End`].
@@ -142,6 +156,7 @@ impl Inbound {
             released: ports.released,
             more: ports.more,
             kills: ports.kills,
+            tenants: ports.tenants,
             nhi: ports.nhi,
             source,
             completions,
@@ -151,6 +166,8 @@ impl Inbound {
             stalled_since: None,
             n_seen: 0,
             ring: Ring::new(params.ring_bytes),
+            is_shared: false,
+            held: BTreeMap::new(),
             killed: BTreeSet::new(),
             ending: None,
             bursts: VecDeque::new(),
@@ -233,8 +250,19 @@ impl Inbound {
             0 => Some(DropReason::Empty),
             size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
             _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
+            size if self.is_beyond_share(arriving.context.tenant, size) => Some(DropReason::PacketMemoryShare),
             _ => None,
         }
+    }
+
+    /// Whether a tenant would have more of packet memory than it may while there are others; one packet it may have always.
+    fn is_beyond_share(&self, tenant: u32, size: usize) -> bool {
+        if !self.is_shared {
+            return false;
+        }
+        let held = self.held.get(&tenant).copied().unwrap_or(0);
+        held > 0
+            && u64::from(held) + size.next_multiple_of(BEAT_BYTES as usize) as u64 > u64::from(self.params.share_bytes)
     }
 
     /// What the packet's context asks for when there is no room for it.
@@ -264,6 +292,8 @@ impl Inbound {
         self.mark(now, packet, &mut arriving);
         let Arrival { gap, bytes, msgid, som, eom, xfer_size, context, user, .. } = arriving;
         let (addr, size) = (L2_PACKET_BASE + offset, bytes.len() as u32);
+        let (tenant, room) = (context.tenant, size.next_multiple_of(BEAT_BYTES));
+        *self.held.entry(tenant).or_default() += room;
         self.n_seen += 1;
         if som == Some(true) {
             self.killed.remove(&msgid);
@@ -278,8 +308,8 @@ impl Inbound {
         self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
         let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
-        let stored = Stored { packet, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
-        self.ring.push(offset, size.next_multiple_of(BEAT_BYTES), stored);
+        let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
+        self.ring.push(offset, room, stored);
     }
 
     /// Cuts a packet at pages; one that lies within a page is not copied.
@@ -322,7 +352,8 @@ impl Inbound {
         }
         let stored = self.ring.get_mut(self.n_requested);
         if let Some(reason) = stored.killed {
-            let packet = stored.packet;
+            let (packet, tenant, room) = (stored.packet, stored.tenant, stored.room);
+            self.give_back(tenant, room);
             self.ring.free_nth(self.n_requested);
             self.n_requested += 1;
             self.dropped(now, packet, reason);
@@ -351,10 +382,15 @@ impl Inbound {
         (seen == now + RELEASE_LATENCY).then_some(done)
     }
 
+    fn give_back(&mut self, tenant: u32, room: u32) {
+        *self.held.get_mut(&tenant).expect("a tenant with a packet has room for it") -= room;
+    }
+
     fn take_release(&mut self, now: Cycle) -> bool {
         let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
         let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
-        let Stored { packet, user, arrival, her_at, .. } = *stored;
+        let Stored { packet, tenant, room, user, arrival, her_at, .. } = *stored;
+        self.give_back(tenant, room);
         // The wire from the clusters has no register here; the channel that stands for it has.
         let feedback = now - RELEASE_LATENCY;
         if let Some(reason) = dropped {
@@ -380,6 +416,9 @@ impl Component for Inbound {
         changed |= self.take_replies();
         while self.more.take().is_some() {}
         changed |= self.take_kill(now);
+        while let Some(TenantsServed(n)) = self.tenants.take() {
+            self.is_shared = n > 1 && self.params.share_bytes < self.params.ring_bytes;
+        }
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_request(now);
@@ -392,6 +431,7 @@ impl Component for Inbound {
         ports.input("released", &self.released);
         ports.input("more", &self.more);
         ports.input("kills", &self.kills);
+        ports.input("tenants", &self.tenants);
         self.nhi.ports(ports);
     }
 

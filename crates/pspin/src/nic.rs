@@ -15,8 +15,8 @@ use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::outbound::{Outbound, OutboundPorts};
 use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
 use crate::pcie::{Pcie, PciePorts};
-use crate::protocol::{Command, CommandResponse, Kill, Region};
-use crate::scheduler::{PacketScheduler, SchedulerPorts, TenantsServed};
+use crate::protocol::{Command, CommandResponse, Kill, Region, TenantsServed};
+use crate::scheduler::{PacketScheduler, SchedulerPorts};
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
 use isa::riscv::Isa;
@@ -92,7 +92,7 @@ pub struct Pspin {
     accesses: Inlet<HostAccess>,
     more_packets: Inlet<MorePackets>,
     kills: Inlet<Kill>,
-    tenants: Inlet<TenantsServed>,
+    tenants: [Inlet<TenantsServed>; 2],
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
@@ -179,12 +179,15 @@ impl Pspin {
         let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
         let inbound_params = InboundParams {
             ring_bytes: params.l2.packet_bytes,
+            share_bytes: (u64::from(params.l2.packet_bytes) * u64::from(params.sharing.packet_memory_percent) / 100)
+                as u32,
             max_xfer_bytes: ring,
             fills_words: params.isolation.regions == Regions::Exact,
         };
         let (more_packets, more) = b.inlet("more_packets", clock);
         let (kills, kill_rx) = b.inlet("kills", clock);
-        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, nhi: inbound_nhi };
+        let (inbound_tenants, tenants) = b.inlet("inbound_tenants", clock);
+        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, tenants, nhi: inbound_nhi };
         let trace = b.tracer("nic.inbound", clock);
         let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
         let inbound = Rc::new(RefCell::new(inbound));
@@ -245,7 +248,7 @@ impl Pspin {
             accesses,
             more_packets,
             kills,
-            tenants,
+            tenants: [inbound_tenants, tenants],
             reached: 0,
         })
     }
@@ -293,7 +296,7 @@ impl Pspin {
 
     /// From the next cycle on so many tenants have rules.
     pub fn serve_tenants(&mut self, n: u32) {
-        self.tenants.send_at(self.reached + 1, TenantsServed(n));
+        self.tenants.iter().for_each(|inlet| inlet.send_at(self.reached + 1, TenantsServed(n)));
     }
 
     /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is
@@ -422,10 +425,18 @@ impl Links {
 }
 
 fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
+    let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
     let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
     let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
     let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
     let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
-    let target = HostTarget { writes: target_writes, written: target_written, reads: target_reads, data: target_data };
-    (HostPort { writes, written, reads, data }, target)
+    let (bursts_rx, writes_rx) = (target_bursts, target_writes);
+    let target = HostTarget {
+        bursts: bursts_rx,
+        writes: writes_rx,
+        written: target_written,
+        reads: target_reads,
+        data: target_data,
+    };
+    (HostPort { bursts, writes, written, reads, data }, target)
 }

@@ -149,6 +149,9 @@ pub struct SharingParams {
     /// Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody else, and
     /// many messages get no more tasks than one.
     pub turns: bool,
+    /// So much of L2 packet memory a tenant may have while several have rules; packets beyond it are dropped, whatever their
+    /// context asks for when it is full. 100 is all.
+    pub packet_memory_percent: u32,
 }
 
 /// Commands.
@@ -271,7 +274,8 @@ impl PspinParams {
         power_of_two("scheduler.n_mpqs", self.scheduler.n_mpqs, 1, 1024)?;
         within("scheduler.shared_cells", self.scheduler.shared_cells, 0, 65_536)?;
         within("scheduler.max_tasks_per_cluster", self.scheduler.max_tasks_per_cluster, 1, cluster.task_fifo)?;
-        within("sharing.reserved_queues", self.sharing.reserved_queues, 0, self.scheduler.n_mpqs)?;
+        within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
+        within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
         within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
         within("commands.host_dma_fifo", self.commands.host_dma_fifo, 1, 1024)?;
         within("commands.host_direct_fifo", self.commands.host_direct_fifo, 1, 1024)?;

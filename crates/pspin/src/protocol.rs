@@ -162,6 +162,10 @@ pub struct HostRecord {
     pub record: ErrorRecord,
 }
 
+/// So many tenants have rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TenantsServed(pub u32);
+
 /// What the inbound engine asks of the message queues, in order.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -370,6 +374,14 @@ impl Burst {
     pub fn addr(&self) -> u32 {
         match self {
             Burst::Read { addr, .. } | Burst::Write { addr, .. } => *addr,
+        }
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u32 {
+        match self {
+            Burst::Read { size, .. } => *size,
+            Burst::Write { data, .. } => data.len() as u32,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::dispatcher::Dispatcher;
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
 use crate::params::{SchedulerParams, SharingParams};
-use crate::protocol::{Feedback, Her, Release, Request, Task};
+use crate::protocol::{Feedback, Her, Release, Request, Task, TenantsServed};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -28,10 +28,6 @@ pub struct SchedulerPorts {
     /// What the host is told; room for three a cycle, which whoever receives them takes.
     pub notices: Tx<Notice>,
 }
-
-/// So many tenants have rules.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TenantsServed(pub u32);
 
 /// Where the request is from that is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +56,8 @@ pub struct PacketScheduler {
     /// Several have rules, and take turns.
     is_shared: bool,
     aside: Aside,
+    /// One that was set aside was the last to go.
+    ports_turn: bool,
     /// Requests that were taken out of those set aside; their packets have to leave packet memory.
     given_up: VecDeque<(Her, DropReason)>,
     engine: MpqEngine,
@@ -85,6 +83,7 @@ impl PacketScheduler {
             tenants_take_turns,
             is_shared: false,
             aside: Aside::default(),
+            ports_turn: false,
             given_up: VecDeque::new(),
             engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
@@ -96,18 +95,22 @@ impl PacketScheduler {
         }
     }
 
-    /// The request that is next, and what may be done with it: those set aside go first.
+    /// The request that is next, and what may be done with it: one at the port, in turn with those set aside.
     fn next(&mut self, now: Cycle, is_in_the_way: bool) -> Option<(From, Admission)> {
-        if let Some((tenant, admission)) = self.aside.next(&self.engine) {
+        let at_port = match self.requests.peek().as_deref() {
+            Some(Request::Her(her)) => Some(self.engine.admission(her)),
+            Some(Request::Kill(_) | Request::End(_)) => Some(Admission::Queue),
+            None => None,
+        };
+        let at_port = at_port.filter(|_| !is_in_the_way);
+        let ports_turn =
+            std::mem::take(&mut self.ports_turn) && at_port.is_some_and(|admission| admission != Admission::Wait);
+        if !ports_turn && let Some((tenant, admission)) = self.aside.next(&self.engine) {
+            self.ports_turn = true;
+            at_port.inspect(|_| _ = self.stalled_since.get_or_insert(now));
             return Some((From::Aside(tenant), admission));
         }
-        if is_in_the_way {
-            return None;
-        }
-        let admission = match &*self.requests.peek()? {
-            Request::Her(her) => self.engine.admission(her),
-            Request::Kill(_) | Request::End(_) => Admission::Queue,
-        };
+        let admission = at_port?;
         let since = *self.stalled_since.get_or_insert(now);
         if admission != Admission::Wait {
             self.her_stall_cycles.add(now - since);
@@ -218,6 +221,8 @@ impl Component for PacketScheduler {
             _ => None,
         });
         changed |= self.release(now, refused);
+        // Whose turn it is may be another's in the next cycle, whether its packet could go or not.
+        changed |= matches!(refused, Some((From::Aside(_), _)));
         if is_in_the_way {
             self.set_aside(now);
             changed = true;

@@ -95,7 +95,7 @@ impl MessageIds {
         if !is_sure || self.open.contains_key(&(message.rule, message.number)) {
             return None;
         }
-        if self.queues.iter().any(|queue| queue.open.is_none()) {
+        if self.queues.iter().any(|queue| queue.owner().is_none()) {
             return None;
         }
         let kept = |tenant: u64| if sharers.contains(&tenant) { self.share(sharers) } else { 0 };
@@ -136,18 +136,17 @@ impl MessageIds {
         let n_empty = self.queues.len() as u32 - self.held.values().sum::<u32>();
         let others = sharers.iter().filter(|&&other| other != tenant);
         let kept: u32 = others.map(|&other| share.saturating_sub(self.held(other))).sum();
-        let may_have_empty = is_sure || n_empty > kept;
-        let fits = |queue: &Queue| match queue.owner() {
-            None => may_have_empty,
-            Some(owner) => owner == tenant && queue.open.is_none(),
-        };
-        let first = self.next_where(fits);
-        // Whoever had rules for longer finds one. Else it waits behind another tenant's packets, as few as may be.
-        first.or_else(|| {
-            let closed = || self.queues.iter().filter(|queue| is_sure && queue.open.is_none());
-            let fewest = closed().map(|queue| queue.packets).min()?;
-            self.next_where(|queue| queue.open.is_none() && queue.packets == fewest)
-        })
+        let may_have_empty = n_empty > kept;
+        if !is_sure {
+            return self.next_where(|queue| match queue.owner() {
+                None => may_have_empty,
+                Some(owner) => owner == tenant && queue.open.is_none(),
+            });
+        }
+        // Whoever had rules for longer finds an empty one. Else it waits behind as few packets as may be.
+        let closed = self.queues.iter().filter(|queue| queue.open.is_none());
+        let fewest = closed.map(|queue| queue.packets).min()?;
+        self.next_where(|queue| queue.open.is_none() && queue.packets == fewest)
     }
 
     /// The next identity in turn whose queue is so.

@@ -330,11 +330,16 @@ impl Core {
 
     /// The access was refused in cycle `at`: a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
-        let cause = match self.access.kind {
-            AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved) => cause::LOAD_FAULT,
-            AccessKind::Store(_) | AccessKind::Amo(_) => cause::STORE_FAULT,
-        };
-        self.refuse(at, cause)
+        self.refuse(at, if self.only_loads() { cause::LOAD_FAULT } else { cause::STORE_FAULT })
+    }
+
+    /// The access was refused in cycle `at` for its address, which is no multiple of its size: a trap.
+    pub fn misalign(&mut self, at: Cycle) -> Stop {
+        self.refuse(at, if self.only_loads() { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED })
+    }
+
+    fn only_loads(&self) -> bool {
+        matches!(self.access.kind, AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved))
     }
 
     /// The access was refused in cycle `at` for this cause: a trap.

@@ -6,7 +6,6 @@ use crate::events::HANDLER_TRAP;
 use crate::host_events::{HandlerError, HostEvent};
 use crate::protocol::WATCHDOG_CAUSE;
 use blocks::cpu::Privilege;
-use isa::riscv::cause;
 use kernel::Cycle;
 
 /// Registers of the first two arguments, by number.
@@ -26,7 +25,7 @@ impl Cluster {
     /// An AMO to an address that is no multiple of 4.
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
-        self.cores[i].core.refuse(now, cause::STORE_MISALIGNED);
+        self.cores[i].core.misalign(now);
         self.tell_trap(i, now);
         self.advance(i, now);
     }

@@ -171,14 +171,14 @@ fn two_write_bursts_are_at_the_host() {
             19   l2: read 64 at 0x1c400000
             24   event host_written addr=0x0 bytes=0x40
             25   event host_written addr=0x40 bytes=0x40
-            27   event host_written addr=0x80 bytes=0x40
-            28   event host_written addr=0xc0 bytes=0x40
+            26   event host_written addr=0x80 bytes=0x40
+            27   event host_written addr=0xc0 bytes=0x40
+            28   event host_written addr=0x100 bytes=0x40
             28   response 0
             29   response 1
-            30   event host_written addr=0x100 bytes=0x40
-            31   response 2
-            32   response 3
-            34   response 4
+            30   response 2
+            31   response 3
+            32   response 4
         "#]],
     );
 }

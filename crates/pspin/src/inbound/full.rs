@@ -300,3 +300,50 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
         "#]],
     );
 }
+
+#[test]
+fn a_tenant_beside_another_has_no_more_than_its_share_whatever_it_asks_for() {
+    // Half of four packets each: the third of one is dropped, though it would wait, and those of the other find room.
+    check_with(
+        asks(WhenFull::Stall),
+        256,
+        "1:64 1:64 1:64! 101:64 101:64! 1:64@50!",
+        "40:0 41:64",
+        expect![[r#"
+        5    event packet_in packet=0x0 msgid=0x1 bytes=0x40 addr=0x1c400000
+        6    event packet_in packet=0x1 msgid=0x1 bytes=0x40 addr=0x1c400040
+        6    l2: write 64 at 0x1c400000
+        7    event packet_dropped packet=0x2 reason=0x8
+        7    l2: write 64 at 0x1c400040
+        8    event packet_in packet=0x3 msgid=0x65 bytes=0x40 addr=0x1c400080
+        9    event packet_in packet=0x4 msgid=0x65 bytes=0x40 addr=0x1c4000c0
+        9    l2: write 64 at 0x1c400080
+        10   event her_sent packet=0x0 eom=0x0
+        10   her 0 at 0x1c400000 of 64
+        10   l2: write 64 at 0x1c4000c0
+        11   event her_sent packet=0x1 eom=0x1
+        11   her 1 at 0x1c400040 of 64!
+        13   event her_sent packet=0x3 eom=0x0
+        13   her 3 at 0x1c400080 of 64
+        14   event her_sent packet=0x4 eom=0x1
+        14   her 4 at 0x1c4000c0 of 64!
+        39   event packet_done packet=0x0
+        39   packet 0 done, stored from 5, her 10
+        40   event packet_done packet=0x1
+        40   packet 1 done, stored from 6, her 11
+        50   event packet_in packet=0x5 msgid=0x1 bytes=0x40 addr=0x1c400000
+        51   l2: write 64 at 0x1c400000
+        55   event her_sent packet=0x5 eom=0x1
+        55   her 5 at 0x1c400000 of 64!
+        inbound.packets 5
+        inbound.bytes 320
+        inbound.dropped_packet_memory_share 1
+        inbound.done 2
+        inbound.latency_cycles 68
+        inbound.latency_min 34
+        inbound.latency_max 34
+        inbound.first_done_cycle 39
+        inbound.last_done_cycle 40
+    "#]],
+    );
+}

@@ -22,7 +22,8 @@ fn arrivals(script: &str, delivery: Delivery) -> Vec<Arrival> {
         let (word, eom) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
         let (word, gap) = word.split_once('+').map_or((word, 0), |(word, gap)| (word, number(gap)));
         let (size, earliest) = word.split_once('@').map_or((word, 0), |(size, at)| (size, number(at)));
-        let (size, context) = (number(size), Rc::clone(&context));
+        let (size, tenant) = (number(size), u32::from(msgid / 100));
+        let context = Rc::new(Context { tenant, ..Context::clone(&context) });
         let mut bytes: Box<[u8]> = vec![7; size as usize].into();
         if front.contains('e') {
             bytes[12..16].copy_from_slice(&[8, 0, 0x45, 0x02]);
@@ -58,6 +59,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             released: bench.input("released", 2, released.collect()),
             more: bench.input("more", 1, Vec::new()),
             kills: bench.input("kills", 1, Vec::new()),
+            tenants: bench.input("tenants", 1, vec![(1, TenantsServed(1 + u32::from(script.contains("101:"))))]),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         let log = bench.log.clone();
@@ -65,7 +67,8 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             let PacketDone { packet, nic_arrival, her, feedback, .. } = done;
             log.note(feedback, format!("packet {} done, stored from {nic_arrival}, her {her}", packet.0));
         };
-        let params = InboundParams { ring_bytes, max_xfer_bytes: 16_384, fills_words: false };
+        let params =
+            InboundParams { ring_bytes, share_bytes: ring_bytes / 2, max_xfer_bytes: 16_384, fills_words: false };
         let trace = bench.tracer("inbound");
         let source = Box::new(arrivals(script, delivery).into_iter());
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(done), trace));
@@ -247,6 +250,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             released: bench.input("released", 2, Vec::new()),
             more: bench.input("more", 4, [3, 50, 60, 61].map(|cycle| (cycle, MorePackets)).into()),
             kills: bench.input("kills", 1, Vec::new()),
+            tenants: bench.input("tenants", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
         };
         // Nothing before cycle 60, though it is asked before.
@@ -256,7 +260,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
                 if now < 60 { None } else { Iterator::next(&mut self.0) }
             }
         }
-        let params = InboundParams { ring_bytes: 4096, max_xfer_bytes: 16_384, fills_words: false };
+        let params = InboundParams { ring_bytes: 4096, share_bytes: 4096, max_xfer_bytes: 16_384, fills_words: false };
         let trace = bench.tracer("inbound");
         let source = Box::new(Late(arrivals("64", Delivery::default()).into_iter()));
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));

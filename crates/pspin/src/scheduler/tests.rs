@@ -123,7 +123,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     }
     let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
     let params = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
-    let sharing = SharingParams { reserved_queues: 0, turns: scene.turns };
+    let sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
     let trace = bench.tracer("scheduler");
     bench.add("scheduler", PacketScheduler::new(&params, sharing, ports, trace));
     bench.log_counters();

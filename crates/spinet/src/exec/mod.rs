@@ -229,11 +229,8 @@ impl Machine {
         // Memory answers in the cycle after the access left decode; across two words it is asked twice.
         let is_split = access.addr % 4 + access.bytes() > 4;
         let granted = self.core.time() + 1 + u64::from(is_split);
-        if let AccessKind::Amo(amo) = access.kind
-            && !access.addr.is_multiple_of(4)
-        {
-            let is_load = amo == Amo::LoadReserved;
-            return self.core.refuse(granted, if is_load { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED });
+        if matches!(access.kind, AccessKind::Amo(_)) && !access.addr.is_multiple_of(4) {
+            return self.core.misalign(granted);
         }
         let old = self.memory.load(access.addr, access.bytes()).filter(|_| self.core.may_access());
         let Some(old) = old else {

@@ -2,6 +2,7 @@
 
 use super::text::OneOrMany;
 use super::{ContextSpec, Experiment};
+use crate::files;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, TextFileError};
 use pspin::delivery::Delivery;
@@ -65,7 +66,9 @@ pub enum Problem {
     TenantName { found: String },
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]")]
     NoTenant { found: String },
-    #[error("there is no context `{found}`, must be the `name` of a [[context]]")]
+    #[error(
+        "there is no context `{found}`, must be the `name` of a [[context]], or the `handler` of the only one that has no name"
+    )]
     NoContext { found: String },
     #[error("the rule of `{found}` is installed already")]
     Installed { found: String },
@@ -165,9 +168,12 @@ pub struct CheckedContext {
 }
 
 impl Checked {
-    /// The context of this name.
+    /// The context of this name; or the only one of this handler, if that has no name.
     pub fn context_index(&self, name: &str) -> Option<usize> {
-        self.contexts.iter().position(|context| context.spec.name.as_deref() == Some(name))
+        let named = self.contexts.iter().position(|context| context.spec.name.as_deref() == Some(name));
+        let is_meant = |spec: &ContextSpec| spec.name.is_none() && spec.handler.as_deref() == Some(name);
+        let mut meant = self.contexts.iter().enumerate().filter(|(_, context)| is_meant(&context.spec));
+        named.or_else(|| meant.next().filter(|_| meant.next().is_none()).map(|(index, _)| index))
     }
 }
 
@@ -329,5 +335,5 @@ fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fau
 
 /// The file is there and can be opened.
 fn readable(path: &str) -> Result<(), Problem> {
-    std::fs::File::open(path).map(drop).map_err(|source| Problem::File { file: path.into(), source })
+    files::open(Path::new(path)).map(drop).map_err(|source| Problem::File { file: path.into(), source })
 }

@@ -7,10 +7,12 @@
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
+use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
-use std::io::{self, Read};
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
 /// First byte of host memory. Source: PsPIN RTL a49fec8, spin_hw_conf.h, PCIE_START_ADDR.
@@ -23,6 +25,8 @@ const HOST_BYTES: u32 = 1 << 30;
 pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
 /// From one descriptor to the next.
 pub const DESCRIPTOR_BYTES: u64 = 64;
+/// What memory is protected by, in bytes. Source: RISC-V privileged specification 20211203, 3.7.
+const WORD: u64 = 4;
 /// What chosen places are a multiple of: a beat of the wide interconnects.
 const ALIGN: u32 = 64;
 
@@ -36,6 +40,11 @@ pub enum LayoutError {
     Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
     #[error("{context} and {other}: {memory} overlaps at {at:#x}, must be apart")]
     Overlap { context: String, other: String, memory: &'static str, at: u64 },
+    #[error(
+        "{context} and {other}: the word at {at:#x} is handler memory of both, must be of one: memory is \
+             protected by words of 4 bytes"
+    )]
+    SharedWord { context: String, other: String, at: u64 },
     #[error("{context}: handler memory overlaps static data of a program at {at:#x}, must be apart")]
     OverStaticData { context: String, at: u64 },
     #[error(
@@ -156,15 +165,8 @@ fn data(
     let Some(file) = file else { return Ok(None) };
     let fail = |source| LayoutError::Data { context: name(context), file: file.clone(), source };
     let too_long = || LayoutError::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
-    let bytes = read_at_most(file, allowed).map_err(fail)?;
+    let bytes = read_at_most(Path::new(file), allowed).map_err(fail)?;
     if bytes.len() as u64 > allowed { Err(too_long()) } else { Ok(Some(bytes)) }
-}
-
-/// What is in a file, and one byte more than `allowed` if that is more: devices may have no end.
-pub(crate) fn read_at_most(file: &str, allowed: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(allowed + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, LayoutError> {
@@ -198,6 +200,14 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
         regions.push((first, last));
     }
     refuse_overlaps(checked, "handler memory", &regions)?;
+    let to_words = |&(first, last): &(u64, u64)| match last > first {
+        true => (first / WORD * WORD, last.next_multiple_of(WORD)),
+        false => (first, first),
+    };
+    let words: Vec<_> = regions.iter().map(to_words).collect();
+    if let Some((context, other, at)) = meeting(checked, &words) {
+        return Err(LayoutError::SharedWord { context, other, at });
+    }
     Ok(regions.iter().map(|&(first, last)| Region { addr: first as u32, size: (last - first) as u32 }).collect())
 }
 
@@ -243,14 +253,17 @@ fn round(size: u32) -> u32 {
 }
 
 fn refuse_overlaps(checked: &Checked, memory: &'static str, regions: &[(u64, u64)]) -> Result<(), LayoutError> {
+    match meeting(checked, regions) {
+        Some((context, other, at)) => Err(LayoutError::Overlap { context, other, memory, at }),
+        None => Ok(()),
+    }
+}
+
+/// The first two contexts whose regions meet, and where.
+fn meeting(checked: &Checked, regions: &[(u64, u64)]) -> Option<(String, String, u64)> {
     let mut sorted: Vec<usize> = (0..regions.len()).filter(|&i| regions[i].1 > regions[i].0).collect();
     sorted.sort_by_key(|&i| regions[i]);
-    for pair in sorted.windows(2) {
-        let at = regions[pair[1]].0;
-        if regions[pair[0]].1 > at {
-            let (context, other) = (name(&checked.contexts[pair[0]]), name(&checked.contexts[pair[1]]));
-            return Err(LayoutError::Overlap { context, other, memory, at });
-        }
-    }
-    Ok(())
+    let pair = sorted.windows(2).find(|pair| regions[pair[0]].1 > regions[pair[1]].0)?;
+    let [context, other] = [pair[0], pair[1]].map(|i| name(&checked.contexts[i]));
+    Some((context, other, regions[pair[1]].0))
 }

@@ -74,6 +74,20 @@ fn contexts() {
         &two("handler_memory = { addr = 0x1c300000, size = 64 }"),
         expect!["context `a` and context `b`: handler memory overlaps at 0x1c300000, must be apart"],
     );
+    let beside = |at: &str| {
+        format!(
+            "name = 'a'\nhandler = 'echo'\nhandler_memory = {{ addr = 0x1c300000, size = 5 }}\n[[context]]\nname = 'b'\n\
+             handler = 'store'\nhandler_memory = {{ {at} }}"
+        )
+    };
+    check_context(
+        &beside("addr = 0x1c300005, size = 3"),
+        expect![
+            "context `a` and context `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
+        ],
+    );
+    check_context(&beside("addr = 0x1c300005, size = 0"), expect!["no error"]);
+    check_context(&beside("addr = 0x1c300008, size = 3"), expect!["no error"]);
     check_context(
         &two("host_memory = { addr = 0x1000, size = 64 }"),
         expect!["context `a` and context `b`: host memory overlaps at 0x1000, must be apart"],
@@ -164,7 +178,19 @@ fn tenants_and_what_is_done_to_them() {
     );
     check_lines(
         &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'b', messages = 'end' }}\n"),
-        expect!["t.toml: line 8: at[0].remove: there is no context `b`, must be the `name` of a [[context]]"],
+        expect![
+            "t.toml: line 8: at[0].remove: there is no context `b`, must be the `name` of a [[context]], or the `handler` of the only one that has no name"
+        ],
+    );
+    check_context(
+        "handler = 'echo'\n[[at]]\ntime = '1 us'\ninstall = { context = 'echo' }",
+        expect!["t.toml: line 7: at[0].install: the rule of `echo` is installed already"],
+    );
+    check_context(
+        "handler = 'echo'\nmatch = 'udp'\n[[context]]\nhandler = 'echo'\n[[at]]\ntime = '1 us'\ninstall = { context = 'echo' }",
+        expect![
+            "t.toml: line 10: at[0].install: there is no context `echo`, must be the `name` of a [[context]], or the `handler` of the only one that has no name"
+        ],
     );
     check_lines(
         &format!("{context}[[at]]\ntime = '1 us'\nremove = {{ context = 'a', messages = 'stop' }}\n"),
