@@ -34,7 +34,13 @@ class Experiment:
 
     def programs(self) -> list[Path]:
         """Files that the experiment runs: sources, or one ELF file."""
-        named = self.values["program"]
+        return self._files(self.values["program"])
+
+    def tenants_programs(self) -> list[list[Path]]:
+        """The same for each of its tenants."""
+        return [self._files(tenant["program"]) for tenant in self.values.get("tenant", ())]
+
+    def _files(self, named: str | list[str]) -> list[Path]:
         return [Path(self.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
 
     def program_name(self) -> str:
@@ -118,11 +124,27 @@ def as_settings(sets: Any) -> list[str]:
 def compiled(
     experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> toolchain.Build | None:
-    """Build the program that an experiment names, unless it is an ELF file already."""
+    """Build the program that an experiment names, unless it is an ELF file already.
+
+    Raises
+    ------
+    UsageError
+        If there is something to compile with, and nothing to compile.
+    """
     sources = experiment.programs()
-    if len(sources) == 1 and sources[0].suffix not in toolchain.SOURCES:
+    if (cc or defines) and all(map(_is_linked, [sources, *experiment.tenants_programs()])):
+        raise UsageError(
+            f"{experiment.program_name()} is run as it is, so there is nothing to compile",
+            hint="leave the compiler and its macros away, or name the sources",
+        )
+    if _is_linked(sources):
         return None  # the simulator says what is wrong with it if it is no ELF file
     return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
+
+
+def _is_linked(program: Sequence[Path]) -> bool:
+    """It is no source."""
+    return len(program) == 1 and program[0].suffix not in toolchain.SOURCES
 
 
 def card(experiment: Experiment) -> dict[str, Any]:
@@ -157,10 +179,8 @@ def compiled_tenants(
     elfs = [first.elf if first else experiment.programs()[0]]
     given = [] if first else elfs.copy()
     defines = {**_shape_of(experiment), **(defines or {})}
-    for tenant in experiment.values.get("tenant", ()):
-        named = tenant["program"]
-        sources = [Path(experiment.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
-        if len(sources) == 1 and sources[0].suffix not in toolchain.SOURCES:
+    for sources in experiment.tenants_programs():
+        if _is_linked(sources):
             elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
             given.append(sources[0])
         else:

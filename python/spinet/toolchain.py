@@ -193,6 +193,9 @@ def build(
     )
     if not request.sources:
         raise SourceNotFound("no source file given")
+    for source in request.sources:
+        if source.suffix not in SOURCES:
+            raise BuildError(f"{source.name} is no source, must end in {', '.join(SOURCES)}")
     return _build(request, cc=cc, out=out)
 
 

@@ -45,6 +45,8 @@ spinet run text.elf --traffic dns.pcap
 spinet run cut.elf --traffic dns.pcap
 spinet run host.elf --traffic dns.pcap
 spinet run missing.elf --traffic dns.pcap
+spinet run text.elf --traffic dns.pcap -D FAST
+spinet run text.elf good.c --traffic dns.pcap
 spinet run good.c --traffic missing.pcap
 spinet run good.c --traffic dns.pcap --handler-memory /dev/zero
 spinet run good.c --traffic there

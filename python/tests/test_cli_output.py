@@ -79,6 +79,45 @@ def test_tables_fit_80_columns_and_cut_no_number(
     assert numbers >= {"10,000,000", "123,456.7", "98,765", "1,234,567", "123,456,789", "23,456,789"}
 
 
+@pytest.mark.parametrize("width", [40, 50, 60, 72])
+def test_bars_make_room_for_words(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    summary = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:count=40").summary
+    run_report.print_summary(summary, title="narrow.c")
+    times = capsys.readouterr().out.partition("Where the time goes")[2].partition("\n\n")[0].splitlines()
+    assert max(map(len, times)) <= width
+    assert any(line.startswith("in its message's queue ") for line in times), times
+    assert max(line.count("█") for line in times) == {40: 0, 50: 8, 60: 18, 72: 30}[width]
+
+
+def test_with_several_contexts_each_row_says_whose_it_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = Path("sdk/examples/empty.c").absolute()
+    experiment = tmp_path / "three.toml"
+    experiment.write_text(
+        f'''program = "{program}"
+traffic = "udp:count=6,flows=2"
+[[context]]
+name = "odd"
+match = "udp.src_port == 10001"
+message = "by ipv6.src last"
+[[context]]
+name = "rest"
+[[context]]
+name = "late"
+'''
+    )
+    assert spinet.cli.main(["run", str(experiment)]) == 0
+    said = capfd.readouterr().out
+    rows = [line.split()[:4] for line in said.partition("\nContext  handler")[2].splitlines()]
+    assert rows[1:4] == [
+        [name, "empty_ph", "payload", runs] for name, runs in (("odd", "3"), ("rest", "3"), ("late", "0"))
+    ]
+    assert "! Context late: contexts before it took all 6 packets\n" in said
+    assert "Messages of their own, having none of the fields that messages go by: 3 packets\n" in said
+
+
 @pytest.mark.parametrize("arguments", ["--help", "--version", "nic show pspin", "run --help"])
 def test_a_reader_that_goes_away_is_no_error(arguments: str) -> None:
     command = [sys.executable, "-m", "spinet.cli", *arguments.split()]
@@ -96,6 +135,12 @@ def test_match_shows_the_first_packets(capfd: pytest.CaptureFixture[str]) -> Non
         "        1         0.000000000 s     94 bytes  10.0.0.1:40806 > 10.0.0.2:53 udp\n"
         "        3         0.018988863 s     94 bytes  10.0.0.1:56279 > 10.0.0.2:53 udp\n"
     )
+
+
+def test_match_takes_expressions_longer_than_any_file_name(capfd: pytest.CaptureFixture[str]) -> None:
+    expression = " || ".join(f"udp.dst_port == {port}" for port in range(53, 353))
+    assert spinet.cli.main(["match", expression, "captures/dns.pcap", "--limit", "0"]) == 0
+    assert capfd.readouterr().out.startswith("9 of 18 packets match")
 
 
 def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -195,12 +195,14 @@ def test_the_summary_says_where_a_command_was_refused_and_what_overflowed(
     assert cli.main([*command, "copy_to_host_from_nowhere"]) == 0
     # The words are broken where the line ends, the count is not.
     said = capsys.readouterr().out.partition("\nFault")[2].partition("\n\n")[0]
-    first = "copy_to_host_from_nowhere_ph, by host DMA, cluster 1 core 0, address 1 0x30000000"
+    why = "address 1 0x30000000: nothing answers at the address"
+    first = f"copy_to_host_from_nowhere_ph, by host DMA, cluster 1 core 0, {why}"
     assert " ".join(said.split()) == f"first at count command refused {first}"
     refused = spinet.run(program=program, traffic=capture, nic="pspin-rtl", handler="send_a_jumbo").summary["output"]
     first = refused["first_command_fault"]
     assert (first["frame"], first["stage"], first["handler"]) == (BAD, "payload", "send_a_jumbo_ph")
     assert (first["unit"], first["cluster"], first["core"]) == ("NIC outbound", 1, 0)
+    assert (first["bytes"], first["why"]) == (65536, "65,536 bytes, must be 1 to 2,048")
     command = ["run", str(program), "--traffic", str(capture), "--handler", "stack_overflow"]
     assert cli.main(command) == 0
     said = " ".join(capsys.readouterr().out.partition("\nFault")[2].split())

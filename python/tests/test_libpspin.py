@@ -115,6 +115,8 @@ DRIVER = """\
 #include "gdriver.h"
 #include "packets.h"
 #include "spin.h"
+#include "spin_conf.h"
+#include "util.h"
 int main(int argc, char **argv)
 {
     int contexts;
@@ -122,7 +124,7 @@ int main(int argc, char **argv)
     size_t size;
     if (gdriver_init(argc, argv, NULL, &contexts)) return 1;
     spin_find_handler_by_name("build/pingpong", "asked_for_by_the_host_alone", &addr, &size);
-    if (addr == 0) return 3;
+    if (addr == 0 || MIN(CORE_COUNT, PKT_SIZE) != 32) return 3;
     if (gdriver_add_ectx("build/pingpong", NULL, "pingpong_ph", NULL, NULL, NULL, 0, NULL, 0)) return 2;
     gdriver_run();
     return gdriver_fini();

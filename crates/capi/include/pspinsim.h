@@ -84,7 +84,10 @@ int pspinsim_packet_add(spin_ec_t *ec, uint32_t msgid, uint8_t *pkt_data, size_t
 /* Say that there will be no more packets. */
 int pspinsim_packet_eos(void);
 
-/* Callbacks; each may call all functions but run, run_tick, init and fini. NULL takes one away. */
+/*
+ * Callbacks; each may call all functions but run, run_tick, init and fini, and may end the process. Each returns: longjmp out of
+ * one is not possible, and an exception of C++ that leaves one ends the process. NULL takes one away.
+ */
 int pspinsim_cb_set_pkt_out(pkt_out_cb_t cb);
 int pspinsim_cb_set_pcie_slv_write(pcie_slv_write_cb_t cb);
 int pspinsim_cb_set_pcie_slv_read(pcie_slv_read_cb_t cb);

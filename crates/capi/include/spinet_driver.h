@@ -10,8 +10,9 @@
  * SPINET_E_ARGUMENT, SPINET_E_THREAD, and, where it is given a handle, SPINET_E_UNKNOWN, SPINET_E_GONE or SPINET_E_FOREIGN;
  * its comment names the others. A mistake of the simulator itself ends the process with exit code 70.
  *
- * Handles are numbers that the driver hands out, never 0 and never twice. A machine is used on the thread that booted it;
- * several machines know nothing of each other. Texts are UTF-8. Times are in ps of simulated time, at most 5 hours. What is
+ * Handles are numbers that the driver hands out, never 0 and never twice, and so is what a spinet_machine_t pointer holds: one
+ * that was shut down is SPINET_E_GONE for ever. A machine is used on the thread that booted it, and lives until it is shut
+ * down, whatever becomes of the thread; several machines know nothing of each other. Texts are UTF-8. Times are in ps of simulated time, at most 5 hours. What is
  * given to a function is copied.
  */
 #ifndef SPINET_DRIVER_H
@@ -39,7 +40,7 @@ extern "C" {
 #define SPINET_E_CARD (-12)      /* no such card, or it does not answer */
 #define SPINET_E_THREAD (-13)    /* the machine is another thread's */
 
-/* A card and its driver. */
+/* A card and its driver. There are only pointers to it, which nobody may follow. */
 typedef struct spinet_machine spinet_machine_t;
 
 typedef uint64_t spinet_tenant_t;
@@ -68,7 +69,10 @@ int spinet_boot(const char *nic, const char *runtime, uint64_t seed, spinet_mach
 int spinet_boot_with(const char *nic, const char *const *settings, size_t n_settings, const char *runtime, uint64_t seed,
                      spinet_machine_t **machine);
 
-/* End a machine, which may be NULL, and free its memory, that of spinet_sent_t and spinet_line_t included. */
+/*
+ * End a machine, which may be NULL, and free its memory, that of spinet_sent_t and spinet_line_t included. One that was shut
+ * down before is refused.
+ */
 int spinet_shutdown(spinet_machine_t *machine);
 
 typedef struct spinet_memory_left {

@@ -22,5 +22,5 @@ deploy::
 	$(if $(TARGET_SLM),mkdir -p $(TARGET_SLM) && cp build/slm_files/*.slm $(TARGET_SLM))
 
 sim_$(SPIN_APP_NAME): $(SPIN_DRIVER_SRCS)
-	$(SPIN_DRIVER_CC) $(SPIN_DRIVER_CFLAGS) -I$(PSPIN_HW)/verilator_model/include $^ \
+	$(SPIN_DRIVER_CC) $(SPIN_DRIVER_CFLAGS) -I$(PSPIN_RT)/runtime/include -I$(PSPIN_HW)/verilator_model/include $^ \
 		-L$(PSPIN_HW)/verilator_model/lib -Wl,-rpath,$(PSPIN_HW)/verilator_model/lib -lpspin $(SPIN_DRIVER_LDFLAGS) -o $@

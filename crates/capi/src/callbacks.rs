@@ -1,4 +1,7 @@
 //! What the NIC tells a C program, and when.
+//!
+//! An exception of C++ that leaves a callback ends the process, which is better than what C's calling convention alone says
+//! of it: nothing.
 
 use crate::edge::Edge;
 use crate::library;
@@ -6,13 +9,13 @@ use kernel::Cycle;
 use std::ffi::c_void;
 
 /// `pkt_out_cb_t`
-pub type PktOut = unsafe extern "C" fn(*mut u8, usize);
+pub type PktOut = unsafe extern "C-unwind" fn(*mut u8, usize);
 /// `pkt_feedback_cb_t`
-pub type PktFeedback = unsafe extern "C" fn(u64, u64, u64, u64);
+pub type PktFeedback = unsafe extern "C-unwind" fn(u64, u64, u64, u64);
 /// `pcie_slv_write_cb_t` and `pcie_slv_read_cb_t`
-pub type PcieSlv = unsafe extern "C" fn(u64, *mut u8, usize);
+pub type PcieSlv = unsafe extern "C-unwind" fn(u64, *mut u8, usize);
 /// `pcie_mst_write_cb_t` and `pcie_mst_read_cb_t`
-pub type PcieMst = unsafe extern "C" fn(*mut c_void);
+pub type PcieMst = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// The callbacks that are set.
 #[derive(Clone, Copy, Default, Debug)]

@@ -3,6 +3,7 @@
 use crate::Error;
 use std::ffi::c_int;
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// `SPIN_SUCCESS` and `GDRIVER_OK`.
@@ -16,8 +17,7 @@ const OUR_BUG: i32 = 70;
 pub fn no_panic<T>(body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         // Where and why is on stderr already.
-        eprintln!("error: this is a mistake in spinet");
-        eprintln!("hint: please report it with the program that caused it");
+        say("error: this is a mistake in spinet\nhint: please report it with the program that caused it");
         std::process::exit(OUR_BUG);
     })
 }
@@ -37,12 +37,17 @@ pub fn status(name: &str, body: impl FnOnce() -> Result<(), Error>) -> c_int {
 
 /// Says on stderr why the C function `name` fails.
 pub fn complain(name: &str, error: impl Display) {
-    eprintln!("error: {name}: {error}");
+    say(&format!("error: {name}: {error}"));
+}
+
+/// A line on stderr, if somebody takes it: where it goes may be full or closed, which is no reason to fail.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Says on stderr what is probably not meant.
 pub fn warn(name: &str, text: impl Display) {
-    eprintln!("warning: {name}: {text}");
+    say(&format!("warning: {name}: {text}"));
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the NIC's memories hold before the first cycle, from an ELF file, S-records, or a folder of memory images.
 
 use crate::Error;
-use crate::{slm, srec};
+use crate::{files, slm, srec};
 use pspin::{Image, PspinParams, map};
 use spinet::elf::Elf;
 use spinet::program;
@@ -19,16 +19,15 @@ pub fn read(path: &Path, params: &PspinParams) -> Result<Image, Error> {
     if path.is_dir() {
         return from_folder(path, params);
     }
-    let elf = Elf::open(path);
-    match std::fs::read_to_string(path) {
-        Ok(text) if srec::is_srec(text.as_bytes()) => from_records(path, &text, params),
-        _ => Ok(program::load(&elf?, params)?.image),
+    let (file, data) = (path.display().to_string(), files::read(path, files::PROGRAM_BYTES)?);
+    match str::from_utf8(&data) {
+        Ok(text) if srec::is_srec(&data) => from_records(file, text, params),
+        _ => Ok(program::load(&Elf::parse(file, data)?, params)?.image),
     }
 }
 
 /// What lies in neither program memory nor handler memory has no image in PsPIN either.
-fn from_records(path: &Path, text: &str, params: &PspinParams) -> Result<Image, Error> {
-    let file = path.display().to_string();
+fn from_records(file: String, text: &str, params: &PspinParams) -> Result<Image, Error> {
     let records = srec::read(text).map_err(|(line, problem)| Error::Text { file, line, problem })?;
     let mut image = Image::default();
     for (addr, bytes) in records {
@@ -93,7 +92,7 @@ impl Memory {
     fn read(&self, folder: &Path, file: &str, place: impl Fn(u64, u64) -> u64) -> Result<Vec<(u32, Vec<u8>)>, Error> {
         let path = folder.join(file);
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(|source| Error::Read { file: name.clone(), source })?;
+        let text = files::read_text(&path, files::PROGRAM_BYTES)?;
         let words = slm::read(&text).map_err(|(line, problem)| Error::Text { file: name.clone(), line, problem })?;
         let mut placed = Vec::with_capacity(words.words.len());
         for (word, bytes) in words.bytes() {

@@ -13,6 +13,7 @@ mod conf;
 mod driver;
 mod edge;
 mod ffi;
+mod files;
 mod gdriver;
 mod guard;
 mod image;
@@ -54,6 +55,8 @@ enum Error {
     NoProgram,
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
+    #[error("{file}: more than {most} bytes, must have at most so many")]
+    TooLong { file: String, most: u64 },
     #[error("{file}: {source}")]
     Write { file: String, source: io::Error },
     #[error(

@@ -9,6 +9,8 @@
 use crate::Error;
 use crate::edge::{Packet, SpinEc};
 use crate::ffi::msgid;
+use crate::files;
+use std::path::Path;
 
 /// First byte and bytes of every packet's host memory: `PCIE_START_ADDR`, and 1 GiB.
 const HOST: (u64, u32) = (0x1000_0000_0000_0000, 0x4000_0000);
@@ -19,12 +21,8 @@ const FIELDS: usize = 13;
 
 /// Reads both files.
 pub fn read(pkt_file: &str, data_file: &str) -> Result<Vec<Packet>, Error> {
-    let fail = |file: &str| {
-        let file = file.to_owned();
-        move |source| Error::Read { file, source }
-    };
-    let text = std::fs::read_to_string(pkt_file).map_err(fail(pkt_file))?;
-    let data = std::fs::read(data_file).map_err(fail(data_file))?;
+    let text = files::read_text(Path::new(pkt_file), files::PACKET_BYTES)?;
+    let data = files::read(Path::new(data_file), files::PACKET_BYTES)?;
     packets(&text, &data).map_err(|(line, problem)| Error::Text { file: pkt_file.into(), line, problem })
 }
 

@@ -1,7 +1,7 @@
 //! What the NIC tells observers. Times come with each event; values are the fields named here, in order.
 //!
 //! `packet` is a [`crate::protocol::PacketId`]; `stage` is 0 header, 1 payload, 2 completion; `target` is 0 host DMA,
-//! 1 NIC outbound, 2 HostDirect.
+//! 1 NIC outbound, 2 HostDirect; `why` is a [`crate::protocol::CommandFault`].
 
 use kernel::trace::EventKind;
 
@@ -48,8 +48,8 @@ events! {
     COMMAND_ISSUED = "command_issued" ["packet", "hpu", "target", "writes_host"];
     /// A command's response reached its core.
     COMMAND_DONE = "command_done" ["packet", "hpu", "target"];
-    /// A unit finished a command with an address that nothing answers at.
-    COMMAND_FAULT = "command_fault" ["packet", "target", "addr"];
+    /// A unit finished a command of so many bytes without doing it.
+    COMMAND_FAULT = "command_fault" ["packet", "target", "addr", "bytes", "why"];
     /// A packet left the NIC.
     PACKET_SENT = "packet_sent" ["packet", "bytes"];
     /// An access to host memory that is not registered for its context, or not for writing; what follows on from it is

@@ -1,8 +1,10 @@
 //! HostDirect unit: a few bytes that a command carries itself, written to the host; or a read whose data nobody gets.
 
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostPort, HostRead, HostWrite, Issuer};
-use crate::protocol::{BEAT_BYTES, Command, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostBurst, HostPort, HostRead, HostWrite, Issuer};
+use crate::protocol::{
+    BEAT_BYTES, Command, CommandFault, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD,
+};
 use blocks::activity::after;
 use blocks::pcie::Bytes;
 use kernel::trace::{Counter, Tracer};
@@ -88,10 +90,11 @@ impl HostDirect {
         let command = self.commands.take().expect("a command waits");
         self.n_commands.add(1);
         match access(&command) {
-            Some(access) => self.waiting[direction].push_back(access),
-            None => {
+            Ok(access) => self.waiting[direction].push_back(access),
+            Err(why) => {
                 let (packet, target) = (command.packet.0, CommandTarget::HostDirect as u64);
-                self.trace.emit(&COMMAND_FAULT, now, &[packet, target, host_addr(&command)]);
+                let (addr, bytes) = (host_addr(&command), bytes_of(&command));
+                self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr, bytes, why as u64]);
                 self.n_faults.add(1);
                 self.ended.push_back(command.id);
             }
@@ -115,16 +118,22 @@ impl HostDirect {
     }
 
     fn send(&mut self, direction: usize) -> bool {
-        if self.waiting[direction].is_empty() || self.at_host[direction].len() as u32 == HOST_BURSTS {
+        if self.waiting[direction].is_empty() {
             return false;
         }
-        let room = if direction == WRITES { self.host.writes.has_room() } else { self.host.reads.has_room() };
+        let room = match direction {
+            WRITES => self.host.bursts.has_room() && self.host.writes.has_room(),
+            _ => self.host.reads.has_room() && self.at_host[READS].len() as u32 != HOST_BURSTS,
+        };
         if !room {
             return false;
         }
         let Access { id, addr, write, bytes, issuer } = self.waiting[direction].pop_front().expect("an access waits");
         match write {
-            true => self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER),
+            true => {
+                self.host.bursts.send(HostBurst);
+                self.host.writes.send_late(HostWrite { addr, bytes, last: true, issuer }, HOST_ADDRESS_REGISTER);
+            }
             false => {
                 self.host.reads.send_late(HostRead { addr, size: bytes.len() as u32, issuer }, HOST_ADDRESS_REGISTER)
             }
@@ -162,17 +171,22 @@ fn host_addr(command: &Command) -> u64 {
     u64::from(command.words[1]) << 32 | u64::from(command.words[0])
 }
 
+/// Bytes that a command moves.
+fn bytes_of(command: &Command) -> u64 {
+    u64::from(command.words[2] >> 1 & 0x1ff)
+}
+
 /// What a command asks for, if that can be done.
-fn access(command: &Command) -> Option<Access> {
-    let size = (command.words[2] >> 1 & 0x1ff) as usize;
-    let addr = host_addr(command);
-    if size == 0 || size > BEAT_BYTES as usize || addr.checked_add(size as u64 - 1).is_none() {
-        return None;
+fn access(command: &Command) -> Result<Access, CommandFault> {
+    let (size, addr) = (bytes_of(command), host_addr(command));
+    if size == 0 || size > u64::from(BEAT_BYTES) {
+        return Err(CommandFault::Length);
     }
-    let mut bytes = Bytes::zeros(size);
+    addr.checked_add(size - 1).ok_or(CommandFault::Address)?;
+    let mut bytes = Bytes::zeros(size as usize);
     let data = command.words[3..].iter().flat_map(|word| word.to_le_bytes());
     bytes.iter_mut().zip(data).for_each(|(to, from)| *to = from);
-    Some(Access { id: Some(command.id), addr, write: is_write(command), bytes, issuer: command.into() })
+    Ok(Access { id: Some(command.id), addr, write: is_write(command), bytes, issuer: command.into() })
 }
 
 impl Component for HostDirect {
@@ -261,20 +275,20 @@ mod tests {
                 13   event host_written addr=0x0 bytes=0x8
                 14   event host_written addr=0x8 bytes=0x8
                 14   response 0
+                15   event host_written addr=0x10 bytes=0x8
                 15   response 1
+                16   event host_written addr=0x18 bytes=0x8
+                16   response 2
                 17   event host_read addr=0x3c bytes=0x4
-                17   event host_written addr=0x10 bytes=0x8
+                17   response 3
                 18   event host_read addr=0x40 bytes=0x4
-                18   event host_written addr=0x18 bytes=0x8
-                18   response 2
                 19   event host_read addr=0x0 bytes=0x1
-                19   response 3
-                20   response 4
-                21   response 5
+                19   response 4
+                20   response 5
                 pcie.write_beats 4
                 pcie.write_bytes 32
                 pcie.first_write_cycle 13
-                pcie.last_write_cycle 18
+                pcie.last_write_cycle 16
                 pcie.read_beats 3
                 pcie.read_bytes 9
                 pcie.first_read_cycle 17
@@ -289,10 +303,10 @@ mod tests {
         check(
             &[(10, 0, 1), (10, 0, 65 << 1 | 1), (10, u64::MAX, 2 << 1 | 1), (11, u64::MAX, 1 << 1 | 1)],
             expect![[r#"
-                10   event command_fault packet=0x0 target=0x2 addr=0x0
-                11   event command_fault packet=0x1 target=0x2 addr=0x0
+                10   event command_fault packet=0x0 target=0x2 addr=0x0 bytes=0x0 why=0x1
+                11   event command_fault packet=0x1 target=0x2 addr=0x0 bytes=0x41 why=0x1
                 11   response 0
-                12   event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff
+                12   event command_fault packet=0x2 target=0x2 addr=0xffffffffffffffff bytes=0x2 why=0x0
                 12   response 1
                 13   response 2
                 16   event host_written addr=0xffffffffffffffff bytes=0x1
@@ -314,17 +328,17 @@ mod tests {
             &[(10, 0, write), (10, 8, write)],
             &[(10, 0x1000)],
             expect![[r#"
-            13   event host_written addr=0x0 bytes=0x8
-            14   event host_written addr=0x1000 bytes=0x20
-            14   response 0
-            17   event host_written addr=0x8 bytes=0x8
-            18   response 1
-            pcie.write_beats 3
-            pcie.write_bytes 48
-            pcie.first_write_cycle 13
-            pcie.last_write_cycle 17
-            host_direct.commands 2
-        "#]],
+                13   event host_written addr=0x0 bytes=0x8
+                14   event host_written addr=0x1000 bytes=0x20
+                14   response 0
+                15   event host_written addr=0x8 bytes=0x8
+                16   response 1
+                pcie.write_beats 3
+                pcie.write_bytes 48
+                pcie.first_write_cycle 13
+                pcie.last_write_cycle 15
+                host_direct.commands 2
+            "#]],
         );
     }
 }

@@ -3,7 +3,7 @@
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
-use crate::protocol::{BurstReply, Command, CommandId, CommandResponse, CommandTarget};
+use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -144,12 +144,14 @@ impl HostDma {
         self.n_commands.add(1);
         let [low, high, nic, size, ..] = command.words;
         let host = u64::from(high) << 32 | u64::from(low);
-        let unmapped = self.nhi.check(nic, size).err().map(|undecoded| u64::from(undecoded.addr));
-        let last = u64::from(size.max(1) - 1);
-        let wraps = host.checked_add(last).is_none().then_some(host);
-        let empty = (size == 0).then_some(u64::from(nic));
-        if let Some(addr) = unmapped.or(wraps).or(empty) {
-            self.trace.emit(&COMMAND_FAULT, now, &[command.packet.0, CommandTarget::HostDma as u64, addr]);
+        let fault = match self.nhi.check(nic, size) {
+            _ if size == 0 => Some((CommandFault::Length, u64::from(nic))),
+            Err(undecoded) => Some((CommandFault::Address, undecoded.addr.into())),
+            Ok(()) => host.checked_add(u64::from(size - 1)).is_none().then_some((CommandFault::Address, host)),
+        };
+        if let Some((why, addr)) = fault {
+            let (packet, target) = (command.packet.0, CommandTarget::HostDma as u64);
+            self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr, size.into(), why as u64]);
             self.n_faults.add(1);
             self.ended.push_front((now, command.id));
             return true;
@@ -185,6 +187,7 @@ impl Component for HostDma {
         activity = sooner(activity, self.to_host.form_beat(now));
         activity = sooner(activity, self.from_host.form_beat(now));
         activity = sooner(activity, self.to_host.read(now, &mut self.nhi));
+        activity = sooner(activity, self.to_host.announce(now, &self.host));
         activity = sooner(activity, self.from_host.read(now, &self.host));
         activity = sooner(activity, after(self.take_command(now)));
         sooner(activity, self.respond(now))

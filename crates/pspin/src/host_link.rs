@@ -8,6 +8,9 @@ use kernel::{Ports, Rx, Tx};
 /// remapper with 2 transactions for each identity).
 pub const HOST_BURSTS: u32 = 2;
 
+/// Write bursts whose address the mux before the host has taken, and whose last beat it has not (the same, `MaxWTrans`).
+pub const MUX_BURSTS: usize = 8;
+
 /// Cycles that an address spends in the registers of the mux before the host (the same, AW and AR spills).
 pub const HOST_ADDRESS_REGISTER: u64 = 1;
 
@@ -28,6 +31,11 @@ impl From<&Command> for Issuer {
         Issuer { packet: command.packet, context: command.context }
     }
 }
+
+/// A write burst will come: its address, which is ahead of its beats, or comes with the first. Bursts of an initiator come in
+/// the order of their addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostBurst;
 
 /// One beat of a write burst.
 #[derive(Clone, Debug)]
@@ -68,6 +76,8 @@ pub struct HostData {
 
 /// An initiator's end.
 pub struct HostPort {
+    /// Addresses of write bursts; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
+    pub bursts: Tx<HostBurst>,
     /// Write beats; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
     pub writes: Tx<HostWrite>,
     /// Write responses.
@@ -81,6 +91,7 @@ pub struct HostPort {
 impl HostPort {
     /// Names the ports.
     pub fn ports(&self, ports: &mut Ports) {
+        ports.output("host_bursts", &self.bursts);
         ports.output("host_writes", &self.writes);
         ports.input("host_written", &self.written);
         ports.output("host_reads", &self.reads);
@@ -90,6 +101,8 @@ impl HostPort {
 
 /// The host's end of the same.
 pub struct HostTarget {
+    /// Addresses of write bursts.
+    pub bursts: Rx<HostBurst>,
     /// Write beats.
     pub writes: Rx<HostWrite>,
     /// Write responses; capacity 2, latency 1.

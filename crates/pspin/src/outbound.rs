@@ -3,7 +3,9 @@
 use crate::events::{COMMAND_FAULT, PACKET_SENT};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::params::OutboundParams;
-use crate::protocol::{BEAT_BYTES, BurstReply, Command, CommandId, CommandResponse, CommandTarget, PacketId};
+use crate::protocol::{
+    BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PacketId,
+};
 use crate::world::{Departure, Egress};
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
@@ -166,11 +168,15 @@ impl Outbound {
         // The runtime's layout: destination, flow, source address, 0, length.
         let [nid, fid, addr, _, left, ..] = command.words;
         let too_long = fid == 0 && left > self.params.max_packet_bytes;
-        let unmapped = self.nhi.check(addr, left).err();
-        if left == 0 || too_long || unmapped.is_some() {
-            let addr = unmapped.map_or(addr, |undecoded| undecoded.addr);
+        let fault = match self.nhi.check(addr, left) {
+            _ if left == 0 || too_long => Some((CommandFault::Length, addr)),
+            Err(undecoded) => Some((CommandFault::Address, undecoded.addr)),
+            Ok(()) => None,
+        };
+        if let Some((why, addr)) = fault {
+            let (packet, target) = (command.packet.0, CommandTarget::NicSend as u64);
             self.n_faults.add(1);
-            self.trace.emit(&COMMAND_FAULT, now, &[command.packet.0, CommandTarget::NicSend as u64, u64::from(addr)]);
+            self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr.into(), left.into(), why as u64]);
             self.ended.push_back(command.id);
         } else {
             self.jobs.push_back(Job { id: command.id, cause: command.packet, nid, fid, addr, left });

@@ -256,6 +256,9 @@ impl PspinParams {
         within("cluster.packet_buffer_offset", offset, runtime, cluster.l1_bytes - 64)?;
         within("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset)?;
         within("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes)?;
+        if !cluster.scratchpad_offset.is_multiple_of(64) {
+            return refuse("cluster.scratchpad_offset", cluster.scratchpad_offset, "a multiple of 64".to_owned());
+        }
         within("cluster.task_fifo", cluster.task_fifo, 1, 1024)?;
         within("cluster.dma_fifo", cluster.dma_fifo, 1, 1024)?;
         within("cluster.dma_bursts", cluster.dma_bursts, 1, 64)?;

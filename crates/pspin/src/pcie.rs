@@ -1,9 +1,9 @@
 //! The way to host memory: translation, the mux in front of the PCIe link, and the link.
 
-use crate::arbiter::requests;
+use crate::arbiter::{LockingTree, requests};
 use crate::events::{HOST_READ, HOST_WRITTEN};
 use crate::host_events::Notice;
-use crate::host_link::{HostData, HostTarget, HostWritten};
+use crate::host_link::{HOST_BURSTS, HostData, HostTarget, HostWritten, MUX_BURSTS};
 use crate::iommu::{SharedPageTables, TranslationCache};
 use crate::params::IommuParams;
 use crate::world::HostMemory;
@@ -12,6 +12,7 @@ use blocks::pcie::{Bytes, Ends, PcieParams, Transport};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Tx};
+use std::collections::VecDeque;
 
 mod gate;
 use gate::Gate;
@@ -29,6 +30,27 @@ struct Edge {
     gate: Gate,
     memory: Box<dyn HostMemory>,
     trace: Tracer,
+    /// For each initiator, write bursts whose address is at the host and whose response the mux has not seen.
+    at_host: Vec<u32>,
+    /// Initiators whose responses are on their way, and from when on they count no more.
+    answered: VecDeque<(Cycle, usize)>,
+    /// This cycle.
+    now: Cycle,
+}
+
+/// From a response leaving the host until what it frees can be used: the mux sees it in the cycle between.
+const ANSWER_FREES: Cycle = 2;
+
+impl Edge {
+    fn begin_cycle(&mut self, now: Cycle) {
+        self.now = now;
+        while let Some(&(at, from)) = self.answered.front()
+            && at <= now
+        {
+            self.answered.pop_front();
+            self.at_host[from] -= 1;
+        }
+    }
 }
 
 impl Ends for Edge {
@@ -47,6 +69,7 @@ impl Ends for Edge {
         let room = written.has_room();
         if room {
             written.send(HostWritten);
+            self.answered.push_back((self.now + ANSWER_FREES, from));
         }
         room
     }
@@ -65,14 +88,16 @@ impl Ends for Edge {
 /// Ports:    for each initiator `writes[i]` and `reads[i]` in, `written[i]` and `data[i]` out; 1 beat a cycle each way.
 ///           `notices` out.
 /// Timing:   as the model has it: [`Transport`]; translation before that ([`gate`]).
-/// Fairness: initiators take turns, a burst each.
-/// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`.
-/// Differs:  the mux decides when a burst's first data are here, not its address, so a short write of one initiator may
-///           pass a burst of another whose data are on their way.
+/// Fairness: initiators take turns, a burst each. Addresses of write bursts decide, and data follow in their order: a short
+///           write waits for a burst of another initiator whose address was first, until all its data have come. An address
+///           waits until fewer than [`HOST_BURSTS`] of its initiator are at the host, and all behind it.
+/// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform.
+/// Differs:  where addresses are translated, which the RTL has not, first data that have been decide.
 pub struct Pcie {
     /// Beats and bursts that wait for the link.
     room: usize,
     edge: Edge,
+    bursts: Bursts,
     write_arbiter: RoundRobinTree,
     read_arbiter: RoundRobinTree,
     /// The initiator in the middle of a write burst.
@@ -92,10 +117,12 @@ impl Pcie {
         trace: Tracer,
     ) -> Self {
         let cache = iommu.enabled.then(|| TranslationCache::new(iommu.clone(), tables));
+        let n = ports.initiators.len();
         let gate = Gate::new(cache, iommu.hit_cycles, ports.initiators, ports.notices, trace.clone());
         Pcie {
             room: params.buffer_beats as usize,
-            edge: Edge { gate, memory, trace },
+            edge: Edge { gate, memory, trace, at_host: vec![0; n], answered: VecDeque::new(), now: 0 },
+            bursts: Bursts::default(),
             write_arbiter: RoundRobinTree::default(),
             read_arbiter: RoundRobinTree::default(),
             writer: None,
@@ -108,17 +135,30 @@ impl Pcie {
         if self.transport.waiting().0 == self.room {
             return false;
         }
+        let writer = if self.edge.gate.translates() { self.translated_writer(now) } else { self.bursts.writer() };
         let gate = &mut self.edge.gate;
-        let n = gate.initiators().len();
-        let asks = |i: usize| gate.has_write(i, now);
-        let chosen = match self.writer {
-            Some(writer) => asks(writer).then_some(writer),
-            None => self.write_arbiter.take(requests(n, asks)).map(|i| i as usize),
+        let Some(write) = writer.filter(|&i| gate.has_write(i, now)).and_then(|i| gate.take_write(i, now)) else {
+            return false;
         };
-        let Some(write) = chosen.and_then(|i| gate.take_write(i, now)) else { return false };
         self.writer = (!write.last).then_some(write.from);
+        if write.last {
+            self.bursts.end();
+        }
         self.transport.write(write);
         true
+    }
+
+    /// Whose burst is next of those whose first data have been translated.
+    fn translated_writer(&mut self, now: Cycle) -> Option<usize> {
+        let Edge { gate, at_host, .. } = &mut self.edge;
+        if self.writer.is_some() {
+            return self.writer;
+        }
+        let asking = requests(at_host.len(), |i| at_host[i] < HOST_BURSTS && gate.has_write(i, now));
+        let chosen = self.write_arbiter.take(asking)? as usize;
+        gate.initiators()[chosen].bursts.take().expect("an address comes with its data or before");
+        at_host[chosen] += 1;
+        Some(chosen)
     }
 
     fn accept_read(&mut self, now: Cycle) -> bool {
@@ -134,12 +174,64 @@ impl Pcie {
     }
 }
 
+/// Write bursts on their way through the mux.
+#[derive(Default)]
+struct Bursts {
+    turn: LockingTree,
+    /// Their initiators, in the order of their addresses.
+    order: VecDeque<usize>,
+    /// How many addresses have gone on to the host.
+    gone: usize,
+}
+
+/// Addresses that the register behind the arbiter holds.
+const ADDRESS_REGISTER: usize = 2;
+
+impl Bursts {
+    /// An address goes on to the host, and another one comes; whether anything did.
+    fn tick(&mut self, initiators: &[HostTarget], at_host: &mut [u32]) -> bool {
+        let next = self.order.get(self.gone).copied();
+        let goes = next.is_some_and(|i| at_host[i] < HOST_BURSTS);
+        let waiting = self.order.len() - self.gone;
+        if let Some(initiator) = next.filter(|_| goes) {
+            at_host[initiator] += 1;
+            self.gone += 1;
+        }
+        let asking = requests(initiators.len(), |i| initiators[i].bursts.has_item());
+        let has_room = waiting < ADDRESS_REGISTER && self.order.len() < MUX_BURSTS;
+        let taken = self.turn.take(asking, has_room && asking != 0).map(|i| i as usize);
+        if let Some(initiator) = taken {
+            initiators[initiator].bursts.take().expect("just seen");
+            self.order.push_back(initiator);
+        }
+        goes || taken.is_some()
+    }
+
+    /// Whose data may pass.
+    fn writer(&self) -> Option<usize> {
+        self.order.front().copied().filter(|_| self.gone > 0)
+    }
+
+    /// All data of the first have passed.
+    fn end(&mut self) {
+        if self.order.pop_front().is_some() {
+            self.gone -= 1;
+        }
+    }
+}
+
 impl Component for Pcie {
     fn tick(&mut self, now: Cycle) -> Activity {
+        self.edge.begin_cycle(now);
         let translating = self.edge.gate.tick(now);
-        let accepted = self.accept_write(now) | self.accept_read(now);
+        let decided = !self.edge.gate.translates() && {
+            let Edge { gate, at_host, .. } = &mut self.edge;
+            self.bursts.tick(gate.initiators(), at_host)
+        };
+        let accepted = decided | self.accept_write(now) | self.accept_read(now);
         let moving = self.transport.tick(now, &mut self.edge);
-        sooner(translating, sooner(after(accepted), moving))
+        let freed = self.edge.answered.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
+        sooner(sooner(translating, freed), sooner(after(accepted), moving))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -259,6 +259,15 @@ pub enum CommandTarget {
     HostDirect,
 }
 
+/// Why a unit does not do a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandFault {
+    /// Nothing answers at its address, or it goes beyond the last one.
+    Address,
+    /// It has no bytes, or more than the unit takes.
+    Length,
+}
+
 /// Words of a command: the seven that a core can write, and the rest of the driver's own error records.
 pub const COMMAND_WORDS: usize = 11;
 
@@ -365,6 +374,14 @@ impl Burst {
     pub fn addr(&self) -> u32 {
         match self {
             Burst::Read { addr, .. } | Burst::Write { addr, .. } => *addr,
+        }
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u32 {
+        match self {
+            Burst::Read { size, .. } => *size,
+            Burst::Write { data, .. } => data.len() as u32,
         }
     }
 }

@@ -144,18 +144,25 @@ pub struct TestHost(Store);
 impl TestHost {
     /// Adds a link to such a memory and returns the port to it.
     pub fn add(bench: &mut Bench, params: PcieParams, store: Store) -> HostPort {
+        let (bursts, to_bursts) = bench.channel("host bursts", HOST_CHANNEL_ITEMS, 1);
         let (writes, to_writes) = bench.channel("host writes", HOST_CHANNEL_ITEMS, 1);
         let (from_written, written) = bench.channel("host written", 2, 1);
         let (reads, to_reads) = bench.channel("host reads", HOST_CHANNEL_ITEMS, 1);
         let (from_data, data) = bench.channel("host data", 2, 1);
-        let target = HostTarget { writes: to_writes, written: from_written, reads: to_reads, data: from_data };
+        let target = HostTarget {
+            bursts: to_bursts,
+            writes: to_writes,
+            written: from_written,
+            reads: to_reads,
+            data: from_data,
+        };
         let trace = bench.tracer("pcie");
         let notices = bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event));
         let ports = PciePorts { initiators: vec![target], notices };
         let iommu = crate::testing::params().iommu;
         let memory = Box::new(TestHost(store));
         bench.add("pcie", Pcie::new(1000, &params, &iommu, Rc::default(), ports, memory, trace));
-        HostPort { writes, written, reads, data }
+        HostPort { bursts, writes, written, reads, data }
     }
 }
 

@@ -1,14 +1,23 @@
 //! ELF files for 32-bit RISC-V and big-endian MIPS: hostile until every number in them has been checked.
 
+use crate::files::read_at_most;
 use object::Endianness;
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use std::fmt::Display;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 /// Largest file that is looked at, in bytes: room for much debug information around the largest program memory, 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// What a program may have of each, far more than linkers make of any: many headers may name the same bytes of the file, so
+/// its length bounds neither the time nor the memory that reading takes.
+const MAX_SEGMENTS: usize = 1024;
+const MAX_SECTIONS: usize = 0xff00;
+const MAX_SYMBOLS: usize = 1 << 20;
+/// Most bytes that are loaded, and most that all names take.
+const MAX_BYTES: usize = 64 << 20;
 
 /// A file that is no program for the machine. Each text names the file, the place, what is there and what may be.
 #[derive(Debug, thiserror::Error)]
@@ -118,12 +127,7 @@ impl Elf {
     /// Reads the file at `path`.
     pub fn open_for(machine: Machine, path: &Path) -> Result<Self, ElfError> {
         let file = path.display().to_string();
-        let read = |file: &str| -> io::Result<Vec<u8>> {
-            let mut data = Vec::new();
-            std::fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut data)?;
-            Ok(data)
-        };
-        match read(&file) {
+        match read_at_most(path, MAX_FILE_BYTES) {
             Ok(data) if data.len() as u64 > MAX_FILE_BYTES => Err(ElfError::TooLong { file }),
             Ok(data) => Self::parse_for(machine, file, data),
             Err(source) => Err(ElfError::Read { file, source }),
@@ -209,6 +213,11 @@ impl<'a> Reader<'a> {
         ElfError::Malformed { file: self.file.into(), place: place.to_string(), problem: problem.to_string() }
     }
 
+    /// There are no more of them than a program may have.
+    fn at_most(&self, place: &str, found: usize, most: usize, of: &str) -> Result<(), ElfError> {
+        if found <= most { Ok(()) } else { Err(self.malformed(place, format!("{found} {of}, must be at most {most}"))) }
+    }
+
     fn header(&self) -> Result<&'a FileHeader32<Endianness>, ElfError> {
         let refuse =
             |what, found: String, allowed| Err(ElfError::Header { file: self.file.into(), what, found, allowed });
@@ -247,7 +256,8 @@ impl<'a> Reader<'a> {
 
     fn segments(&self, header: &FileHeader32<Endianness>) -> Result<Vec<Segment>, ElfError> {
         let table = header.program_headers(self.order, self.data).map_err(|e| self.malformed("program headers", e))?;
-        let mut segments = Vec::new();
+        self.at_most("program headers", table.len(), MAX_SEGMENTS, "segments")?;
+        let (mut segments, mut loaded) = (Vec::new(), 0);
         for (index, row) in table.iter().enumerate() {
             let place = format!("segment {index}");
             let (addr, load_addr, size) =
@@ -264,9 +274,12 @@ impl<'a> Reader<'a> {
                 let problem = format!("{} bytes in the file for {size} bytes of memory", bytes.len());
                 return Err(self.malformed(&place, problem));
             }
-            if u64::from(addr.max(load_addr)) + u64::from(size) > 1 << 32 {
-                return Err(self.malformed(&place, format!("{size} bytes at {addr:#010x} pass the end of memory")));
+            let highest = addr.max(load_addr);
+            if u64::from(highest) + u64::from(size) > 1 << 32 {
+                return Err(self.malformed(&place, format!("{size} bytes at {highest:#010x} pass the end of memory")));
             }
+            loaded += bytes.len();
+            self.at_most(&place, loaded, MAX_BYTES, "bytes are loaded up to here")?;
             let part = Part { place, addr, bytes: bytes.to_vec(), size };
             segments.push(Segment { part, load_addr, offset: u64::from(row.p_offset.get(self.order)) });
         }
@@ -276,7 +289,8 @@ impl<'a> Reader<'a> {
     /// Sections are taken where they are loaded, which the segment around them says.
     fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<Part>, ElfError> {
         let table = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
-        let mut parts = Vec::new();
+        self.at_most("section headers", table.len(), MAX_SECTIONS, "sections")?;
+        let (mut parts, mut loaded, mut named) = (Vec::new(), 0, 0);
         for row in table.iter() {
             let (addr, size) = (row.sh_addr.get(self.order), row.sh_size.get(self.order));
             let is_loaded = row.sh_flags(self.order).contains(elf::SHF_ALLOC);
@@ -284,7 +298,11 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let name = table.section_name(self.order, row).map_err(|e| self.malformed("section names", e))?;
+            named += name.len();
+            self.at_most("section names", named, MAX_BYTES, "bytes")?;
             let place = format!("section {}", String::from_utf8_lossy(name));
+            loaded += size as usize;
+            self.at_most(&place, loaded, MAX_BYTES, "bytes are loaded up to here")?;
             let bytes = row.data(self.order, self.data).map_err(|e| self.malformed(&place, e))?;
             let offset = u64::from(row.sh_offset.get(self.order));
             let around = segments.iter().find(|segment| {
@@ -307,7 +325,8 @@ impl<'a> Reader<'a> {
         let sections = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
         let table =
             sections.symbols(self.order, self.data, elf::SHT_SYMTAB).map_err(|e| self.malformed("symbol table", e))?;
-        let mut symbols = Vec::new();
+        self.at_most("symbol table", table.len(), MAX_SYMBOLS, "symbols")?;
+        let (mut symbols, mut named) = (Vec::new(), 0);
         for row in table.iter() {
             let kind = row.st_type();
             let is_named = kind == elf::STT_FUNC || kind == elf::STT_NOTYPE || kind == elf::STT_OBJECT;
@@ -315,6 +334,8 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let name = row.name(self.order, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
+            named += name.len();
+            self.at_most("symbol names", named, MAX_BYTES, "bytes")?;
             // Names that begin so mark data in code and lines of assembler, not places that a person named.
             if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
                 continue;

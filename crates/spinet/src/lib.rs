@@ -12,6 +12,7 @@ pub mod elf;
 pub mod exec;
 pub mod experiment;
 pub mod feed;
+pub mod files;
 pub mod histogram;
 pub mod host;
 pub mod instructions;

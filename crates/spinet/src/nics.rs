@@ -1,5 +1,6 @@
 //! NICs by name: the presets that are compiled in, files like them, and single values set over them.
 
+use crate::files;
 use crate::toml_text::{self, Format, TextFileError};
 use pspin::{ParamError, PspinParams};
 use std::io::{self, Read};
@@ -188,7 +189,7 @@ pub(crate) fn read(nic: &str, base_dir: &Path) -> Result<(String, String), (Stri
     let path = base_dir.join(nic);
     let file = path.display().to_string();
     let mut text = String::new();
-    match std::fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)) {
+    match files::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)) {
         Ok(n) if n as u64 > MOST_BYTES => {
             Err((file, io::Error::other(format!("it has more than {MOST_BYTES} bytes, which no card needs"))))
         }
@@ -204,6 +205,14 @@ pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), Nic
     }
     let slot = value_at(table, key).expect("it was looked whether it is there");
     if !slot.same_type(value) {
+        // What TOML has no number for is read as a text.
+        if let (true, Some(text)) = (slot.is_integer(), value.as_str())
+            && text.bytes().any(|byte| byte.is_ascii_digit())
+            && text.trim_start_matches(['-', '+']).bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+        {
+            let allowed = "a whole number from -2^63 to 2^63 - 1".into();
+            return Err(NicError::NotAValue { key: key.into(), found: text.into(), allowed });
+        }
         let allowed = format!("of type {}, such as {slot}", slot.type_str());
         return Err(NicError::NotAValue { key: key.into(), found: value.to_string(), allowed });
     }

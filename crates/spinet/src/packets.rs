@@ -4,6 +4,7 @@ use crate::message_ids::N_IDS;
 use kernel::trace::{Event, EventKind};
 use kernel::{Clock, Cycle};
 use pspin::events as ev;
+use pspin::protocol::CommandFault;
 use std::collections::VecDeque;
 
 /// Stages of a packet: header, payload, completion.
@@ -29,8 +30,12 @@ pub struct Refusal {
     pub stage: usize,
     /// Position of the unit: host DMA, NIC outbound, HostDirect.
     pub target: usize,
-    /// The address that nothing answers at, or that the command has no right to.
+    /// Where it would have been.
     pub addr: u64,
+    /// Bytes that it would have moved.
+    pub bytes: u64,
+    /// Its length is what was wrong, not the address.
+    pub is_length: bool,
     /// When.
     pub at: Cycle,
 }
@@ -326,7 +331,9 @@ impl Window {
             row.host_writes += value(3) as u32;
         } else if is(&ev::COMMAND_FAULT) {
             row.faults += 1;
-            let refusal = Refusal { stage: row.running(), target: value(1) as usize, addr: value(2), at };
+            let is_length = value(4) == CommandFault::Length as u64;
+            let (target, addr, bytes) = (value(1) as usize, value(2), value(3));
+            let refusal = Refusal { stage: row.running(), target, addr, bytes, is_length, at };
             row.refused.get_or_insert(refusal);
         } else if is(&ev::PACKET_SENT) {
             row.sent_packets += 1;

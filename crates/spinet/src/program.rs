@@ -3,7 +3,8 @@
 use crate::elf::{Elf, ElfError, Part, Symbol};
 use pspin::protocol::{DATA_REGIONS, Region};
 use pspin::{Image, PspinParams, map};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use wire::near::nearest;
 
@@ -42,7 +43,7 @@ pub enum ProgramError {
     NoHandler { file: String, found: String, hint: String },
     #[error("{file}: it has no handlers, must have a function that ends in `_hh`, `_ph` or `_th`")]
     NoHandlers { file: String },
-    #[error("{file}: it has several handlers, `handler` must name one of {}", handlers.join(", "))]
+    #[error("{file}: it has several handlers, `handler` must name one of {}", some(handlers))]
     Ambiguous { file: String, handlers: Vec<String> },
     #[error("{file}: `{symbol}` names {n} places, must name one")]
     Twice { file: String, symbol: String, n: usize },
@@ -55,15 +56,20 @@ pub enum ProgramError {
 
 /// Which name may have been meant, or else which names there are.
 fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
-    const SHOWN: usize = 12;
     match (nearest(found, names.clone()), names.clone().next()) {
         (Some(near), _) => format!("; did you mean `{near}`?"),
         (None, None) => String::new(),
-        (None, Some(_)) => {
-            let more = if names.clone().nth(SHOWN).is_some() { ", ..." } else { "" };
-            format!("; it has {}{more}", names.take(SHOWN).collect::<Vec<_>>().join(", "))
-        }
+        (None, Some(_)) => format!("; it has {}", some(names)),
     }
+}
+
+/// The first of some names.
+fn some(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    const SHOWN: usize = 12;
+    let mut names = names.into_iter();
+    let shown: Vec<String> = names.by_ref().take(SHOWN).map(|name| name.as_ref().to_owned()).collect();
+    let more = if names.next().is_some() { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// A program, ready for a NIC.
@@ -89,14 +95,24 @@ impl Loaded {
 pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
     parts.sort_unstable();
     parts.retain(|&(from, to)| from < to);
-    let gap = |parts: &[(u64, u64)], i: usize| parts[i + 1].0.saturating_sub(parts[i].1);
-    while let Some(i) = (0..parts.len().saturating_sub(1)).min_by_key(|&i| gap(&parts, i))
-        && (parts.len() > most || gap(&parts, i) < SAME_PART)
-    {
-        let (_, to) = parts.remove(i + 1);
-        parts[i].1 = parts[i].1.max(to);
+    let near = |a: &(u64, u64), b: &(u64, u64)| b.0.saturating_sub(a.1) < SAME_PART;
+    let apart = joined(&parts, |last, next, _| near(last, next));
+    let mut widest: Vec<usize> = (1..apart.len()).collect();
+    widest.sort_unstable_by_key(|&i| Reverse((apart[i].0 - apart[i - 1].1, i)));
+    let stays: BTreeSet<usize> = widest.into_iter().take(most.saturating_sub(1)).collect();
+    joined(&apart, |_, _, i| !stays.contains(&i))
+}
+
+/// Ranges in order, of which each is one with those before it where `is_one` says so, of both and the number of the second.
+fn joined(parts: &[(u64, u64)], is_one: impl Fn(&(u64, u64), &(u64, u64), usize) -> bool) -> Vec<(u64, u64)> {
+    let mut whole: Vec<(u64, u64)> = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        match whole.last_mut() {
+            Some(last) if is_one(last, part, i) => last.1 = last.1.max(part.1),
+            _ => whole.push(*part),
+        }
     }
-    parts
+    whole
 }
 
 /// Parts closer than this are one: the linker aligns sections.
@@ -213,10 +229,10 @@ fn within(part: &Part, base: u32, size: u64) -> Option<u32> {
 
 /// Names of the handlers in a program, in the order of their code.
 pub fn handler_names(elf: &Elf) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+    let (mut names, mut known) = (Vec::new(), BTreeSet::new());
     for symbol in elf.symbols.iter().filter(|symbol| symbol.is_code) {
         let stem = STAGES.iter().find_map(|(_, suffix)| symbol.name.strip_suffix(suffix));
-        if let Some(stem) = stem.filter(|stem| !stem.is_empty() && !names.iter().any(|name| name == stem)) {
+        if let Some(stem) = stem.filter(|stem| !stem.is_empty() && known.insert(*stem)) {
             names.push(stem.into());
         }
     }
@@ -318,9 +334,11 @@ impl Info {
         let elf = Elf::open(path)?;
         let parts = |base: u32, end: u32| elf.sections.iter().filter(move |p| (base..end).contains(&p.addr));
         let program_bytes = parts(map::PROGRAM_BASE, 0x1E00_0000).map(|part| part.end()).max();
+        // Of several of a name, the first.
+        let symbols: BTreeMap<&str, &Symbol> = elf.symbols.iter().rev().map(|s| (&*s.name, s)).collect();
         let stages = |name: &String| {
             let stage = |(stage, suffix)| {
-                let symbol = elf.symbol(&format!("{name}{suffix}")).cloned();
+                let symbol = symbols.get(&*format!("{name}{suffix}")).copied().cloned();
                 (stage, symbol.map(|Symbol { name, addr, size, .. }| SymbolInfo { symbol: name, addr, size }))
             };
             (name.clone(), STAGES.into_iter().map(stage).collect())
@@ -332,5 +350,31 @@ impl Info {
             handlers: handler_names(&elf).iter().map(stages).collect(),
             symbols: elf.symbols.len(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// Each character stands for 64 bytes, `#` for those that belong to a part.
+    fn check(parts: &str, most: usize, want: Expect) {
+        let taken = parts.char_indices().filter(|(_, c)| *c == '#').map(|(i, _)| (64 * i as u64, 64 * i as u64 + 64));
+        let joined = join(taken.rev().collect(), most);
+        let mut shown = vec!['.'; parts.len()];
+        joined.iter().for_each(|&(from, to)| shown[from as usize / 64..to as usize / 64].fill('#'));
+        want.assert_eq(&shown.iter().collect::<String>());
+    }
+
+    #[test]
+    fn parts_are_joined_where_the_least_lies_between_them() {
+        check("##.#..##...#.", 9, expect!["##.#..##...#."]);
+        check("##.#..##...#.", 3, expect!["####..##...#."]);
+        check("##.#..##...#.", 2, expect!["########...#."]);
+        check("##.#..##...#.", 1, expect!["############."]);
+        // Of gaps that are alike the first goes.
+        check("#..#..#", 2, expect!["####..#"]);
+        assert_eq!(join(vec![(0, 100), (10, 20), (163, 170), (240, 250), (9, 9)], 9), [(0, 170), (240, 250)]);
     }
 }

@@ -157,6 +157,7 @@ impl Record {
         context.frames.add(bytes as u64);
         context.messages += u64::from(verdict.is_first());
         context.messages_ended += u64::from(verdict.is_last);
+        context.keyless += u64::from(verdict.is_keyless);
         context.without_queue += u64::from(verdict.is_first() && !has_queue);
     }
 

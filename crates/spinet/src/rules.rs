@@ -117,7 +117,7 @@ impl Rules {
     /// The rule that takes a packet.
     pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
         let Rules { installed, ending, tried, .. } = self;
-        installed.iter_mut().find_map(|rule| {
+        let taker = installed.iter_mut().position(|rule| {
             let is_meant = rule.matches(packet, layers);
             if let Some(slot) = tried.get_mut(&rule.context_idx)
                 && let Some(asked) = slot
@@ -127,9 +127,14 @@ impl Rules {
                     false => asked.refused(packet, layers),
                 }
             }
-            let takes = is_meant && (!ending.contains(&rule.id) || rule.classifier.continues(packet, layers));
-            takes.then_some(rule)
-        })
+            is_meant && (!ending.contains(&rule.id) || rule.classifier.continues(packet, layers))
+        })?;
+        for rule in &installed[taker + 1..] {
+            if let Some(Some(asked)) = tried.get_mut(&rule.context_idx) {
+                asked.passed_over();
+            }
+        }
+        installed.get_mut(taker)
     }
 
     /// Contexts whose rules have taken nothing, by position, with what was asked of them.

@@ -93,6 +93,8 @@ pub struct ContextStats {
     pub messages_ended: u64,
     /// Messages that found no free queue.
     pub without_queue: u64,
+    /// Packets with none of the fields by which its messages are told apart.
+    pub keyless: u64,
     /// Messages that had to leave their queue to another tenant.
     pub evicted: u64,
     /// Its handlers: header, payload, completion.

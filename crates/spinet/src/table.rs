@@ -128,7 +128,7 @@ columns! {
     "host_direct_commands" U32 "commands to HostDirect" => c.row.commands[2].into();
     "host_writes" U32 "of these and those to the off-cluster DMA, commands that write to host memory"
         => c.row.host_writes.into();
-    "command_faults" U32 "commands with an address that nothing answers at" => c.row.faults.into();
+    "command_faults" U32 "commands that their unit refused: an address that nothing answers at, no bytes, or too many" => c.row.faults.into();
     "sent_packets" U32 "packets that its handlers sent" => c.row.sent_packets.into();
     "sent_bytes" U64 "bytes of these" => c.row.sent_bytes as i64;
     "sent_ps" I64 "the last of these left" => c.ps(c.row.sent_at);

@@ -1,11 +1,13 @@
 //! What the driver does at given times of a run.
 
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
-use crate::experiment::{ActionSpec, Checked, PlacedContext, read_at_most};
+use crate::experiment::{ActionSpec, Checked, PlacedContext};
+use crate::files::read_at_most;
 use crate::run::RunError;
 use crate::summary::ActionSummary;
 use kernel::{Clock, Cycle};
 use std::collections::VecDeque;
+use std::path::Path;
 
 /// A context of the experiment, as the driver knows it.
 pub(crate) struct Known {
@@ -50,7 +52,7 @@ impl Timeline {
                 let fail = |source| RunError::Data { file: spec.data.clone(), source };
                 let (context, offset, wait) = (index(&spec.context), spec.offset, spec.wait);
                 let allowed = u64::from(placed[context].context.handler_mem.size);
-                let data = read_at_most(&spec.data, allowed).map_err(fail)?;
+                let data = read_at_most(Path::new(&spec.data), allowed).map_err(fail)?;
                 within(context, offset, data.len() as u64)?;
                 acts.push((at, format!("write {}", spec.context), Act::Write { context, offset, data, wait }));
             }

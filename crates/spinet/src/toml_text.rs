@@ -30,9 +30,15 @@ pub enum Format {
 pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Result<T, TextFileError> {
     match format {
         Format::Toml => toml::from_str(text).map_err(|e| {
-            let header = e.span().and_then(|span| text.get(span)).filter(|header| header.starts_with('['));
-            let message =
-                teach(e.message()).replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]")));
+            let found = e.span().and_then(|span| text.get(span));
+            let header = found.filter(|header| header.starts_with('['));
+            let said = match (e.message(), found) {
+                ("u64 value was too large", Some(number)) => {
+                    format!("found the number {number}, must be a whole number below 2^63")
+                }
+                (message, _) => teach(message),
+            };
+            let message = said.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]")));
             at(text, file, e.span(), &message)
         }),
         Format::Json => serde_json::from_str(text).map_err(|e| {

@@ -13,6 +13,8 @@ pub struct Tried {
     parts: Vec<(Matcher, u64, Option<String>)>,
     /// Packets that it was asked about.
     asked: u64,
+    /// Packets that a rule before it took.
+    passed: u64,
 }
 
 impl Tried {
@@ -21,7 +23,7 @@ impl Tried {
         let wants: Vec<&Matcher> = wants.into_iter().collect();
         let text = wants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         let parts = wants.iter().flat_map(|matcher| matcher.parts()).map(|part| (part, 0, None)).collect();
-        Tried { text, parts, asked: 0 }
+        Tried { text, parts, asked: 0, passed: 0 }
     }
 
     /// A packet was not taken.
@@ -35,10 +37,17 @@ impl Tried {
         }
     }
 
-    /// Why nothing was taken, if anything was asked.
+    /// A packet did not come so far.
+    pub fn passed_over(&mut self) {
+        self.passed += 1;
+    }
+
+    /// Why nothing was taken, if anything came.
     pub fn why_nothing(&self) -> Option<String> {
         let n = match self.asked {
-            0 => return None,
+            0 if self.passed == 0 => return None,
+            0 if self.passed == 1 => return Some("a context before it took the only packet".into()),
+            0 => return Some(format!("contexts before it took all {} packets", grouped(self.passed))),
             1 => "the only packet does not match".to_owned(),
             n => format!("none of {} packets matches", grouped(n)),
         };
@@ -116,7 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_asked_says_nothing() {
-        assert_eq!(Tried::new([&Matcher::parse("udp").expect("an expression")]).why_nothing(), None);
+    fn who_was_never_asked_says_who_was() {
+        let mut tried = Tried::new([&Matcher::parse("udp").expect("an expression")]);
+        assert_eq!(tried.why_nothing(), None);
+        tried.passed_over();
+        assert_eq!(tried.why_nothing().as_deref(), Some("a context before it took the only packet"));
+        tried.passed_over();
+        assert_eq!(tried.why_nothing().as_deref(), Some("contexts before it took all 2 packets"));
     }
 }

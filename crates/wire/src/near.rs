@@ -59,8 +59,13 @@ fn said_plainly(message: &str) -> String {
     let Some((found, expected)) = is_about("invalid type: ").or_else(|| is_about("invalid value: ")) else {
         return message.into();
     };
+    // Of a number of more than 64 bits serde says the type too.
+    let found = found.trim_end_matches(" as i128").trim_end_matches(" as u128");
+    let is_below_0 = !found.starts_with("integer `") || found.starts_with("integer `-");
     let word = |text: &str| match text {
-        "map" => "a table".to_owned(),
+        "any valid TOML value" => "a whole number from -2^63 to 2^63 - 1".to_owned(),
+        "usize" | "u64" if !is_below_0 => "a whole number below 2^64".into(),
+        "map" => "a table".into(),
         "sequence" | "a sequence" => "a list".into(),
         "a map" | "struct" => "a table".into(),
         "a string" => "a text".into(),
@@ -86,6 +91,27 @@ fn said_plainly(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_any_length_are_told_as_they_are() {
+        let integer =
+            |number: &str, wanted: &str| teach(&format!("invalid value: integer `{number}`, expected {wanted}"));
+        assert_eq!(
+            integer("4294967296", "u32"),
+            "found the number 4294967296, must be a whole number from 0 to 4294967295"
+        );
+        assert_eq!(integer("-1", "u64"), "found the number -1, must be a whole number of at least 0");
+        let large = "18446744073709551616";
+        let plain = format!("found the number {large}, must be ");
+        assert_eq!(
+            teach(&format!("invalid type: integer `{large}` as i128, expected u64")),
+            format!("{plain}a whole number below 2^64")
+        );
+        assert_eq!(
+            teach(&format!("invalid type: integer `{large}` as i128, expected any valid TOML value")),
+            format!("{plain}a whole number from -2^63 to 2^63 - 1")
+        );
+    }
 
     #[test]
     fn slips_are_recognised_and_other_words_are_not() {

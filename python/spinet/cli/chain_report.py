@@ -170,17 +170,10 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
     told = ", ".join(f"{name} {_time(latency[name])}" for name in ("min", "mean", "median", "p99", "max"))
     yield f"Latency, first bytes in to first bytes out: {told}"
     longest = max(part["mean"] for part in latency["split"].values()) or 1.0
-    rows = [
-        (
-            _PARTS[name],
-            _time(part["mean"]),
-            _time(part["p99"]),
-            run_report.bar(part["mean"] / longest),
-        )
-        for name, part in latency["split"].items()
-        if part["mean"] or part["p99"]
-    ]
-    yield run_report.table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
+    parts = [(name, part) for name, part in latency["split"].items() if part["mean"] or part["p99"]]
+    rows = [(_PARTS[name], _time(part["mean"]), _time(part["p99"])) for name, part in parts]
+    bars = [part["mean"] / longest for _name, part in parts]
+    yield run_report.table("Where the time goes", "mean", "p99", rows=rows, bars=bars)
 
 
 def _split(row: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 
 import click
 
@@ -29,7 +29,8 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     from spinet import _core
     from spinet.cli import run_report
 
-    if Path(expression).is_file() and not Path(capture).exists():
+    # Unlike Path's, these say no to what is too long for a name.
+    if os.path.isfile(expression) and not os.path.exists(capture):
         raise click.UsageError(f"the expression comes first: spinet match '{capture}' {expression}")
     found = json.loads(_core.match_capture(expression, capture, limit))
     if as_json:

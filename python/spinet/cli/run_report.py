@@ -13,7 +13,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-_BAR = 32  # columns of the longest bar
+_BAR = 32  # columns of the longest bar, where there is room
+_LEAST_BAR = 8  # where there is less, none is drawn
 _MOST_COLUMNS = 100
 
 # Stages of a packet in the card, as the summary names them, and what happens there.
@@ -71,9 +72,20 @@ def columns() -> int:
     return min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
 
 
-def table(*headings: str, rows: Sequence[Sequence[str]], kinds: str = "w") -> Table:
-    """Columns under their headings; `kinds`: w for words, which may be broken, b for bars; the rest are numbers."""
+def table(
+    *headings: str, rows: Sequence[Sequence[str]], kinds: str = "w", bars: Sequence[float] | None = None
+) -> Table:
+    """Columns under their headings; `kinds`: w for words, which may be broken; the rest are numbers.
+
+    `bars` are drawn behind the rows, 1 being the longest, as long as there is room.
+    """
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    room = min(columns() - sum(widths) - 2 * len(widths), _BAR)
+    if bars is not None and room >= _LEAST_BAR:
+        drawn = [bar(fraction, room) for fraction in bars]
+        headings, kinds = (*headings, ""), kinds.ljust(len(headings), "n") + "b"
+        rows = [(*row, one) for row, one in zip(rows, drawn, strict=True)]
+        widths.append(max(map(len, drawn), default=0))
     gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= columns() else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     for heading, width, kind in zip(headings, widths, kinds.ljust(len(headings), "n"), strict=True):
@@ -161,6 +173,9 @@ def _contexts(summary: Mapping[str, Any]) -> Blocks:
         for context in contexts
     ]
     yield table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, kinds="www")
+    alone = sum(context["packets_without_fields"] for context in contexts)
+    if alone:
+        yield f"Messages of their own, having none of the fields that messages go by: {_count(alone)} packets"
 
 
 def _times(summary: Mapping[str, Any]) -> Blocks:
@@ -193,17 +208,20 @@ def _order(stage: str) -> int:
 
 def _split(split: Mapping[str, Mapping[str, float]]) -> Table:
     longest = max(stage["mean"] for stage in split.values()) or 1.0
+    in_order = sorted(split.items(), key=lambda item: _order(item[0]))
+    stages = [(name, stage) for name, stage in in_order if stage["p99"] or stage["mean"]]
     rows = [
-        (_STAGES.get(name, _words(name)), duration(stage["mean"]), duration(stage["p99"]), bar(stage["mean"] / longest))
-        for name, stage in sorted(split.items(), key=lambda item: _order(item[0]))
-        if stage["p99"] or stage["mean"]
+        (_STAGES.get(name, _words(name)), duration(stage["mean"]), duration(stage["p99"])) for name, stage in stages
     ]
-    return table("Where the time goes", "mean", "p99", "", rows=rows, kinds="wnnb")
+    bars = [stage["mean"] / longest for _name, stage in stages]
+    return table("Where the time goes", "mean", "p99", rows=rows, bars=bars)
 
 
 def _handlers(summary: Mapping[str, Any]) -> Blocks:
+    several = len(summary["contexts"]) > 1
     rows = [
         (
+            *((handler["context"],) if several else ()),
             handler["symbol"] or "(none)",
             handler["stage"],
             _count(handler["runs"]),
@@ -213,9 +231,9 @@ def _handlers(summary: Mapping[str, Any]) -> Blocks:
         for handler in summary["handlers"]
     ]
     if rows:
-        yield table(
-            "Handler", "stage", "runs", "instructions", "min", "max", "cycles", "min", "max", rows=rows, kinds="ww"
-        )
+        who = ("Context", "handler") if several else ("Handler",)
+        figures = ("runs", "instructions", "min", "max", "cycles", "min", "max")
+        yield table(*who, "stage", *figures, rows=rows, kinds="www" if several else "ww")
 
 
 _EVENTS = {
@@ -232,7 +250,8 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
         first = trap["first"]
         where = f"{first['place'] or first['pc']}{_line(first)}, cluster {first['cluster']} core {first['core']}"
         what = trap["cause"] + (f" ({first['note']})" if first["note"] else "")
-        rows.append((what, f"{where}, address {first['value']}", _count(trap["count"])))
+        value = f", {first['value_is']} {first['value']}" if first["value_is"] else ""
+        rows.append((what, f"{where}{value}", _count(trap["count"])))
     output = summary["output"]
     faults = output["command_faults"]
     if faults:
@@ -251,7 +270,7 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
 
 def _refused(first: Mapping[str, Any]) -> str:
     where = f"cluster {first['cluster']} core {first['core']}"
-    return f"{first['handler']}, by {first['unit']}, {where}, address {first['addr']}"
+    return f"{first['handler']}, by {first['unit']}, {where}, address {first['addr']}: {first['why']}"
 
 
 def _line(place: Mapping[str, Any]) -> str:
@@ -321,9 +340,9 @@ def footer(summary: Mapping[str, Any]) -> str:
     return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 
 
-def bar(fraction: float) -> str:
+def bar(fraction: float, longest: int) -> str:
     """A bar of eighths of a column; what is not nothing shows."""
-    eighths = max(round(fraction * _BAR * 8), 1 if fraction > 0 else 0)
+    eighths = max(round(fraction * longest * 8), 1 if fraction > 0 else 0)
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 

@@ -1,5 +1,6 @@
 //! How the host reads and writes: the card's memories through its port, and its own memory.
 
+use super::machines::Token;
 use super::refusal::Refusal;
 use super::{Machine, with, with_result};
 use crate::ffi::{bytes, put};
@@ -19,10 +20,10 @@ fn within(what: &'static str, number: u64, bytes: u32, offset: u32, asked: u32) 
 /// Begins a write to the card.
 ///
 /// # Safety
-/// As [`with`]; `data` is NULL or has `size` bytes, `ticket` is NULL or can be written.
+/// `data` is NULL or has `size` bytes, `ticket` is NULL or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_write(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     memory: u64,
     offset: u32,
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn spinet_write(
         }
         Ok(())
     };
-    unsafe { with(machine, write) }
+    with(machine, write)
 }
 
 /// Begins a read from the card.
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn spinet_write(
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_read(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     memory: u64,
     offset: u32,
@@ -67,13 +68,9 @@ pub unsafe extern "C" fn spinet_read(
 }
 
 /// Lets time go on until an access is over.
-///
-/// # Safety
-/// As [`with`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_wait(machine: *mut Machine, tenant: u64, ticket: u64) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?)) }
+pub extern "C" fn spinet_wait(machine: *mut Token, tenant: u64, ticket: u64) -> c_int {
+    with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?))
 }
 
 /// Whether an access is over.
@@ -81,7 +78,7 @@ pub unsafe extern "C" fn spinet_wait(machine: *mut Machine, tenant: u64, ticket:
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_is_over(machine: *mut Machine, tenant: u64, ticket: u64, over: *mut u8) -> c_int {
+pub unsafe extern "C" fn spinet_is_over(machine: *mut Token, tenant: u64, ticket: u64, over: *mut u8) -> c_int {
     let look = |machine: &mut Machine| Ok(machine.driver.is_done(TenantId(tenant), TicketId(ticket))?.into());
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "over", over, look) }
@@ -90,10 +87,10 @@ pub unsafe extern "C" fn spinet_is_over(machine: *mut Machine, tenant: u64, tick
 /// Takes the bytes of a read that is over.
 ///
 /// # Safety
-/// As [`with`]; `data` is NULL or has room for `size` bytes.
+/// `data` is NULL or has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_take(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     ticket: u64,
     data: *mut c_void,
@@ -118,16 +115,16 @@ pub unsafe extern "C" fn spinet_take(
         Ok(())
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, take) }
+    with(machine, take)
 }
 
 /// The tenant writes its host memory.
 ///
 /// # Safety
-/// As [`with`]; `data` is NULL or has `size` bytes.
+/// `data` is NULL or has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_host_write(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     host: u64,
     offset: u32,
@@ -141,16 +138,16 @@ pub unsafe extern "C" fn spinet_host_write(
         let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
         Ok(machine.driver.host_write(tenant, host, offset, &data)?)
     };
-    unsafe { with(machine, write) }
+    with(machine, write)
 }
 
 /// The tenant reads its host memory.
 ///
 /// # Safety
-/// As [`with`]; `data` is NULL or has room for `size` bytes.
+/// `data` is NULL or has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_host_read(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     host: u64,
     offset: u32,
@@ -170,5 +167,5 @@ pub unsafe extern "C" fn spinet_host_read(
         Ok(())
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, read) }
+    with(machine, read)
 }

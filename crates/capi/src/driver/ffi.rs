@@ -1,8 +1,10 @@
 //! Tenants, what they own, contexts and rules.
 
+use super::machines::{self, Token};
 use super::refusal::Refusal;
 use super::structs::{Card, Spec};
-use super::{Machine, call, check, optional, required, with, with_result};
+use super::{Machine, call, optional, required, with, with_result};
+use crate::ffi::put;
 use spinet::driver::{ContextId, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId};
 use spinet::elf::Elf;
 use spinet::nics;
@@ -22,7 +24,7 @@ pub unsafe extern "C" fn spinet_boot(
     nic: *const c_char,
     runtime: *const c_char,
     seed: u64,
-    machine: *mut *mut Machine,
+    machine: *mut *mut Token,
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { spinet_boot_with(nic, std::ptr::null(), 0, runtime, seed, machine) }
@@ -39,7 +41,7 @@ pub unsafe extern "C" fn spinet_boot_with(
     n_settings: usize,
     runtime: *const c_char,
     seed: u64,
-    machine: *mut *mut Machine,
+    machine: *mut *mut Token,
 ) -> c_int {
     call(|| {
         if machine.is_null() {
@@ -56,27 +58,14 @@ pub unsafe extern "C" fn spinet_boot_with(
         let settings: Vec<_> = (0..n_settings).map(setting).collect::<Result<_, Refusal>>()?;
         let (nic, runtime) = unsafe { (required("nic", nic)?, required("runtime", runtime)?) };
         let booted = Machine::boot(nic, &settings, Path::new(runtime), seed)?;
-        unsafe { machine.write(Box::into_raw(Box::new(booted))) };
-        Ok(())
+        Ok(unsafe { put("machine", machine, machines::add(booted)) }?)
     })
 }
 
 /// Ends a machine.
-///
-/// # Safety
-/// `machine` is NULL or came from [`spinet_boot`]; nobody uses it any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_shutdown(machine: *mut Machine) -> c_int {
-    call(|| {
-        if !machine.is_null() {
-            // SAFETY: the caller's promise; it came from a box.
-            unsafe {
-                check(machine)?;
-                drop(Box::from_raw(machine));
-            }
-        }
-        Ok(())
-    })
+pub extern "C" fn spinet_shutdown(machine: *mut Token) -> c_int {
+    call(|| if machine.is_null() { Ok(()) } else { machines::end(machine) })
 }
 
 /// What the card can do, and what is left of its memories.
@@ -84,7 +73,7 @@ pub unsafe extern "C" fn spinet_shutdown(machine: *mut Machine) -> c_int {
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_capabilities(machine: *mut Machine, card: *mut Card) -> c_int {
+pub unsafe extern "C" fn spinet_capabilities(machine: *mut Token, card: *mut Card) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "card", card, |machine| Ok(machine.driver.capabilities().into())) }
 }
@@ -95,7 +84,7 @@ pub unsafe extern "C" fn spinet_capabilities(machine: *mut Machine, card: *mut C
 /// As [`with_result`]; texts are NULL or C texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_open(
-    machine: *mut Machine,
+    machine: *mut Token,
     name: *const c_char,
     scope: *const c_char,
     tenant: *mut u64,
@@ -109,18 +98,14 @@ pub unsafe extern "C" fn spinet_open(
 }
 
 /// Closes a tenant.
-///
-/// # Safety
-/// As [`with`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_close(machine: *mut Machine, tenant: u64) -> c_int {
+pub extern "C" fn spinet_close(machine: *mut Token, tenant: u64) -> c_int {
     let close = |machine: &mut Machine| {
         machine.driver.close(TenantId(tenant))?;
         machine.events.remove(&tenant);
         Ok(())
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, close) }
+    with(machine, close)
 }
 
 /// Allocates memory of the card.
@@ -129,7 +114,7 @@ pub unsafe extern "C" fn spinet_close(machine: *mut Machine, tenant: u64) -> c_i
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_allocate(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     kind: c_int,
     bytes: u32,
@@ -156,7 +141,7 @@ pub unsafe extern "C" fn spinet_allocate(
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_address(machine: *mut Machine, tenant: u64, memory: u64, address: *mut u32) -> c_int {
+pub unsafe extern "C" fn spinet_address(machine: *mut Token, tenant: u64, memory: u64, address: *mut u32) -> c_int {
     let place = |machine: &mut Machine| Ok(machine.driver.part(TenantId(tenant), MemoryId(memory))?.addr);
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "address", address, place) }
@@ -167,7 +152,7 @@ pub unsafe extern "C" fn spinet_address(machine: *mut Machine, tenant: u64, memo
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_register(machine: *mut Machine, tenant: u64, bytes: u32, host: *mut u64) -> c_int {
+pub unsafe extern "C" fn spinet_register(machine: *mut Token, tenant: u64, bytes: u32, host: *mut u64) -> c_int {
     let register = |machine: &mut Machine| Ok(machine.driver.register(TenantId(tenant), bytes)?.0);
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "host", host, register) }
@@ -178,12 +163,7 @@ pub unsafe extern "C" fn spinet_register(machine: *mut Machine, tenant: u64, byt
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_host_address(
-    machine: *mut Machine,
-    tenant: u64,
-    host: u64,
-    address: *mut u64,
-) -> c_int {
+pub unsafe extern "C" fn spinet_host_address(machine: *mut Token, tenant: u64, host: u64, address: *mut u64) -> c_int {
     let place = |machine: &mut Machine| Ok(machine.driver.region(TenantId(tenant), HostId(host))?.addr);
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "address", address, place) }
@@ -194,12 +174,7 @@ pub unsafe extern "C" fn spinet_host_address(
 /// # Safety
 /// As [`with_result`]; `elf` is NULL or a C text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_load(
-    machine: *mut Machine,
-    tenant: u64,
-    elf: *const c_char,
-    program: *mut u64,
-) -> c_int {
+pub unsafe extern "C" fn spinet_load(machine: *mut Token, tenant: u64, elf: *const c_char, program: *mut u64) -> c_int {
     let load = |machine: &mut Machine| {
         // SAFETY: the caller's promise, here and below.
         let elf = Elf::open(Path::new(unsafe { required("elf", elf) }?))?;
@@ -215,7 +190,7 @@ pub unsafe extern "C" fn spinet_load(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_context_spec(program: u64, spec: *mut Spec) -> c_int {
     // SAFETY: the caller's promise.
-    call(|| Ok(unsafe { crate::ffi::put("spec", spec, Spec::new(program)) }?))
+    call(|| Ok(unsafe { put("spec", spec, Spec::new(program)) }?))
 }
 
 /// Builds a context.
@@ -223,12 +198,7 @@ pub unsafe extern "C" fn spinet_context_spec(program: u64, spec: *mut Spec) -> c
 /// # Safety
 /// As [`with_result`]; `spec` is NULL or can be read, its texts are NULL or C texts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_build(
-    machine: *mut Machine,
-    tenant: u64,
-    spec: *const Spec,
-    context: *mut u64,
-) -> c_int {
+pub unsafe extern "C" fn spinet_build(machine: *mut Token, tenant: u64, spec: *const Spec, context: *mut u64) -> c_int {
     let build = |machine: &mut Machine| {
         // SAFETY: the caller's promise, here and below.
         let spec = unsafe { spec.as_ref() }.ok_or(Refusal::null("spec", "what the context is"))?;
@@ -243,7 +213,7 @@ pub unsafe extern "C" fn spinet_build(
 /// As [`with_result`]; texts are NULL or C texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_install(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     context: u64,
     matches: *const c_char,
@@ -264,11 +234,8 @@ pub unsafe extern "C" fn spinet_install(
 }
 
 /// Removes a rule.
-///
-/// # Safety
-/// As [`with`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_remove(machine: *mut Machine, tenant: u64, rule: u64, remaining: c_int) -> c_int {
+pub extern "C" fn spinet_remove(machine: *mut Token, tenant: u64, rule: u64, remaining: c_int) -> c_int {
     let remove = |machine: &mut Machine| {
         let remaining = match remaining {
             0 => Remaining::End,
@@ -277,21 +244,16 @@ pub unsafe extern "C" fn spinet_remove(machine: *mut Machine, tenant: u64, rule:
         };
         Ok(machine.driver.remove(TenantId(tenant), RuleId(rule), remaining)?)
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, remove) }
+    with(machine, remove)
 }
 
 /// Functions that end what a handle stands for.
 macro_rules! ends {
     ($($name:ident => $method:ident($id:ident);)*) => {$(
         /// Ends what the handle stands for.
-        ///
-        /// # Safety
-        /// As [`with`].
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(machine: *mut Machine, tenant: u64, handle: u64) -> c_int {
-            // SAFETY: the caller's promise.
-            unsafe { with(machine, |machine| Ok(machine.driver.$method(TenantId(tenant), $id(handle))?)) }
+        pub extern "C" fn $name(machine: *mut Token, tenant: u64, handle: u64) -> c_int {
+            with(machine, |machine| Ok(machine.driver.$method(TenantId(tenant), $id(handle))?))
         }
     )*};
 }

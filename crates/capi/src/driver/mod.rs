@@ -5,12 +5,14 @@
 
 mod access;
 mod ffi;
+mod machines;
 mod refusal;
 mod structs;
 mod traffic;
 
 use crate::ffi::put;
 use crate::guard::no_panic;
+use machines::Token;
 use refusal::{Refusal, remember};
 use spinet::driver::Driver;
 use spinet::elf::Elf;
@@ -20,16 +22,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
-use std::thread::{self, ThreadId};
 use structs::{Done, Told};
 
 /// Times in ps may be so large, 5 hours; 64 bits of femtoseconds reach little further.
 const MAX_PS: u64 = 18_000_000_000_000_000;
 
-/// `spinet_machine_t`: a card, its driver, and what C programs have not taken yet.
+/// A card, its driver, and what C programs have not taken yet.
 pub struct Machine {
-    /// The one that booted it: what is in a card is shared within a thread.
-    thread: ThreadId,
     driver: Driver,
     /// Events by tenant.
     events: BTreeMap<u64, VecDeque<Told>>,
@@ -53,7 +52,6 @@ impl Machine {
         let mut driver = Driver::boot(&params, Rc::new(Elf::open(runtime)?), seed)?;
         driver.keep_packets();
         Ok(Machine {
-            thread: thread::current().id(),
             driver,
             events: BTreeMap::new(),
             reads: BTreeMap::new(),
@@ -86,38 +84,16 @@ fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
 }
 
 /// The same on a machine.
-///
-/// # Safety
-/// `machine` is NULL or came from `spinet_boot` and was not shut down, and no other thread uses it meanwhile.
-unsafe fn with(machine: *mut Machine, body: impl FnOnce(&mut Machine) -> Result<(), Refusal>) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise, here and below.
-        unsafe { check(machine) }?;
-        body(unsafe { &mut *machine })
-    })
-}
-
-/// A machine may be used here.
-///
-/// # Safety
-/// `machine` is NULL or came from `spinet_boot` and was not shut down.
-unsafe fn check(machine: *const Machine) -> Result<(), Refusal> {
-    if machine.is_null() {
-        return Err(Refusal::null("machine", "what spinet_boot made"));
-    }
-    // SAFETY: the caller's promise; nobody changes it.
-    if unsafe { (*machine).thread } != thread::current().id() {
-        return Err(Refusal::thread());
-    }
-    Ok(())
+fn with(machine: *mut Token, body: impl FnOnce(&mut Machine) -> Result<(), Refusal>) -> c_int {
+    call(|| machines::lend(machine, body))
 }
 
 /// The same where something comes back. Nothing is done if there is no room for it.
 ///
 /// # Safety
-/// Also, `place` is NULL or can be written.
+/// `place` is NULL or can be written.
 unsafe fn with_result<T>(
-    machine: *mut Machine,
+    machine: *mut Token,
     what: &'static str,
     place: *mut T,
     body: impl FnOnce(&mut Machine) -> Result<T, Refusal>,
@@ -130,8 +106,7 @@ unsafe fn with_result<T>(
         // SAFETY: the caller's promise.
         Ok(unsafe { put(what, place, value) }?)
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, body) }
+    with(machine, body)
 }
 
 /// A text of the C program; NULL is none.

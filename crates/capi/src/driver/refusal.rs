@@ -151,12 +151,13 @@ impl From<RecordError> for Refusal {
 /// Keeps the text of a refusal for this thread; its code.
 pub fn remember(refusal: Refusal) -> c_int {
     let text = CString::new(refusal.text.replace('\0', "\u{fffd}")).expect("zeros are gone");
-    LAST.with_borrow_mut(|last| *last = text);
+    // At the very end of a thread it is gone, as when C++ destroys what is static; the code says enough then.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = text);
     refusal.code
 }
 
 /// The text of the last refusal on this thread. It lives until the next.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinet_last_error() -> *const c_char {
-    LAST.with_borrow(|last| last.as_ptr())
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }

@@ -1,5 +1,6 @@
 //! Time and packets, and what comes of them.
 
+use super::machines::Token;
 use super::refusal::Refusal;
 use super::structs::{Done, Packet, Printed, Sent, Told, Traffic as TrafficSpec};
 use super::{MAX_PS, Machine, optional, required, with, with_result};
@@ -28,9 +29,9 @@ fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
 /// Adds packets.
 ///
 /// # Safety
-/// As [`with`]; `packets` is NULL or has `n`, whose data is NULL or has as many bytes as they say.
+/// `packets` is NULL or has `n`, whose data is NULL or has as many bytes as they say.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *const Packet, n: usize) -> c_int {
+pub unsafe extern "C" fn spinet_add_packets(machine: *mut Token, packets: *const Packet, n: usize) -> c_int {
     let add = |machine: &mut Machine| {
         let packets = match (n, packets.is_null()) {
             (0, _) => return Ok(()),
@@ -54,15 +55,15 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Machine, packets: *con
         Ok(machine.driver.add_packets(made)?)
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, add) }
+    with(machine, add)
 }
 
 /// Adds traffic that a file or a text describes.
 ///
 /// # Safety
-/// As [`with`]; `traffic` is NULL or can be read, its texts are NULL or C texts.
+/// `traffic` is NULL or can be read, its texts are NULL or C texts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Machine, traffic: *const TrafficSpec) -> c_int {
+pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Token, traffic: *const TrafficSpec) -> c_int {
     let add = |machine: &mut Machine| {
         // SAFETY: the caller's promise, here and below.
         let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "what arrives"))?;
@@ -82,15 +83,15 @@ pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Machine, traffic: *con
         Ok(machine.driver.add_traffic(&read, pacing, count)?)
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, add) }
+    with(machine, add)
 }
 
 /// What the network does to packets from now on.
 ///
 /// # Safety
-/// As [`with`]; `faults` is NULL or a C text.
+/// `faults` is NULL or a C text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_network(machine: *mut Machine, faults: *const c_char, seed: u64) -> c_int {
+pub unsafe extern "C" fn spinet_network(machine: *mut Token, faults: *const c_char, seed: u64) -> c_int {
     let set = |machine: &mut Machine| {
         // SAFETY: the caller's promise.
         let faults = unsafe { optional("faults", faults) }?.unwrap_or_default();
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn spinet_network(machine: *mut Machine, faults: *const c_
         Ok(())
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, set) }
+    with(machine, set)
 }
 
 /// Whether nothing is to come and nothing is under way.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn spinet_network(machine: *mut Machine, faults: *const c_
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_is_idle(machine: *mut Machine, idle: *mut u8) -> c_int {
+pub unsafe extern "C" fn spinet_is_idle(machine: *mut Token, idle: *mut u8) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "idle", idle, |machine| Ok(machine.driver.is_idle().into())) }
 }
@@ -117,25 +118,21 @@ pub unsafe extern "C" fn spinet_is_idle(machine: *mut Machine, idle: *mut u8) ->
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_now(machine: *mut Machine, ps: *mut u64) -> c_int {
+pub unsafe extern "C" fn spinet_now(machine: *mut Token, ps: *mut u64) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { with_result(machine, "ps", ps, |machine| Ok(machine.ps(machine.driver.now()))) }
 }
 
 /// Lets time go on.
-///
-/// # Safety
-/// As [`with`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_run_until(machine: *mut Machine, ps: u64) -> c_int {
+pub extern "C" fn spinet_run_until(machine: *mut Token, ps: u64) -> c_int {
     let run = |machine: &mut Machine| {
         let end = machine.driver.clock().cycle_at_or_after(time("ps", ps)?);
         machine.driver.run_until(end);
         machine.collect_done();
         Ok(machine.driver.check()?)
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, run) }
+    with(machine, run)
 }
 
 /// Takes a tenant's events.
@@ -144,7 +141,7 @@ pub unsafe extern "C" fn spinet_run_until(machine: *mut Machine, ps: u64) -> c_i
 /// As [`with_result`] for `n`; `events` is NULL or has room for `room`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_take_events(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     events: *mut Told,
     room: usize,
@@ -172,7 +169,7 @@ pub unsafe extern "C" fn spinet_take_events(
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_error_record(
-    machine: *mut Machine,
+    machine: *mut Token,
     tenant: u64,
     context: u64,
     record: *mut [u32; 8],
@@ -186,18 +183,14 @@ pub unsafe extern "C" fn spinet_error_record(
 }
 
 /// Keeps packets that are finished for [`spinet_take_done`], or no longer.
-///
-/// # Safety
-/// As [`with`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_keep_done(machine: *mut Machine, keep: c_int) -> c_int {
+pub extern "C" fn spinet_keep_done(machine: *mut Token, keep: c_int) -> c_int {
     let set = |machine: &mut Machine| {
         machine.collect_done();
         machine.done = if keep != 0 { Some(machine.done.take().unwrap_or_default()) } else { None };
         Ok(())
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(machine, set) }
+    with(machine, set)
 }
 
 /// Takes packets that are finished.
@@ -205,7 +198,7 @@ pub unsafe extern "C" fn spinet_keep_done(machine: *mut Machine, keep: c_int) ->
 /// # Safety
 /// As [`with_result`] for `n`; `done` is NULL or has room for `room`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_done(machine: *mut Machine, done: *mut Done, room: usize, n: *mut usize) -> c_int {
+pub unsafe extern "C" fn spinet_take_done(machine: *mut Token, done: *mut Done, room: usize, n: *mut usize) -> c_int {
     let take = |machine: &mut Machine| {
         if done.is_null() && room > 0 {
             return Err(Refusal::null("done", "room for packets"));
@@ -237,9 +230,9 @@ unsafe fn give<T>(waiting: &mut VecDeque<T>, to: *mut T, room: usize) -> usize {
 /// Stands for all that the card did so far: 16 hexadecimal digits or more and a zero.
 ///
 /// # Safety
-/// As [`with`]; `text` is NULL or has room for `room` bytes.
+/// `text` is NULL or has room for `room` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_digest(machine: *mut Machine, text: *mut c_char, room: usize) -> c_int {
+pub unsafe extern "C" fn spinet_digest(machine: *mut Token, text: *mut c_char, room: usize) -> c_int {
     let write = |machine: &mut Machine| {
         let digest = CString::new(machine.driver.digest()).expect("digits");
         let bytes = digest.as_bytes_with_nul();
@@ -254,7 +247,7 @@ pub unsafe extern "C" fn spinet_digest(machine: *mut Machine, text: *mut c_char,
         Ok(())
     };
     // SAFETY: the caller's promise.
-    unsafe { with(machine, write) }
+    with(machine, write)
 }
 
 /// Takes a packet that the card sent.
@@ -262,7 +255,7 @@ pub unsafe extern "C" fn spinet_digest(machine: *mut Machine, text: *mut c_char,
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_sent(machine: *mut Machine, sent: *mut Sent) -> c_int {
+pub unsafe extern "C" fn spinet_take_sent(machine: *mut Token, sent: *mut Sent) -> c_int {
     let take = |machine: &mut Machine| {
         for (at, bytes) in machine.driver.take_sent() {
             let ps = machine.ps(at);
@@ -283,7 +276,7 @@ pub unsafe extern "C" fn spinet_take_sent(machine: *mut Machine, sent: *mut Sent
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_line(machine: *mut Machine, line: *mut Printed) -> c_int {
+pub unsafe extern "C" fn spinet_take_line(machine: *mut Token, line: *mut Printed) -> c_int {
     let take = |machine: &mut Machine| {
         machine.lines.extend(machine.driver.take_console().into_iter().map(|(time, line)| (time.ps(), line)));
         let Some((time_ps, line)) = machine.lines.pop_front() else {

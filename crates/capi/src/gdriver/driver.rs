@@ -7,14 +7,14 @@ use crate::callbacks::UserPtr;
 use crate::edge::{Access, Packet, SpinEc};
 use crate::ffi::{bytes, msgid, print};
 use crate::guard::warn;
-use crate::{library, program};
+use crate::{files, library, program};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
 /// `fill_packet_fun_t`
-pub type Fill = unsafe extern "C" fn(u32, u32, *mut u8, u32, *mut u32) -> u32;
+pub type Fill = unsafe extern "C-unwind" fn(u32, u32, *mut u8, u32, *mut u32) -> u32;
 /// `match_packet_fun_t`
-pub type Match = unsafe extern "C" fn(*mut c_char, *mut c_char) -> c_int;
+pub type Match = unsafe extern "C-unwind" fn(*mut c_char, *mut c_char) -> c_int;
 
 /// Memory that the contexts share: first byte and bytes. Source: PsPIN a49fec8, `gdriver.c`.
 pub const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
@@ -152,11 +152,8 @@ impl Driver {
         let Options { num_messages, num_packets, packet_size, packet_delay, message_delay, .. } = self.options;
         library::check_packet(packet_size as usize, 0)?;
         let packets = u64::from(num_messages) * u64::from(num_packets) * self.contexts.len() as u64;
-        if packets.saturating_mul(u64::from(packet_size) + KEPT_BYTES) > MAX_BYTES {
-            let found = format!("{packets} packets of {packet_size} bytes");
-            let allowed = format!("at most {MAX_BYTES} bytes: all are made before the first arrives");
-            return Err(Error::Argument { what: "what the options ask for", found, allowed });
-        }
+        let bytes = packets.saturating_mul(u64::from(packet_size) + KEPT_BYTES);
+        fits(bytes, || format!("{packets} packets of {packet_size} bytes"))?;
         let mut buffer = vec![0; packet_size as usize];
         // With contexts both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
         let twice = u32::from(self.form != Form::OneContext);
@@ -180,10 +177,12 @@ impl Driver {
     }
 
     fn replay(&mut self, file: &str) -> Result<(), Error> {
-        let text = std::fs::read_to_string(file).map_err(|source| Error::Read { file: file.into(), source })?;
+        let text = files::read_text(Path::new(file), files::PACKET_BYTES)?;
         print(&format!("[GDRIVER]: Packet trace path: {file}\n"));
         let problem = |problem| Error::Trace { file: file.into(), problem };
         let lines = trace::read(&text, self.contexts.len()).map_err(problem)?;
+        let bytes = lines.iter().map(|line| u64::from(line.size) + KEPT_BYTES).sum();
+        fits(bytes, || format!("{} packets of {file}", lines.len()))?;
         let matches = self.matching.ok_or(Error::Null { what: "matching_cb", wanted: "a function, for a trace" })?;
         let mut buffer = Vec::new();
         for trace::Line { source, destination, size, msgid: id, is_last, wait_cycles } in lines {
@@ -275,6 +274,15 @@ impl Parts {
             scratchpad_size: [SCRATCHPAD_BYTES / n; 4],
         }
     }
+}
+
+/// Packets of so many bytes, and what is kept beside them, can be in memory at once.
+fn fits(bytes: u64, found: impl FnOnce() -> String) -> Result<(), Error> {
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    let allowed = format!("at most {MAX_BYTES} bytes: all are made before the first arrives");
+    Err(Error::Argument { what: "what the options ask for", found: found(), allowed })
 }
 
 /// Writes an image, if there is one, to a context's handler memory.

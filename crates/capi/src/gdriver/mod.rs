@@ -74,11 +74,11 @@ fn lend<T>(job: impl FnOnce(&mut Driver) -> Result<T, Error>) -> Result<T, Error
     done
 }
 
-extern "C" fn count_feedback(_user: u64, _nic_arrival: u64, _her: u64, _feedback: u64) {
+extern "C-unwind" fn count_feedback(_user: u64, _nic_arrival: u64, _her: u64, _feedback: u64) {
     PROCESSED.fetch_add(1, Ordering::Relaxed);
 }
 
-extern "C" fn tell_write(user: *mut c_void) {
+extern "C-unwind" fn tell_write(user: *mut c_void) {
     // As C's %p has it.
     let user = if user.is_null() { "(nil)".into() } else { format!("{user:p}") };
     print(&format!("Write to NIC memory completed (user_ptr: {user})\n"));

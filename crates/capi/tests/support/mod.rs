@@ -57,7 +57,7 @@ impl Bench {
             .arg("-I")
             .arg(repository("tests/c"))
             .arg(source)
-            .args(["-L.", "-lpspin", "-Wl,-rpath,$ORIGIN", "-o", name])
+            .args(["-L.", "-lpspin", "-pthread", "-Wl,-rpath,$ORIGIN", "-o", name])
             .current_dir(self.folder.path())
             .output()
             .expect("a C compiler");

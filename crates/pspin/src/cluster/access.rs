@@ -16,6 +16,8 @@ pub(super) const SLOW_PERIPHERAL: u64 = 3;
 
 /// Which peripheral the public registers of the DMA engine are, in bits 10 to 13 of an address.
 const PUBLIC_DMA: u32 = 6;
+/// The window of the instruction cache's control unit, in the same way.
+const CACHE_CONTROL: u32 = 5;
 
 /// Longest line of text that is kept before it is printed without its end.
 const MAX_TEXT: usize = 4096;
@@ -192,16 +194,19 @@ impl Cluster {
                 return;
             }
         }
-        let word = self.slow_register(i as u32, addr, op, now);
+        let word = match addr >> 10 & 0xf {
+            CACHE_CONTROL => match self.cache_register(addr & 0xfc, written(op), now) {
+                Some(word) => word,
+                None => return self.ready.add(i, now, now + 1),
+            },
+            _ => self.slow_register(i as u32, addr, op, now),
+        };
         self.word_done(i, now, now + SLOW_PERIPHERAL, word);
     }
 
     /// A register of the cluster's slow peripherals.
     fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> u32 {
-        let write = match op {
-            PeOp::Load => None,
-            PeOp::Store { value, .. } | PeOp::Amo { operand: value, .. } => Some(value),
-        };
+        let write = written(op);
         match addr >> 10 & 0xf {
             // Cluster control: end of computation, at which nothing happens here.
             0 => 0,
@@ -215,12 +220,7 @@ impl Cluster {
             },
             // The accelerator that the cluster could have, and has not.
             4 => 0xdead_beef,
-            5 => {
-                if write.is_some() && addr & 0x3ff == 4 {
-                    self.icache.flush();
-                }
-                0
-            }
+            CACHE_CONTROL => self.cache_register(addr & 0xfc, write, now).unwrap_or(0),
             PUBLIC_DMA => {
                 let mut registers = self.public_dma;
                 let word = self.dma_register(&mut registers, addr & 0x3c, write, now);
@@ -313,4 +313,12 @@ impl Cluster {
 /// Whether the address of a slow peripheral is one of the DMA engine's public registers.
 fn is_public_dma(addr: u32) -> bool {
     addr >> 10 & 0xf == PUBLIC_DMA
+}
+
+/// What an access writes to a peripheral.
+fn written(op: PeOp) -> Option<u32> {
+    match op {
+        PeOp::Load => None,
+        PeOp::Store { value, .. } | PeOp::Amo { operand: value, .. } => Some(value),
+    }
 }

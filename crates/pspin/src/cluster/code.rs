@@ -28,8 +28,10 @@ impl Cluster {
 
     /// The program or the bound has changed.
     pub(super) fn plan_run_ahead(&mut self) {
-        (self.lines_fit, self.most_run_ahead) = run_ahead(&self.program, self.icache.params(), self.run_ahead_bound);
-        self.run_ahead = self.run_ahead.min(self.most_run_ahead);
+        // While the cache is off, a core runs an instruction at a time, and only where it is looked after.
+        let bound = if self.caching.is_on() { self.run_ahead_bound } else { 0 };
+        (self.lines_fit, self.most_run_ahead) = run_ahead(&self.program, self.icache.params(), bound);
+        self.choose_run_ahead();
     }
 }
 

@@ -31,6 +31,9 @@ impl Cluster {
 
     #[inline(never)]
     fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
+        if !self.caching.is_on() {
+            return self.run_uncached(i, now);
+        }
         let HpuCore { core, deadline, miss, .. } = &mut self.cores[i];
         core.run(&self.program, &CoreLines { cache: &self.icache, miss }, (now + self.run_ahead).min(*deadline))
     }

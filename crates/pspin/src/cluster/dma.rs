@@ -3,7 +3,6 @@
 //! This file is what its user sees of it, `dma/movement.rs` how beats move.
 
 mod chunk;
-mod held;
 mod lanes;
 mod movement;
 #[cfg(test)]
@@ -16,10 +15,9 @@ use super::wide::{Asked, Side};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{Burst, BurstReply};
 use chunk::{Chunk, Place};
-use held::Held;
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};
-use movement::Movement;
+use movement::{EMITTERS, Movement};
 use std::collections::VecDeque;
 
 /// Who asked for a transfer.
@@ -40,17 +38,29 @@ pub struct Finished {
     pub owner: Owner,
 }
 
-/// From a transfer's acceptance until its first burst leaves the emitters: FIFO, burst reshaper, emitters.
-const TO_EMITTED: u64 = 3;
+/// From a transfer's acceptance until the burst reshaper takes it: the FIFO.
+const TO_RESHAPER: u64 = 1;
+/// From a part that the burst reshaper hands on until its requests leave the emitters.
+const TO_EMITTED: u64 = 1;
 /// From one accepted transfer to the next: the arbiter before the engine hands one over each cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 /// Bursts do not cross a multiple of this.
 const PAGE_BYTES: u32 = 4096;
 
+/// A transfer, as far as it is not cut into parts.
+struct Transfer {
+    owner: Owner,
+    src: u32,
+    dst: u32,
+    left: u32,
+}
+
 /// The engine.
 ///
-/// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst leaves [`TO_EMITTED`] cycles later, further
-///          ones one a cycle; 64 bytes a cycle each way; transfers finish in order, one a cycle.
+/// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst leaves 3 cycles later, further ones one a
+///          cycle; 64 bytes a cycle each way; transfers finish in order, one a cycle. Parts of transfers are held by the
+///          emitters until their last beat has left the buffer, [`EMITTERS`] at most, a transfer of which some are to come by
+///          the burst reshaper, all others by the FIFO, which shows room 2 cycles after a beat that makes room in the emitters.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`; sums of its registers agree with RTL measurements.
 /// Differs: a transfer is cut at the pages of both sides, where the RTL cuts reads at those of the source and writes at those
 ///          of the destination; with exact regions a packet's last word in L1 is filled with zeros.
@@ -60,7 +70,11 @@ pub struct Dma {
     l2: [std::ops::Range<u32>; 2],
     fifo: usize,
     fills_words: bool,
-    held: Held,
+    /// The FIFO, with the cycle from which on the reshaper sees a transfer, and when one left it last.
+    waiting: VecDeque<(Cycle, Transfer)>,
+    left_at: Cycle,
+    /// The burst reshaper.
+    reshaped: Option<Transfer>,
     movement: Movement,
     /// The next transfer is accepted from this cycle on.
     accepts_from: Cycle,
@@ -84,7 +98,9 @@ impl Dma {
             ],
             fifo: params.cluster.dma_fifo as usize,
             fills_words: params.isolation.regions == Regions::Exact,
-            held: Held::default(),
+            waiting: VecDeque::new(),
+            left_at: 0,
+            reshaped: None,
             movement: Movement::new(params.cluster.dma_bursts, ports),
             accepts_from: 0,
             finishing: VecDeque::new(),
@@ -111,24 +127,15 @@ impl Dma {
         self.accepts_from = now + ACCEPT_INTERVAL;
         self.launched = self.launched.wrapping_add(1);
         self.bytes.add(size.into());
-        let mut at = 0;
-        while at < size {
-            let (src, dst) = (src.wrapping_add(at), dst.wrapping_add(at));
-            let part = (size - at).min(PAGE_BYTES - src % PAGE_BYTES).min(PAGE_BYTES - dst % PAGE_BYTES);
-            let last = at + part == size;
-            let fills_word = last && self.fills_words && owner == Owner::Scheduler;
-            let (from, to) = (self.place(src, part), self.place(dst, part));
-            let finishes = last.then_some(Finished { owner });
-            self.held.push(last);
-            self.movement.take(Chunk::new(now + TO_EMITTED, (from, src), (to, dst), part, finishes, fills_word));
-            at += part;
-        }
+        self.waiting.push_back((now + TO_RESHAPER, Transfer { owner, src, dst, left: size }));
         self.launched
     }
 
     /// Whether it can take a transfer in this cycle.
-    pub fn accepts(&mut self, now: Cycle) -> bool {
-        now >= self.accepts_from && self.held.before_reshaper(now) < self.fifo
+    pub fn accepts(&self, now: Cycle) -> bool {
+        // What leaves the FIFO in this cycle makes room in the next.
+        let held = self.waiting.len() + usize::from(self.left_at == now);
+        now >= self.accepts_from && held < self.fifo
     }
 
     /// The id that the next transfer gets.
@@ -149,7 +156,8 @@ impl Dma {
 
     /// Lives through a cycle, but for L1: a transfer that finishes in it, and the beats that are asked of L1.
     pub fn tick(&mut self, now: Cycle, l1: &L1) -> (Option<Finished>, Asked) {
-        self.movement.tick(now, l1, &mut self.held);
+        self.reshape(now);
+        self.movement.tick(now, l1);
         while let Some((at, finished)) = self.movement.next_finished() {
             self.last_finish = at.max(self.last_finish + 1);
             self.finishing.push_back((self.last_finish, finished));
@@ -173,10 +181,34 @@ impl Dma {
 
     /// The next cycle in which there is something to do, replies apart.
     pub fn next_event(&self, now: Cycle) -> Option<Cycle> {
-        if self.movement.moves() {
+        let reshapes = self.reshaped.is_some() || !self.waiting.is_empty();
+        if self.movement.moves() || reshapes && self.movement.n_emitted() < EMITTERS {
             return Some(now + 1);
         }
         self.finishing.front().map(|&(at, _)| at.max(now + 1))
+    }
+
+    /// The burst reshaper hands a part on and takes the next transfer, if there is room behind it.
+    fn reshape(&mut self, now: Cycle) {
+        if self.movement.n_emitted() >= EMITTERS {
+            return;
+        }
+        if let Some(Transfer { owner, src, dst, left }) = self.reshaped.take() {
+            let size = left.min(PAGE_BYTES - src % PAGE_BYTES).min(PAGE_BYTES - dst % PAGE_BYTES);
+            let ends = size == left;
+            let fills_word = ends && self.fills_words && owner == Owner::Scheduler;
+            let (from, to) = ((self.place(src, size), src), (self.place(dst, size), dst));
+            let finishes = ends.then_some(Finished { owner });
+            self.movement.take(Chunk::new(now + TO_EMITTED, from, to, size, finishes, fills_word));
+            if !ends {
+                let (src, dst) = (src.wrapping_add(size), dst.wrapping_add(size));
+                self.reshaped = Some(Transfer { owner, src, dst, left: left - size });
+            }
+        }
+        if self.reshaped.is_none() && self.waiting.front().is_some_and(|&(at, _)| at <= now) {
+            self.left_at = now;
+            self.reshaped = self.waiting.pop_front().map(|(_, transfer)| transfer);
+        }
     }
 
     fn place(&self, addr: u32, size: u32) -> Place {

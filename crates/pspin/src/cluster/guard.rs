@@ -127,11 +127,12 @@ impl Guard {
         let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
         self.own[PACKET] = self.own_window(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
         for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
-            let offset = self.scratchpad_offset + scratchpad.addr;
+            // Drivers may say anything: addresses have 32 bits, as the hardware's sum has.
+            let offset = self.scratchpad_offset.wrapping_add(scratchpad.addr);
             if id == own_id {
                 self.own[SCRATCHPAD] = self.own_window(offset, scratchpad.size);
             } else {
-                self.open(map::L1_BASE + id * map::L1_STRIDE + offset, scratchpad.size);
+                self.open((map::L1_BASE + id * map::L1_STRIDE).wrapping_add(offset), scratchpad.size);
             }
         }
         let Region { addr, size } = task.context.handler_mem;
@@ -238,6 +239,7 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Context, PacketId, Stage};
 
     /// Core 1 of cluster 2 has no task, and so its stack alone: offsets 0x400 to 0x7ff.
     fn check(addr: u32, bytes: u32) -> bool {
@@ -264,6 +266,30 @@ mod tests {
         assert_eq!([0, 1, 4, 5, 8].map(|bytes| size(0x100, bytes)), [0, 4, 4, 8, 8]);
         assert_eq!([1, 2, 3, 6, 7].map(|bytes| size(0x102, bytes)), [2, 2, 6, 6, 10]);
         assert_eq!([size(0x101, u32::MAX), size(0x100, u32::MAX), size(0x103, u32::MAX)], [u32::MAX; 3]);
+    }
+
+    #[test]
+    fn windows_that_drivers_name_beyond_all_addresses_are_no_others() {
+        let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let mut guard = Guard::new(0, 1, &params);
+        let context = Context { scratchpads: vec![Region { addr: u32::MAX - 3, size: 64 }; 4], ..Context::default() };
+        let task = Task {
+            packet: PacketId(0),
+            stage: Stage::Payload,
+            msgid: 0,
+            handler: Region::default(),
+            context: context.into(),
+            pkt_addr: 0,
+            pkt_size: 0,
+            l2_size: 0,
+            trigger_feedback: true,
+        };
+        guard.set(Some((&task, map::L1_BASE)));
+        let scratchpad = params.cluster.scratchpad_offset - 4;
+        for l1 in [map::L1_BASE, map::L1_BASE + map::L1_STRIDE] {
+            let allows = |at| guard.allows_l1(l1 + at, 4) || guard.allows(l1 + at, 4, false);
+            assert!(allows(scratchpad) && allows(scratchpad + 60) && !allows(scratchpad + 64), "{l1:#x}");
+        }
     }
 
     #[test]

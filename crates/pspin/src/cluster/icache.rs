@@ -13,7 +13,6 @@ pub const LINE_BYTES: u32 = 16;
 /// Ways:    a core's controller chooses the way when it misses: the highest that holds nothing, else as its own LFSR says.
 ///          Where others miss lines of the same set meanwhile, they may choose the same; the last one stays.
 /// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`; `generic_LFSR_8bit.sv` of the PULP platform's common cells.
-/// Differs: the RTL bypasses the cache until the boot code enables it, here it caches from reset on.
 pub struct Icache {
     params: IcacheParams,
     base: u32,
@@ -36,6 +35,11 @@ impl Icache {
             sets: vec![vec![None; params.ways as usize]; n_sets as usize],
             lfsrs: vec![0; n_cores as usize],
         }
+    }
+
+    /// Bytes of program memory.
+    pub fn program_bytes(&self) -> u32 {
+        self.present.counts().len() as u32 * LINE_BYTES
     }
 
     pub fn params(&self) -> &IcacheParams {

@@ -6,6 +6,7 @@
 
 mod access;
 mod bursts;
+mod caching;
 mod code;
 mod cores;
 mod dma;
@@ -40,6 +41,7 @@ use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::{RotatingTree, RoundRobinTree};
 use bursts::Outside;
+use caching::Caching;
 use dma::{Dma, Owner};
 use dma_registers::{DmaRegisters, Launcher};
 use events::EventUnit;
@@ -114,6 +116,7 @@ pub struct Cluster {
     wide: WidePorts,
     outside: Outside,
     icache: Icache,
+    caching: Caching,
     refills: Refills,
     /// Cores whose cache controllers miss a line, by bit.
     missing: u32,
@@ -165,13 +168,12 @@ impl Cluster {
     ) -> Self {
         let cluster = &params.cluster;
         let n_cores = cluster.n_cores;
-        let (fits, run_ahead) = code::run_ahead(&program, &cluster.icache, code::MOST_RUN_AHEAD);
         Cluster {
             id,
             program,
-            run_ahead,
-            most_run_ahead: run_ahead,
-            lines_fit: fits,
+            run_ahead: 0,
+            most_run_ahead: 0,
+            lines_fit: true,
             run_ahead_bound: code::MOST_RUN_AHEAD,
             ports,
             pe: links.pe,
@@ -185,6 +187,7 @@ impl Cluster {
             wide: WidePorts::default(),
             outside: Outside::default(),
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
+            caching: Caching::new(&cluster.icache, n_cores),
             refills: Refills::new(n_cores),
             missing: 0,
             event_unit: EventUnit::new(n_cores),
@@ -290,6 +293,7 @@ impl Cluster {
     /// Everything that comes after the cores' turn.
     #[inline(never)]
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
+        self.ask_uncached(now);
         self.launch_transfer(now);
         self.send_pe_request(now);
         self.send_command();

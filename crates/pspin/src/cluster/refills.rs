@@ -89,6 +89,36 @@ impl Refills {
         cores
     }
 
+    /// A line has come that a core asked for while the cache was off; the core.
+    fn arrive_alone(&mut self, addr: u32) -> usize {
+        let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
+        self.coming.remove(place).cores.trailing_zeros() as usize
+    }
+
+    /// Takes a request while the cache is off, if program memory has room for it: its line.
+    pub(super) fn take_alone(&mut self, has_room: impl FnOnce() -> bool) -> Option<u32> {
+        let core = self.turn.choose(self.asking)? as usize;
+        if !has_room() {
+            return None;
+        }
+        let (addr, way) = self.requests[core];
+        self.coming.push(Coming { addr, way, cores: 1 << core });
+        self.asking &= !(1 << core);
+        self.turn.grant();
+        Some(addr)
+    }
+
+    /// Lines that have come are forgotten too.
+    pub(super) fn forget(&mut self) {
+        self.fills.clear();
+        self.last = None;
+    }
+
+    /// Whether program memory was asked for a line that has not come.
+    pub(super) fn is_coming(&self) -> bool {
+        !self.coming.is_empty()
+    }
+
     /// A line that is there from this cycle on, and its way.
     fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
         let &(at, addr, way) = self.fills.front()?;
@@ -126,7 +156,7 @@ impl Cluster {
         match self.cores[i].miss {
             Some(Miss { addr: other, .. }) if other != addr => self.cores[i].wait = Wait::Abandoned(other),
             Some(_) => self.cores[i].wait = Wait::Line(addr),
-            None if self.icache.present(addr) => self.advance(i, now),
+            None if self.is_there(i, addr) => self.advance(i, now),
             None => {
                 self.cores[i].wait = Wait::Line(addr);
                 self.ask_for_line(i, addr);
@@ -143,19 +173,29 @@ impl Cluster {
 
     /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
     pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
+        let held = self.held_line(i);
         let HpuCore { core, miss, .. } = &mut self.cores[i];
-        if miss.is_none()
-            && core.time() + 1 == now
-            && let Some((addr, cycles)) = core.fetch_behind_access(&self.program, &self.icache)
-        {
+        if miss.is_some() || core.time() + 1 != now {
+            return;
+        }
+        let behind = match self.caching.is_on() {
+            true => core.fetch_behind_access(&self.program, &self.icache),
+            false => core.fetch_behind_access(&self.program, &held),
+        };
+        if let Some((addr, cycles)) = behind {
             self.set_miss(i, Some(Miss { addr, looks_at: now + cycles }));
         }
+    }
+
+    /// Whether a line is there for core `i`, which has asked for none.
+    fn is_there(&self, i: usize, addr: u32) -> bool {
+        self.icache.present(addr) || self.caching.holds(i, addr)
     }
 
     /// The controller of core `i` does not find the line.
     fn ask_for_line(&mut self, i: usize, addr: u32) {
         self.set_miss(i, Some(Miss { addr, looks_at: Cycle::MAX }));
-        let way = self.icache.choose_way(i, addr);
+        let way = if self.caching.is_on() { self.icache.choose_way(i, addr) } else { 0 };
         self.refills.ask(i, addr, way);
     }
 
@@ -163,9 +203,13 @@ impl Cluster {
         self.is_calm = false;
         self.cores[i].miss = miss;
         self.missing = self.missing & !(1 << i) | u32::from(miss.is_some()) << i;
-        // While a line is coming that could push out another, a core may not run ahead.
+        self.choose_run_ahead();
+    }
+
+    /// While a line is coming that could push out another, a core may not run ahead.
+    pub(super) fn choose_run_ahead(&mut self) {
         let may_lose_a_line = !self.lines_fit && self.missing != 0;
-        self.run_ahead = if may_lose_a_line { 1 } else { self.most_run_ahead };
+        self.run_ahead = if may_lose_a_line { self.most_run_ahead.min(1) } else { self.most_run_ahead };
     }
 
     fn look_at(&mut self, i: usize, at: Cycle) {
@@ -177,10 +221,17 @@ impl Cluster {
         while self.lines.1.is_due(now)
             && let Some(LineReply { addr }) = self.lines.1.take()
         {
+            if !self.caching.is_on() {
+                let core = self.refills.arrive_alone(addr);
+                self.deliver_line(core, addr, now);
+                continue;
+            }
             let cores = self.refills.arrive(now, addr);
             members(cores).for_each(|core| self.look_at(core as usize, now + TOLD_TO_LOOK));
         }
-        match self.refills.take(now, || self.lines.0.has_room()) {
+        self.switch_cache(now);
+        let serves = self.caching.is_on() && self.caching.serves(now);
+        match if serves { self.refills.take(now, || self.lines.0.has_room()) } else { None } {
             Some(Taken::Asks(addr)) => {
                 self.totals.line_misses.add(1);
                 self.lines.0.send(LineRequest { addr });
@@ -202,9 +253,14 @@ impl Cluster {
 
     /// The controller of core `i` looks for the line that it misses.
     fn look(&mut self, i: usize, addr: u32, now: Cycle) {
-        if !self.icache.present(addr) {
-            return self.ask_for_line(i, addr);
+        match self.is_there(i, addr) {
+            true => self.line_is_there(i, now),
+            false => self.ask_for_line(i, addr),
         }
+    }
+
+    /// Core `i` has the line that it misses.
+    pub(super) fn line_is_there(&mut self, i: usize, now: Cycle) {
         self.set_miss(i, None);
         let at = match self.cores[i].wait {
             Wait::Line(_) => now,
@@ -223,133 +279,10 @@ impl Cluster {
         }
         let looks = members(self.missing.into()).filter_map(|core| self.cores[core as usize].miss);
         let fill = self.refills.fills.front().map(|&(at, ..)| at);
-        looks.map(|miss| miss.looks_at).chain(fill).min().unwrap_or(Cycle::MAX)
+        let change = self.caching.next_event().filter(|_| !self.refills.is_coming()).map(|at| at.max(now + 1));
+        looks.map(|miss| miss.looks_at).chain(fill).chain(change).min().unwrap_or(Cycle::MAX)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::{Expect, expect};
-    use std::collections::BTreeMap;
-    use std::fmt::Write;
-
-    /// Each line is when cores miss lines, as `cycle: core line`; the result is when the central controller takes their
-    /// requests and when they find the line there, as long after the miss. Program memory answers in 5 cycles and has a word
-    /// of 64 bits a cycle.
-    fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
-        let mut refills = Refills::new(8);
-        let (mut there, mut free): (Vec<(Cycle, u32)>, Cycle) = (Vec::new(), 0);
-        let mut replies: BTreeMap<Cycle, u32> = BTreeMap::new();
-        let mut looks: BTreeMap<(Cycle, usize), u32> =
-            misses.iter().map(|&(at, core, line)| ((at, core), line)).collect();
-        let began: BTreeMap<usize, Cycle> = misses.iter().map(|&(at, core, _)| (core, at)).collect();
-        let mut text = String::new();
-        for now in 0..100 {
-            if let Some(line) = replies.remove(&now) {
-                let cores = refills.arrive(now, line);
-                there.push((now + TOLD_TO_LOOK, line));
-                looks.extend(members(cores).map(|core| ((now + TOLD_TO_LOOK, core as usize), line)));
-            }
-            let asking = refills.asking;
-            let taken = refills.take(now, || true);
-            let who = members(asking & !refills.asking).next().unwrap_or(0) as usize;
-            match taken {
-                Some(Taken::Asks(line)) => {
-                    free = free.max(now + 1);
-                    replies.insert(free + 4, line);
-                    free += 2;
-                    writeln!(text, "{now:>2} core {who} asks for {line}").expect("text");
-                }
-                Some(Taken::Joins) => writeln!(text, "{now:>2} core {who} joins").expect("text"),
-                Some(Taken::Retries(core)) => {
-                    looks.insert((now + 1 + TOLD_TO_LOOK, core), refills.requests[core].0);
-                    writeln!(text, "{now:>2} core {who} is late").expect("text");
-                }
-                None => {}
-            }
-            for core in 0..8 {
-                let Some(line) = looks.remove(&(now, core)) else { continue };
-                if there.iter().any(|&(from, it)| it == line && from <= now) {
-                    writeln!(text, "{now:>2} core {core} has {line} after {}", now - began[&core]).expect("text");
-                } else {
-                    refills.ask(core, line, 0);
-                }
-            }
-        }
-        want.assert_eq(&text);
-    }
-
-    /// By the text: a core that looks at T is heard at T + 1 and then one after the other; program memory is read at T + 2 and
-    /// T + 3; the line is whole at T + 6; at T + 8 its first instruction leaves decode. Whoever is heard at T + 6 or T + 7
-    /// tries again; who is heard later asks anew.
-    #[test]
-    fn of_eight_cores_that_miss_a_line_at_once_the_last_fetches_it_again() {
-        let all: Vec<_> = (0..8).map(|core| (10, core, 0x40)).collect();
-        check(
-            &all,
-            expect![[r#"
-            11 core 0 asks for 64
-            12 core 1 joins
-            13 core 2 joins
-            14 core 3 joins
-            15 core 4 joins
-            16 core 5 is late
-            17 core 6 is late
-            18 core 7 asks for 64
-            18 core 0 has 64 after 8
-            18 core 1 has 64 after 8
-            18 core 2 has 64 after 8
-            18 core 3 has 64 after 8
-            18 core 4 has 64 after 8
-            19 core 5 has 64 after 9
-            20 core 6 has 64 after 10
-            25 core 7 has 64 after 15
-        "#]],
-        );
-    }
-
-    #[test]
-    fn cores_that_follow_one_another_by_a_cycle_are_heard_as_they_come() {
-        let all: Vec<_> = (0..8).map(|core| (10 + core as Cycle, core, 0x40)).collect();
-        check(
-            &all,
-            expect![[r#"
-            11 core 0 asks for 64
-            12 core 1 joins
-            13 core 2 joins
-            14 core 3 joins
-            15 core 4 joins
-            16 core 5 is late
-            17 core 6 is late
-            18 core 7 asks for 64
-            18 core 0 has 64 after 8
-            18 core 1 has 64 after 7
-            18 core 2 has 64 after 6
-            18 core 3 has 64 after 5
-            18 core 4 has 64 after 4
-            19 core 5 has 64 after 4
-            20 core 6 has 64 after 4
-            25 core 7 has 64 after 8
-        "#]],
-        );
-    }
-
-    #[test]
-    fn lines_that_differ_are_asked_for_one_a_cycle_and_read_one_in_two() {
-        let all: Vec<_> = (0..4).map(|core| (10, core, 0x10 * core as u32)).collect();
-        check(
-            &all,
-            expect![[r#"
-            11 core 0 asks for 0
-            12 core 1 asks for 16
-            13 core 2 asks for 32
-            14 core 3 asks for 48
-            18 core 0 has 0 after 8
-            20 core 1 has 16 after 10
-            22 core 2 has 32 after 12
-            24 core 3 has 48 after 14
-        "#]],
-        );
-    }
-}
+mod tests;

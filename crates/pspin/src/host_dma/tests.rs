@@ -171,14 +171,14 @@ fn two_write_bursts_are_at_the_host() {
             19   l2: read 64 at 0x1c400000
             24   event host_written addr=0x0 bytes=0x40
             25   event host_written addr=0x40 bytes=0x40
-            27   event host_written addr=0x80 bytes=0x40
-            28   event host_written addr=0xc0 bytes=0x40
+            26   event host_written addr=0x80 bytes=0x40
+            27   event host_written addr=0xc0 bytes=0x40
+            28   event host_written addr=0x100 bytes=0x40
             28   response 0
             29   response 1
-            30   event host_written addr=0x100 bytes=0x40
-            31   response 2
-            32   response 3
-            34   response 4
+            30   response 2
+            31   response 3
+            32   response 4
         "#]],
     );
 }
@@ -194,12 +194,12 @@ fn what_cannot_be_done_ends_at_once() {
     check(
         &script,
         expect![[r#"
-            10   event command_fault packet=0x0 target=0x0 addr=0x1c400000
-            11   event command_fault packet=0x1 target=0x0 addr=0x1c800000
+            10   event command_fault packet=0x0 target=0x0 addr=0x1c400000 bytes=0x0 why=0x1
+            11   event command_fault packet=0x1 target=0x0 addr=0x1c800000 bytes=0x2 why=0x0
             11   response 0
-            12   event command_fault packet=0x2 target=0x0 addr=0x40000000
+            12   event command_fault packet=0x2 target=0x0 addr=0x40000000 bytes=0x2 why=0x0
             12   response 1
-            13   event command_fault packet=0x3 target=0x0 addr=0xffffffffffffffff
+            13   event command_fault packet=0x3 target=0x0 addr=0xffffffffffffffff bytes=0x2 why=0x0
             13   response 2
             14   response 3
         "#]],

@@ -1,7 +1,7 @@
 //! The engine that copies from NIC memory to the host.
 
 use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, SOURCE_BURSTS, Transfer};
-use crate::host_link::{HOST_BURSTS, HostPort, HostWrite};
+use crate::host_link::{HostBurst, HostPort, HostWrite};
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, CommandId, beats};
 use blocks::pcie::{Bytes, to_line_end};
@@ -27,12 +27,11 @@ pub(super) struct ToHost {
     /// Next address and bytes to come of each read burst that is not answered.
     reading: VecDeque<(u32, u32)>,
     chunks: VecDeque<Chunk>,
+    /// Transfers whose write bursts the host has not been told of.
+    addresses: VecDeque<Part<u64>>,
     writes: VecDeque<Part<u64>>,
     /// Beats on their way out, with the cycle in which they may leave.
     beats: VecDeque<(Cycle, HostWrite)>,
-    /// Write bursts at the host without response, and whether the newest has beats to come.
-    at_host: u32,
-    in_burst: bool,
     /// Commands that are not done, and how many of their write bursts are not.
     open: VecDeque<(CommandId, u32)>,
 }
@@ -51,6 +50,7 @@ impl ToHost {
         let Transfer { id, nic, host, size, issuer, start } = transfer;
         let bursts = 1 + (size - to_page_end(host, size)).div_ceil(PAGE_BYTES);
         self.reads.push_back(Part { addr: nic, left: size, issuer, start });
+        self.addresses.push_back(Part { addr: host, left: size, issuer, start });
         self.writes.push_back(Part { addr: host, left: size, issuer, start });
         self.open.push_back((id, bursts));
     }
@@ -76,6 +76,27 @@ impl ToHost {
         part.left -= size;
         if part.left == 0 {
             self.reads.pop_front();
+        }
+        Activity::Busy
+    }
+
+    /// Sends the address of the next write burst, which leaves together with the first read burst and does not wait for data.
+    pub fn announce(&mut self, now: Cycle, host: &HostPort) -> Activity {
+        let Some(part) = self.addresses.front_mut() else { return Activity::Idle };
+        // The channel is the last of the registers.
+        let start = part.start - 1;
+        if now < start {
+            return Activity::Until(start);
+        }
+        if !host.bursts.has_room() {
+            return Activity::Idle;
+        }
+        host.bursts.send(HostBurst);
+        let size = to_page_end(part.addr, part.left);
+        part.addr = part.addr.wrapping_add(u64::from(size));
+        part.left -= size;
+        if part.left == 0 {
+            self.addresses.pop_front();
         }
         Activity::Busy
     }
@@ -123,21 +144,16 @@ impl ToHost {
         if now < at {
             return Activity::Until(at);
         }
-        let may_begin = self.in_burst || self.at_host < HOST_BURSTS;
-        if !may_begin || !host.writes.has_room() {
+        if !host.writes.has_room() {
             return Activity::Idle;
         }
         let (_, beat) = self.beats.pop_front().expect("a beat waits");
-        self.at_host += u32::from(!self.in_burst);
-        self.in_burst = !beat.last;
         host.writes.send(beat);
         Activity::Busy
     }
 
     /// A write burst has its response. Returns the command that this ends.
     pub fn written(&mut self) -> Option<CommandId> {
-        assert!(self.at_host > 0, "a response answers a write burst");
-        self.at_host -= 1;
         let (id, bursts) = self.open.front_mut().expect("a response belongs to a command");
         *bursts -= 1;
         let ended = (*bursts == 0).then_some(*id);

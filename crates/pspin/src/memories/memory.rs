@@ -1,5 +1,7 @@
 //! The bytes of one L2 memory, and who uses its ports.
 
+use super::banks::{Banks, SIDES};
+use crate::protocol::Burst;
 use blocks::memory::Store;
 use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
@@ -7,25 +9,51 @@ use kernel::Cycle;
 /// One direction of one port of a memory: 64 bytes a cycle.
 #[derive(Default)]
 pub(super) struct Side {
-    /// First cycle in which it is free.
+    /// First cycle in which the next burst may come.
     pub(super) free: Cycle,
+    /// The burst whose first beat has not passed, with the position of its initiator.
+    pub(super) coming: Option<(usize, Burst)>,
+    /// The write whose last beat has not passed: the position of its initiator, and its tag.
+    pub(super) writing: Option<(usize, u32)>,
     /// Whose turn it is: DMA engines by cluster, and between them and single accesses; or initiators.
     pub(super) dma: RoundRobinTree,
     pub(super) turn: RoundRobinTree,
 }
 
+/// The port towards the clusters.
+pub(super) const NEAR: usize = 0;
+/// The port towards NIC and host.
+pub(super) const FAR: usize = 1;
+
+/// A side in the order of the banks' arbiters.
+pub(super) const fn position(port: usize, side: usize) -> usize {
+    2 * port + side
+}
+
 /// One L2 memory.
 pub(super) struct Memory {
     store: Store,
-    /// Towards the clusters: reads, writes.
-    pub(super) near: [Side; 2],
-    /// Towards NIC and host: reads, writes.
-    pub(super) far: [Side; 2],
+    pub(super) banks: Banks,
+    /// By [`position`].
+    pub(super) sides: [Side; SIDES],
+    /// Somebody was refused a bank, and may meet another in the next cycle.
+    pub(super) goes_on: bool,
 }
 
 impl Memory {
-    pub(super) fn new(base: u32, bytes: u32) -> Self {
-        Memory { store: Store::new(base.into(), bytes), near: Default::default(), far: Default::default() }
+    /// A memory of so many banks of 64 bytes.
+    pub(super) fn new(base: u32, bytes: u32, n_banks: u32) -> Self {
+        let store = Store::new(base.into(), bytes);
+        Memory { store, banks: Banks::new(n_banks), sides: Default::default(), goes_on: false }
+    }
+
+    /// The next cycle in which there is something to do, even if nobody comes.
+    pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
+        if self.goes_on {
+            return Some(now + 1);
+        }
+        let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());
+        writing.map(|(position, _)| self.banks.end(position) - 1).min()
     }
 
     pub(super) fn contains(&self, addr: u32) -> bool {

@@ -1,12 +1,13 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
+mod banks;
 mod filter;
 mod memory;
 mod near;
 mod program;
 mod singles;
 
-use self::memory::Memory;
+use self::memory::{FAR, Memory, NEAR, position};
 use self::program::ProgramMemory;
 use self::singles::Singles;
 use crate::map;
@@ -37,6 +38,17 @@ pub struct MemoryPorts {
     pub code: Vec<Tx<CodeWrite>>,
     /// Single accesses on their way to another cluster.
     pub remote: Vec<(Tx<RemoteRequest>, Rx<RemoteReply>)>,
+}
+
+impl MemoryPorts {
+    /// The initiators of a side of a memory.
+    fn bursts(&self, at: usize) -> &[BurstPort] {
+        if at < position(FAR, READ) { &self.dma } else { &self.bursts }
+    }
+
+    fn replies(&self, at: usize, initiator: usize) -> &Tx<BurstReply> {
+        &self.bursts(at)[initiator].1
+    }
 }
 
 /// Latencies of the channels that the memories are wired with, in cycles. A single access asks at c0, leaves its cluster
@@ -71,22 +83,23 @@ const WRITE: usize = 1;
 const HANDLER: usize = 0;
 const PACKET: usize = 1;
 
-/// A side of a memory in [`Memories::asked`].
-const fn side_bit(memory: usize, side: usize) -> u32 {
-    1 << (2 * memory + side)
-}
-
 /// In [`Memories::asked`], somewhere that is neither memory.
-const ELSEWHERE: u32 = 1 << 4;
+const ELSEWHERE: u32 = 1 << 2;
+
+/// Banks of handler memory, as far as beats of 64 bytes tell them apart: 32 of 64 bits. Source: PsPIN RTL a49fec8,
+/// `pspin_cfg_pkg.sv`, `L2_HND_N_PAR_CUTS` and `L2_HND_CUT_DW`.
+const HANDLER_BANKS: u32 = 4;
+/// Banks of packet memory, 64 bytes wide. Source: the same, `L2_PKT_N_PAR_CUTS`.
+const PACKET_BANKS: u32 = 32;
 
 /// Handler memory, packet memory, program memory and the system's control block.
 ///
 /// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts in turn and whole, but for the single
 ///          reads that pass between their beats.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
-/// Differs: banks are not told apart, so two ports never meet in one; a burst under way is not delayed by what passes
-///          between its beats, the next one is; an atomic operation on handler memory returns the old value (the RTL
-///          returns 1); one on packet memory only reads.
+/// Differs: a read burst under way is not delayed by what passes between its beats, the next one is, nor by whom it meets in
+///          a bank; an atomic operation on handler memory returns the old value (the RTL returns 1), and its write meets
+///          nobody; one on packet memory only reads.
 pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
@@ -107,8 +120,8 @@ impl Memories {
     /// Memories with the given parts of handler memory and the bytes of program memory, all of them.
     pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], program: Vec<u8>, ports: MemoryPorts) -> Self {
         let mut memories = [
-            Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes),
-            Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes),
+            Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes, HANDLER_BANKS),
+            Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes, PACKET_BANKS),
         ];
         for (addr, bytes) in handler_image {
             memories[HANDLER].write(*addr, bytes);
@@ -132,55 +145,80 @@ impl Memories {
         self.memories.iter().position(|memory| memory.contains(addr))
     }
 
-    /// Sides of memories that somebody's next access or burst goes to, by bit: most cycles have one or two.
+    /// Memories that somebody's next access or burst goes to, by bit: most cycles have one.
     fn asked(&self) -> u32 {
-        let side =
-            |addr, writes| self.memory_at(addr).map_or(ELSEWHERE, |memory| side_bit(memory, usize::from(writes)));
-        let single = |writes: usize| self.singles.next(writes).map_or(0, |request| side(request.addr, writes == WRITE));
+        let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
+        let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
         let bursts = self.ports.dma.iter().chain(&self.ports.bursts).filter_map(|(requests, _)| requests.peek());
-        let bursts = bursts.map(|burst| side(burst.addr(), matches!(*burst, Burst::Write { .. })));
-        bursts.fold(single(READ) | single(WRITE), |asked, bit| asked | bit)
+        bursts.fold(single(READ) | single(WRITE), |asked, burst| asked | bit(burst.addr()))
     }
 
-    /// Serves one side of the port towards NIC and host.
-    fn serve_far(&mut self, memory: usize, side: usize, now: Cycle) {
-        if now < self.memories[memory].far[side].free {
+    /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
+    fn serve(&mut self, memory: usize, now: Cycle) {
+        let singles = self.take_near(memory, now);
+        [READ, WRITE].into_iter().for_each(|side| self.take_far(memory, side, now));
+        let (refused, refused_singles) = self.memories[memory].banks.decide(now);
+        self.memories[memory].goes_on = refused != 0;
+        self.pass_singles(memory, singles, refused_singles, now);
+        for at in 0..banks::SIDES {
+            if refused >> at & 1 != 0 {
+                self.memories[memory].sides[at].free += 1;
+                continue;
+            }
+            if let Some((initiator, burst)) = self.memories[memory].sides[at].coming.take() {
+                self.begin_burst(memory, at, initiator, burst, now);
+            }
+            if let Memory { banks, sides, .. } = &mut self.memories[memory]
+                && let Some((initiator, tag)) = sides[at].writing.take_if(|_| banks.end(at) <= now + 1)
+            {
+                self.ports.replies(at, initiator).send(BurstReply::Written { tag, decoded: true });
+            }
+        }
+    }
+
+    /// The next burst comes to a side of the port towards NIC and host.
+    fn take_far(&mut self, memory: usize, side: usize, now: Cycle) {
+        let at = position(FAR, side);
+        if now < self.memories[memory].sides[at].free {
             return;
         }
         let asking = burst_candidates(&self.ports.bursts, &self.memories[memory], side);
-        if let Some(initiator) = self.memories[memory].far[side].turn.take(asking) {
-            let initiator = initiator as usize;
-            let burst = self.ports.bursts[initiator].0.take().expect("just seen");
-            let n_beats =
-                self.serve_burst(memory, burst, now, latency::BURST_REPLY, |ports| &ports.bursts[initiator].1);
-            self.memories[memory].far[side].free = now + n_beats;
+        if let Some(initiator) = self.memories[memory].sides[at].turn.take(asking) {
+            self.take_burst(memory, at, initiator as usize, now);
         }
     }
 
-    /// Does a burst and answers it; the cycles for which it takes its side.
-    fn serve_burst(
-        &mut self,
-        memory: usize,
-        burst: Burst,
-        now: Cycle,
-        reply_latency: u64,
-        reply: impl Fn(&MemoryPorts) -> &Tx<BurstReply>,
-    ) -> u64 {
+    /// The burst of an initiator comes to a side.
+    fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) -> u64 {
+        let burst = self.ports.bursts(at)[initiator].0.take().expect("just seen");
+        let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
+        let Memory { banks, sides, .. } = &mut self.memories[memory];
+        banks.begin(at, burst.addr(), n_beats, now);
+        sides[at].free = now + n_beats;
+        sides[at].coming = Some((initiator, burst));
+        n_beats
+    }
+
+    /// The first beat of a burst passes: its bytes are read or written as a whole.
+    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
         match burst {
             Burst::Read { tag, addr, size } => {
-                let n_beats = u64::from(beats(addr, size)).max(1);
+                let Memory { banks, .. } = &mut self.memories[memory];
+                banks.promise(at);
+                let reply_latency = if at == position(NEAR, READ) { latency::DMA_REPLY } else { latency::BURST_REPLY };
+                let last = banks.end(at) - 1 + reply_latency;
                 let data = self.memories[memory].read(addr, size);
-                let last = now + reply_latency + n_beats - 1;
-                reply(&self.ports).send(BurstReply::Data { tag, data, last });
-                n_beats
+                if at == position(NEAR, READ) {
+                    let n_beats = u64::from(beats(addr, size)).max(1);
+                    self.dma_reads[initiator].push_back(now + near::DMA_READ_PLACE + n_beats - 1);
+                }
+                self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last });
             }
             Burst::Write { tag, addr, data } => {
-                let n_beats = u64::from(beats(addr, data.len() as u32)).max(1);
                 self.memories[memory].write(addr, &data);
                 let end = addr + data.len() as u32;
                 self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !(addr..end).contains(word)));
-                reply(&self.ports).send_late(BurstReply::Written { tag, decoded: true }, n_beats - 1);
-                n_beats
+                self.memories[memory].sides[at].writing = Some((initiator, tag));
             }
         }
     }
@@ -208,7 +246,8 @@ impl Memories {
             || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
             || self.program.is_busy()
             || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
-        match self.singles.next_event(now) {
+        let beats = self.memories.iter().filter_map(|memory| memory.next_event(now));
+        match self.singles.next_event(now).into_iter().chain(beats).min() {
             _ if waits => Activity::Busy,
             Some(at) => Activity::Until(at),
             None => Activity::Idle,
@@ -231,16 +270,14 @@ impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_singles(now);
         self.singles.choose(now);
-        let mut asked = self.asked();
-        // The read of an atomic operation goes before other reads.
-        for (memory, side) in [(HANDLER, WRITE), (HANDLER, READ), (PACKET, READ), (PACKET, WRITE)] {
-            if asked & side_bit(memory, side) != 0 {
-                self.serve_near(memory, side, now);
-                self.serve_far(memory, side, now);
-                asked = self.asked(); // Who was served may ask for the next side.
+        for memory in [HANDLER, PACKET] {
+            // Who was served by the one may ask for the other.
+            let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
+            if is_due || self.asked() & 1 << memory != 0 {
+                self.serve(memory, now);
             }
         }
-        if asked & ELSEWHERE != 0 {
+        if self.asked() & ELSEWHERE != 0 {
             self.refuse_bursts();
         }
         self.take_remote_replies(now);

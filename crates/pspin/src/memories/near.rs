@@ -1,6 +1,7 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
-use super::{HANDLER, Memories, PACKET, READ, burst_candidates, latency};
+use super::memory::{Memory, NEAR, position};
+use super::{HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
 use crate::map;
 use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
@@ -9,9 +10,9 @@ use kernel::Cycle;
 
 /// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
 /// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
-const DMA_READ_PLACE: u64 = 4;
+pub(super) const DMA_READ_PLACE: u64 = 4;
 
-/// What a single access takes beyond [`latency::PE_REPLY`]. Source: RTL measurement: 20, 21, 27, 22, 23 and 24 cycles from
+/// What a single access takes beyond [`super::latency::PE_REPLY`]. Source: RTL measurement: 20, 21, 27, 22, 23 and 24 cycles from
 /// one such access to the next on one core, in the order below. A load from handler memory and an atomic operation on it
 /// take what they take in the filter.
 mod extra {
@@ -56,39 +57,66 @@ impl Memories {
         }
     }
 
-    /// Serves one side of this port: a single access or a burst of a DMA engine.
-    pub(super) fn serve_near(&mut self, memory: usize, side: usize, now: Cycle) {
-        let is_free = now >= self.memories[memory].near[side].free;
-        // A single read passes between the beats of a burst.
-        let single = (is_free || side == READ) && self.passes(memory, side, now);
-        let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
-        if side == READ && dma != 0 {
-            dma &= self.clusters_with_place(now);
-            if memory == HANDLER && !self.singles.filter.has_place(now) {
-                dma = 0;
+    /// Bursts come to this port, and single accesses ask for their banks. These, by side, with who asked for the side.
+    pub(super) fn take_near(&mut self, memory: usize, now: Cycle) -> [Option<u64>; 2] {
+        let mut singles = [None; 2];
+        for side in [WRITE, READ] {
+            let at = position(NEAR, side);
+            let single_at = self.single_at(memory, side);
+            if side == READ && singles[WRITE].is_some() && self.single_at(memory, WRITE) == at {
+                break; // The read of an atomic operation goes before other reads.
             }
-        }
-        let near = &mut self.memories[memory].near[side];
-        match near.turn.take(u64::from(single) | u64::from(dma != 0) << 1) {
-            Some(0) => {
-                near.free = near.free.max(now) + 1;
-                let (cluster, request) = self.singles.take(side, now);
-                self.access(cluster, request, memory, now);
+            let is_free = now >= self.memories[memory].sides[at].free;
+            // A single read passes between the beats of a burst.
+            let single = (is_free || side == READ) && self.passes(memory, side, now);
+            let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
+            if side == READ && dma != 0 {
+                dma &= self.clusters_with_place(now);
+                if memory == HANDLER && !self.singles.filter.has_place(now) {
+                    dma = 0;
+                }
             }
-            Some(_) => {
-                let cluster = near.dma.take(dma).expect("somebody asks") as usize;
-                let burst = self.ports.dma[cluster].0.take().expect("just seen");
-                let n_beats = self.serve_burst(memory, burst, now, latency::DMA_REPLY, |ports| &ports.dma[cluster].1);
-                if side == READ {
-                    self.dma_reads[cluster].push_back(now + DMA_READ_PLACE + n_beats - 1);
-                    if memory == HANDLER {
+            let asking = u64::from(single) | u64::from(dma != 0) << 1;
+            let Memory { banks, sides, .. } = &mut self.memories[memory];
+            match sides[at].turn.choose(asking) {
+                Some(0) => {
+                    let addr = self.singles.next(side).expect("an access that was seen").addr;
+                    banks.ask(single_at, addr);
+                    singles[side] = Some(asking);
+                }
+                Some(_) => {
+                    sides[at].turn.grant(asking);
+                    let cluster = sides[at].dma.take(dma).expect("somebody asks") as usize;
+                    let n_beats = self.take_burst(memory, at, cluster, now);
+                    if side == READ && memory == HANDLER {
                         self.singles.filter.pass_burst(now, n_beats);
                     }
                 }
-                self.memories[memory].near[side].free = now + n_beats;
+                None => {}
             }
-            None => {}
         }
+        singles
+    }
+
+    /// Single accesses pass whose banks have not refused them.
+    pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
+        for side in [WRITE, READ] {
+            let at = position(NEAR, side);
+            let single_at = self.single_at(memory, side);
+            let Some(asking) = singles[side].filter(|_| refused >> single_at & 1 == 0) else { continue };
+            let place = &mut self.memories[memory].sides[at];
+            place.turn.grant(asking);
+            place.free = place.free.max(now) + 1;
+            let (cluster, request) = self.singles.take(side, now);
+            self.access(cluster, request, memory, now);
+        }
+    }
+
+    /// Where the next single access of a side asks for its bank: an atomic operation reads first.
+    fn single_at(&self, memory: usize, side: usize) -> usize {
+        let is_amo = |op| matches!(op, PeOp::Amo { amo, .. } if amo != Amo::StoreConditional);
+        let reads = memory == HANDLER && self.singles.next(side).is_some_and(|request| is_amo(request.op));
+        position(NEAR, if reads { READ } else { side })
     }
 
     /// Whether the single access that is next goes to this side of this memory and may be served now.

@@ -80,10 +80,17 @@ impl Links {
 
 /// The channels between an initiator of host accesses and the way to the host.
 pub fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
+    let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
     let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
     let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
     let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
     let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
-    let target = HostTarget { writes: target_writes, written: target_written, reads: target_reads, data: target_data };
-    (HostPort { writes, written, reads, data }, target)
+    let target = HostTarget {
+        bursts: target_bursts,
+        writes: target_writes,
+        written: target_written,
+        reads: target_reads,
+        data: target_data,
+    };
+    (HostPort { bursts, writes, written, reads, data }, target)
 }

@@ -62,6 +62,11 @@ impl Gate {
         &self.initiators
     }
 
+    /// Whether addresses are translated.
+    pub fn translates(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Takes what has come and asks where it goes.
     pub fn tick(&mut self, now: Cycle) -> Activity {
         let Some(cache) = &mut self.cache else { return Activity::Idle };
@@ -138,6 +143,7 @@ impl Gate {
 
     pub fn ports(&self, ports: &mut Ports) {
         for (i, initiator) in self.initiators.iter().enumerate() {
+            ports.input(&format!("bursts[{i}]"), &initiator.bursts);
             ports.input(&format!("writes[{i}]"), &initiator.writes);
             ports.output(&format!("written[{i}]"), &initiator.written);
             ports.input(&format!("reads[{i}]"), &initiator.reads);

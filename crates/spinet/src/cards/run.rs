@@ -3,6 +3,7 @@
 use super::traffic::{self, CardTrafficError, Way};
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError, Machine};
+use crate::files::read_at_most;
 use crate::nics::Setting;
 use crate::slices::{Sliced, Slices};
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
@@ -374,15 +375,10 @@ fn card_mac(design: &Design) -> Mac {
 /// The image, and the program if the file is one.
 fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), CardRunError> {
     let name = |path: &Path| path.display().to_string();
-    let read = |path: &Path| {
-        let data = std::fs::metadata(path).and_then(|metadata| {
-            if metadata.len() > MOST_IMAGE_BYTES { Ok(None) } else { std::fs::read(path).map(Some) }
-        });
-        match data {
-            Ok(Some(data)) => Ok(data),
-            Ok(None) => Err(CardRunError::Long { file: name(path) }),
-            Err(source) => Err(CardRunError::Read { file: name(path), source }),
-        }
+    let read = |path: &Path| match read_at_most(path, MOST_IMAGE_BYTES) {
+        Ok(data) if data.len() as u64 > MOST_IMAGE_BYTES => Err(CardRunError::Long { file: name(path) }),
+        Ok(data) => Ok(data),
+        Err(source) => Err(CardRunError::Read { file: name(path), source }),
     };
     let bad = |path: &Path, source| CardRunError::Image { file: name(path), source };
     match firmware {

@@ -6,6 +6,7 @@ use super::experiment::ChainExperiment;
 use super::nic::{self, ServiceError};
 use super::tenants::{Tenant, TenantError, Tenants};
 use crate::experiment::{Problem as SourceProblem, Traffic};
+use crate::files;
 use crate::nics::NicError;
 use crate::toml_text::{self, Format, TextFileError};
 use kernel::Time;
@@ -224,7 +225,7 @@ fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir
         }
         for program in &mut entry.program.0 {
             let path = base_dir.join(&program.0);
-            std::fs::File::open(&path).map_err(|error| fail(format!("{}: {error}", path.display())))?;
+            files::open(&path).map_err(|error| fail(format!("{}: {error}", path.display())))?;
             program.0 = path.display().to_string();
         }
     }

@@ -178,7 +178,7 @@ impl Machine {
                         (traps_in_place, trap_before) = (0, Some(trap));
                     }
                     if traps_in_place == 2 {
-                        self.reason = trap_before.map(|trap| self.trap_text(trap));
+                        self.reason = Some(self.trap_text(trap_before.unwrap_or(trap)));
                         return self.outcome(Verdict::Stopped, self.moment(), None);
                     }
                 }

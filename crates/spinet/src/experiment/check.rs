@@ -2,6 +2,7 @@
 
 use super::text::OneOrMany;
 use super::{ContextSpec, Experiment};
+use crate::files;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, TextFileError};
 use pspin::delivery::Delivery;
@@ -334,5 +335,5 @@ fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fau
 
 /// The file is there and can be opened.
 fn readable(path: &str) -> Result<(), Problem> {
-    std::fs::File::open(path).map(drop).map_err(|source| Problem::File { file: path.into(), source })
+    files::open(Path::new(path)).map(drop).map_err(|source| Problem::File { file: path.into(), source })
 }

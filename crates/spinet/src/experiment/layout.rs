@@ -7,10 +7,12 @@
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
+use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
-use std::io::{self, Read};
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
 /// First byte of host memory. Source: PsPIN RTL a49fec8, spin_hw_conf.h, PCIE_START_ADDR.
@@ -32,29 +34,29 @@ const ALIGN: u32 = 64;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum LayoutError {
-    #[error("context `{context}`: {source}")]
+    #[error("{context}: {source}")]
     Program { context: String, source: Box<ProgramError> },
-    #[error("context `{context}`: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
+    #[error("{context}: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
     Outside { context: String, memory: &'static str, first: u64, last: u64, allowed: String },
-    #[error("contexts `{context}` and `{other}`: {memory} overlaps at {at:#x}, must be apart")]
+    #[error("{context} and {other}: {memory} overlaps at {at:#x}, must be apart")]
     Overlap { context: String, other: String, memory: &'static str, at: u64 },
     #[error(
-        "contexts `{context}` and `{other}`: the word at {at:#x} is handler memory of both, must be of one: memory is \
-             protected by words of 4 bytes"
+        "{context} and {other}: the word at {at:#x} is handler memory of both, must be of one: memory is protected by \
+             words of 4 bytes"
     )]
     SharedWord { context: String, other: String, at: u64 },
-    #[error("context `{context}`: handler memory overlaps static data of a program at {at:#x}, must be apart")]
+    #[error("{context}: handler memory overlaps static data of a program at {at:#x}, must be apart")]
     OverStaticData { context: String, at: u64 },
     #[error(
         "`{name}` is the name of one context, and what reports call another that has no name of its own, must be \
              another, or the other needs one"
     )]
     Name { name: String },
-    #[error("context `{context}`: {memory} needs {needed} bytes, {left} are left")]
+    #[error("{context}: {memory} needs {needed} bytes, {left} are left")]
     NoRoom { context: String, memory: &'static str, needed: u64, left: u64 },
-    #[error("context `{context}`: {file}: {source}")]
+    #[error("{context}: {file}: {source}")]
     Data { context: String, file: String, source: io::Error },
-    #[error("context `{context}`: {file} has more than the {allowed} bytes of its {memory}")]
+    #[error("{context}: {file} has more than the {allowed} bytes of its {memory}")]
     DataTooLong { context: String, file: String, memory: &'static str, allowed: u64 },
 }
 
@@ -150,8 +152,8 @@ fn reported_name(
 
 /// What errors call a context.
 fn name(context: &CheckedContext) -> String {
-    let given = context.spec.name.clone().or(context.spec.handler.clone());
-    given.unwrap_or_else(|| context.index.to_string())
+    let given = context.spec.name.as_ref().or(context.spec.handler.as_ref());
+    given.map_or_else(|| format!("context[{}]", context.index), |name| format!("context `{name}`"))
 }
 
 fn data(
@@ -163,15 +165,8 @@ fn data(
     let Some(file) = file else { return Ok(None) };
     let fail = |source| LayoutError::Data { context: name(context), file: file.clone(), source };
     let too_long = || LayoutError::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
-    let bytes = read_at_most(file, allowed).map_err(fail)?;
+    let bytes = read_at_most(Path::new(file), allowed).map_err(fail)?;
     if bytes.len() as u64 > allowed { Err(too_long()) } else { Ok(Some(bytes)) }
-}
-
-/// What is in a file, and one byte more than `allowed` if that is more: devices may have no end.
-pub(crate) fn read_at_most(file: &str, allowed: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(allowed + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, LayoutError> {

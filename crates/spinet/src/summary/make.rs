@@ -12,7 +12,7 @@ use isa::riscv::cause;
 use kernel::Clock;
 use pspin::delivery::DropReason;
 use pspin::map;
-use pspin::protocol::WATCHDOG_CAUSE;
+use pspin::protocol::{BEAT_BYTES, CommandTarget, WATCHDOG_CAUSE};
 
 /// Cycles as nanoseconds.
 pub(crate) fn ns(clock: Clock, cycles: f64) -> f64 {
@@ -56,6 +56,19 @@ pub fn cause_name(cause: u32) -> String {
         _ => return format!("cause {cause}"),
     };
     name.into()
+}
+
+/// What the value of a trap of this cause says; nothing if no more than the cause and the place do.
+fn value_is(cause: u32) -> Option<&'static str> {
+    match cause {
+        cause::ILLEGAL_INSTRUCTION => Some("instruction"),
+        cause::INSTRUCTION_FAULT
+        | cause::LOAD_MISALIGNED
+        | cause::LOAD_FAULT
+        | cause::STORE_MISALIGNED
+        | cause::STORE_FAULT => Some("address"),
+        _ => None,
+    }
 }
 
 /// Units that execute commands, in the order of [`pspin::protocol::CommandTarget`].
@@ -221,6 +234,7 @@ impl Run {
                 place: self.elf_at(trap.pc).place(trap.pc),
                 line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
+                value_is: value_is(trap.cause),
                 note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap),
             },
         }
@@ -239,6 +253,21 @@ impl Run {
             time_ns: ns(self.record().borrow().clock, refusal.at as f64),
             unit: UNITS[refusal.target],
             addr: format!("{:#x}", refusal.addr),
+            bytes: refusal.bytes,
+            why: match (refusal.is_length, self.most_bytes(refusal.target)) {
+                (false, _) => "nothing answers at the address".into(),
+                (true, Some(most)) => format!("{} bytes, must be 1 to {}", grouped(refusal.bytes), grouped(most)),
+                (true, None) => format!("{} bytes, must be 1 or more", grouped(refusal.bytes)),
+            },
+        }
+    }
+
+    /// Bytes that one command to this unit may have.
+    fn most_bytes(&self, target: usize) -> Option<u64> {
+        match target {
+            _ if target == CommandTarget::NicSend as usize => Some(self.checked.nic.outbound.max_packet_bytes.into()),
+            _ if target == CommandTarget::HostDirect as usize => Some(BEAT_BYTES.into()),
+            _ => None,
         }
     }
 
@@ -265,6 +294,7 @@ impl Run {
             messages: stats.messages,
             messages_ended: stats.messages_ended,
             messages_without_queue: stats.without_queue,
+            packets_without_fields: stats.keyless,
             messages_evicted: stats.evicted,
             handler_memory: MemorySummary {
                 addr: format!("{:#010x}", placed.context.handler_mem.addr),

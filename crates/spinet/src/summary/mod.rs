@@ -142,6 +142,8 @@ pub struct CommandFaultSummary {
     pub time_ns: f64,
     pub unit: &'static str,
     pub addr: String,
+    pub bytes: u64,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -157,6 +159,7 @@ pub struct ContextSummary {
     pub messages: u64,
     pub messages_ended: u64,
     pub messages_without_queue: u64,
+    pub packets_without_fields: u64,
     /// Messages that had to leave their queue to another tenant.
     pub messages_evicted: u64,
     pub handler_memory: MemorySummary,
@@ -267,6 +270,7 @@ pub struct TrapPlaceSummary {
     pub place: String,
     pub line: Option<String>,
     pub value: String,
+    pub value_is: Option<&'static str>,
     pub note: Option<String>,
 }
 

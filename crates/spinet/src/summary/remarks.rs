@@ -90,12 +90,17 @@ impl Run {
             n => format!("; {n} more causes are listed below"),
         };
         let summary = self.trap_summary(first);
-        let TrapPlaceSummary { frame, cluster, core, value, note, .. } = &summary.first;
+        let TrapPlaceSummary { frame, cluster, core, value, value_is, note, .. } = &summary.first;
         let at = place_text(&summary.first);
         let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let value = match *value_is {
+            Some("instruction") => format!(" {value}"), // `illegal instruction` stands before it
+            Some(what) => format!(", {what} {value}"),
+            None => String::new(),
+        };
         let (cause, core) = (&summary.cause, format!("core {core} of cluster {cluster}"));
         Some(format!(
-            "handlers trapped on {packets}; first in {at}: {cause}{note}, address {value}, packet {frame}, {core}{others}"
+            "handlers trapped on {packets}; first in {at}: {cause}{value}{note}, packet {frame}, {core}{others}"
         ))
     }
 }

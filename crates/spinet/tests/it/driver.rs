@@ -319,51 +319,6 @@ fn a_message_that_was_given_up_leaves_its_queue_and_its_flow_begins_anew() {
     .assert_eq(&text);
 }
 
-/// Two tenants of a card of four queues, two reserved for each: who gets what, packet by packet, and what both hear. `a1` is a
-/// packet of tenant a's flow 1, of which two are a message; what follows `|` comes when b has its rule too.
-fn share(reserved: u32, script: &str) -> String {
-    let settings = ["scheduler.n_mpqs=4".to_owned(), format!("sharing.reserved_queues={reserved}")];
-    let settings = settings.map(|setting| nics::parse_setting(&setting).unwrap());
-    let params = nics::load("pspin-rtl", &settings, Path::new(".")).unwrap();
-    let runtime = Elf::parse("runtime.elf".into(), support::runtime()).unwrap();
-    let mut driver = Driver::boot(&params, Rc::new(runtime), 1).unwrap();
-    driver.keep_packets();
-    let tenants = ["a", "b"].map(|name| driver.open(name, None).unwrap());
-    let programs = [0x1d00_1000, 0x1d00_2000].map(handlers);
-    let mut text = String::new();
-    for (i, part) in script.split(" | ").enumerate() {
-        let tenant = tenants[i];
-        let program = driver.load(tenant, programs[i].clone()).unwrap();
-        let spec = ContextSpec { handler: Some("echo".into()), ..ContextSpec::new(program) };
-        let context = driver.build(tenant, &spec).unwrap();
-        let matches = Some(format!("udp.dst_port == {}", 7 + i));
-        let rule = RuleSpec { matches, message: "by udp.src_port count 2".into(), ..RuleSpec::default() };
-        driver.install(tenant, context, &rule).unwrap();
-        for word in part.split(' ') {
-            let (port, flow) = (u16::from(word.as_bytes()[0] - b'a'), word[1..].parse().unwrap());
-            driver.add_packets(vec![(Time::ZERO, support::udp(flow, 7 + port, 60).into())]).unwrap();
-            driver.run_until(driver.now() + 2000);
-            let got = match driver.take_packets().as_slice() {
-                [] => "the ordinary way".to_owned(),
-                rows => rows.iter().map(|(_, row)| format!("message {} as {}", row.message, row.msgid)).collect(),
-            };
-            let heard = tenants.iter().zip(["a", "b"]).flat_map(|(tenant, name)| {
-                let events = driver.take_events(*tenant).unwrap();
-                events.into_iter().map(move |event| format!("; {name}: {:?}", event.what)).collect::<Vec<_>>()
-            });
-            writeln!(text, "{word}: {got}{}", heard.collect::<String>()).unwrap();
-        }
-    }
-    text
-}
-
-#[test]
-fn a_tenant_that_comes_later_gets_the_queues_that_it_is_sure_of() {
-    let script = "a1 a2 a3 a4 a1 a1 | b1 b2 b3 a2 a5 b1 b3";
-    expect![[""]].assert_eq(&share(2, script));
-    expect![[""]].assert_eq(&share(0, script));
-}
-
 #[test]
 fn a_network_loses_each_calls_packets_by_themselves() {
     let mut driver = card();

@@ -128,6 +128,15 @@ fn memory_that_is_not_there_traps() {
             89abcdef
         "#]],
     );
+    // Nor is there anything where this one jumps to.
+    check(
+        &[asm("jalr", 0, 0, 0, 0)],
+        expect![[r#"
+            stopped: instruction access fault at 0x00000000, and nothing there to handle it; 1 instructions, 12 cycles
+            01234567
+            89abcdef
+        "#]],
+    );
     let handler = CODE + 16;
     let to_handler = [
         asm("lui", A2, 0, 0, handler as i32 & !0xfff),

@@ -15,6 +15,8 @@ pub struct Verdict {
     pub is_last: bool,
     /// Whether it is the first of the message, if the definition says which packet is.
     pub is_header: Option<bool>,
+    /// It has none of the fields by which messages are told apart, and is one by itself.
+    pub is_keyless: bool,
 }
 
 impl Verdict {
@@ -115,10 +117,10 @@ impl Classifier {
     /// The message of the next packet, whose layers are `layers`.
     pub fn classify(&mut self, packet: &[u8], layers: &Layers) -> Verdict {
         self.counts.packets += 1;
-        let MessageSpec::Group { key, first, end } = &self.spec else { return self.single() };
+        let MessageSpec::Group { key, first, end } = &self.spec else { return self.single(false) };
         if !key.write(packet, layers, &mut self.key) {
             self.counts.keyless += 1;
-            return self.single();
+            return self.single(true);
         }
         let is_header = first.as_ref().map(|first| first.matches_layers(packet, layers));
         let known = self.open.get_mut(self.key.as_slice());
@@ -145,7 +147,7 @@ impl Classifier {
         }
         self.counts.messages += u64::from(position == 0);
         self.counts.ended += u64::from(is_last);
-        Verdict { message, position, is_last, is_header }
+        Verdict { message, position, is_last, is_header, is_keyless: false }
     }
 
     /// Whether the next packet, whose layers are `layers`, belongs to a message that has begun.
@@ -165,11 +167,11 @@ impl Classifier {
     }
 
     /// A message of one packet.
-    fn single(&mut self) -> Verdict {
+    fn single(&mut self, is_keyless: bool) -> Verdict {
         let message = self.counts.messages;
         self.counts.messages += 1;
         self.counts.ended += 1;
-        Verdict { message, position: 0, is_last: true, is_header: None }
+        Verdict { message, position: 0, is_last: true, is_header: None, is_keyless }
     }
 
     /// What was seen so far.

@@ -8,7 +8,6 @@ mod writes;
 
 use super::Finished;
 use super::chunk::{At, Chunk, Open, Place};
-use super::held::{EMITTERS, Held};
 use super::lanes::{Lanes, bytes_of, lanes_of};
 use crate::cluster::l1::L1;
 use crate::cluster::wide::Asked;
@@ -17,6 +16,8 @@ use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
+/// Chunks that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
+pub const EMITTERS: usize = 12;
 /// Beats that a register of the crossbar holds. Source: `spill_register.sv`.
 const REGISTER: u32 = 2;
 /// From a request that leaves the emitters until it is at the crossbar.
@@ -133,6 +134,11 @@ impl Movement {
         self.faults.total()
     }
 
+    /// Chunks whose last beat has not left the buffer.
+    pub fn n_emitted(&self) -> usize {
+        self.chunks.len() - (self.drains.chunk.max(self.first) - self.first) as usize
+    }
+
     /// One more chunk.
     pub fn take(&mut self, chunk: Chunk) {
         self.chunks.push_back(chunk);
@@ -159,11 +165,11 @@ impl Movement {
     }
 
     /// Lives through a cycle, but for L1.
-    pub fn tick(&mut self, now: Cycle, l1: &L1, held: &mut Held) {
+    pub fn tick(&mut self, now: Cycle, l1: &L1) {
         self.take_replies(now);
         self.enter(now);
         let left = self.leaving;
-        self.cross_lanes(now, held);
+        self.cross_lanes();
         if left > 0 {
             self.pass_write(now);
         }
@@ -219,7 +225,7 @@ impl Movement {
     }
 
     /// A beat leaves the buffer, and one comes to it.
-    fn cross_lanes(&mut self, now: Cycle, held: &mut Held) {
+    fn cross_lanes(&mut self) {
         let drained = (self.leaving < REGISTER && !self.lanes.are_empty()).then(|| {
             let Chunk { to, size, .. } = self.chunk(self.drains.chunk);
             lanes_of(to.1, &bytes_of(to.1, *size, self.drains.beat))
@@ -234,15 +240,7 @@ impl Movement {
             self.lanes.pop(lanes);
             self.leaving += 1;
             let n_beats = self.chunk(self.drains.chunk).writes;
-            if self.drains.advance(n_beats) {
-                held.leaves(now);
-                // It makes room in the emitters; the reshaper hands the next one on in the cycle after.
-                let admitted = self.drains.chunk - 1 + EMITTERS as u64;
-                if self.has_chunk(admitted) {
-                    let chunk = self.chunk_mut(admitted);
-                    chunk.emitted = chunk.emitted.max(now + 2);
-                }
-            }
+            self.drains.advance(n_beats);
         }
         if let Some(lanes) = filled {
             self.lanes.push(lanes);

@@ -15,6 +15,14 @@ const L1_BYTES: u32 = 0x1_0000;
 /// is the channel's.
 const L2_LATENCY: u64 = 4;
 
+/// What is logged besides what L2 is asked and which transfers are done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    Ends,
+    Beats,
+    Launches,
+}
+
 /// Source, destination, bytes.
 type Transfer = (u32, u32, u32);
 
@@ -31,7 +39,7 @@ struct Set {
     wide: WidePorts,
     nhi: fn(Cycle) -> Asked,
     has_company: bool,
-    shows_beats: bool,
+    shows: Shows,
     log: Log,
     /// L1 as it was when the last transfer was done.
     seen: Rc<RefCell<Vec<u8>>>,
@@ -44,7 +52,7 @@ impl Set {
         transfers: &[Transfer],
         latency: u64,
         nhi: fn(Cycle) -> Asked,
-        shows_beats: bool,
+        shows: Shows,
     ) -> (Store, Rc<RefCell<Vec<u8>>>) {
         let (store, seen) = (Store::default(), Rc::default());
         let l2 = TestMemory::with_store(bench, "l2", latency, store.clone());
@@ -56,7 +64,7 @@ impl Set {
         let dma = Dma::new(0, &params, (l2.requests, l2.replies));
         let (wide, log) = (WidePorts::default(), bench.log.clone());
         let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> Asked);
-        bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows_beats, log, seen: Rc::clone(&seen) });
+        bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows, log, seen: Rc::clone(&seen) });
         (store, seen)
     }
 }
@@ -73,7 +81,7 @@ impl Component for Set {
             }
             let granted = self.wide.grant(now, &mut self.l1, (self.nhi)(now), asked).dma;
             if let Some(side) = granted {
-                if self.shows_beats {
+                if self.shows == Shows::Beats {
                     let offset = if side == Side::Read { asked.read } else { asked.write };
                     self.log.note(now, format!("{side:?} {:#x}", offset.expect("it asked")));
                 }
@@ -84,6 +92,9 @@ impl Component for Set {
             && let Some((src, dst, size)) = self.launches.take()
         {
             self.dma.launch(now, Owner::Public, src, dst, size);
+            if self.shows == Shows::Launches {
+                self.log.note(now, "launched".to_owned());
+            }
         }
         let waits = self.launches.has_item();
         match self.dma.next_event(now).filter(|_| self.dma.is_busy()) {
@@ -106,9 +117,9 @@ fn nobody(_: Cycle) -> Asked {
     Asked::default()
 }
 
-fn check(transfers: &[Transfer], shows_beats: bool, want: Expect) {
+fn check(transfers: &[Transfer], shows: Shows, want: Expect) {
     want.assert_eq(&bench(10_000, |bench| {
-        Set::add(bench, transfers, L2_LATENCY, nobody, shows_beats);
+        Set::add(bench, transfers, L2_LATENCY, nobody, shows);
     }));
 }
 
@@ -116,7 +127,7 @@ fn check(transfers: &[Transfer], shows_beats: bool, want: Expect) {
 fn a_packet_of_one_beat_comes_to_l1_in_ten_cycles_and_is_done_after_twelve() {
     check(
         &[(L2_PACKET_BASE, L1_BASE + 0x4400, 64)],
-        true,
+        Shows::Beats,
         expect![[r#"
         14   l2: read 64 at 0x1c400000
         20   Write 0x4400
@@ -129,7 +140,7 @@ fn a_packet_of_one_beat_comes_to_l1_in_ten_cycles_and_is_done_after_twelve() {
 fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
     check(
         &[(L2_PACKET_BASE, L1_BASE, 4096)],
-        false,
+        Shows::Ends,
         expect![[r#"
         14   l2: read 4096 at 0x1c400000
         85   done
@@ -137,7 +148,7 @@ fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
     );
     check(
         &[(L1_BASE, L2_HANDLER_BASE, 4096)],
-        false,
+        Shows::Ends,
         expect![[r#"
         18   l2: write 4096 at 0x1c000000
         86   done
@@ -145,7 +156,7 @@ fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
     );
     check(
         &[(L1_BASE, L1_BASE + 0x2000, 4096)],
-        false,
+        Shows::Ends,
         expect![[r#"
         143  done
     "#]],
@@ -156,7 +167,7 @@ fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
 fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_first() {
     check(
         &[(L2_PACKET_BASE + 32, L1_BASE, 128)],
-        true,
+        Shows::Beats,
         expect![[r#"
         14   l2: read 128 at 0x1c400020
         21   Write 0x0
@@ -174,7 +185,7 @@ fn reads_stop_when_eleven_beats_wait() {
     let within = (L1_BASE + 0x1000, L1_BASE + 0x2000, 1024);
     check(
         &[to_l2(0), to_l2(1), to_l2(2), within],
-        true,
+        Shows::Beats,
         expect![[r#"
         14   Read 0x0
         15   Read 0x40
@@ -227,7 +238,7 @@ fn writes_of_one_beat_to_l1_take_two_cycles_each() {
     let transfers: Vec<Transfer> = (0..4).map(|i| (L1_BASE + 64 * i, L1_BASE + 0x1000 + 64 * i, 64)).collect();
     check(
         &transfers,
-        true,
+        Shows::Beats,
         expect![[r#"
         14   Read 0x0
         15   Read 0x40
@@ -249,7 +260,7 @@ fn writes_of_one_beat_to_l1_take_two_cycles_each() {
 fn the_other_port_delays_a_beat_and_what_is_behind_it() {
     let log = bench(10_000, |bench| {
         let two = |now| Asked { write: (20..22).contains(&now).then_some(0), ..Asked::default() };
-        Set::add(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], L2_LATENCY, two, true);
+        Set::add(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], L2_LATENCY, two, Shows::Beats);
     });
     expect![[r#"
         14   l2: read 256 at 0x1c400000
@@ -260,6 +271,28 @@ fn the_other_port_delays_a_beat_and_what_is_behind_it() {
         26   done
     "#]]
     .assert_eq(&log);
+}
+
+/// Twelve in the emitters, one in the reshaper, twelve in the FIFO. A transfer across pages has a place for each part in the
+/// emitters, and one in the FIFO.
+#[test]
+fn the_fifo_is_full_behind_25_transfers_and_shows_room_two_cycles_after_a_beat_has_left() {
+    let mut transfers = vec![(L2_PACKET_BASE, L1_BASE, 64); 27];
+    transfers[20] = (L2_PACKET_BASE, L1_BASE, 3 * PAGE_BYTES);
+    let log = bench(10_000, |bench| {
+        Set::add(bench, &transfers, 100, nobody, Shows::Launches);
+    });
+    let cycles = |what: &str| {
+        let lines = log.lines().filter(|line| line.ends_with(what));
+        lines.map(|line| line.split(' ').next().expect("a cycle").parse().expect("a number")).collect::<Vec<u64>>()
+    };
+    let (launched, done) = (cycles("launched"), cycles("done"));
+    assert_eq!(launched[..25], (10..35).collect::<Vec<u64>>());
+    // A beat that leaves the buffer is written in the next cycle, and its transfer done two behind that; the second leaves
+    // right behind the first.
+    let left = done[0] - 3;
+    assert_eq!([launched[25], launched[26]], [left + 2, left + 3]);
+    assert_eq!(done.len(), 27);
 }
 
 /// Asks for a beat of a superbank that depends on the cycle, in most cycles, on either side.
@@ -286,7 +319,7 @@ proptest! {
         let transfers: Vec<Transfer> = (0..).zip(&transfers).map(transfer).collect();
         let ends = RefCell::new(None);
         let nhi = if is_crowded { a_crowd } else { nobody };
-        let log = bench(20_000, |bench| { ends.replace(Some(Set::add(bench, &transfers, latency, nhi, false))); });
+        let log = bench(20_000, |bench| { ends.replace(Some(Set::add(bench, &transfers, latency, nhi, Shows::Ends))); });
         prop_assert_eq!(log.matches("done").count(), transfers.len());
         let (store, seen) = ends.take().expect("it ran");
         let wrong = transfers.iter().find_map(|&(src, dst, size)| {

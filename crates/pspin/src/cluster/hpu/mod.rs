@@ -262,7 +262,7 @@ impl Hpu {
             0x14 => task.pkt_size,
             0x18 | 0x1c | 0x20 | 0x24 => {
                 let i = (offset - 0x18) / 4;
-                map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset + scratchpad(i).addr
+                (map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset).wrapping_add(scratchpad(i).addr)
             }
             0x28 | 0x2c | 0x30 | 0x34 => scratchpad((offset - 0x28) / 4).size,
             0x38 => (context.host_mem_addr >> 32) as u32,
@@ -277,7 +277,7 @@ impl Hpu {
             0x108..0x118 => return self.task_register(offset - 0x100),
             0x118..0x158 => {
                 let i = (offset - 0x118) / 4;
-                map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset + scratchpad(i).addr
+                (map::L1_BASE + i * map::L1_STRIDE + self.scratchpad_offset).wrapping_add(scratchpad(i).addr)
             }
             0x158..0x198 => scratchpad((offset - 0x158) / 4).size,
             0x198..0x1b0 => return self.task_register(offset - 0x198 + 0x38),

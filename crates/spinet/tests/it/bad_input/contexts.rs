@@ -27,12 +27,12 @@ fn contexts() {
     );
     check_context(
         "",
-        expect!["context `0`: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
+        expect!["context[0]: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context `0`: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
+            "context[0]: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(
@@ -72,7 +72,7 @@ fn contexts() {
     };
     check_context(
         &two("handler_memory = { addr = 0x1c300000, size = 64 }"),
-        expect!["contexts `a` and `b`: handler memory overlaps at 0x1c300000, must be apart"],
+        expect!["context `a` and context `b`: handler memory overlaps at 0x1c300000, must be apart"],
     );
     let beside = |at: &str| {
         format!(
@@ -83,14 +83,14 @@ fn contexts() {
     check_context(
         &beside("addr = 0x1c300005, size = 3"),
         expect![
-            "contexts `a` and `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
+            "context `a` and context `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
         ],
     );
     check_context(&beside("addr = 0x1c300005, size = 0"), expect!["no error"]);
     check_context(&beside("addr = 0x1c300008, size = 3"), expect!["no error"]);
     check_context(
         &two("host_memory = { addr = 0x1000, size = 64 }"),
-        expect!["contexts `a` and `b`: host memory overlaps at 0x1000, must be apart"],
+        expect!["context `a` and context `b`: host memory overlaps at 0x1000, must be apart"],
     );
     check_context(
         "name = 'a'\nhandler = 'echo'\n[[context]]\nname = 'a'\nhandler = 'echo'",

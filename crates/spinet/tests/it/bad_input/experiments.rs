@@ -120,6 +120,32 @@ fn nics() {
         ],
     );
     check(
+        &set("['n_clusters=18446744073709551616']"),
+        expect![
+            "t.toml: line 3: nic.set: set: n_clusters is 18446744073709551616, must be a whole number from -2^63 to 2^63 - 1"
+        ],
+    );
+    check(
+        &set("{ n_clusters = 18446744073709551616 }"),
+        expect![[r#"
+        t.toml: line 3: found the number 18446744073709551616, must be a whole number from -2^63 to 2^63 - 1
+          nic = { set = { n_clusters = 18446744073709551616 } }
+                                       ^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        &set("{ n_clusters = 9223372036854775808 }"),
+        expect![[r#"
+        t.toml: line 3: found the number 9223372036854775808, must be a whole number below 2^63
+          nic = { set = { n_clusters = 9223372036854775808 } }
+                                       ^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        &set("{ 'cluster.scratchpad_offset' = 82945 }"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.scratchpad_offset: cluster.scratchpad_offset is 82945, must be a multiple of 64"
+        ],
+    );
+    check(
         &set("{ n_clusters = -1 }"),
         expect!["t.toml: line 3: nic.set: set: n_clusters is -1, must be a whole number from 0 to 4294967295"],
     );

@@ -83,6 +83,112 @@ fn files_that_are_no_programs() {
     );
 }
 
+/// Fields of the header: where each table is, and how many rows it has.
+const SEGMENTS: (usize, usize) = (28, 44);
+const SECTIONS: (usize, usize) = (32, 48);
+
+/// A good file with `data` behind it and then another table; `rows` makes its rows, given where `data` is.
+fn with_table(field: (usize, usize), data: &[u8], rows: impl Fn(u32) -> Vec<[u32; 10]>) -> Vec<u8> {
+    with_another_table(support::nic_program(), field, data, rows)
+}
+
+fn with_another_table(
+    mut file: Vec<u8>,
+    field: (usize, usize),
+    data: &[u8],
+    rows: impl Fn(u32) -> Vec<[u32; 10]>,
+) -> Vec<u8> {
+    file.resize(file.len().next_multiple_of(4), 0);
+    let data_at = file.len();
+    file.extend(data);
+    let (table_at, rows) = (file.len(), rows(data_at as u32));
+    let words = if field == SEGMENTS { 8 } else { 10 };
+    file.extend(rows.iter().flat_map(|row| row[..words].iter().flat_map(|word| word.to_le_bytes())));
+    file[field.0..][..4].copy_from_slice(&(table_at as u32).to_le_bytes());
+    // More sections than fit the header's field are counted in the first of them.
+    let count = if rows.len() < 0xff00 { rows.len() as u16 } else { 0 };
+    file[field.1..][..2].copy_from_slice(&count.to_le_bytes());
+    file[50..52].copy_from_slice(&1u16.to_le_bytes());
+    file
+}
+
+#[test]
+fn headers_that_all_name_the_same_bytes_take_neither_time_nor_memory() {
+    const MIB: u32 = 1 << 20;
+    let segment = |at, i: u32, size| [1, at, i << 20, i << 20, size, size, 7, 4, 0, 0];
+    check_elf(
+        with_table(SEGMENTS, &[], |_| vec![segment(0, 0, 1); 1025]),
+        expect!["x.elf: program headers: 1025 segments, must be at most 1024"],
+    );
+    let mib = vec![b'x'; MIB as usize];
+    check_elf(
+        with_table(SEGMENTS, &mib, |at| (0..1024).map(|i| segment(at, i, MIB)).collect()),
+        expect!["x.elf: segment 64: 68157440 bytes are loaded up to here, must be at most 67108864"],
+    );
+    let names = |at, size| [0, 3, 0, 0, at, size, 0, 0, 1, 0];
+    let section = |name, at, size| [name, 1, 6, 0, at, size, 0, 0, 4, 0];
+    check_elf(
+        with_table(SECTIONS, &[], |_| {
+            let mut all = vec![section(0, 0, 1); 0xff01];
+            all[0] = [0, 0, 0, 0, 0, 0xff01, 0, 0, 0, 0];
+            all
+        }),
+        expect!["x.elf: section headers: 65281 sections, must be at most 65280"],
+    );
+    check_elf(
+        with_table(SECTIONS, &[&mib[..], &[0]].concat(), |at| {
+            let mut all = vec![section(0, 52, 4); 100];
+            (all[0], all[1]) = ([0; 10], names(at, MIB + 1));
+            all
+        }),
+        expect!["x.elf: section names: 68157440 bytes, must be at most 67108864"],
+    );
+    let large = with_table(SEGMENTS, &mib, |at| vec![segment(at, 0, MIB)]);
+    check_elf(
+        with_another_table(large, SECTIONS, &[0], |at| {
+            let mut all = vec![section(0, at - MIB - 32, MIB); 100];
+            (all[0], all[1]) = ([0; 10], names(at, 1));
+            all
+        }),
+        expect!["x.elf: section : 68157440 bytes are loaded up to here, must be at most 67108864"],
+    );
+    let symbols = |n: u32, name: u32| {
+        let words = (0..n).flat_map(|i| [name, 0x1d00_0080 + i, 0, 0x1_0012]);
+        [&mib[..], &[0; 4], &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()].concat()
+    };
+    let table = |n| move |at| vec![[0; 10], names(at, MIB + 4), [0, 2, 0, 0, at + MIB + 4, n * 16, 1, 1, 4, 16]];
+    check_elf(
+        with_table(SECTIONS, &symbols(100, 0), table(100)),
+        expect!["x.elf: symbol names: 68157440 bytes, must be at most 67108864"],
+    );
+    check_elf(
+        with_table(SECTIONS, &symbols(MIB + 1, MIB - 1), table(MIB + 1)),
+        expect!["x.elf: symbol table: 1048577 symbols, must be at most 1048576"],
+    );
+}
+
+#[test]
+fn a_hundred_thousand_handlers_are_searched_at_once() {
+    let n = 1 << 17;
+    let mut names = vec![0];
+    let mut symbols = vec![0; 16];
+    for i in 0..n - 1 {
+        symbols.extend([names.len() as u32, 0x1d00_0080, 0, 0x1_0012].into_iter().flat_map(u32::to_le_bytes));
+        names.extend(format!("h{i:06}_ph\0").bytes());
+    }
+    names.resize(names.len().next_multiple_of(4), 0);
+    let (n_names, n_symbols) = (names.len() as u32, symbols.len() as u32);
+    let file = with_table(SECTIONS, &[names, symbols].concat(), |at| {
+        vec![[0; 10], [0, 3, 0, 0, at, n_names, 0, 0, 1, 0], [0, 2, 0, 0, at + n_names, n_symbols, 1, 1, 4, 16]]
+    });
+    let params = nics::load("pspin", &[], std::path::Path::new(".")).unwrap();
+    let elf = Elf::parse("x.elf".into(), file).unwrap();
+    let found = |name| program::find_handlers(&elf, &params, name, [None; 3]);
+    assert_eq!(found(Some("h077777")).unwrap().name, "h077777");
+    expect!["x.elf: it has several handlers, `handler` must name one of h000000, h000001, h000002, h000003, h000004, h000005, h000006, h000007, h000008, h000009, h000010, h000011, ..."]
+        .assert_eq(&found(None).unwrap_err().to_string());
+}
+
 #[test]
 fn no_damage_makes_the_reader_panic() {
     let good = support::nic_program();

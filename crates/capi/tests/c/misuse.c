@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nobody should do with a library: use what is gone or never was, from other threads, and end in the middle.
+ * Arguments: what to do, a runtime or program.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+
+#include "log.h"
+#include "spinet_driver.h"
+
+static void told(const char *call, int code)
+{
+    fflush(stdout);
+    printf("%s: %d%s%s\n", call, code, code ? ", " : "", code ? spinet_last_error() : "");
+}
+#define TELL(call) told(#call, call)
+
+static spinet_machine_t *first, *second;
+
+static void *elsewhere(void *unused)
+{
+    spinet_machine_t *third = NULL;
+    uint64_t ps;
+    TELL(spinet_now(first, &ps));
+    TELL(spinet_shutdown(first));
+    TELL(spinet_boot("pspin", unused, 1, &third));
+    return third;
+}
+
+/* Machines that are gone, were never there, or are another thread's. */
+static void machines(char *runtime)
+{
+    spinet_tenant_t tenant = 77;
+    spinet_machine_t *forged = (spinet_machine_t *)(uintptr_t)0x12345678;
+    void *third;
+    pthread_t thread;
+    uint64_t ps = 5;
+
+    TELL(spinet_boot("pspin", runtime, 1, &first));
+    TELL(spinet_boot("pspin", runtime, 1, &second));
+    TELL(spinet_shutdown(NULL));
+    TELL(spinet_shutdown(first));
+    TELL(spinet_shutdown(first));
+    TELL(spinet_open(first, "late", NULL, &tenant));
+    TELL(spinet_now(forged, &ps));
+    TELL(spinet_shutdown(forged));
+    first = second;
+    pthread_create(&thread, NULL, elsewhere, runtime);
+    pthread_join(thread, &third);
+    TELL(spinet_shutdown(third));
+    TELL(spinet_open(second, "still there", NULL, &tenant));
+    TELL(spinet_shutdown(second));
+    printf("tenant %d, time %d\n", (int)tenant, (int)ps);
+}
+
+static void leave(uint8_t *data, size_t size)
+{
+    (void)data;
+    printf("a packet of %zu bytes, and the program leaves\n", size);
+    exit(3);
+}
+
+static void again(uint64_t user, uint64_t nic, uint64_t her, uint64_t done)
+{
+    (void)nic, (void)her, (void)done;
+    printf("packet %d is done\n", (int)user);
+    if (pspinsim_init(0, NULL, NULL) == SPIN_SUCCESS || pspinsim_fini() == SPIN_SUCCESS || pspinsim_run() == SPIN_SUCCESS)
+        puts("not refused");
+    CHECK(pspinsim_cb_set_pkt_feedback(NULL));
+}
+
+static void *run_elsewhere(void *unused)
+{
+    (void)unused;
+    CHECK(pspinsim_run());
+    return NULL;
+}
+
+/* A simulation that ends in a callback, is run by another thread, or is cut off with packets and accesses inside. */
+static void simulations(char *program)
+{
+    static uint8_t packet[64], bytes[64];
+    pspin_conf_t conf;
+    pthread_t thread;
+    uint8_t done;
+
+    CHECK(pspinsim_default_conf(&conf));
+    conf.slm_files_path = program;
+    for (int turn = 0; turn < 3; turn++) {
+        CHECK(pspinsim_init(0, NULL, &conf));
+        spin_ec_t ec = make_ec(program, NULL, "show_ph", NULL);
+        make_packet(packet, sizeof(packet), 1);
+        CHECK(pspinsim_cb_set_pkt_feedback(again));
+        if (turn == 2)
+            CHECK(pspinsim_cb_set_pkt_out(leave));
+        CHECK(pspinsim_packet_add(&ec, 1, packet, sizeof(packet), sizeof(packet), 1, 0, 1));
+        CHECK(spin_nicmem_read(HANDLER_MEM, bytes, sizeof(bytes), NULL));
+        CHECK(pspinsim_packet_eos());
+        if (turn == 0) {
+            CHECK(pspinsim_run_tick(&done));
+        } else {
+            pthread_create(&thread, NULL, run_elsewhere, NULL);
+            pthread_join(thread, NULL);
+        }
+        CHECK(pspinsim_fini());
+        puts("");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (strcmp(argv[1], "machines") == 0)
+        machines(argv[2]);
+    else if (strcmp(argv[1], "simulations") == 0)
+        simulations(argv[2]);
+    /* Where errors are told may be full. */
+    else if (freopen("/dev/full", "w", stderr) != NULL)
+        printf("init: %d\n", pspinsim_fini());
+    return 0;
+}

@@ -1,0 +1,174 @@
+//! Whether the instruction cache caches: not from reset on, but once boot code has turned it on.
+
+use super::Cluster;
+use super::hpu_core::HpuCore;
+use super::icache::LINE_BYTES;
+use crate::map::PROGRAM_BASE;
+use crate::params::IcacheParams;
+use crate::pe::LineRequest;
+use blocks::cpu::{Lines, Stop};
+use kernel::Cycle;
+
+/// From a write to the cache's registers until its central controller takes no more requests: the register, and a state in
+/// which it still does.
+const TO_DRAIN: Cycle = 2;
+
+/// What was written to the cache's registers and is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    On,
+    Off,
+    Flush,
+}
+
+/// The cache's switch.
+///
+/// Timing: while it is off, every fetch asks program memory, also for a line that the cluster has just had, and has it in 5
+///         cycles if nobody else asks. To turn it on, or to flush it, takes as long as the lines under way and then a cycle for
+///         each set, in which no line is asked for; as after reset. A core that turns it on goes on when nothing is under way,
+///         one that flushes it when all is forgotten.
+/// Source: PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `central_controller_128.sv`, `mp_pf_icache_ctrl_unit.sv`.
+/// Differs: all lines are forgotten in the first of those cycles, and a core that turns the cache on goes on in that one, not behind
+///         it. A fetch that was asked for in the cycle in which the cache is turned on, and the one behind it, is served later;
+///         in the RTL nobody is told when it is, if the core has not jumped.
+pub(super) struct Caching {
+    is_on: bool,
+    n_sets: Cycle,
+    /// What is to come when nothing is under way any more, from a cycle on.
+    change: Option<(Cycle, Change)>,
+    /// No line is asked for before this cycle.
+    serves_from: Cycle,
+    /// While it is off, the line that each core has fetched and not entered.
+    held: Vec<Option<u32>>,
+}
+
+impl Caching {
+    pub fn new(params: &IcacheParams, n_cores: u32) -> Self {
+        let n_sets = Cycle::from(params.bytes / LINE_BYTES / params.ways);
+        Caching { is_on: false, n_sets, change: None, serves_from: n_sets, held: vec![None; n_cores as usize] }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether the central controller takes requests in this cycle.
+    pub fn serves(&self, now: Cycle) -> bool {
+        now >= self.serves_from && self.change.is_none_or(|(from, _)| now < from)
+    }
+
+    /// The register that turns it on and off is written: whether that is done.
+    pub fn turn(&mut self, on: bool, now: Cycle) -> bool {
+        let is_done = self.change.is_none() && self.is_on == on;
+        if self.change.is_none() && !is_done {
+            self.change = Some((now + TO_DRAIN, if on { Change::On } else { Change::Off }));
+        }
+        is_done
+    }
+
+    /// The register that flushes it is written: whether that is done.
+    pub fn flush(&mut self, now: Cycle) -> bool {
+        if !self.is_on || self.change.is_some() {
+            return !self.is_on;
+        }
+        if now >= self.serves_from {
+            self.change = Some((now + TO_DRAIN, Change::Flush));
+        }
+        now + 1 == self.serves_from
+    }
+
+    /// Whether it changes in this cycle, in which all lines are forgotten.
+    fn changes(&mut self, now: Cycle, is_coming: bool) -> bool {
+        let Some((_, change)) = self.change.take_if(|&mut (from, _)| from <= now && !is_coming) else { return false };
+        self.is_on = change != Change::Off;
+        self.held.fill(None);
+        self.serves_from = now + 1 + if self.is_on { self.n_sets } else { 0 };
+        true
+    }
+
+    /// The next cycle in which it may change, if no line is under way.
+    pub fn next_event(&self) -> Option<Cycle> {
+        self.change.map(|(from, _)| from)
+    }
+
+    /// Whether core `i` has a line.
+    pub fn holds(&self, i: usize, addr: u32) -> bool {
+        self.held[i] == Some(addr)
+    }
+}
+
+/// The line that a core has fetched, while the cache is off.
+pub(super) struct HeldLine {
+    addr: Option<u32>,
+    program_bytes: u32,
+}
+
+impl Lines for HeldLine {
+    fn present(&self, addr: u32) -> bool {
+        // Beyond program memory a fetch faults at once.
+        self.addr == Some(addr & !(LINE_BYTES - 1)) || addr.wrapping_sub(PROGRAM_BASE) >= self.program_bytes
+    }
+
+    fn there(&self) -> &[u8] {
+        &[]
+    }
+}
+
+impl Cluster {
+    pub(super) fn held_line(&self, i: usize) -> HeldLine {
+        HeldLine { addr: self.caching.held[i], program_bytes: self.icache.program_bytes() }
+    }
+
+    /// Runs an instruction of core `i`. A line that it jumps to it fetches again, even if it is in it.
+    #[cold]
+    pub(super) fn run_uncached(&mut self, i: usize, now: Cycle) -> Stop {
+        let held = self.held_line(i);
+        let HpuCore { core, deadline, .. } = &mut self.cores[i];
+        let (pc, retired) = (core.pc(), core.instructions());
+        let stop = core.run(&self.program, &held, (now + 1).min(*deadline));
+        if core.instructions() != retired && held.addr == Some(pc & !(LINE_BYTES - 1)) {
+            self.caching.held[i] = None;
+        }
+        stop
+    }
+
+    /// While the cache is off, a line comes to the core that asked for it.
+    pub(super) fn deliver_line(&mut self, i: usize, addr: u32, now: Cycle) {
+        self.caching.held[i] = Some(addr);
+        self.line_is_there(i, now);
+    }
+
+    /// While the cache is off, program memory is asked in the cycle in which a core asks.
+    pub(super) fn ask_uncached(&mut self, now: Cycle) {
+        if !self.caching.is_on
+            && self.caching.serves(now)
+            && let Some(addr) = self.refills.take_alone(|| self.lines.0.has_room())
+        {
+            self.totals.line_misses.add(1);
+            self.lines.0.send(LineRequest { addr });
+        }
+    }
+
+    /// The cache is turned on or off, or flushed, when no line is under way any more.
+    pub(super) fn switch_cache(&mut self, now: Cycle) {
+        if self.caching.changes(now, self.refills.is_coming()) {
+            self.icache.flush();
+            self.refills.forget();
+            self.plan_run_ahead();
+        }
+    }
+
+    /// A register of the cache's control unit; `None` while it does not answer.
+    pub(super) fn cache_register(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
+        self.is_calm = false;
+        match (offset, write) {
+            (0, Some(value)) => self.caching.turn(value & 1 != 0, now).then_some(0),
+            (4, Some(value)) if value & 1 != 0 => self.caching.flush(now).then_some(0),
+            (0, None) => Some(self.caching.is_on.into()),
+            _ => Some(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

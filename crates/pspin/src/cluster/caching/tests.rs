@@ -1,0 +1,87 @@
+use super::*;
+use expect_test::{Expect, expect};
+use std::fmt::Write;
+
+/// A cache of 64 sets. Numbers are when a line is asked for; `on`, `off` or `flush` at a cycle is what is written to the registers,
+/// and again in each cycle until it answers. Lines come 6 cycles after they were asked for; the result is what happens when.
+fn check(asks: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
+    let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 }, 8);
+    let (mut text, mut asking, mut coming) = (String::new(), 0, Vec::new());
+    let mut waiting: Vec<&str> = Vec::new();
+    for now in 0..300 {
+        coming.retain(|&at| at != now);
+        if caching.changes(now, !coming.is_empty()) {
+            writeln!(text, "{now:>3} all lines are forgotten, {}", if caching.is_on() { "on" } else { "off" })
+                .expect("text");
+        }
+        asking += asks.iter().filter(|&&at| at == now).count();
+        if asking > 0 && caching.serves(now) {
+            writeln!(text, "{now:>3} a line is asked for").expect("text");
+            asking -= 1;
+            coming.push(now + 6);
+        }
+        waiting.extend(writes.iter().filter(|&&(at, _)| at == now).map(|&(_, what)| what));
+        waiting.retain(|&what| {
+            let is_done = match what {
+                "flush" => caching.flush(now),
+                _ => caching.turn(what == "on", now),
+            };
+            if is_done {
+                writeln!(text, "{now:>3} {what} is answered").expect("text");
+            }
+            !is_done
+        });
+    }
+    want.assert_eq(&text);
+}
+
+/// By the text: the central controller invalidates its 64 sets behind reset, is bypassed, and stops two cycles after the register
+/// was written; when nothing is under way any more it invalidates them again.
+#[test]
+fn it_is_turned_on_when_nothing_is_under_way_and_serves_when_all_is_forgotten() {
+    check(
+        &[0, 10, 101, 110],
+        &[(100, "on")],
+        expect![[r#"
+         64 a line is asked for
+         65 a line is asked for
+        101 a line is asked for
+        107 all lines are forgotten, on
+        107 on is answered
+        172 a line is asked for
+    "#]],
+    );
+}
+
+#[test]
+fn a_flush_is_answered_when_all_is_forgotten_and_at_once_while_it_is_off() {
+    check(
+        &[],
+        &[(90, "flush"), (100, "on"), (110, "flush"), (200, "flush")],
+        expect![[r#"
+         90 flush is answered
+        102 all lines are forgotten, on
+        102 on is answered
+        166 flush is answered
+        202 all lines are forgotten, on
+        266 flush is answered
+    "#]],
+    );
+}
+
+#[test]
+fn it_is_turned_off_and_what_is_on_or_off_is_answered_at_once() {
+    check(
+        &[103],
+        &[(70, "off"), (80, "on"), (150, "on"), (160, "off")],
+        expect![[r#"
+         70 off is answered
+         82 all lines are forgotten, on
+         82 on is answered
+        147 a line is asked for
+        150 on is answered
+        162 all lines are forgotten, off
+        162 off is answered
+    "#]],
+    );
+}

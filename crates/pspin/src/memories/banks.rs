@@ -1,0 +1,285 @@
+//! The banks of an L2 memory: which beats pass in a cycle.
+
+use crate::protocol::BEAT_BYTES;
+use blocks::policy::RoundRobinTree;
+use kernel::Cycle;
+
+/// Sides of a memory: each of two ports reads and writes.
+pub(super) const SIDES: usize = 4;
+
+/// The beats of a burst that have not passed, or are not known to have.
+#[derive(Clone, Copy)]
+struct Beats {
+    /// The bank of the next one, and when it passes; the others follow, one a cycle.
+    bank: usize,
+    from: Cycle,
+    /// The cycle behind the last one.
+    end: Cycle,
+    /// The cycle of the last one is promised.
+    is_promised: bool,
+}
+
+/// Who asks for a bank in a cycle: a beat of a burst, or a single access.
+#[derive(Clone, Copy)]
+struct Asking {
+    side: usize,
+    bank: usize,
+    is_single: bool,
+}
+
+/// Who uses the banks of a memory.
+///
+/// Timing:  a beat takes its bank for a cycle; beats that follow each other take the banks in turn. So of two bursts that
+///          meet one waits for a cycle, and then they meet no more.
+/// Order:   each bank has an arbiter of its own among the sides.
+/// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
+///          platform. A beat on handler memory takes eight banks of 64 bits, which are asked for together: here they are one.
+/// Differs: a read burst under way is not refused, since its last beat is promised with its first: who meets it waits.
+pub(super) struct Banks {
+    /// For each bank whose turn it is, and since when.
+    turns: Vec<(Cycle, RoundRobinTree)>,
+    bursts: [Option<Beats>; SIDES],
+    /// The banks of the single accesses that ask in this cycle.
+    singles: [Option<usize>; SIDES],
+}
+
+impl Banks {
+    /// So many banks of a beat's width.
+    pub(super) fn new(n: u32) -> Self {
+        Banks { turns: vec![Default::default(); n as usize], bursts: [None; SIDES], singles: [None; SIDES] }
+    }
+
+    fn bank(&self, addr: u32) -> usize {
+        (addr / BEAT_BYTES) as usize % self.turns.len()
+    }
+
+    /// A burst comes to a side whose last one is over; whether its first beat passes in this cycle, [`Banks::decide`] says.
+    pub(super) fn begin(&mut self, side: usize, addr: u32, n_beats: u64, now: Cycle) {
+        self.settle(side, now);
+        self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats, is_promised: false });
+    }
+
+    /// The last beat of the burst on a side passes when it would now.
+    pub(super) fn promise(&mut self, side: usize) {
+        self.bursts[side].as_mut().expect("a burst that has begun").is_promised = true;
+    }
+
+    /// A single access asks in this cycle.
+    pub(super) fn ask(&mut self, side: usize, addr: u32) {
+        self.singles[side] = Some(self.bank(addr));
+    }
+
+    /// The cycle behind the last beat of the burst on a side, as far as is known.
+    pub(super) fn end(&self, side: usize) -> Cycle {
+        self.bursts[side].map_or(0, |beats| beats.end)
+    }
+
+    /// Decides who passes in this cycle: the sides whose beat does not, and those whose single access does not, by bit. A beat
+    /// that does not passes a cycle later, and all behind it.
+    pub(super) fn decide(&mut self, now: Cycle) -> (u64, u64) {
+        let mut asking = [Asking { side: 0, bank: 0, is_single: false }; 2 * SIDES];
+        let mut n = 0;
+        for side in 0..SIDES {
+            let single = self.singles[side].take().map(|bank| Asking { side, bank, is_single: true });
+            let beat = self.next_bank(side, now).map(|bank| Asking { side, bank, is_single: false });
+            for one in single.into_iter().chain(beat) {
+                asking[n] = one;
+                n += 1;
+            }
+        }
+        let asking = &asking[..n];
+        let (mut beats, mut singles) = (0, 0);
+        for (i, &Asking { side, bank, is_single }) in asking.iter().enumerate() {
+            let by = asking.iter().filter(|other| other.bank == bank).fold(0, |by, other| by | 1u64 << other.side);
+            if by == 1 << side {
+                if is_single {
+                    self.note(bank, side, now);
+                }
+            } else if asking[..i].iter().all(|before| before.bank != bank) {
+                let winner = self.winner(bank, by, now);
+                for loser in asking.iter().filter(|other| other.bank == bank && other.side != winner) {
+                    *(if loser.is_single { &mut singles } else { &mut beats }) |= 1 << loser.side;
+                }
+            }
+        }
+        for side in kernel::members(beats) {
+            let beats = self.bursts[side as usize].as_mut().expect("a burst that was refused");
+            (beats.from, beats.end) = (now + 1, beats.end + 1);
+        }
+        (beats, singles)
+    }
+
+    /// The bank that the burst on a side asks for.
+    fn next_bank(&self, side: usize, now: Cycle) -> Option<usize> {
+        let beats = self.bursts[side].filter(|beats| (beats.from..beats.end).contains(&now))?;
+        Some((beats.bank + (now - beats.from) as usize) % self.turns.len())
+    }
+
+    /// Who of several sides gets a bank. All beats before this cycle count, and none that will pass.
+    fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
+        (0..SIDES).for_each(|side| self.settle(side, now));
+        let is_promised = |side: &usize| self.bursts[*side].is_some_and(|beats| beats.is_promised);
+        let promised = (0..SIDES).filter(is_promised).find(|&side| self.next_bank(side, now) == Some(bank));
+        if let Some(side) = promised {
+            self.note(bank, side, now);
+            return side;
+        }
+        let (at, turn) = &mut self.turns[bank];
+        *at = now;
+        turn.take(by).expect("somebody asks") as usize
+    }
+
+    /// The beats of a side before this cycle have passed, and nobody else asked for their banks.
+    fn settle(&mut self, side: usize, now: Cycle) {
+        let Some(Beats { bank, from, end, is_promised }) = self.bursts[side] else { return };
+        let n = self.turns.len();
+        let until = now.min(end).max(from);
+        let bank_at = |at: Cycle| (bank + (at - from) as usize) % n;
+        // Of those that took the same bank the last counts.
+        (from.max(until.saturating_sub(n as u64))..until).for_each(|at| self.note(bank_at(at), side, at));
+        self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end, is_promised });
+    }
+
+    /// A side took a bank, and nobody else asked.
+    fn note(&mut self, bank: usize, side: usize, now: Cycle) {
+        let (at, turn) = &mut self.turns[bank];
+        if *at <= now {
+            *at = now;
+            turn.grant_alone(side as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    const N_BANKS: u32 = 4;
+    const NAMES: [&str; SIDES] = ["near reads", "near writes", "far reads", "far writes"];
+
+    /// A burst: when it comes, on which side, its first bank and how many beats. A side takes its bursts one after another.
+    type Burst = (Cycle, usize, u32, u64);
+
+    /// For each side the bank that passes in each cycle, `-` where it is refused.
+    fn timeline(bursts: &[Burst], cycles: Cycle) -> [String; SIDES] {
+        let mut banks = Banks::new(N_BANKS);
+        let mut lines: [String; SIDES] = Default::default();
+        let mut is_new = [false; SIDES];
+        let mut waiting = bursts.to_vec();
+        for now in 0..cycles {
+            for (side, is_new) in is_new.iter_mut().enumerate() {
+                let next = waiting.iter().position(|&(at, of, ..)| of == side && at <= now);
+                if let Some(next) = next.filter(|_| banks.end(side) <= now) {
+                    let (_, _, bank, n_beats) = waiting.remove(next);
+                    banks.begin(side, bank * BEAT_BYTES, n_beats, now);
+                    *is_new = true;
+                }
+            }
+            let asked = [0, 1, 2, 3].map(|side| banks.next_bank(side, now));
+            let (refused, _) = banks.decide(now);
+            for side in 0..SIDES {
+                let passes = refused >> side & 1 == 0;
+                lines[side].push(match asked[side] {
+                    Some(bank) if passes => char::from(b'0' + bank as u8),
+                    Some(_) => '-',
+                    None => '.',
+                });
+                if asked[side].is_some() && passes && std::mem::take(&mut is_new[side]) && side % 2 == 0 {
+                    banks.promise(side);
+                }
+            }
+        }
+        lines
+    }
+
+    fn check(bursts: &[Burst], want: Expect) {
+        let lines = timeline(bursts, 14);
+        let line = |(name, line): (&&str, &String)| format!("{name:11} {line}\n");
+        want.assert_eq(&NAMES.iter().zip(&lines).map(line).collect::<String>());
+    }
+
+    #[test]
+    fn bursts_in_different_banks_do_not_meet() {
+        check(
+            &[(0, 0, 0, 6), (1, 1, 0, 6), (2, 2, 0, 6), (3, 3, 0, 6)],
+            expect![[r#"
+                near reads  012301........
+                near writes .012301.......
+                far reads   ..012301......
+                far writes  ...012301.....
+            "#]],
+        );
+    }
+
+    #[test]
+    fn two_bursts_meet_once_and_take_turns_at_that() {
+        check(
+            &[(1, 1, 0, 4), (1, 3, 0, 4), (8, 1, 0, 4), (8, 3, 0, 4)],
+            expect![[r#"
+                near reads  ..............
+                near writes .0123...-0123.
+                far reads   ..............
+                far writes  .-0123..0123..
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_write_under_way_may_be_passed_and_a_read_is_not() {
+        check(
+            &[(0, 3, 0, 8), (3, 0, 3, 2)],
+            expect![[r#"
+                near reads  ...30.........
+                near writes ..............
+                far reads   ..............
+                far writes  012-30123.....
+            "#]],
+        );
+        check(
+            &[(0, 2, 0, 8), (3, 1, 3, 2)],
+            expect![[r#"
+                near reads  ..............
+                near writes ...-30........
+                far reads   01230123......
+                far writes  ..............
+            "#]],
+        );
+    }
+
+    #[test]
+    fn who_is_refused_may_meet_a_third() {
+        check(
+            &[(0, 1, 0, 4), (0, 2, 0, 4), (0, 3, 0, 4)],
+            expect![[r#"
+            near reads  ..............
+            near writes 0123..........
+            far reads   --0123........
+            far writes  -0123.........
+        "#]],
+        );
+    }
+
+    proptest! {
+        /// All beats pass, in order, and no bank is taken twice in a cycle or asked for in vain.
+        #[test]
+        fn a_bank_serves_one_of_those_who_ask(
+            bursts in prop::collection::vec((0u64..40, 0usize..SIDES, 0u32..N_BANKS, 1u64..12), 1..12),
+        ) {
+            let lines = timeline(&bursts, 300);
+            let beats = |side| bursts.iter().filter(|burst| burst.1 == side).map(|burst| burst.3).sum::<u64>();
+            for (side, line) in lines.iter().enumerate() {
+                let passed = line.bytes().filter(u8::is_ascii_digit).count() as u64;
+                prop_assert_eq!(passed, beats(side), "beats of side {}", side);
+            }
+            for now in 0..300 {
+                let column: Vec<u8> = lines.iter().map(|line| line.as_bytes()[now]).collect();
+                let taken: Vec<u8> = column.iter().copied().filter(u8::is_ascii_digit).collect();
+                let is_twice = taken.iter().enumerate().any(|(i, bank)| taken[..i].contains(bank));
+                prop_assert!(!is_twice, "cycle {now}: {:?}", String::from_utf8_lossy(&column));
+                prop_assert!(!column.contains(&b'-') || !taken.is_empty());
+            }
+        }
+    }
+}
