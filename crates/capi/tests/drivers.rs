@@ -37,13 +37,13 @@ fn ping_pong_sends_packets_back() {
         expect![[r#"
             trace off!
             out: 256 bytes, 50010001..., sum 147605f0
-            402000 ps: packet 100 done, in L2 for 120000, scheduled after 8000
+            1060000 ps: packet 100 done, in L2 for 120000, scheduled after 8000
             out: 256 bytes, 51020001..., sum a95704d0
-            452000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
             out: 256 bytes, 52030001..., sum 3e37e5b0
-            602000 ps: packet 102 done, in L2 for 120000, scheduled after 8000
+            1260000 ps: packet 102 done, in L2 for 120000, scheduled after 8000
             out: 256 bytes, 53040001..., sum d3152490
-            652000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
+            1310000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
             NIC inbound engine:
@@ -82,12 +82,12 @@ fn copy_to_host_writes_beats_in_order() {
             host 1000000000000040 written: 64 bytes, 40414243..., sum 6ac8c020
             host 1000000000000080 written: 64 bytes, 80818283..., sum 54e9c020
             host 10000000000000c0 written: 8 bytes, c0c1c2c3..., sum 20987804
-            383000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
+            1041000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
             host 1000000000000000 written: 64 bytes, 5102c800..., sum 3cd6dd27
             host 1000000000000040 written: 64 bytes, 41424344..., sum 7e714420
             host 1000000000000080 written: 64 bytes, 81828384..., sum 68924420
             host 10000000000000c0 written: 8 bytes, c1c2c3c4..., sum bf234884
-            452000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
             NIC inbound engine:
@@ -125,17 +125,17 @@ fn host_direct_tells_which_handlers_ran() {
             host 1000000000000280 written: 8 bytes, 50000000..., sum 765e7a0f
             host 1000000000000280 written: 8 bytes, 50000000..., sum 765eee6e
             host 1000000000000288 written: 8 bytes, 51000000..., sum de401b4d
-            475000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
+            1133000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
             host 1000000000000288 written: 8 bytes, 51000000..., sum de408fac
             host 1000000000000290 written: 8 bytes, 52010000..., sum 7b070f0e
             host 1000000000000290 written: 8 bytes, 52010000..., sum 7b07836d
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e8b04c
-            675000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
+            1333000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
             [0,0] message 0 of 64 bytes is done
-            3562000 ps: packet 101 done, in L2 for 3180000, scheduled after 5000
+            4220000 ps: packet 101 done, in L2 for 3180000, scheduled after 5000
             [1,0] message 1 of 64 bytes is done
-            3781000 ps: packet 103 done, in L2 for 3199000, scheduled after 5000
+            4439000 ps: packet 103 done, in L2 for 3199000, scheduled after 5000
             exit code 0
         "#]],
     );
@@ -149,10 +149,10 @@ fn a_handler_that_faults_is_told_of_and_its_packet_done() {
         &["trap", "-", "trap_ph", "-", "2", "64"],
         expect![[r#"
             trace off!
-            [332000][synt]: HPU (0 0) HANDLER ERROR: 5
-            346000 ps: packet 100 done, in L2 for 64000, scheduled after 5000
-            [427000][synt]: HPU (0 0) HANDLER ERROR: 5
-            433000 ps: packet 101 done, in L2 for 51000, scheduled after 5000
+            [990000][synt]: HPU (0 0) HANDLER ERROR: 5
+            1004000 ps: packet 100 done, in L2 for 64000, scheduled after 5000
+            [1085000][synt]: HPU (0 0) HANDLER ERROR: 5
+            1091000 ps: packet 101 done, in L2 for 51000, scheduled after 5000
             exit code 0
         "#]],
     );
@@ -223,39 +223,39 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     expect![[r#"
         trace on!
         written for the start
-        [282000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
-        [288000][NICInbound.hpp]: HER sent (0x1c400000)
-        [307000][synt]: INFO HANDLER_START 1 0
+        [940000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
+        [946000][NICInbound.hpp]: HER sent (0x1c400000)
+        [965000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 0 done
-        [352000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
-        [355000][NICOutbound.hpp]: packet sent; size: 128
-        [358000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
-        [359000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
-        [365000][NICInbound.hpp]: HER sent (0x1c400080)
-        [384000][synt]: INFO HANDLER_START 1 0
+        [1010000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
+        [1013000][NICOutbound.hpp]: packet sent; size: 128
+        [1016000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
+        [1017000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
+        [1023000][NICInbound.hpp]: HER sent (0x1c400080)
+        [1042000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 1 done, in L2 1000 ps after the one before was done
-        [405000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
-        [408000][NICOutbound.hpp]: packet sent; size: 128
-        [411000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
-        [412000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
-        [418000][NICInbound.hpp]: HER sent (0x1c400100)
-        [437000][synt]: INFO HANDLER_START 1 0
+        [1063000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
+        [1066000][NICOutbound.hpp]: packet sent; size: 128
+        [1069000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
+        [1070000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
+        [1076000][NICInbound.hpp]: HER sent (0x1c400100)
+        [1095000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 2 done, in L2 1000 ps after the one before was done
-        [458000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
-        [461000][NICOutbound.hpp]: packet sent; size: 128
-        [464000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
-        [465000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
-        [471000][NICInbound.hpp]: HER sent (0x1c400180)
-        [490000][synt]: INFO HANDLER_START 1 0
+        [1116000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
+        [1119000][NICOutbound.hpp]: packet sent; size: 128
+        [1122000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
+        [1123000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
+        [1129000][NICInbound.hpp]: HER sent (0x1c400180)
+        [1148000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 3 done, in L2 1000 ps after the one before was done
-        [511000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
-        [514000][NICOutbound.hpp]: packet sent; size: 128
+        [1169000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
+        [1172000][NICOutbound.hpp]: packet sent; size: 128
         read for the end: the same
-        [517000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
+        [1175000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
         stderr: error: pspinsim_run: the simulation is running, must not come from a callback
         error: pspinsim_run_tick: the simulation is running, must not come from a callback
         error: pspinsim_fini: the simulation is running, must not come from a callback
@@ -267,73 +267,73 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     // Without what holds at the start.
     let later: Vec<&str> = changes.split("\n#").skip(1).collect();
     expect![[r#"
-        282000
+        940000
         b1 !
-        #288000
+        #946000
         b1 "
-        #290000
+        #948000
         b1 0
-        #307000
+        #965000
         b10 1
-        #352000
+        #1010000
         b0 1
-        #355000
+        #1013000
         b1 #
         b10000000 $
-        #357000
+        #1015000
         b0 0
-        #358000
+        #1016000
         b0 !
-        #359000
+        #1017000
         b1 !
-        #365000
+        #1023000
         b10 "
-        #367000
+        #1025000
         b1 0
-        #384000
+        #1042000
         b10 1
-        #405000
+        #1063000
         b0 1
-        #408000
+        #1066000
         b10 #
         b100000000 $
-        #410000
+        #1068000
         b0 0
-        #411000
+        #1069000
         b0 !
-        #412000
+        #1070000
         b1 !
-        #418000
+        #1076000
         b11 "
-        #420000
+        #1078000
         b1 0
-        #437000
+        #1095000
         b10 1
-        #458000
+        #1116000
         b0 1
-        #461000
+        #1119000
         b11 #
         b110000000 $
-        #463000
+        #1121000
         b0 0
-        #464000
+        #1122000
         b0 !
-        #465000
+        #1123000
         b1 !
-        #471000
+        #1129000
         b100 "
-        #473000
+        #1131000
         b1 0
-        #490000
+        #1148000
         b10 1
-        #511000
+        #1169000
         b0 1
-        #514000
+        #1172000
         b100 #
         b1000000000 $
-        #516000
+        #1174000
         b0 0
-        #517000
+        #1175000
         b0 !
     "#]]
     .assert_eq(&later.join("\n#"));
@@ -360,10 +360,10 @@ fn every_core_leaves_a_trace_of_what_it_executed() {
     let lines = text.lines().take(1).chain(text.lines().filter(of_the_handler).take(4));
     expect![[r#"
         |                Time           Cycles PC       Instr    Mnemonic
-        |               321000             321 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
-        |               322000             322 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
-        |               325000             325 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
-        |               390000             390 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               979000             979 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               980000             980 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
+        |               983000             983 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
+        |              1048000            1048 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
     "#]]
     .assert_eq(&lines.map(|line| format!("|{line}\n")).collect::<String>());
     bench.write("file", "");
@@ -396,15 +396,15 @@ fn the_program_is_the_hosts_memory() {
             host 1000000000000000 read, 64 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 00010203..., sum 03832432
-            904000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
+            1562000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
             host 1000000000000014 read, 44 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 14151617..., sum 3ee00132
-            1905000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
+            2563000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
             host 1000000000000000 read, 64 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 00010203..., sum 03832432
-            2864000 ps: packet 3 done, in L2 for 582000, scheduled after 6000
+            3522000 ps: packet 3 done, in L2 for 582000, scheduled after 6000
             exit code 0
         "#]],
     );
@@ -500,7 +500,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        396000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
+        1054000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &[("PSPIN_HW", &hw)]).text());
@@ -511,7 +511,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        372000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
+        618000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &variables).text());

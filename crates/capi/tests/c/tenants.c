@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 
     puts("-- all goes");
     DO(spinet_remove(card, a, to_counts, SPINET_END));
-    REFUSED(spinet_remove(card, a, to_counts, SPINET_KILL));
+    REFUSED(spinet_remove(card, a, to_counts, SPINET_END));
     DO(spinet_remove(card, a, to_answers, SPINET_KILL));
     REFUSED(spinet_destroy(card, a, counts)); /* One message waits for its second packet. */
     DO(arrive(card, 0, 7));
