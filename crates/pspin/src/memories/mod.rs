@@ -104,8 +104,9 @@ pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
     ports: MemoryPorts,
-    /// For each cluster, when the places that its DMA engine's reads hold become free, and how many there are.
-    dma_reads: Vec<VecDeque<Cycle>>,
+    /// For each cluster, when the places that its DMA engine's reads hold become free, with the memory that is read, and how many
+    /// there are.
+    dma_reads: Vec<VecDeque<(Cycle, usize)>>,
     max_dma_reads: usize,
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
@@ -210,7 +211,7 @@ impl Memories {
                 let data = self.memories[memory].read(addr, size);
                 if at == position(NEAR, READ) {
                     let n_beats = u64::from(beats(addr, size)).max(1);
-                    self.dma_reads[initiator].push_back(now + near::DMA_READ_PLACE + n_beats - 1);
+                    self.dma_reads[initiator].push_back((now + near::DMA_READ_PLACE + n_beats - 1, memory));
                 }
                 self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last });
             }
@@ -316,3 +317,6 @@ impl Component for Memories {
         counters.add("faults", self.faults.total());
     }
 }
+
+#[cfg(test)]
+mod tests;

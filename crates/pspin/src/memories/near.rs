@@ -1,6 +1,6 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
-use super::memory::{Memory, NEAR, position};
+use super::memory::{Memory, NEAR, Side, position};
 use super::{HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
 use crate::map;
 use crate::params::MAX_CORES;
@@ -70,6 +70,9 @@ impl Memories {
             // A single read passes between the beats of a burst.
             let single = (is_free || side == READ) && self.passes(memory, side, now);
             let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
+            if dma != 0 {
+                dma &= !self.clusters_elsewhere(memory, side, now);
+            }
             if side == READ && dma != 0 {
                 dma &= self.clusters_with_place(now);
                 if memory == HANDLER && !self.singles.filter.has_place(now) {
@@ -137,10 +140,26 @@ impl Memories {
     fn clusters_with_place(&mut self, now: Cycle) -> u64 {
         let mut clusters = 0;
         for (cluster, places) in self.dma_reads.iter_mut().enumerate() {
-            while places.front().is_some_and(|&free| free <= now) {
+            while places.front().is_some_and(|&(free, _)| free <= now) {
                 places.pop_front();
             }
             clusters |= u64::from(places.len() < self.max_dma_reads) << cluster;
+        }
+        clusters
+    }
+
+    /// Clusters whose DMA engine has bursts of this direction under way to the other memory: its answers come in the order of
+    /// its bursts, so that those to this one wait. Source: `axi_demux.sv`, of `l2_xbar.sv`.
+    fn clusters_elsewhere(&self, memory: usize, side: usize, now: Cycle) -> u64 {
+        let other = HANDLER + PACKET - memory;
+        let Side { coming, writing, .. } = &self.memories[other].sides[position(NEAR, side)];
+        let burst = coming.as_ref().map(|&(cluster, _)| cluster).into_iter();
+        let mut clusters = burst.chain(writing.map(|(cluster, _)| cluster)).fold(0, |set, cluster| set | 1 << cluster);
+        if side == READ {
+            for (cluster, places) in self.dma_reads.iter().enumerate() {
+                let is_there = places.iter().any(|&(free, read)| read == other && free > now);
+                clusters |= u64::from(is_there) << cluster;
+            }
         }
         clusters
     }
