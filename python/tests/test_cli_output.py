@@ -244,7 +244,7 @@ def test_times_are_in_the_unit_that_suits_them(nanoseconds: float, text: str) ->
 
 
 def test_a_bar_shows_what_is_not_nothing() -> None:
-    assert [run_report.bar(fraction) for fraction in (0.0, 0.0001, 0.5, 1.0)] == ["", "▏", "█" * 16, "█" * 32]
+    assert [run_report.bar(fraction, 32) for fraction in (0.0, 0.0001, 0.5, 1.0)] == ["", "▏", "█" * 16, "█" * 32]
 
 
 def test_a_limit_at_which_nothing_is_under_way_is_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
