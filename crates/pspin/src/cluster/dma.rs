@@ -13,7 +13,7 @@ pub use lanes::bytes_of;
 use super::l1::L1;
 use super::wide::{Asked, Side};
 use crate::params::{PspinParams, Regions};
-use crate::protocol::{Burst, BurstReply};
+use crate::protocol::{Burst, BurstReply, PAGE_BYTES};
 use chunk::{Chunk, Place};
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};
@@ -44,8 +44,6 @@ const TO_RESHAPER: u64 = 1;
 const TO_EMITTED: u64 = 1;
 /// From one accepted transfer to the next: the arbiter before the engine hands one over each cycle.
 const ACCEPT_INTERVAL: u64 = 1;
-/// Bursts do not cross a multiple of this.
-const PAGE_BYTES: u32 = 4096;
 
 /// A transfer, as far as it is not cut into parts.
 struct Transfer {
