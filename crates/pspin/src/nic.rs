@@ -149,7 +149,8 @@ impl Pspin {
         let mut l1_bursts: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let inbound_nhi = master(&mut b, "inbound", NhiMap::l2(params), &mut memory_ports, &mut []);
         let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
-        let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
+        let host_dma_nhi =
+            master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts).beat_by_beat();
         memory_ports.host = memory_ports.bursts.len();
         let l1s = if params.isolation.host_clears_scratchpads { &mut l1_bursts[..] } else { &mut [] };
         let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, l1s);

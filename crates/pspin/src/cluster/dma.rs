@@ -186,6 +186,17 @@ impl Dma {
         self.finishing.front().map(|&(at, _)| at.max(now + 1))
     }
 
+    /// The first cycle behind `now` in which it may ask L2 for something or a transfer may end, if neither launches nor
+    /// answers come; before that it moves beats to L1 and nothing else.
+    pub fn shows_at(&self, now: Cycle) -> Cycle {
+        let Some(next) = self.next_event(now) else { return Cycle::MAX };
+        if self.reshaped.is_some() || !self.waiting.is_empty() {
+            return next;
+        }
+        let finishing = self.finishing.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
+        finishing.min(self.movement.shows_at(now))
+    }
+
     /// The burst reshaper hands a part on and takes the next transfer, if there is room behind it.
     fn reshape(&mut self, now: Cycle) {
         if self.movement.n_emitted() >= EMITTERS {

@@ -115,6 +115,9 @@ pub struct Cluster {
     l1: L1,
     wide: WidePorts,
     outside: Outside,
+    /// The next cycle in which they and the DMA engine have something to do, and the first in which it may show outside of L1.
+    wide_next: Cycle,
+    wide_shows: Cycle,
     icache: Icache,
     caching: Caching,
     refills: Refills,
@@ -146,7 +149,7 @@ pub struct Cluster {
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
-    /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
+    /// Nothing goes on but what cores do with their own L1 and beats that move, and nothing at the ports can be taken.
     is_calm: bool,
     misaligned_amo_traps: bool,
     /// The next cycle in which a watchdog may run out.
@@ -186,6 +189,8 @@ impl Cluster {
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             wide: WidePorts::default(),
             outside: Outside::default(),
+            wide_next: Cycle::MAX,
+            wide_shows: Cycle::MAX,
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
             caching: Caching::new(&cluster.icache, n_cores),
             refills: Refills::new(n_cores),
@@ -315,22 +320,20 @@ impl Cluster {
             || self.pe.1.is_due(now)
             || self.may_accept(now)
             || self.may_leave(now + 1) != 0;
-        self.is_calm = !soon
-            && self.is_active
-            && self.leaving == 0
-            && self.wide_is_quiet()
-            && refill == Cycle::MAX
-            && !self.ports.tasks.is_due(now)
-            && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
+        self.plan_wide(now);
+        // What waits for the end of a command or of a transfer waits for mail, or for `catch_up`; what only waits for its time
+        // must not be missed.
+        self.is_calm = !soon && self.is_active && self.may_leave(Cycle::MAX) == 0 && refill == Cycle::MAX;
         if soon {
             return Activity::Busy;
         }
-        sleep_until(self.next_of_cores(now).min(refill).min(self.next_wide(now)), now)
+        sleep_until(self.next_of_cluster(now).min(refill), now)
     }
 
-    /// The next cycle in which a core is due or a watchdog runs out.
-    fn next_of_cores(&self, now: Cycle) -> Cycle {
-        self.ready.next(now).unwrap_or(Cycle::MAX).min(self.alarm.max(now + 1))
+    /// The next cycle in which a core is due, a watchdog runs out or something comes of the beats that move.
+    fn next_of_cluster(&self, now: Cycle) -> Cycle {
+        let next = self.ready.next(now).unwrap_or(Cycle::MAX).min(self.wide_shows);
+        next.min(self.alarm.max(now + 1))
     }
 }
 
@@ -347,7 +350,11 @@ impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
         let has_mail = self.ports.tasks.take_mail();
         self.is_calm &= !has_mail && now < self.alarm;
-        if !self.is_calm {
+        let was_calm = self.is_calm;
+        if self.wide_next <= now {
+            self.catch_up(now);
+        }
+        if !was_calm {
             self.prepare_cores(now);
         }
         self.run_cores(now);
@@ -356,7 +363,7 @@ impl Component for Cluster {
             // To tick once for nothing costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
-                false => sleep_until(self.next_of_cores(now), now),
+                false => sleep_until(self.next_of_cluster(now), now),
             };
         }
         self.finish_cycle(now)

@@ -72,8 +72,51 @@ impl WidePorts {
         !self.clearing.is_empty()
     }
 
+    /// When the last beat of the oldest stack can be cleared, at the earliest; never if none is.
+    pub fn clears_at(&self, now: Cycle) -> Cycle {
+        self.clearing.front().map_or(Cycle::MAX, |&(_, left)| now + Cycle::from(left))
+    }
+
     /// Whose beats of those asked for `l1` serves in this cycle.
+    #[inline]
     pub fn grant(&mut self, now: Cycle, l1: &mut L1, nhi: Asked, dma: Asked) -> Granted {
+        if self.is_clearing() {
+            return self.arbitrate(now, l1, nhi, dma);
+        }
+        // Almost always one asks alone, or nobody.
+        match [nhi.write, nhi.read, dma.write, dma.read] {
+            [None, None, None, None] => Granted::default(),
+            [Some(offset), None, None, None] => {
+                self.grant_alone(now, l1, WidePort::Nhi, Side::Write, offset);
+                Granted { nhi: Some(Side::Write), dma: None }
+            }
+            [None, Some(offset), None, None] => {
+                self.grant_alone(now, l1, WidePort::Nhi, Side::Read, offset);
+                Granted { nhi: Some(Side::Read), dma: None }
+            }
+            [None, None, Some(offset), None] => {
+                self.grant_alone(now, l1, WidePort::Dma, Side::Write, offset);
+                Granted { nhi: None, dma: Some(Side::Write) }
+            }
+            [None, None, None, Some(offset)] => {
+                self.grant_alone(now, l1, WidePort::Dma, Side::Read, offset);
+                Granted { nhi: None, dma: Some(Side::Read) }
+            }
+            _ => self.arbitrate(now, l1, nhi, dma),
+        }
+    }
+
+    /// What [`WidePorts::arbitrate`] does where one side of one port asks.
+    #[inline]
+    fn grant_alone(&mut self, now: Cycle, l1: &mut L1, port: WidePort, side: Side, offset: u32) {
+        let superbank = l1.superbank(offset);
+        self.ports[port as usize].grant_alone(side as u32);
+        self.superbanks[superbank as usize].grant_alone(port as u32);
+        l1.serve_beats(now, 1 << superbank);
+    }
+
+    #[inline(never)]
+    fn arbitrate(&mut self, now: Cycle, l1: &mut L1, nhi: Asked, dma: Asked) -> Granted {
         let clearing = self.clearing.front().map(|&(offset, _)| offset);
         let asked = [[nhi.write, nhi.read, None], [dma.write, dma.read, clearing]];
         let set = asked.map(|port| port.iter().zip(0..).fold(0, |set, (who, i)| set | u64::from(who.is_some()) << i));

@@ -203,7 +203,7 @@ impl Memories {
     /// The first beat of a burst passes: its bytes are read or written as a whole.
     fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
         match burst {
-            Burst::Read { tag, addr, size } => {
+            Burst::Read { tag, addr, size, .. } => {
                 let Memory { banks, .. } = &mut self.memories[memory];
                 banks.promise(at);
                 let reply_latency = if at == position(NEAR, READ) { latency::DMA_REPLY } else { latency::BURST_REPLY };
