@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::dma::bytes_of;
 use super::l1::L1;
-use super::wide::{Asked, Side};
+use super::wide::{Asked, Side, WidePorts};
 use crate::map;
 use crate::memories::BurstPort;
 use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};
@@ -84,6 +84,22 @@ impl Outside {
         Asked { write: next(&self.writes), read: next(&self.reads) }
     }
 
+    /// Beats of the oldest read that nobody is told of, if there are only reads.
+    fn lone_beats(&self) -> u32 {
+        if self.writes.is_empty() { self.reads.front().map_or(0, |burst| burst.to_answer() - 1) } else { 0 }
+    }
+
+    /// As [`Outside::granted`] for so many beats of the oldest read from cycle `at` on, one a cycle, each of which asks alone.
+    fn granted_alone(&mut self, at: Cycle, n: u32, l1: &mut L1, wide: &mut WidePorts) {
+        let burst = self.reads.front_mut().expect("a read under way");
+        let (first, last) = (burst.beat, burst.beat + n - 1);
+        let [start, end] = [first, last].map(|beat| bytes_of(burst.offset, burst.size, beat));
+        l1.read(burst.offset + start.start, end.end - start.start, &mut burst.data);
+        (burst.beat, burst.at) = (last + 1, burst.at + Cycle::from(n));
+        let line = (burst.offset & !(BEAT_BYTES - 1)) + first * BEAT_BYTES;
+        wide.serve_reads(at, l1, line, n);
+    }
+
     /// L1 serves the beat that this side asks for.
     fn granted(&mut self, now: Cycle, side: Side, l1: &mut L1, ports: &[BurstPort]) {
         let queue = if side == Side::Read { &mut self.reads } else { &mut self.writes };
@@ -155,21 +171,30 @@ impl Cluster {
         has_ended
     }
 
-    /// DMA engine and wide ports live through all they have left out before `now`, in a calm cluster through `now` too. That
-    /// nothing of it had to be told to anybody, [`Cluster::plan_wide`] has seen to.
-    #[inline(never)]
+    /// DMA engine and wide ports live through all they have left out before `now`. That nothing of it had to be told to anybody,
+    /// [`Cluster::plan_wide`] has seen to.
     pub(super) fn catch_up(&mut self, now: Cycle) {
         while self.wide_next < now {
             let at = self.wide_next;
-            let has_ended = self.run_wide(at);
-            assert!(!has_ended, "a cluster ticks in the cycle in which a transfer ends");
-            self.wide_next = self.next_wide(at);
+            let n = self.lone_beats(at, now);
+            if n > 0 {
+                self.outside.granted_alone(at, n, &mut self.l1, &mut self.wide);
+            } else {
+                let has_ended = self.run_wide(at);
+                assert!(!has_ended, "a cluster ticks in the cycle in which a transfer ends");
+            }
+            self.wide_next = self.next_wide(at + Cycle::from(n.max(1)) - 1);
         }
-        if self.is_calm {
-            // The end of a transfer lets others go on.
-            self.is_calm = self.wide_next > now || !self.run_wide(now);
-            self.plan_wide(now);
+    }
+
+    /// How many beats of a read from outside are served from cycle `at` on, before `end`, while nobody else asks for a beat and
+    /// nobody is told of one.
+    fn lone_beats(&self, at: Cycle, end: Cycle) -> u32 {
+        let of_dma = if self.dma.is_busy() { self.dma.next_event(at - 1) } else { Cycle::MAX };
+        if of_dma <= at || self.wide.is_clearing() || self.l1.writes_back() {
+            return 0;
         }
+        self.outside.lone_beats().min((of_dma.min(end) - at) as u32)
     }
 
     /// When DMA engine and wide ports go on, and when the cluster must tick for them.
@@ -192,6 +217,6 @@ impl Cluster {
         if !self.outside.is_quiet() || self.wide.is_clearing() {
             return now + 1;
         }
-        if self.dma.is_busy() { self.dma.next_event(now).unwrap_or(Cycle::MAX) } else { Cycle::MAX }
+        if self.dma.is_busy() { self.dma.next_event(now) } else { Cycle::MAX }
     }
 }

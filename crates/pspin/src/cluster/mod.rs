@@ -149,8 +149,9 @@ pub struct Cluster {
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
-    /// Nothing goes on but what cores do with their own L1 and beats that move, and nothing at the ports can be taken.
-    is_calm: bool,
+    /// Before this cycle nothing goes on but what cores do with their own L1 and drivers, and beats that are moved later, if
+    /// nothing new comes to a port; 0 if that is not known. Nothing that lies at the ports can be taken.
+    calm_until: Cycle,
     misaligned_amo_traps: bool,
     /// The next cycle in which a watchdog may run out.
     alarm: Cycle,
@@ -215,7 +216,7 @@ impl Cluster {
             public_launch: None,
             console,
             is_active: false,
-            is_calm: false,
+            calm_until: 0,
             misaligned_amo_traps: params.isolation.misaligned_amo_traps,
             alarm: Cycle::MAX,
             totals: Totals::default(),
@@ -279,8 +280,22 @@ impl Cluster {
         }
     }
 
-    /// Everything that comes before the cores' turn.
+    /// What comes before the cores' turn: beats alone, or everything.
     #[inline(never)]
+    fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
+        self.catch_up(now);
+        if self.calm_until > 0 && !has_mail && now < self.alarm {
+            // The end of a transfer lets others go on.
+            let has_ended = self.wide_next == now && self.run_wide(now);
+            self.plan_wide(now);
+            self.calm_until = if has_ended { 0 } else { self.alarm.min(self.wide_next) };
+        } else {
+            self.calm_until = 0;
+            self.prepare_cores(now);
+        }
+    }
+
+    /// Everything that comes before the cores' turn.
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
@@ -309,31 +324,31 @@ impl Cluster {
 
     /// When to tick next.
     fn next(&mut self, now: Cycle) -> Activity {
-        let refill = self.next_refill(now);
+        let (refill, leaves) = (self.next_refill(now), self.next_leave());
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
-            || self.commanding != 0
+            || self.commanding != 0 && self.ports.commands.has_room() // Else room will be mail.
             || self.launching != 0
             || self.public_launch.is_some()
             || self.scheduler.is_pressing(self.idle != 0)
             || self.pe.1.is_due(now)
             || self.may_accept(now)
-            || self.may_leave(now + 1) != 0;
+            || leaves <= now + 1;
         self.plan_wide(now);
         // What waits for the end of a command or of a transfer waits for mail, or for `catch_up`; what only waits for its time
         // must not be missed.
-        self.is_calm = !soon && self.is_active && self.may_leave(Cycle::MAX) == 0 && refill == Cycle::MAX;
+        let is_calm = !soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX;
+        self.calm_until = if is_calm { self.alarm.min(self.wide_next) } else { 0 };
         if soon {
             return Activity::Busy;
         }
-        sleep_until(self.next_of_cluster(now).min(refill), now)
+        sleep_until(self.next_or(now, refill), now)
     }
 
-    /// The next cycle in which a core is due, a watchdog runs out or something comes of the beats that move.
-    fn next_of_cluster(&self, now: Cycle) -> Cycle {
-        let next = self.ready.next(now).unwrap_or(Cycle::MAX).min(self.wide_shows);
-        next.min(self.alarm.max(now + 1))
+    /// The next cycle in which a core is due, a watchdog runs out or something comes of the beats that move, or `limit`.
+    fn next_or(&self, now: Cycle, limit: Cycle) -> Cycle {
+        self.ready.next_or(now, limit.min(self.wide_shows).min(self.alarm.max(now + 1)))
     }
 }
 
@@ -349,21 +364,16 @@ impl Component for Cluster {
     #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
         let has_mail = self.ports.tasks.take_mail();
-        self.is_calm &= !has_mail && now < self.alarm;
-        let was_calm = self.is_calm;
-        if self.wide_next <= now {
-            self.catch_up(now);
-        }
-        if !was_calm {
-            self.prepare_cores(now);
+        if has_mail || now >= self.calm_until {
+            self.begin_cycle(now, has_mail);
         }
         self.run_cores(now);
-        if self.is_calm {
+        if now < self.calm_until {
             // All other steps would find nothing to do.
             // To tick once for nothing costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
-                false => sleep_until(self.next_of_cluster(now), now),
+                false => sleep_until(self.next_or(now, Cycle::MAX), now),
             };
         }
         self.finish_cycle(now)

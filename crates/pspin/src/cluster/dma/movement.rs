@@ -167,7 +167,7 @@ impl Movement {
     /// The first cycle behind `now` in which it may ask L2 or a transfer may end, if no chunk and no answer comes.
     pub fn shows_at(&self, now: Cycle) -> Cycle {
         let ended = self.finished.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
-        let Some(first) = self.chunks.front().filter(|_| self.moves()) else { return ended };
+        let Some(first) = self.chunks.front() else { return ended };
         let is_all_asked = self.next_read.0 == self.first + self.chunks.len() as u64;
         if !is_all_asked || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
             return now + 1;

@@ -343,9 +343,15 @@ impl Hpu {
         }
     }
 
+    /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
+    pub fn leaves_at(&self) -> Option<Cycle> {
+        let (valid, _) = self.done.as_ref()?;
+        (self.transfers == 0 && self.commands.are_done()).then_some(*valid)
+    }
+
     /// Whether a feedback may leave in cycle `at`.
     pub fn may_leave(&self, at: Cycle) -> bool {
-        self.transfers == 0 && self.commands.are_done() && self.done.is_some_and(|(valid, _)| valid <= at)
+        self.leaves_at().is_some_and(|from| from <= at)
     }
 
     /// Whether a feedback waits, for its time or for work of its core.
