@@ -176,7 +176,7 @@ impl Cluster {
 
     /// Drivers whose feedback may leave in this cycle, by bit.
     fn may_leave(&self, now: Cycle) -> u64 {
-        let ready = |core: &u32| self.cores[*core as usize].hpu.may_leave(now);
+        let ready = |core: &u32| self.cores[*core as usize].hpu.leaves_at().is_some_and(|at| at <= now);
         members(self.leaving.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 

@@ -1,12 +1,13 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
 //! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs` answers what it asks, `scheduler.rs` feeds them
-//! tasks.
+//! cycle, `calm.rs` when to tick and what to leave out; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs`
+//! answers what it asks, `bursts.rs` moves beats, `scheduler.rs` feeds them tasks.
 
 mod access;
 mod bursts;
 mod caching;
+mod calm;
 mod code;
 mod cores;
 mod dma;
@@ -280,21 +281,6 @@ impl Cluster {
         }
     }
 
-    /// What comes before the cores' turn: beats alone, or everything.
-    #[inline(never)]
-    fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
-        self.catch_up(now);
-        if self.calm_until > 0 && !has_mail && now < self.alarm {
-            // The end of a transfer lets others go on.
-            let has_ended = self.wide_next == now && self.run_wide(now);
-            self.plan_wide(now);
-            self.calm_until = if has_ended { 0 } else { self.alarm.min(self.wide_next) };
-        } else {
-            self.calm_until = 0;
-            self.prepare_cores(now);
-        }
-    }
-
     /// Everything that comes before the cores' turn.
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
@@ -321,43 +307,6 @@ impl Cluster {
         self.tell_active(now);
         self.next(now)
     }
-
-    /// When to tick next.
-    fn next(&mut self, now: Cycle) -> Activity {
-        let (refill, leaves) = (self.next_refill(now), self.next_leave());
-        let soon = self.pe_asking != 0
-            || self.remote.is_some()
-            || self.remotes.0.is_due(now)
-            || self.commanding != 0 && self.ports.commands.has_room() // Else room will be mail.
-            || self.launching != 0
-            || self.public_launch.is_some()
-            || self.scheduler.is_pressing(self.idle != 0)
-            || self.pe.1.is_due(now)
-            || self.may_accept(now)
-            || leaves <= now + 1;
-        self.plan_wide(now);
-        // What waits for the end of a command or of a transfer waits for mail, or for `catch_up`; what only waits for its time
-        // must not be missed.
-        let is_calm = !soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX;
-        self.calm_until = if is_calm { self.alarm.min(self.wide_next) } else { 0 };
-        if soon {
-            return Activity::Busy;
-        }
-        sleep_until(self.next_or(now, refill), now)
-    }
-
-    /// The next cycle in which a core is due, a watchdog runs out or something comes of the beats that move, or `limit`.
-    fn next_or(&self, now: Cycle, limit: Cycle) -> Cycle {
-        self.ready.next_or(now, limit.min(self.wide_shows).min(self.alarm.max(now + 1)))
-    }
-}
-
-fn sleep_until(next: Cycle, now: Cycle) -> Activity {
-    match next {
-        Cycle::MAX => Activity::Idle,
-        _ if next == now + 1 => Activity::Busy,
-        _ => Activity::Until(next),
-    }
 }
 
 impl Component for Cluster {
@@ -373,7 +322,7 @@ impl Component for Cluster {
             // To tick once for nothing costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
-                false => sleep_until(self.next_or(now, Cycle::MAX), now),
+                false => self.sleep(now, Cycle::MAX),
             };
         }
         self.finish_cycle(now)

@@ -345,13 +345,7 @@ impl Hpu {
 
     /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
     pub fn leaves_at(&self) -> Option<Cycle> {
-        let (valid, _) = self.done.as_ref()?;
-        (self.transfers == 0 && self.commands.are_done()).then_some(*valid)
-    }
-
-    /// Whether a feedback may leave in cycle `at`.
-    pub fn may_leave(&self, at: Cycle) -> bool {
-        self.leaves_at().is_some_and(|from| from <= at)
+        self.done.as_ref().filter(|_| self.transfers == 0 && self.commands.are_done()).map(|&(valid, _)| valid)
     }
 
     /// Whether a feedback waits, for its time or for work of its core.
