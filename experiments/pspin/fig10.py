@@ -27,7 +27,6 @@ TITLE = "Throughput of six handlers"
 SOURCE = f"{PAPER}, Fig. 10, IV-C1"
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
-ONE_MESSAGE = "extensions, one message"
 WHOLE = "pspin"  # with PCIe's packets and an IOMMU
 FROM = 512  # bytes from which on the text makes statements
 
@@ -40,9 +39,7 @@ def points() -> list[Point]:
             found += [_point(name, how, 4, size) for size in SIZES]
             if handler.per_word:
                 found += [_point(name, how, 8, size) for size in SIZES if size >= FROM]
-    # What the histogram does without a completion handler for every packet or two.
-    found += [_point("histogram", ONE_MESSAGE, clusters, size) for clusters in (4, 8) for size in SIZES if size >= FROM]
-    # And the others with PCIe's packets and an IOMMU.
+    # The others with PCIe's packets and an IOMMU too.
     others = [name for name, handler in handlers.HANDLERS.items() if not handler.per_word]
     return found + [_point(name, "plain", 4, size, nic=WHOLE) for name in others for size in SIZES]
 
@@ -58,8 +55,7 @@ def _point(name: str, how: str, clusters: int, size: int, *, nic: str = NIC) -> 
 
 def measure(*, handler: str, how: str, clusters: int, size: int, nic: str) -> dict[str, float]:
     """Throughput, and cycles of a payload handler."""
-    how, one_message = ("extensions", True) if how == ONE_MESSAGE else (how, False)
-    result = handlers.run(handler, size=size, how=how, one_message=one_message, nic=nic, set=[f"n_clusters={clusters}"])
+    result = handlers.run(handler, size=size, how=how, nic=nic, set=[f"n_clusters={clusters}"])
     return {
         "throughput": steady_gbps(result, bytes_each=size, last=0.95),
         "cycles": float(np.median(result.columns["cycles"])),
@@ -68,9 +64,9 @@ def measure(*, handler: str, how: str, clusters: int, size: int, nic: str) -> di
 
 def claims(results: Results) -> Iterator[Claim]:
     """Which handlers are bound by what."""
-    for name, how in (("aggregate", "extensions"), ("reduce", "extensions"), ("histogram", ONE_MESSAGE)):
-        _, four = results.series("size", "throughput", handler=name, how=how, clusters=4)
-        _, eight = results.series("size", "throughput", handler=name, how=how, clusters=8)
+    for name in (name for name, handler in handlers.HANDLERS.items() if handler.per_word):
+        _, four = results.series("size", "throughput", handler=name, how="extensions", clusters=4)
+        _, eight = results.series("size", "throughput", handler=name, how="extensions", clusters=8)
         gains = [b / a for a, b in zip(four[-len(eight) :], eight, strict=True)]
         yield Claim(
             text=f"{name}: twice the clusters bring twice the throughput, up to the interconnect's (IV-C1)",
@@ -98,8 +94,6 @@ def plot(results: Results) -> Figure:
     for look, name in enumerate(name for name, handler in handlers.HANDLERS.items() if handler.per_word):
         x, y = results.series("size", "throughput", handler=name, how="extensions", clusters=8)
         middle.append(plots.Curve(label=f"{name}, extensions", x=x, y=y, look=2 * look + 1))
-    x, y = results.series("size", "throughput", handler="histogram", how=ONE_MESSAGE, clusters=8)
-    middle.append(plots.Curve(label="histogram, one message", x=x, y=y, look=7))
     ends = [float(FROM), float(SIZES[-1])]
     left.append(plots.Curve(label="paper: more than", x=ends, y=[200, 200], kind="published", look=6))
     middle.append(plots.Curve(label="paper: at least", x=ends, y=[400, 400], kind="published", look=6))

@@ -56,13 +56,13 @@ def _aggregate(size: int) -> dict[str, Any]:
 
 
 def _histogram(size: int) -> dict[str, Any]:
-    """512 messages of 512 integers in [0, 1024)."""
+    """512 messages of 512 integers in [0, 1024); payload handlers count their packets."""
     each = max(1, round(512 / words(size)))
     messages = _packets(512 * each) // each
     return {
         "traffic": f"udp:size={size},count={messages * each},payload=ints:1024",
         "message": f"all count {each}",
-        "defines": {"MESSAGES": messages},
+        "defines": {"PACKETS": messages * each},
     }
 
 
@@ -105,7 +105,7 @@ HANDLERS = {
 }
 
 
-def run(handler: str, *, size: int, how: str = "plain", one_message: bool = False, **more: Any) -> spinet.Result:
+def run(handler: str, *, size: int, how: str = "plain", **more: Any) -> spinet.Result:
     """Run one of the six as fast as the card takes packets.
 
     Parameters
@@ -114,16 +114,11 @@ def run(handler: str, *, size: int, how: str = "plain", one_message: bool = Fals
         Which, and bytes of a packet.
     how
         ``plain``, or ``extensions`` for PULP's instructions.
-    one_message
-        All packets are one message, whatever the workload says.
     more
         Arguments of `spinet.run`.
     """
     arguments = HANDLERS[handler].run(size)
     defines = {**arguments.pop("defines", {}), **({"SPIN_XPULP": 1} if how == "extensions" else {})}
-    if one_message:
-        arguments["message"] = "all last"
-        defines.pop("MESSAGES", None)
     arguments |= {"nic": NIC, **more}
     result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments)
     assert result.complete and not result.summary["traps"], handler
