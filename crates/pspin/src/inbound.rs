@@ -1,7 +1,7 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
-use crate::delivery::{DropReason, WhenFull};
-use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
+use crate::delivery::DropReason;
+use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{
@@ -9,14 +9,16 @@ use crate::protocol::{
 };
 use crate::world::{Arrival, Completions, PacketDone, PacketSource};
 use blocks::activity::{after, sooner};
-use kernel::trace::{Counter, Tracer};
+use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use wire::ecn;
 
+mod admission;
 mod endings;
 mod ring;
+mod stats;
 use ring::Ring;
+use stats::Stats;
 
 /// Fixed properties of an [`Inbound`] engine.
 #[derive(Clone, Copy, Debug)]
@@ -124,21 +126,6 @@ pub struct Inbound {
     stats: Stats,
 }
 
-#[derive(Default)]
-struct Stats {
-    packets: Counter,
-    bytes: Counter,
-    dropped: [Counter; DropReason::NAMES.len()],
-    marked: Counter,
-    stall_cycles: Counter,
-    done: Counter,
-    latency_cycles: Counter,
-    latency_min: Option<Cycle>,
-    latency_max: Cycle,
-    first_done: Option<Cycle>,
-    last_done: Cycle,
-}
-
 impl Inbound {
     /// An engine between the world's `source` and `completions`.
     pub fn new(
@@ -242,49 +229,6 @@ impl Inbound {
     fn dropped(&mut self, now: Cycle, packet: PacketId, reason: DropReason) {
         self.stats.dropped[reason as usize].add(1);
         self.trace.emit(&PACKET_DROPPED, now, &[packet.0, reason as u64]);
-    }
-
-    fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
-        match arriving.bytes.len() {
-            _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
-            0 => Some(DropReason::Empty),
-            size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
-            _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
-            size if self.is_beyond_share(arriving.context.tenant, size) => Some(DropReason::PacketMemoryShare),
-            _ => None,
-        }
-    }
-
-    /// Whether a tenant would have more of packet memory than it may while there are others; one packet it may have always.
-    fn is_beyond_share(&self, tenant: u32, size: usize) -> bool {
-        if !self.is_shared {
-            return false;
-        }
-        let held = self.held.get(&tenant).copied().unwrap_or(0);
-        held > 0
-            && u64::from(held) + size.next_multiple_of(BEAT_BYTES as usize) as u64 > u64::from(self.params.share_bytes)
-    }
-
-    /// What the packet's context asks for when there is no room for it.
-    fn refused_when_full(&self, arriving: &Arrival) -> Option<DropReason> {
-        match arriving.context.delivery.when_full {
-            WhenFull::Stall => None,
-            WhenFull::Drop => Some(DropReason::PacketMemoryFull),
-            WhenFull::MarkEcn if ecn::is_capable(&arriving.bytes) => None,
-            WhenFull::MarkEcn => Some(DropReason::PacketMemoryFull),
-            WhenFull::KillMessage => Some(DropReason::MessageKilled),
-        }
-    }
-
-    /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
-    fn mark(&mut self, now: Cycle, packet: PacketId, arriving: &mut Arrival) {
-        let delivery = arriving.context.delivery;
-        let occupied = u64::from(self.ring.occupied());
-        let threshold = u64::from(self.params.ring_bytes) * u64::from(delivery.ecn_threshold_percent);
-        if delivery.when_full == WhenFull::MarkEcn && occupied * 100 > threshold && ecn::mark(&mut arriving.bytes) {
-            self.stats.marked.add(1);
-            self.trace.emit(&PACKET_MARKED, now, &[packet.0, occupied]);
-        }
     }
 
     fn store(&mut self, now: Cycle, mut arriving: Arrival, offset: u32) {
@@ -436,31 +380,7 @@ impl Component for Inbound {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let stats = &self.stats;
-        counters.add("packets", stats.packets.total());
-        counters.add("bytes", stats.bytes.total());
-        for (name, dropped) in DropReason::NAMES.into_iter().zip(&stats.dropped) {
-            counters.add(&format!("dropped_{name}"), dropped.total());
-        }
-        counters.add("marked", stats.marked.total());
-        counters.add("stall_cycles", stats.stall_cycles.total());
-        counters.add("done", stats.done.total());
-        counters.add("latency_cycles", stats.latency_cycles.total());
-        counters.add("latency_min", stats.latency_min.unwrap_or(0));
-        counters.add("latency_max", stats.latency_max);
-        counters.add("first_done_cycle", stats.first_done.unwrap_or(0));
-        counters.add("last_done_cycle", stats.last_done);
-    }
-}
-
-impl Stats {
-    fn done(&mut self, now: Cycle, latency: Cycle) {
-        self.done.add(1);
-        self.latency_cycles.add(latency);
-        self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
-        self.latency_max = self.latency_max.max(latency);
-        self.first_done.get_or_insert(now);
-        self.last_done = now;
+        self.stats.counters(counters);
     }
 }
 

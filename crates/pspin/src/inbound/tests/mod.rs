@@ -7,7 +7,6 @@ use expect_test::{Expect, expect};
 use std::rc::Rc;
 use testkit::bench;
 
-#[path = "full.rs"]
 mod full;
 
 /// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message; in front `message:`, which is 3 if not
