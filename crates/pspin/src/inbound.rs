@@ -1,13 +1,14 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
 use crate::delivery::DropReason;
-use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
+use crate::events::{HER_SENT, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::params::{PspinParams, Regions};
 use crate::protocol::{
     BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, whole_words,
 };
-use crate::world::{Arrival, Completions, PacketDone, PacketSource};
+use crate::world::{Arrival, Completions, PacketSource};
 use blocks::activity::{after, sooner};
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 mod admission;
 mod endings;
+mod release;
 mod ring;
 mod stats;
 use ring::Ring;
@@ -31,6 +33,19 @@ pub struct InboundParams {
     pub max_xfer_bytes: u32,
     /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
     pub fills_words: bool,
+}
+
+impl From<&PspinParams> for InboundParams {
+    fn from(params: &PspinParams) -> Self {
+        let ring_bytes = params.l2.packet_bytes;
+        let share = u64::from(ring_bytes) * u64::from(params.sharing.packet_memory_percent) / 100;
+        InboundParams {
+            ring_bytes,
+            share_bytes: share as u32,
+            max_xfer_bytes: params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings,
+            fills_words: params.isolation.regions == Regions::Exact,
+        }
+    }
 }
 
 /// The ports of an [`Inbound`] engine.
@@ -54,9 +69,6 @@ pub struct InboundPorts {
 /// The source may have packets again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MorePackets;
-
-/// Cycles of the channel of released packets, which in the RTL is a wire.
-const RELEASE_LATENCY: u64 = 1;
 
 /// A packet in L2 packet memory.
 struct Stored {
@@ -312,39 +324,6 @@ impl Inbound {
         self.trace.emit(&HER_SENT, now + 1, &[her.packet.0, u64::from(her.eom)]);
         self.requests.send(Request::Her(her));
         self.n_requested += 1;
-        true
-    }
-
-    /// The packet whose feedback reached the NIC in cycle `now`, the last that was lived through; [`Completions`] hear of it in
-    /// the next.
-    pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
-        let coming = self.released.peek_ahead()?;
-        let (seen, Release { pkt_addr, dropped: None, .. }) = *coming else { return None };
-        let stored = self.ring.at(pkt_addr.wrapping_sub(L2_PACKET_BASE))?;
-        let Stored { packet, user, arrival, her_at, .. } = *stored;
-        let done = PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now };
-        (seen == now + RELEASE_LATENCY).then_some(done)
-    }
-
-    fn give_back(&mut self, tenant: u32, room: u32) {
-        *self.held.get_mut(&tenant).expect("a tenant with a packet has room for it") -= room;
-    }
-
-    fn take_release(&mut self, now: Cycle) -> bool {
-        let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
-        let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
-        let Stored { packet, tenant, room, user, arrival, her_at, .. } = *stored;
-        self.give_back(tenant, room);
-        // The wire from the clusters has no register here; the channel that stands for it has.
-        let feedback = now - RELEASE_LATENCY;
-        if let Some(reason) = dropped {
-            self.dropped(feedback, packet, reason);
-        } else {
-            self.stats.done(feedback, feedback - arrival);
-            self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
-            self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
-        }
-        self.ring.reclaim();
         true
     }
 }

@@ -3,6 +3,7 @@ use crate::delivery::Delivery;
 use crate::nhi::NhiMap;
 use crate::protocol::Context;
 use crate::testing::{TestMemory, context, params};
+use crate::world::PacketDone;
 use expect_test::{Expect, expect};
 use std::rc::Rc;
 use testkit::bench;
