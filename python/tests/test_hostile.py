@@ -198,7 +198,10 @@ def test_the_summary_says_where_a_command_was_refused_and_what_overflowed(
     why = "address 1 0x30000000: nothing answers at the address"
     first = f"copy_to_host_from_nowhere_ph, by host DMA, cluster 1 core 0, {why}"
     assert " ".join(said.split()) == f"first at count command refused {first}"
-    refused = spinet.run(program=program, traffic=capture, nic="pspin-rtl", handler="send_a_jumbo").summary["output"]
+    result = spinet.run(program=program, traffic=capture, nic="pspin-rtl", handler="send_a_jumbo")
+    told = "a command was refused; first one of send_a_jumbo_ph, by NIC outbound, address 0x1c300000"
+    assert result.remarks == (f"{told}: 65,536 bytes, must be 1 to 2,048, packet 5, core 0 of cluster 1",)
+    refused = result.summary["output"]
     first = refused["first_command_fault"]
     assert (first["frame"], first["stage"], first["handler"]) == (BAD, "payload", "send_a_jumbo_ph")
     assert (first["unit"], first["cluster"], first["core"]) == ("NIC outbound", 1, 0)

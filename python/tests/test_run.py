@@ -81,6 +81,13 @@ def test_packets_leave_in_order_of_time(result: spinet.Result) -> None:
     assert times[-1] <= result.summary["time"]["simulated_ns"]
 
 
+def test_the_table_says_why_packets_were_dropped() -> None:
+    set = ["cluster.packet_buffer_rings=1", "cluster.packet_buffer_bytes=1024"]
+    result = spinet.run(program=PING_PONG, traffic="udp:size=list:64:1400,count=8", set=set)
+    rows = {(row["bytes"], row["fate"], row["reason"]) for row in result.packets.to_pylist()}
+    assert rows == {(64, "sent", ""), (1400, "dropped", "transfer_too_large")}
+
+
 def test_the_table_has_a_row_for_every_packet(result: spinet.Result) -> None:
     names = [name for name, *_ in _core.packet_columns()]
     assert result.packets.column_names == names

@@ -240,7 +240,7 @@ impl Run {
         }
     }
 
-    fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
+    pub(super) fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
         let RefusalPlace { refusal, frame, context, cluster, hpu } = *place;
         let placed = &self.placed[context];
         CommandFaultSummary {
