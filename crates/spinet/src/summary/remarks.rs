@@ -55,6 +55,7 @@ impl Run {
         let mut remarks = Vec::new();
         remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
         remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
+        remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
             let is_capture = matches!(self.checked.traffic, crate::experiment::Traffic::Capture(..));
@@ -75,6 +76,17 @@ impl Run {
             }
         }
         remarks
+    }
+
+    /// How many packets handlers did not get, since no queue was free for their messages.
+    fn queueless(&self) -> Option<String> {
+        let record = self.record().borrow();
+        let (part, contexts) = (record.stats.without_queue, &record.stats.contexts);
+        let matched = contexts.iter().map(|context| context.frames.packets).sum();
+        let packets = part_of(part, matched, "matched packet");
+        let n_queues = self.checked.nic.scheduler.n_mpqs;
+        let why = format!("none of the {n_queues} message queues was free for their messages");
+        (part > 0).then(|| format!("{packets} went to the host the ordinary way: {why}"))
     }
 
     /// Which command was refused first, if one was: its handler was not told.
