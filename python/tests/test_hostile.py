@@ -147,7 +147,11 @@ def describe(name: str, result: spinet.Result) -> str:
         first = trap["first"]
         assert (trap["count"], first["frame"], first["stage"]) == (1, BAD, "payload")
         value = "its address" if trap["cause"] == "breakpoint" and first["value"] == first["pc"] else first["value"]
-        value += f" ({first['note'].split(' the')[0]})" if first["note"] else ""
+        note = first["note"] or ""
+        # The address is that of a register, which the handler may well touch.
+        what = {"0x1b205080": "command", "0x1b204418": "transfer"}.get(first["value"])
+        assert what is None or note == f"a {what} for memory, of card or host, that is not its task's"
+        value += f" ({note.split(' the')[0]})" if note and not what else ""
         said = f"trap: {trap['cause']}, {value}, in {place(name, first['place'], first['line'])}"
     else:
         said = "done" if result.complete else ended["reason"]
