@@ -168,7 +168,7 @@ class PcieParams:
     read_gap_cycles: int
     """Ideal: cycles from one read beat to the next beyond the first. Allowed: 0 to 1000000."""
     buffer_beats: int
-    """Beats that each of the five AXI channels buffers. Allowed: 5 to 65536, more than the beats of link.max_payload_bytes."""
+    """Beats that each of the five AXI channels buffers. Allowed: 5 to 65536, more than link.max_payload_bytes / 64."""
     link: LinkParams
     """The lanes, and packets on them."""
 

@@ -111,7 +111,7 @@ impl PcieParams {
             // A packet leaves when all its beats are here.
             PcieModel::Tlp => {
                 within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536).map_err(|it| {
-                    Refused { allowed: format!("{}, more than the beats of link.max_payload_bytes", it.allowed), ..it }
+                    Refused { allowed: format!("{}, more than link.max_payload_bytes / 64", it.allowed), ..it }
                 })
             }
             PcieModel::Ideal | PcieModel::FixedRate => within("buffer_beats", self.buffer_beats, 1, 65_536),

@@ -129,7 +129,7 @@ fn nics() {
     check(
         &set("['pcie.link.max_payload_bytes=4096']"),
         expect![
-            "t.toml: line 3: nic.set: presets/pspin.toml with pcie.link.max_payload_bytes: pcie.buffer_beats is 32, must be 65 to 65536, more than the beats of link.max_payload_bytes"
+            "t.toml: line 3: nic.set: presets/pspin.toml with pcie.link.max_payload_bytes: pcie.buffer_beats is 32, must be 65 to 65536, more than link.max_payload_bytes / 64"
         ],
     );
     check(
