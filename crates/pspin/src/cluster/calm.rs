@@ -44,7 +44,7 @@ impl Cluster {
         if soon {
             return Activity::Busy;
         }
-        self.sleep(now, refill)
+        self.sleep(now, refill.min(leaves))
     }
 
     /// Waits until a core is due, a watchdog runs out or something comes of the beats that move, but no longer than to `limit`.
