@@ -86,7 +86,12 @@ from spinet.cli import errors, parameters
     help="For a card with a host: what that sends, as --traffic says it; for a transmit queue of panic 'QUEUE=SPEC'.",
 )
 @click.option(
-    "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
+    "--set",
+    "sets",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Change a parameter of the card; may be repeated.",
+    shell_complete=parameters.complete_sets,
 )
 @click.option(
     "--pace",
