@@ -13,7 +13,7 @@ use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
 use crate::timeline::{Known, Timeline};
-use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
+use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;
 use std::cell::RefCell;
@@ -130,7 +130,7 @@ impl Run {
             programs.push(PlacedProgram { elf, code, data });
         }
         let placed = place(&checked, &programs, &mut loaded)?;
-        let clock = Clock::new(Freq::mhz(checked.nic.clock_mhz)?);
+        let clock = Clock::new(checked.nic.clock_mhz.freq()?);
         let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let limit = clock.cycle_at_or_after(limit);
         let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());

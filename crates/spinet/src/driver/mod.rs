@@ -35,7 +35,7 @@ use crate::stats::Stats;
 use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
-use kernel::{Clock, Cycle, Freq, Mode, Outcome, Time};
+use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::iommu::SharedPageTables;
 use pspin::params::Regions;
@@ -249,7 +249,7 @@ impl Driver {
 
     /// A card that runs the runtime in `runtime`, has no tenants and gets no packets.
     pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, RunError> {
-        let clock = Clock::new(Freq::mhz(params.clock_mhz)?);
+        let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
