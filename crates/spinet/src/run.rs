@@ -13,6 +13,7 @@ use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
 use crate::timeline::{Known, Timeline};
+use crate::toml_text::Place;
 use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;
@@ -51,8 +52,8 @@ pub enum RunError {
     Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
-    #[error("at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
-    BeyondMemory { time: Span, context: String, end: u64, allowed: u64 },
+    #[error("{place}at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
+    BeyondMemory { place: Place, time: Span, context: String, end: u64, allowed: u64 },
     #[error("{file}: {source}")]
     Data { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
