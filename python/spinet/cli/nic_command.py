@@ -13,7 +13,7 @@ import click
 from spinet.cli import parameters
 
 if TYPE_CHECKING:
-    from spinet.api import Part
+    from spinet.presets import Part
     from spinet.wiring import Design, Kind
 
 
@@ -78,7 +78,7 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
     Of a card that is wired from modules, its file; --tree, --json and --svg show the card as it is checked, with all
     parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
     """
-    from spinet import _core, api
+    from spinet import _core, presets
     from spinet.drawing import sketch
 
     if not _core.card_is_wired(nic):
@@ -89,7 +89,7 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
         if area:
             if _core.nic_has_chains(nic):
                 raise click.UsageError("--area is known of PsPIN only")
-            _print_area(api.nic_cost(nic, set=sets))
+            _print_area(presets.nic_cost(nic, set=sets))
         elif as_json:
             click.echo(json.dumps(tomllib.loads(_core.nic_show(nic, list(sets), ".")), indent=2))
         elif svg is None:
