@@ -270,7 +270,7 @@ impl HpuDriver {
             0x40 => context.host_mem_size,
             0x44 => task.pkt_addr,
             0x48 => u32::from(task.msgid) % self.n_clusters,
-            0x4c => u32::from(task.msgid) & 0xff,
+            0x4c => task.msgid.into(), // the number of its queue
             ERROR => 0,
             // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4 clusters
             // and no room for more in the window below.

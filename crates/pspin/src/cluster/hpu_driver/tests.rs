@@ -13,7 +13,7 @@ fn task(handler: u32) -> HpuTask {
     let task = Task {
         packet: PacketId(7),
         stage: Stage::Payload,
-        msgid: 0x106,
+        msgid: 6,
         handler: Region { addr: handler, size: 4096 },
         context: Rc::new(context),
         pkt_addr: 0x1c40_0000,
