@@ -156,6 +156,45 @@ fn full_rate_needs_room_for_what_is_on_its_way() {
     arrivals(3, 3, expect!["0@9 1@10 2@11 3@13 4@14"]);
 }
 
+/// Sends the numbers from 0 on in one cycle each, each by as many cycles late as is said.
+struct LateSource {
+    late: Vec<u64>,
+    output: Tx<u64>,
+}
+
+impl Component for LateSource {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let Some(&extra) = self.late.get(now as usize) else { return Activity::Idle };
+        self.output.send_late(now, extra);
+        Activity::Busy
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.output("output", &self.output);
+    }
+}
+
+#[test]
+fn what_is_sent_late_is_late_and_so_is_what_follows_it() {
+    let arrived = |late: &[u64], mode| {
+        let mut b = SystemBuilder::new(0);
+        let clock = b.clock(Freq::mhz(1000).unwrap());
+        let (output, input) = b.channel("late", 8, 2);
+        let log: Rc<RefCell<Vec<(Cycle, u64)>>> = Rc::default();
+        let trace = b.tracer("drain", clock);
+        b.add("source", clock, LateSource { late: late.to_vec(), output });
+        b.add("drain", clock, Drain { input, log: log.clone(), trace });
+        let mut system = b.build().unwrap();
+        system.set_mode(mode);
+        assert_eq!(system.run_until(Time::from_ns(1000)), Outcome::Quiet);
+        log.take().iter().map(|(cycle, item)| format!("{item}@{cycle} ")).collect::<String>()
+    };
+    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
+        assert_eq!(arrived(&[0, 0, 0], mode), "0@2 1@3 2@4 ");
+        assert_eq!(arrived(&[0, 5, 0, 0, 100, 1], mode), "0@2 1@8 2@8 3@8 4@106 5@106 ");
+    }
+}
+
 #[test]
 fn a_sink_hears_events_and_changes_nothing() {
     struct Heard(Rc<RefCell<Vec<String>>>);
@@ -256,80 +295,6 @@ fn wiring_errors_name_the_port() {
         },
         expect!["two components are called `source`"],
     );
-}
-
-/// Puts its alarm off at every poke, by as many edges as the poke says; 0 takes it back.
-struct Alarm {
-    pokes: Rx<u64>,
-    at: Option<Cycle>,
-    rang: Rc<RefCell<Vec<Cycle>>>,
-}
-
-impl Component for Alarm {
-    fn tick(&mut self, now: Cycle) -> Activity {
-        if self.at.take_if(|at| *at == now).is_some() {
-            self.rang.borrow_mut().push(now);
-        }
-        if let Some(delay) = self.pokes.take() {
-            self.at = (delay > 0).then_some(now + delay);
-        }
-        self.at.map_or(Activity::Idle, Activity::Until)
-    }
-
-    fn ports(&self, ports: &mut Ports) {
-        ports.input("pokes", &self.pokes);
-    }
-}
-
-/// Pokes at the given edges.
-struct Poker {
-    pokes: Vec<(Cycle, u64)>,
-    output: Tx<u64>,
-}
-
-impl Component for Poker {
-    fn tick(&mut self, now: Cycle) -> Activity {
-        if let Some(&(at, delay)) = self.pokes.first().filter(|(at, _)| *at == now) {
-            debug_assert_eq!(at, now);
-            self.output.send(delay);
-            self.pokes.remove(0);
-        }
-        self.pokes.first().map_or(Activity::Idle, |&(at, _)| Activity::Until(at))
-    }
-
-    fn ports(&self, ports: &mut Ports) {
-        ports.output("output", &self.output);
-    }
-}
-
-proptest! {
-    /// However often an alarm is put off, near or far, it rings at the last edge asked for and at no other, and what
-    /// was taken back keeps nothing awake.
-    #[test]
-    fn a_timer_that_is_put_off_rings_once(pokes in prop::collection::vec((1u64..400, 0u64..2000), 1..40)) {
-        let mut at = 0;
-        let pokes: Vec<(Cycle, u64)> = pokes.into_iter().map(|(gap, delay)| { at += gap; (at, delay) }).collect();
-        let mut want = Vec::new();
-        for (i, &(at, delay)) in pokes.iter().enumerate() {
-            // Seen one edge after it was sent; the next poke, if it comes before or at the alarm's edge, is later.
-            let rings = at + 1 + delay;
-            let next = pokes.get(i + 1).map_or(Cycle::MAX, |(at, _)| at + 1);
-            if delay > 0 && rings <= next {
-                want.push(rings);
-            }
-        }
-        let mut b = SystemBuilder::new(1);
-        let clock = b.clock(Freq::mhz(1000).unwrap());
-        let (tx, rx) = b.channel("pokes", 2, 1);
-        let rang = Rc::new(RefCell::new(Vec::new()));
-        let last = pokes.last().map_or(0, |&(at, _)| at + 1).max(want.last().copied().unwrap_or(0));
-        b.add("poker", clock, Poker { pokes, output: tx });
-        b.add("alarm", clock, Alarm { pokes: rx, at: None, rang: rang.clone() });
-        let mut system = b.build().unwrap();
-        prop_assert_eq!(system.run_until(Time::MAX), Outcome::Quiet);
-        prop_assert_eq!(&*rang.borrow(), &want);
-        prop_assert_eq!(system.now(clock), last);
-    }
 }
 
 #[test]
