@@ -156,6 +156,15 @@ fn full_rate_needs_room_for_what_is_on_its_way() {
     arrivals(3, 3, expect!["0@9 1@10 2@11 3@13 4@14"]);
 }
 
+#[test]
+fn all_that_is_taken_at_one_edge_makes_room() {
+    // The drain's edges are 34 of the others apart, so that it finds the channel full each time.
+    let shape = Shape { mhz: [3000, 3000, 3000, 88], capacity: 4, latency: 1, rest: 1 };
+    let log = run(shape, Mode::Normal, None);
+    let at_an_edge: Vec<_> = log.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
+    assert_eq!(at_an_edge, [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2]);
+}
+
 /// Sends the numbers from 0 on in one cycle each, each by as many cycles late as is said.
 struct LateSource {
     late: Vec<u64>,
