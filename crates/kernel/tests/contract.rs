@@ -165,45 +165,6 @@ fn all_that_is_taken_at_one_edge_makes_room() {
     assert_eq!(at_an_edge, [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2]);
 }
 
-/// Sends the numbers from 0 on in one cycle each, each by as many cycles late as is said.
-struct LateSource {
-    late: Vec<u64>,
-    output: Tx<u64>,
-}
-
-impl Component for LateSource {
-    fn tick(&mut self, now: Cycle) -> Activity {
-        let Some(&extra) = self.late.get(now as usize) else { return Activity::Idle };
-        self.output.send_late(now, extra);
-        Activity::Busy
-    }
-
-    fn ports(&self, ports: &mut Ports) {
-        ports.output("output", &self.output);
-    }
-}
-
-#[test]
-fn what_is_sent_late_is_late_and_so_is_what_follows_it() {
-    let arrived = |late: &[u64], mode| {
-        let mut b = SystemBuilder::new(0);
-        let clock = b.clock(Freq::mhz(1000).unwrap());
-        let (output, input) = b.channel("late", 8, 2);
-        let log: Rc<RefCell<Vec<(Cycle, u64)>>> = Rc::default();
-        let trace = b.tracer("drain", clock);
-        b.add("source", clock, LateSource { late: late.to_vec(), output });
-        b.add("drain", clock, Drain { input, log: log.clone(), trace });
-        let mut system = b.build().unwrap();
-        system.set_mode(mode);
-        assert_eq!(system.run_until(Time::from_ns(1000)), Outcome::Quiet);
-        log.take().iter().map(|(cycle, item)| format!("{item}@{cycle} ")).collect::<String>()
-    };
-    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
-        assert_eq!(arrived(&[0, 0, 0], mode), "0@2 1@3 2@4 ");
-        assert_eq!(arrived(&[0, 5, 0, 0, 100, 1], mode), "0@2 1@8 2@8 3@8 4@106 5@106 ");
-    }
-}
-
 #[test]
 fn a_sink_hears_events_and_changes_nothing() {
     struct Heard(Rc<RefCell<Vec<String>>>);
