@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E731 -- a lambda with a name is one of a table of meanings
 """PULP's arithmetic at extreme values, on the plain machine, against what its manual says, computed in plain Python.
 
 Words are put together field by field as RI5CY's decoder takes them apart (PsPIN RTL a49fec8, `riscv_decoder.sv`),
@@ -11,6 +12,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from spinet import cli
@@ -36,9 +38,15 @@ CONSTANTS = (0, 1, 2, 14, 31, 32, 33, 63)
 FIELDS = ((0, 0), (0, 31), (31, 0), (7, 8), (15, 24), (30, 1))
 SHIFTS = (0, 1, 15, 31)
 
-# What a word makes of rs1, rs2 and the old rd, modulo 2^32.
-Meaning = Callable[[int, int, int], int]
-Case = tuple[str, int, Meaning]
+# What a word makes of rs1, rs2, the old rd, and what is fixed in the word, modulo 2^32.
+Meaning = Callable[..., int]
+
+
+class Case(NamedTuple):
+    name: str
+    word: int
+    meaning: Meaning
+    fixed: tuple[object, ...] = ()
 
 
 def sign(value: int, bits: int) -> int:
@@ -58,6 +66,9 @@ def encode(opcode: int, funct3: int, upper: int, rs2: int = RS2) -> int:
     """`upper` is bits 31 to 25."""
     return upper << 25 | rs2 << 20 | RS1 << 15 | funct3 << 12 | RD << 7 | opcode
 
+
+# Bits of a lane, the bit of a word that says so, and how names say it.
+WIDTHS = ((16, 0, "h"), (8, 1, "b"))
 
 # Packed operations of two vectors: bits 31 to 26, whether their constant is unsigned, and a lane of the result from
 # lanes as they are (x, y) and as signed numbers (p, q) of so many bits.
@@ -104,87 +115,74 @@ def pairs(a: int, b: list[int], bits: int) -> Iterator[tuple[int, int, int, int,
         yield x, y, sign(x, bits), sign(y, bits), bits
 
 
-def forms(name: str, number: int, unsigned: bool, of: Callable[[int, list[int], int, int], int]) -> Iterator[Case]:
+def forms(name: str, number: int, unsigned: bool, of: Meaning) -> Iterator[Case]:
     """The six forms of an operation `of` rs1, the lanes of the operand, rd and the width of a lane."""
-    for bits, is_byte, suffix in ((16, 0, "h"), (8, 1, "b")):
+    for bits, is_byte, suffix in WIDTHS:
         n_lanes = 32 // bits
-        yield f"{name}.{suffix}", encode(0x57, is_byte, number << 1), lambda a, b, d, w=bits: of(a, lanes(b, w), d, w)
-        repeated: Meaning = lambda a, b, d, w=bits, n=n_lanes: of(a, [b % (1 << w)] * n, d, w)  # noqa: E731
-        yield f"{name}.sc.{suffix}", encode(0x57, 4 | is_byte, number << 1), repeated
+        whole: Meaning = lambda a, b, d, w: of(a, lanes(b, w), d, w)
+        repeated: Meaning = lambda a, b, d, w: of(a, [b % (1 << w)] * (32 // w), d, w)
+        same: Meaning = lambda a, b, d, w, values: of(a, values, d, w)
+        yield Case(f"pv.{name}.{suffix}", encode(0x57, is_byte, number << 1), whole, (bits,))
+        yield Case(f"pv.{name}.sc.{suffix}", encode(0x57, 4 | is_byte, number << 1), repeated, (bits,))
         for constant in CONSTANTS:
             value = (constant if unsigned else sign(constant, 6)) % (1 << bits)
-            same: Meaning = lambda a, b, d, w=bits, v=value, n=n_lanes: of(a, [v] * n, d, w)  # noqa: E731
             encoded = encode(0x57, 6 | is_byte, number << 1 | constant & 1, constant >> 1)
-            yield f"{name}.sci.{suffix} {constant}", encoded, same
+            yield Case(f"pv.{name}.sci.{suffix} {constant}", encoded, same, (bits, [value] * n_lanes))
+
+
+def lane_by_lane(lane: Lane) -> Meaning:
+    return lambda a, b, d, w: word([lane(*xy) for xy in pairs(a, b, w)], w)
+
+
+def dot(product: Lane, adds: bool) -> Meaning:
+    return lambda a, b, d, w: d * adds + sum(product(*xy) for xy in pairs(a, b, w))
 
 
 def packed() -> Iterator[Case]:
     """All of opcode 0x57."""
     for name, (number, unsigned, lane) in LANES.items():
-        yield from forms(
-            f"pv.{name}", number, unsigned, lambda a, b, d, w, f=lane: word([f(*xy) for xy in pairs(a, b, w)], w)
-        )
+        yield from forms(name, number, unsigned, lane_by_lane(lane))
     for name, (number, unsigned, adds, product) in DOTS.items():
-        yield from forms(
-            f"pv.{name}",
-            number,
-            unsigned,
-            lambda a, b, d, w, f=product, s=adds: d * s + sum(f(*xy) for xy in pairs(a, b, w)),
-        )
-    for bits, is_byte, suffix in ((16, 0, "h"), (8, 1, "b")):
-        n = 32 // bits
-        yield (
-            f"pv.abs.{suffix}",
-            encode(0x57, is_byte, 0x1C << 1, 0),
-            lambda a, b, d, w=bits: word([abs(sign(x, w)) for x in lanes(a, w)], w),
-        )
-        yield (
-            f"pv.shuffle.{suffix}",
-            encode(0x57, is_byte, 0x30 << 1),
-            lambda a, b, d, w=bits, n=n: word([lanes(a, w)[y % n] for y in lanes(b, w)], w),
-        )
-        yield (
-            f"pv.shuffle2.{suffix}",
-            encode(0x57, is_byte, 0x32 << 1),
-            lambda a, b, d, w=bits, n=n: word([(lanes(d, w) + lanes(a, w))[y % (2 * n)] for y in lanes(b, w)], w),
-        )
-        for at in range(n):
-
-            def insert(a: int, b: int, d: int, w: int = bits, at: int = at) -> int:
-                into = lanes(d, w)
-                into[at] = a
-                return word(into, w)
-
-            upper, low = at & 1, at >> 1
-            yield (
-                f"pv.extract.{suffix} {at}",
-                encode(0x57, 6 | is_byte, 0x1E << 1 | upper, low),
-                lambda a, b, d, w=bits, at=at: sign(lanes(a, w)[at], w),
-            )
-            yield (
-                f"pv.extractu.{suffix} {at}",
-                encode(0x57, 6 | is_byte, 0x24 << 1 | upper, low),
-                lambda a, b, d, w=bits, at=at: lanes(a, w)[at],
-            )
-            yield f"pv.insert.{suffix} {at}", encode(0x57, 6 | is_byte, 0x2C << 1 | upper, low), insert
-    for choice in range(4):
-        yield (
-            f"pv.shuffle.sci.h {choice}",
-            encode(0x57, 6, 0x30 << 1 | choice & 1, choice >> 1),
-            lambda a, b, d, c=choice: word([lanes(a, 16)[c & 1], lanes(a, 16)[c >> 1]], 16),
-        )
+        yield from forms(name, number, unsigned, dot(product, adds))
+    for bits, is_byte, suffix in WIDTHS:
+        yield from places(bits, is_byte, suffix)
+    halves: Meaning = lambda a, b, d, c: word([lanes(a, 16)[c & 1], lanes(a, 16)[c >> 1]], 16)
+    quarters: Meaning = lambda a, b, d, c, h: word([lanes(a, 8)[i] for i in (c & 3, c >> 2 & 3, c >> 4, h)], 8)
+    for c in range(4):
+        yield Case(f"pv.shuffle.sci.h {c}", encode(0x57, 6, 0x30 << 1 | c & 1, c >> 1), halves, (c,))
     for highest, number in enumerate((0x30, 0x3A, 0x3C, 0x3E)):
         for c in range(0, 64, 5):
-            yield (
-                f"pv.shuffleI{highest}.sci.b {c}",
-                encode(0x57, 7, number << 1 | c & 1, c >> 1),
-                lambda a, b, d, c=c, h=highest: word([lanes(a, 8)[i] for i in (c & 3, c >> 2 & 3, c >> 4, h)], 8),
-            )
-    yield "pv.pack", encode(0x57, 0, 0x34 << 1), lambda a, b, d: word([b, a], 16)
-    yield "pv.pack.h", encode(0x57, 0, 0x34 << 1 | 1), lambda a, b, d: word([b >> 16, a >> 16], 16)
-    yield "pv.packhi.b", encode(0x57, 1, 0x36 << 1), lambda a, b, d: d % (1 << 16) | word([0, 0, b, a], 8)
-    yield "pv.packlo.b", encode(0x57, 1, 0x38 << 1), lambda a, b, d: d >> 16 << 16 | word([b, a], 8)
+            encoded = encode(0x57, 7, number << 1 | c & 1, c >> 1)
+            yield Case(f"pv.shuffleI{highest}.sci.b {c}", encoded, quarters, (c, highest))
+    yield Case("pv.pack", encode(0x57, 0, 0x34 << 1), lambda a, b, d: word([b, a], 16))
+    yield Case("pv.pack.h", encode(0x57, 0, 0x34 << 1 | 1), lambda a, b, d: word([b >> 16, a >> 16], 16))
+    yield Case("pv.packhi.b", encode(0x57, 1, 0x36 << 1), lambda a, b, d: d % (1 << 16) | word([0, 0, b, a], 8))
+    yield Case("pv.packlo.b", encode(0x57, 1, 0x38 << 1), lambda a, b, d: d >> 16 << 16 | word([b, a], 8))
     yield from complex_numbers()
+
+
+def places(bits: int, is_byte: int, suffix: str) -> Iterator[Case]:
+    """Operations that choose or replace lanes of this width, and the one of a single vector."""
+
+    def insert(a: int, b: int, d: int, at: int) -> int:
+        into = lanes(d, bits)
+        into[at] = a
+        return word(into, bits)
+
+    n = 32 // bits
+    absolute: Meaning = lambda a, b, d: word([abs(sign(x, bits)) for x in lanes(a, bits)], bits)
+    chosen: Meaning = lambda a, b, d: word([lanes(a, bits)[y % n] for y in lanes(b, bits)], bits)
+    of_both: Meaning = lambda a, b, d: word(
+        [(lanes(d, bits) + lanes(a, bits))[y % (2 * n)] for y in lanes(b, bits)], bits
+    )
+    signed: Meaning = lambda a, b, d, at: sign(lanes(a, bits)[at], bits)
+    plain: Meaning = lambda a, b, d, at: lanes(a, bits)[at]
+    yield Case(f"pv.abs.{suffix}", encode(0x57, is_byte, 0x1C << 1, 0), absolute)
+    yield Case(f"pv.shuffle.{suffix}", encode(0x57, is_byte, 0x30 << 1), chosen)
+    yield Case(f"pv.shuffle2.{suffix}", encode(0x57, is_byte, 0x32 << 1), of_both)
+    for name, number, of in (("extract", 0x1E, signed), ("extractu", 0x24, plain), ("insert", 0x2C, insert)):
+        for at in range(n):
+            yield Case(f"pv.{name}.{suffix} {at}", encode(0x57, 6 | is_byte, number << 1 | at & 1, at >> 1), of, (at,))
 
 
 def complex_numbers() -> Iterator[Case]:
@@ -217,8 +215,8 @@ def complex_numbers() -> Iterator[Case]:
         if n:
             rows += [("add.h", 0x3A, total), ("sub.h", 0x32, difference)]
         for name, upper, of in rows:
-            yield f"pv.{name} div{2**n}", encode(0x57, 2 * n, upper), lambda a, b, d, f=of, n=n: f(a, b, d, n)
-    yield "pv.cplxconj.h", encode(0x57, 0, 0x2E, 0), lambda a, b, d: word([parts(a)[0], -parts(a)[1]], 16)
+            yield Case(f"pv.{name} div{2**n}", encode(0x57, 2 * n, upper), of, (n,))
+    yield Case("pv.cplxconj.h", encode(0x57, 0, 0x2E, 0), lambda a, b, d: word([parts(a)[0], -parts(a)[1]], 16))
 
 
 def scalar() -> Iterator[Case]:
@@ -230,22 +228,18 @@ def scalar() -> Iterator[Case]:
     def mask(size: int, at: int) -> int:
         return ((2 << size) - 1) << at
 
-    def insert(a: int, d: int, size: int, at: int) -> int:
-        return d & ~mask(size, at) | a << at & mask(size, at)
-
-    by_place: dict[str, tuple[int, Callable[[int, int, int, int], int]]] = {
-        "extract": (0, lambda a, d, size, at: sign(field(sign(a, 32), size, at), size + 1)),
-        "extractu": (1, lambda a, d, size, at: field(a, size, at)),
-        "insert": (2, insert),
-        "bclr": (3, lambda a, d, size, at: a & ~mask(size, at)),
-        "bset": (4, lambda a, d, size, at: a | mask(size, at)),
+    by_place: dict[str, tuple[int, Meaning]] = {
+        "extract": (0, lambda a, b, d, size, at: sign(field(sign(a, 32), size, at), size + 1)),
+        "extractu": (1, lambda a, b, d, size, at: field(a, size, at)),
+        "insert": (2, lambda a, b, d, size, at: d & ~mask(size, at) | a << at & mask(size, at)),
+        "bclr": (3, lambda a, b, d, size, at: a & ~mask(size, at)),
+        "bset": (4, lambda a, b, d, size, at: a | mask(size, at)),
     }
+    by_register: Meaning = lambda a, b, d, of: of(a, b, d, b >> 5 & 31, b & 31)
     for name, (funct3, of) in by_place.items():
         for size, at in FIELDS:
-            meaning: Meaning = lambda a, b, d, f=of, s=size, at=at: f(a, d, s, at)  # noqa: E731
-            yield f"p.{name} {size}, {at}", encode(0x33, funct3, 0x60 | size, at), meaning
-        by_register: Meaning = lambda a, b, d, f=of: f(a, d, b >> 5 & 31, b & 31)  # noqa: E731
-        yield f"p.{name}r", encode(0x33, funct3, 0x40), by_register
+            yield Case(f"p.{name} {size}, {at}", encode(0x33, funct3, 0x60 | size, at), of, (size, at))
+        yield Case(f"p.{name}r", encode(0x33, funct3, 0x40), by_register, (of,))
 
     def s(value: int) -> int:
         return sign(value, 32)
@@ -257,38 +251,35 @@ def scalar() -> Iterator[Case]:
     def clip(a: int, low: int, high: int) -> int:
         return low if s(a) <= low else high if s(a) >= high else s(a)
 
-    two: dict[str, tuple[int, int, Meaning]] = {
-        "slet": (0x02, 2, lambda a, b, d: s(a) <= s(b)),
-        "sletu": (0x02, 3, lambda a, b, d: a <= b),
-        "min": (0x02, 4, lambda a, b, d: min(s(a), s(b))),
-        "minu": (0x02, 5, lambda a, b, d: min(a, b)),
-        "max": (0x02, 6, lambda a, b, d: max(s(a), s(b))),
-        "maxu": (0x02, 7, lambda a, b, d: max(a, b)),
-        "ror": (0x04, 5, lambda a, b, d: (a << 32 | a) >> b % 32),
-        "clipr": (0x0A, 5, lambda a, b, d: clip(a, s(-s(b) - 1), s(b))),
-        "clipur": (0x0A, 6, lambda a, b, d: clip(a, 0, s(b))),
-        "mac": (0x21, 0, lambda a, b, d: d + a * b),
-        "msu": (0x21, 1, lambda a, b, d: d - a * b),
+    # Bits 31 to 25, funct3, and rs2, which is x0 where there is one operand.
+    rows: dict[str, tuple[int, int, int, Meaning]] = {
+        "slet": (0x02, 2, RS2, lambda a, b, d: s(a) <= s(b)),
+        "sletu": (0x02, 3, RS2, lambda a, b, d: a <= b),
+        "min": (0x02, 4, RS2, lambda a, b, d: min(s(a), s(b))),
+        "minu": (0x02, 5, RS2, lambda a, b, d: min(a, b)),
+        "max": (0x02, 6, RS2, lambda a, b, d: max(s(a), s(b))),
+        "maxu": (0x02, 7, RS2, lambda a, b, d: max(a, b)),
+        "ror": (0x04, 5, RS2, lambda a, b, d: (a << 32 | a) >> b % 32),
+        "clipr": (0x0A, 5, RS2, lambda a, b, d: clip(a, s(-s(b) - 1), s(b))),
+        "clipur": (0x0A, 6, RS2, lambda a, b, d: clip(a, 0, s(b))),
+        "mac": (0x21, 0, RS2, lambda a, b, d: d + a * b),
+        "msu": (0x21, 1, RS2, lambda a, b, d: d - a * b),
+        "abs": (0x02, 0, 0, lambda a, b, d: abs(s(a))),
+        "ff1": (0x08, 0, 0, lambda a, b, d: (a & -a).bit_length() - 1 if a else 32),
+        "fl1": (0x08, 1, 0, lambda a, b, d: a.bit_length() - 1 if a else 32),
+        "clb": (0x08, 2, 0, lambda a, b, d: lead(a)),
+        "cnt": (0x08, 3, 0, lambda a, b, d: a.bit_count()),
+        "exths": (0x08, 4, 0, lambda a, b, d: sign(a, 16)),
+        "exthz": (0x08, 5, 0, lambda a, b, d: a % (1 << 16)),
+        "extbs": (0x08, 6, 0, lambda a, b, d: sign(a, 8)),
+        "extbz": (0x08, 7, 0, lambda a, b, d: a % (1 << 8)),
     }
-    for name, (upper, funct3, of) in two.items():
-        yield f"p.{name}", encode(0x33, funct3, upper), of
-    one: dict[str, tuple[int, int, Meaning]] = {
-        "abs": (0x02, 0, lambda a, b, d: abs(s(a))),
-        "ff1": (0x08, 0, lambda a, b, d: (a & -a).bit_length() - 1 if a else 32),
-        "fl1": (0x08, 1, lambda a, b, d: a.bit_length() - 1 if a else 32),
-        "clb": (0x08, 2, lambda a, b, d: lead(a)),
-        "cnt": (0x08, 3, lambda a, b, d: a.bit_count()),
-        "exths": (0x08, 4, lambda a, b, d: sign(a, 16)),
-        "exthz": (0x08, 5, lambda a, b, d: a % (1 << 16)),
-        "extbs": (0x08, 6, lambda a, b, d: sign(a, 8)),
-        "extbz": (0x08, 7, lambda a, b, d: a % (1 << 8)),
-    }
-    for name, (upper, funct3, of) in one.items():
-        yield f"p.{name}", encode(0x33, funct3, upper, 0), of
+    for name, (upper, funct3, rs2, of) in rows.items():
+        yield Case(f"p.{name}", encode(0x33, funct3, upper, rs2), of)
     for n in SHIFTS:
         high = 2 ** (n - 1) - 1 if n else 0
-        yield f"p.clip {n}", encode(0x33, 1, 0x0A, n), lambda a, b, d, h=high: clip(a, -h - 1, h)
-        yield f"p.clipu {n}", encode(0x33, 2, 0x0A, n), lambda a, b, d, h=high: clip(a, 0, h)
+        yield Case(f"p.clip {n}", encode(0x33, 1, 0x0A, n), lambda a, b, d, h: clip(a, -h - 1, h), (high,))
+        yield Case(f"p.clipu {n}", encode(0x33, 2, 0x0A, n), lambda a, b, d, h: clip(a, 0, h), (high,))
 
 
 def normalised() -> Iterator[Case]:
@@ -302,36 +293,35 @@ def normalised() -> Iterator[Case]:
         a, b = a >> 16 * high & 0xFFFF, b >> 16 * high & 0xFFFF
         return sign(a, 16) * sign(b, 16) if signed else a * b
 
-    for n in SHIFTS:
-        for rounds in (0, 1):
-            for bit31 in (0, 1):
-                for high in (0, 1):
-                    where = bit31 << 6 | high << 5 | n
-                    name = f"5b {bit31}{high} {n}{' rounded' if rounds else ''}"
-                    fixed = (n, rounds, bit31, high)
-                    mul: Meaning = lambda a, b, d, f=fixed: shifted(product(a, b, f[3], f[2]), *f[:3])  # noqa: E731
-                    mac: Meaning = lambda a, b, d, f=fixed: shifted(d + product(a, b, f[3], f[2]), *f[:3])  # noqa: E731
-                    yield f"mul {name}", encode(0x5B, 4 * rounds, where), mul
-                    yield f"mac {name}", encode(0x5B, 4 * rounds | 1, where), mac
-                # Of sums bit 31 says that zeros come in, bit 30 that the distance is in rs2.
-                add: Meaning = lambda a, b, d, f=(n, rounds, 1 - bit31): shifted(a + b, *f)  # noqa: E731
-                sub: Meaning = lambda a, b, d, f=(n, rounds, 1 - bit31): shifted(a - b, *f)  # noqa: E731
-                yield f"add {bit31}0 {n} {rounds}", encode(0x5B, 4 * rounds | 2, bit31 << 6 | n), add
-                yield f"sub {bit31}0 {n} {rounds}", encode(0x5B, 4 * rounds | 3, bit31 << 6 | n), sub
+    mul: Meaning = lambda a, b, d, n, r, s, high: shifted(product(a, b, high, s), n, r, s)
+    mac: Meaning = lambda a, b, d, n, r, s, high: shifted(d + product(a, b, high, s), n, r, s)
+    add: Meaning = lambda a, b, d, n, r, s: shifted(a + b, n, r, s)
+    sub: Meaning = lambda a, b, d, n, r, s: shifted(a - b, n, r, s)
+    add_by_register: Meaning = lambda a, b, d, r, s: shifted(d + a, b % 32, r, s)
+    sub_by_register: Meaning = lambda a, b, d, r, s: shifted(d - a, b % 32, r, s)
     for rounds in (0, 1):
         for bit31 in (0, 1):
-            addr: Meaning = lambda a, b, d, f=(rounds, 1 - bit31): shifted(d + a, b % 32, *f)  # noqa: E731
-            subr: Meaning = lambda a, b, d, f=(rounds, 1 - bit31): shifted(d - a, b % 32, *f)  # noqa: E731
-            yield f"add {bit31}1 {rounds}", encode(0x5B, 4 * rounds | 2, bit31 << 6 | 0x20), addr
-            yield f"sub {bit31}1 {rounds}", encode(0x5B, 4 * rounds | 3, bit31 << 6 | 0x20), subr
+            # Of products bit 31 says that they are signed, of sums and differences that zeros come in.
+            funct3, arithmetic = 4 * rounds, 1 - bit31
+            for n in SHIFTS:
+                for high in (0, 1):
+                    upper, fixed = bit31 << 6 | high << 5 | n, (n, rounds, bit31, high)
+                    yield Case(f"mul {fixed}", encode(0x5B, funct3, upper), mul, fixed)
+                    yield Case(f"mac {fixed}", encode(0x5B, funct3 | 1, upper), mac, fixed)
+                of_sum = (n, rounds, arithmetic)
+                yield Case(f"add {of_sum}", encode(0x5B, funct3 | 2, bit31 << 6 | n), add, of_sum)
+                yield Case(f"sub {of_sum}", encode(0x5B, funct3 | 3, bit31 << 6 | n), sub, of_sum)
+            upper, by_register = bit31 << 6 | 0x20, (rounds, arithmetic)
+            yield Case(f"add {by_register}", encode(0x5B, funct3 | 2, upper), add_by_register, by_register)
+            yield Case(f"sub {by_register}", encode(0x5B, funct3 | 3, upper), sub_by_register, by_register)
 
 
 def program(cases: list[Case]) -> str:
     """Each word in a loop over all operands."""
     lines = [".option norvc", ".globl _start, tohost, begin_signature, end_signature", '.section .text.start, "ax"']
     lines += ["_start: la s0, begin_signature", "la s1, operands", f"li s2, {len(OPERANDS)}"]
-    for _, encoded, _ in cases:
-        lines += ["mv a1, s1", "mv a3, s2", "1: lw t0, 0(a1)", "lw t1, 4(a1)", "lw t2, 8(a1)", f".word {encoded:#x}"]
+    for case in cases:
+        lines += ["mv a1, s1", "mv a3, s2", "1: lw t0, 0(a1)", "lw t1, 4(a1)", "lw t2, 8(a1)", f".word {case.word:#x}"]
         lines += ["sw t2, 0(s0)", "addi s0, s0, 4", "addi a1, a1, 12", "addi a3, a3, -1", "bnez a3, 1b"]
     lines += ["li a0, 1", "la a1, tohost", "sw a0, 0(a1)", "1: j 1b", '.section .tohost, "aw"', ".balign 64"]
     lines += ["tohost: .quad 0", ".section .data", ".balign 16", "operands:"]
@@ -343,7 +333,7 @@ def program(cases: list[Case]) -> str:
 @pytest.mark.parametrize("group", [packed, scalar, normalised])
 def test_words_do_what_the_manual_says(group: Callable[[], Iterator[Case]], tmp_path: Path) -> None:
     cases = list(group())
-    assert len({encoded for _, encoded, _ in cases}) == len(cases), "two cases are one word"
+    assert len({case.word for case in cases}) == len(cases), "two cases are one word"
     source, elf, signature = tmp_path / "x.S", tmp_path / "x.elf", tmp_path / "x.signature"
     source.write_text(program(cases))
     compiler = find_compiler(cc=None, cache=tmp_path / "cache")
@@ -353,9 +343,9 @@ def test_words_do_what_the_manual_says(group: Callable[[], Iterator[Case]], tmp_
     found = [int(line, 16) for line in signature.read_text().split()]
     assert len(found) >= len(cases) * len(OPERANDS)
     wrong = []
-    for i, (name, encoded, meaning) in enumerate(cases):
+    for i, (name, encoded, meaning, fixed) in enumerate(cases):
         for j, (a, b, d) in enumerate(OPERANDS):
-            want, got = meaning(a, b, d) % (1 << 32), found[i * len(OPERANDS) + j]
+            want, got = meaning(a, b, d, *fixed) % (1 << 32), found[i * len(OPERANDS) + j]
             if want != got:
                 wrong.append(f"{name} ({encoded:08x}) of {a:08x}, {b:08x}, {d:08x}: {got:08x}, must be {want:08x}")
     assert wrong == [], f"{len(wrong)} differ"
