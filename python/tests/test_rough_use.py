@@ -172,6 +172,23 @@ def test_who_has_no_home_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, cap
     assert capfd.readouterr().err == said
 
 
+def test_the_doctor_tells_what_is_broken(tmp_path: Path) -> None:
+    for name, text in {"valgrind": "#!/nowhere", "qemu-riscv32": "#!/bin/sh\nprintf '\\377'; exit 3"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "numpy.py").write_text("raise ImportError('libblas is gone')")
+    env = {name: f"{tmp_path}:{os.environ.get(name, '')}" for name in ("PATH", "PYTHONPATH")}
+    done = subprocess.run((*SPINET, "doctor"), env={**os.environ, **env}, capture_output=True, text=True)
+    wrong = [line.replace(f"{tmp_path}/", "") for line in done.stdout.splitlines() if not line.startswith("ok")]
+    assert done.returncode == 1
+    assert wrong == [
+        "missing   numpy         libblas is gone",
+        "optional  qemu-riscv32  qemu-riscv32 does not run; tests compare instructions with it: apt install qemu-user",
+        "optional  valgrind      valgrind does not run; `make bench` counts host instructions with it: "
+        "apt install valgrind",
+    ]
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
 def test_a_terminal_may_lack_characters(encoding: str) -> None:
     env = {**os.environ, "PYTHONIOENCODING": encoding}

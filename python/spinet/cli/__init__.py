@@ -197,8 +197,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _close_if_broken(stream: TextIO | None) -> None:
     """What is left in a stream that nobody reads, as with `| head`, goes nowhere."""
+    if stream is None:  # as after `>&-`
+        return
     try:
-        if stream is not None:
-            stream.flush()
+        stream.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
