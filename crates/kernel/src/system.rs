@@ -191,10 +191,7 @@ impl System {
 
 /// As [`System::run_until`], for one clock, without comparing times at every edge.
 fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> Outcome {
-    let end = match limit.checked_add(Time::from_fs(1)) {
-        Some(after) => domain.clock.cycle_at_or_after(after),
-        None => Cycle::MAX,
-    };
+    let end = domain.clock.cycle_after(limit);
     loop {
         match domain.next() {
             None => return Outcome::Quiet,

@@ -191,16 +191,58 @@ fn wiring_errors_name_the_port() {
         },
         expect!["channel `hers`: `nic.inbound.output` writes to it, but nothing reads from it"],
     );
+    wiring(
+        |b| {
+            let clock = b.clock(freq);
+            let (_, rx) = b.channel("hers", 1, 1);
+            let trace = b.tracer("drain", clock);
+            b.add("nic.mpq", clock, Drain { input: rx, log: Rc::default(), trace });
+        },
+        expect!["channel `hers`: `nic.mpq.input` reads from it, but nothing writes to it"],
+    );
     wiring(|b| drop(b.channel::<u8>("spare", 1, 1)), expect!["channel `spare` is attached to nothing"]);
     wiring(
         |b| {
             let clock = b.clock(freq);
-            let (tx, rx) = b.channel("hers", 0, 1);
+            drop(b.inlet::<u8>("packets", clock));
+        },
+        expect!["channel `packets`: `outside` writes to it, but nothing reads from it"],
+    );
+    for (capacity, latency, want) in [
+        (0, 1, expect!["channel `hers` has capacity 0 and latency 1; both must be at least 1"]),
+        (1, 0, expect!["channel `hers` has capacity 1 and latency 0; both must be at least 1"]),
+    ] {
+        wiring(
+            |b| {
+                let clock = b.clock(freq);
+                let (tx, rx) = b.channel("hers", capacity, latency);
+                let trace = b.tracer("drain", clock);
+                b.add("source", clock, source(tx));
+                b.add("drain", clock, Drain { input: rx, log: Rc::default(), trace });
+            },
+            want,
+        );
+    }
+    /// Writes to its output by two names.
+    struct Forgetful(Source);
+    impl Component for Forgetful {
+        fn tick(&mut self, now: Cycle) -> Activity {
+            self.0.tick(now)
+        }
+        fn ports(&self, ports: &mut Ports) {
+            ports.output("output", &self.0.output);
+            ports.output("hers", &self.0.output);
+        }
+    }
+    wiring(
+        |b| {
+            let clock = b.clock(freq);
+            let (tx, rx) = b.channel("hers", 1, 1);
             let trace = b.tracer("drain", clock);
-            b.add("source", clock, source(tx));
+            b.add("nic.inbound", clock, Forgetful(source(tx)));
             b.add("drain", clock, Drain { input: rx, log: Rc::default(), trace });
         },
-        expect!["channel `hers` has capacity 0 and latency 1; both must be at least 1"],
+        expect!["channel `hers`: `nic.inbound.hers` and `nic.inbound.output` want the same end of it"],
     );
     wiring(
         |b| {

@@ -1,6 +1,7 @@
 //! The PsPIN NIC: packet handlers in C on clusters of RISC-V cores (Di Girolamo et al., ISCA 2021; RTL a49fec8).
 
 pub mod arbiter;
+pub mod bit_set;
 pub mod cluster;
 pub mod cmd_unit;
 pub mod cost;

@@ -133,17 +133,18 @@ struct Lane {
 }
 
 impl Lane {
-    /// Replies of one identity come in order, so a burst to another target waits for those before it.
+    /// Replies of one identity come in order, so a burst to another target waits for those before it: what is sent in
+    /// the cycle of the last beat is at its target in the next.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
-        let draining = self.reply_until.filter(|&until| until >= now);
+        let draining = self.reply_until.filter(|&until| until > now);
         let limit = if target == Target::Packet { PACKET_BURSTS } else { OTHER_BURSTS };
         let same = self.target == Some(target);
         match (same, self.outstanding, draining) {
             (true, n, None) if n < limit => Ready::Now,
             (true, n, Some(_)) if n + 1 < limit => Ready::Now,
             (false, 0, None) => Ready::Now,
-            (true, n, Some(until)) if n < limit => Ready::At(until + 1),
-            (false, 0, Some(until)) => Ready::At(until + 1),
+            (true, n, Some(until)) if n < limit => Ready::At(until),
+            (false, 0, Some(until)) => Ready::At(until),
             _ => Ready::Later,
         }
     }

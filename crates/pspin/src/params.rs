@@ -253,9 +253,12 @@ impl PspinParams {
             return refuse("cluster.packet_buffer_offset", offset, "a multiple of 64".to_owned());
         }
         let runtime = L1_RUNTIME_BYTES.max(cluster.n_cores * crate::map::STACK_BYTES);
-        within("cluster.packet_buffer_offset", offset, runtime, cluster.l1_bytes - 64)?;
-        within("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset)?;
-        within("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes)?;
+        let between = "between the cores' stacks and the end of cluster.l1_bytes";
+        beside("cluster.packet_buffer_offset", offset, runtime, cluster.l1_bytes - 64, between)?;
+        let rest = "what cluster.l1_bytes has behind cluster.packet_buffer_offset";
+        beside("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset, rest)?;
+        let behind = "behind the packet buffer, within cluster.l1_bytes";
+        beside("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes, behind)?;
         if !cluster.scratchpad_offset.is_multiple_of(64) {
             return refuse("cluster.scratchpad_offset", cluster.scratchpad_offset, "a multiple of 64".to_owned());
         }
@@ -265,7 +268,11 @@ impl PspinParams {
         within("cluster.core_commands", cluster.core_commands, 1, 4)?;
         within("cluster.inter_core_fifo", cluster.inter_core_fifo, 1, 1024)?;
         within("cluster.icache.ways", cluster.icache.ways, 1, 16)?;
-        power_of_two("cluster.icache.bytes", cluster.icache.bytes, 16 * cluster.icache.ways, 0x10_0000)?;
+        let lines = 16 * cluster.icache.ways;
+        power_of_two("cluster.icache.bytes", cluster.icache.bytes, lines, 0x10_0000).map_err(|refused| ParamError {
+            allowed: format!("{}, at least 16 for each of cluster.icache.ways", refused.allowed),
+            ..refused
+        })?;
         within("cluster.icache.miss_cycles", cluster.icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)?;
         power_of_two("l2.handler_bytes", self.l2.handler_bytes, 0x1_0000, 0x40_0000)?;
         power_of_two("l2.packet_bytes", self.l2.packet_bytes, 0x1000, 0x40_0000)?;
@@ -273,7 +280,8 @@ impl PspinParams {
         within("l2.atomics_depth", self.l2.atomics_depth, 1, 64)?;
         power_of_two("scheduler.n_mpqs", self.scheduler.n_mpqs, 1, 1024)?;
         within("scheduler.shared_cells", self.scheduler.shared_cells, 0, 65_536)?;
-        within("scheduler.max_tasks_per_cluster", self.scheduler.max_tasks_per_cluster, 1, cluster.task_fifo)?;
+        let tasks = self.scheduler.max_tasks_per_cluster;
+        beside("scheduler.max_tasks_per_cluster", tasks, 1, cluster.task_fifo, "as many as cluster.task_fifo holds")?;
         within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
         within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
         within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
@@ -282,7 +290,8 @@ impl PspinParams {
         within("outbound.command_slots", self.outbound.command_slots, 1, 1024)?;
         within("outbound.rdma_header_bytes", self.outbound.rdma_header_bytes, 0, 4096)?;
         let least = self.outbound.rdma_header_bytes + 64;
-        within("outbound.max_packet_bytes", self.outbound.max_packet_bytes, least, 65_536)?;
+        let header = "at least 64 more than outbound.rdma_header_bytes";
+        beside("outbound.max_packet_bytes", self.outbound.max_packet_bytes, least, 65_536, header)?;
         within("outbound.queue_packets", self.outbound.queue_packets, 1, 65_536)?;
         within("outbound.cycles_per_beat", self.outbound.cycles_per_beat, 0, 1_000_000)?;
         self.pcie.check().map_err(|Refused { key, found, allowed }| ParamError {
@@ -292,7 +301,7 @@ impl PspinParams {
         })?;
         let iommu = &self.iommu;
         within("iommu.ways", iommu.ways, 1, 1024)?;
-        within("iommu.entries", iommu.entries, iommu.ways, 1 << 20)?;
+        beside("iommu.entries", iommu.entries, iommu.ways, 1 << 20, "a multiple of iommu.ways")?;
         if !iommu.entries.is_multiple_of(iommu.ways) {
             return refuse("iommu.entries", iommu.entries, format!("a multiple of iommu.ways, {}", iommu.ways));
         }
@@ -328,6 +337,12 @@ fn within<T: Into<u64>>(key: &'static str, found: T, least: u32, most: u32) -> R
         true => Ok(()),
         false => refuse(key, found, format!("{least} to {most}")),
     }
+}
+
+/// As [`within`], where another parameter has a say; `why` says which.
+fn beside(key: &'static str, found: u32, least: u32, most: u32, why: &str) -> Result<(), ParamError> {
+    within(key, found, least, most)
+        .map_err(|refused| ParamError { allowed: format!("{}, {why}", refused.allowed), ..refused })
 }
 
 fn one_of(key: &'static str, found: u32, allowed: &[u32]) -> Result<(), ParamError> {

@@ -11,12 +11,12 @@ mod code;
 mod cores;
 mod dma;
 mod dma_registers;
-mod driver;
+mod drivers;
 mod events;
 mod grant;
 mod guard;
 mod hpu;
-mod hpu_core;
+mod hpu_driver;
 mod icache;
 mod l1;
 mod ports;
@@ -45,7 +45,7 @@ use caching::Caching;
 use dma::{Dma, Owner};
 use dma_registers::{DmaRegisters, Launcher};
 use events::EventUnit;
-use hpu_core::HpuCore;
+use hpu::Hpu;
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -108,7 +108,7 @@ pub struct Cluster {
     lines: (Tx<LineRequest>, Rx<LineReply>),
     code: Rx<CodeWrite>,
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
-    cores: Vec<HpuCore>,
+    hpus: Vec<Hpu>,
     ready: Ready,
     /// For each core and the outside port, the bank of the own L1 that it asks for, or asked for last.
     banks: [u8; 32],
@@ -180,7 +180,7 @@ impl Cluster {
             lines: links.lines,
             code: links.code,
             remotes: links.remote,
-            cores: (0..n_cores).map(|core| HpuCore::new(id, core, params)).collect(),
+            hpus: (0..n_cores).map(|core| Hpu::new(id, core, params)).collect(),
             ready: Ready::new(n_cores),
             banks: [0; 32],
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
@@ -225,7 +225,7 @@ impl Cluster {
 
     /// Names the code that every core may run in user mode, with a task or without.
     pub fn set_runtime(&mut self, runtime: Region) {
-        self.cores.iter_mut().for_each(|core| core.guard.set_runtime(runtime));
+        self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
     }
 
     /// Lets no core run ahead of the others by more than so many cycles from now on, 1 at least.
@@ -236,38 +236,38 @@ impl Cluster {
 
     /// Tells `log` of every instruction of a core from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
-        self.cores[core as usize].core.log_instructions(log);
+        self.hpus[core as usize].core.log_instructions(log);
     }
 
     /// What each core does or waits for.
     pub fn core_states(&self) -> Vec<CoreState> {
-        let state = |(i, core): (usize, &HpuCore)| CoreState {
+        let state = |(i, hpu): (usize, &Hpu)| CoreState {
             cluster: self.id,
             core: i as u32,
-            pc: core.core.pc(),
-            waits: core.wait.describe(),
-            task: core.hpu.task().map(|held| (held.task.packet, held.task.stage)),
+            pc: hpu.core.pc(),
+            waits: hpu.wait.describe(),
+            task: hpu.driver.task().map(|held| (held.task.packet, held.task.stage)),
         };
-        self.cores.iter().enumerate().map(state).collect()
+        self.hpus.iter().enumerate().map(state).collect()
     }
 
     /// Cycles up to `now` in which cores waited for tasks, all together.
     pub fn asleep_cycles(&self, now: Cycle) -> u64 {
-        self.cores.iter().map(|core| core.hpu.slept(now)).sum()
+        self.hpus.iter().map(|hpu| hpu.driver.slept(now)).sum()
     }
 
     /// The DMA engine has done a transfer.
     fn transfer_done(&mut self, owner: Owner, now: Cycle) {
         match owner {
             Owner::Scheduler => self.packet_copied(now),
-            Owner::Core(core) => self.cores[core as usize].hpu.transfers -= 1,
+            Owner::Core(core) => self.hpus[core as usize].driver.transfers -= 1,
             Owner::Public => {}
         }
     }
 
     /// Tells the inbound engine, once, that all cores have come.
     fn tell_active(&mut self, now: Cycle) {
-        if !self.is_active && self.cores.iter().all(|core| core.hpu.is_active()) {
+        if !self.is_active && self.hpus.iter().all(|hpu| hpu.driver.is_active()) {
             self.is_active = true;
             self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
             self.ports.active.send(ClusterActive);
@@ -387,7 +387,7 @@ impl Component for Cluster {
     fn counters(&self, counters: &mut CounterList) {
         let (dma_bytes, dma_faults) = self.dma.totals();
         counters.add("tasks", self.totals.tasks.total());
-        counters.add("instructions", self.cores.iter().map(|core| core.core.instructions()).sum());
+        counters.add("instructions", self.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
         counters.add("untold", self.totals.untold.total());
         counters.add("l1_accesses", self.totals.l1_accesses.total());

@@ -1,6 +1,7 @@
 //! What becomes of a packet that finds packet memory full: four packets of 64 bytes fill it.
 
 use super::*;
+use crate::delivery::WhenFull;
 
 fn asks(when_full: WhenFull) -> Delivery {
     // So that it is not what the RTL does: the test logs events then.

@@ -1,8 +1,8 @@
-//! A core with all that is its own, and what it waits for.
+//! A handler processing unit (HPU): a core with its driver and all else that is its own, and what it waits for.
 
 use super::dma_registers::DmaRegisters;
 use super::guard::Guard;
-use super::hpu::Hpu;
+use super::hpu_driver::HpuDriver;
 use super::refills::Miss;
 use crate::map;
 use crate::params::PspinParams;
@@ -60,10 +60,10 @@ impl Wait {
     }
 }
 
-/// A core with all that is its own.
-pub(super) struct HpuCore {
+/// One HPU: a core, the driver that hands it tasks, and what else a cluster holds for each core.
+pub(super) struct Hpu {
     pub core: Core,
-    pub hpu: Hpu,
+    pub driver: HpuDriver,
     pub guard: Guard,
     /// Cycle in which its handler has run too long.
     pub deadline: Cycle,
@@ -83,13 +83,13 @@ pub(super) struct HpuCore {
     pub started: u64,
 }
 
-impl HpuCore {
+impl Hpu {
     pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
         // Bits [10:5] are the cluster, [3:0] the core.
         let hart_id = cluster << 5 | core;
-        HpuCore {
+        Hpu {
             core: Core::new(Profile::Ri5cy, hart_id, map::BOOT_ADDR),
-            hpu: Hpu::new(cluster, core, params),
+            driver: HpuDriver::new(cluster, core, params),
             guard: Guard::new(cluster, core, params),
             deadline: Cycle::MAX,
             wait: Wait::Run,

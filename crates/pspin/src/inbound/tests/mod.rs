@@ -3,11 +3,11 @@ use crate::delivery::Delivery;
 use crate::nhi::NhiMap;
 use crate::protocol::Context;
 use crate::testing::{TestMemory, context, params};
+use crate::world::PacketDone;
 use expect_test::{Expect, expect};
 use std::rc::Rc;
 use testkit::bench;
 
-#[path = "full.rs"]
 mod full;
 
 /// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message; in front `message:`, which is 3 if not

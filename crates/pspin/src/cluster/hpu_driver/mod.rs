@@ -1,4 +1,4 @@
-//! The driver beside each core: it hands tasks to the core and takes commands from it.
+//! The driver of an HPU (`hpu_driver`): it hands tasks to the core beside it and takes commands from it.
 
 mod commands;
 
@@ -80,7 +80,7 @@ pub use commands::ISSUE;
 ///          one's transfers and commands are done, and is then an exception ([`crate::protocol::CONTEXT_CAUSE`]), for
 ///          which the runtime rings too and which is no error.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`; errors: Di Girolamo et al., ISCA 2021, III-B.
-pub struct Hpu {
+pub struct HpuDriver {
     n_clusters: u32,
     scratchpad_offset: u32,
     /// Position among all HPUs.
@@ -113,9 +113,9 @@ pub struct Hpu {
     slept: u64,
 }
 
-impl Hpu {
+impl HpuDriver {
     pub fn new(cluster: u32, core: u32, params: &crate::PspinParams) -> Self {
-        Hpu {
+        HpuDriver {
             n_clusters: params.n_clusters,
             scratchpad_offset: params.cluster.scratchpad_offset,
             position: cluster * params.cluster.n_cores + core,
@@ -270,7 +270,7 @@ impl Hpu {
             0x40 => context.host_mem_size,
             0x44 => task.pkt_addr,
             0x48 => u32::from(task.msgid) % self.n_clusters,
-            0x4c => u32::from(task.msgid) & 0xff,
+            0x4c => task.msgid.into(), // the number of its queue
             ERROR => 0,
             // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4 clusters
             // and no room for more in the window below.

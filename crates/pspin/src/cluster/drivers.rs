@@ -2,8 +2,8 @@
 
 use super::Cluster;
 use super::dma_registers::DmaRegisters;
-use super::hpu::{Answer, ERROR, ISSUE, Trapped};
-use super::hpu_core::{HpuCore, Wait};
+use super::hpu::{Hpu, Wait};
+use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
 use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, TASK_DONE};
 use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
@@ -12,51 +12,51 @@ use kernel::Cycle;
 impl Cluster {
     /// Core `i` reads or writes a register of its driver.
     pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let instructions = self.cores[i].core.instructions();
-        if !self.cores[i].hpu.is_active() {
-            self.cores[i].hpu.first_request(now);
+        let instructions = self.hpus[i].core.instructions();
+        if !self.hpus[i].driver.is_active() {
+            self.hpus[i].driver.first_request(now);
             self.watch_driver(i);
         }
         if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
             return self.refuse(i, now);
         }
-        let HpuCore { core, hpu, .. } = &mut self.cores[i];
-        let before = hpu.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
-        let was_running = hpu.running().is_some();
+        let Hpu { core, driver, .. } = &mut self.hpus[i];
+        let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
+        let was_running = driver.running().is_some();
         let mut issued = None;
         let answer = match (offset, write) {
             (ERROR, Some(cause)) => {
                 let trap = core.last_trap();
                 let is_handlers = core.privilege() == Privilege::User;
                 let trapped = if is_handlers { Trapped::default() } else { Trapped { value: trap.value, pc: trap.pc } };
-                hpu.report(now, cause, trapped, &mut issued)
+                driver.report(now, cause, trapped, &mut issued)
             }
-            _ => hpu.access(now, offset, write, &mut issued),
+            _ => driver.access(now, offset, write, &mut issued),
         };
         let (granted, word) = match answer {
             Answer::Granted(granted, word) => (granted, word),
             Answer::Blocked => {
-                self.cores[i].wait = Wait::Driver;
+                self.hpus[i].wait = Wait::Driver;
                 return;
             }
-            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
+            Answer::OtherContext if self.hpus[i].core.privilege() == Privilege::Machine => {
                 // A runtime that never leaves machine mode isolates nothing.
-                self.cores[i].hpu.need_not_clear();
+                self.hpus[i].driver.need_not_clear();
                 return self.access_driver(i, offset, write, now);
             }
             Answer::OtherContext => return self.clear_core(i, now),
         };
-        let is_running = hpu.running().is_some();
+        let is_running = driver.running().is_some();
         self.watch_driver(i);
         if let Some((packet, stage, handler)) = before
             && was_running != is_running
         {
             self.guard_changes(i, granted);
             if is_running {
-                self.cores[i].started = instructions;
+                self.hpus[i].started = instructions;
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             } else {
-                let n = instructions - self.cores[i].started;
+                let n = instructions - self.hpus[i].started;
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
             }
         }
@@ -72,25 +72,25 @@ impl Cluster {
     /// Clears the stack of core `i`, and has the runtime clear its registers, by an exception, before it runs a handler of
     /// another context. The stack takes a beat of the cluster DMA's port for each 64 bytes, long before the runtime uses it.
     fn clear_core(&mut self, i: usize, now: Cycle) {
-        if !self.cores[i].text.is_empty() {
+        if !self.hpus[i].text.is_empty() {
             self.end_line(i, now);
         }
-        let (stack, bytes) = self.cores[i].guard.stack();
+        let (stack, bytes) = self.hpus[i].guard.stack();
         self.wide.clear(&mut self.l1, stack, bytes);
-        self.cores[i].first_part = None;
-        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
+        self.hpus[i].first_part = None;
+        self.hpus[i].core.refuse(now, CONTEXT_CAUSE);
         self.restore_place(i);
         self.advance(i, now);
     }
 
     /// Whether the command that core `i` has prepared moves only what its handler may touch.
     fn may_issue(&self, i: usize) -> bool {
-        let HpuCore { core, hpu, guard, .. } = &self.cores[i];
+        let Hpu { core, driver, guard, .. } = &self.hpus[i];
         if core.privilege() == Privilege::Machine {
             return true;
         }
-        let Some(held) = hpu.running() else { return false };
-        let command = hpu.prepared();
+        let Some(held) = driver.running() else { return false };
+        let command = driver.prepared();
         let [low, high, addr, size, word, ..] = command.words;
         let host = u64::from(high) << 32 | u64::from(low);
         match command.target {
@@ -102,18 +102,18 @@ impl Cluster {
 
     /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
     fn guard_changes(&mut self, i: usize, at: Cycle) {
-        let HpuCore { core, hpu, guard, deadline, dma, .. } = &mut self.cores[i];
+        let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.hpus[i];
         if guard.is_exact() {
             core.forget_loops();
-            hpu.forget_command();
+            driver.forget_command();
             *dma = DmaRegisters::default();
         }
-        let running = hpu.running();
+        let running = driver.running();
         guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
         core.set_user_code(guard.code());
         let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
         let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
-        self.alarm = self.alarm.min(self.cores[i].deadline);
+        self.alarm = self.alarm.min(self.hpus[i].deadline);
         if before == self.alarm {
             self.set_alarm();
         }
@@ -125,7 +125,7 @@ impl Cluster {
             && let Some(CommandResponse { id }) = self.ports.responses.take()
         {
             let core = usize::from(id.core);
-            if let Some((packet, target)) = self.cores[core].hpu.command_done(id.local) {
+            if let Some((packet, target)) = self.hpus[core].driver.command_done(id.local) {
                 self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
                 self.retry_driver(core, now);
             }
@@ -138,10 +138,10 @@ impl Cluster {
         if self.commanding != 0 && self.ports.commands.has_room() {
             let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
             let first = self.commands[core].front_mut().expect("a command that waits");
-            if self.cores[core].guard.checks_transfers()
+            if self.hpus[core].guard.checks_transfers()
                 && let Some(part) = first.split_page()
             {
-                self.cores[core].hpu.command_split(part.id.local);
+                self.hpus[core].driver.command_split(part.id.local);
                 return self.ports.commands.send(part);
             }
             self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
@@ -158,7 +158,7 @@ impl Cluster {
             && let Some(core) = self.feedback_turn.take(ready, self.ports.feedbacks.has_room())
         {
             let core = core as usize;
-            let done = self.cores[core].hpu.leave(now);
+            let done = self.hpus[core].driver.leave(now);
             self.watch_driver(core);
             self.scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
@@ -174,15 +174,15 @@ impl Cluster {
         while left != 0 {
             let core = left.trailing_zeros();
             left &= left - 1;
-            ready |= u64::from(self.cores[core as usize].hpu.may_leave(at)) << core;
+            ready |= u64::from(self.hpus[core as usize].driver.may_leave(at)) << core;
         }
         ready
     }
 
     /// A driver may have changed: it got or lost a feedback, or a task.
     pub(super) fn watch_driver(&mut self, core: usize) {
-        let hpu = &self.cores[core].hpu;
-        self.leaving = self.leaving & !(1 << core) | u32::from(hpu.has_done()) << core;
-        self.idle = self.idle & !(1 << core) | u32::from(hpu.is_idle()) << core;
+        let driver = &self.hpus[core].driver;
+        self.leaving = self.leaving & !(1 << core) | u32::from(driver.has_done()) << core;
+        self.idle = self.idle & !(1 << core) | u32::from(driver.is_idle()) << core;
     }
 }
