@@ -2,11 +2,8 @@
 
 use super::*;
 use crate::protocol::{Context, Region};
+use crate::testing::paper_params;
 use std::rc::Rc;
-
-fn params() -> crate::PspinParams {
-    toml::from_str(include_str!("../../../../../presets/pspin.toml")).unwrap()
-}
 
 fn task(handler: u32) -> HpuTask {
     let context = Context { scratchpads: vec![Region { addr: 0x40, size: 0x80 }; 4], ..Context::default() };
@@ -31,7 +28,7 @@ fn may_leave(driver: &HpuDriver, at: Cycle) -> bool {
 
 #[test]
 fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut none = None;
     assert_eq!(driver.access(3, 0, None, &mut none), Answer::Blocked);
     driver.first_request(3);
@@ -48,7 +45,7 @@ fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
 
 #[test]
 fn a_task_without_a_handler_ends_by_itself() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     driver.first_request(0);
     driver.accept(10, task(0));
     assert!(may_leave(&driver, 12) && !may_leave(&driver, 11));
@@ -56,7 +53,7 @@ fn a_task_without_a_handler_ends_by_itself() {
 
 #[test]
 fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
-    let mut driver = HpuDriver::new(1, 3, &params());
+    let mut driver = HpuDriver::new(1, 3, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.accept(5, task(0x1d00_0100));
@@ -78,7 +75,7 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
 
 #[test]
 fn a_second_doorbell_waits_for_the_first_feedback() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.transfers = 1;
@@ -95,7 +92,7 @@ fn a_second_doorbell_waits_for_the_first_feedback() {
 
 #[test]
 fn another_context_waits_for_the_end_of_the_one_before_and_for_a_clear_core() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.accept(5, task(0x1d00_0100));
