@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spinet import _core, _driving, output, packet_table, toolchain
+from spinet import _core, _driving, _files, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
@@ -196,13 +195,12 @@ def prepare(
 
 def kept(content: bytes) -> Path:
     """A file with this content, which later runs of the same experiment find again."""
-    folder = toolchain.cache_dir() / "memory"
-    path = folder / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}.tmp")
-        scratch.write_bytes(content)
-        os.replace(scratch, path)
+    cache = toolchain.cache_dir()
+    path = cache / "memory" / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    if not path.is_file() or path.read_bytes() != content:  # as after a power cut
+        with _files.keeping(cache):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _files.write(path, content)
     return path
 
 

@@ -34,7 +34,7 @@ def execute(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
     return code, said.out, said.err
 
 
-@pytest.mark.parametrize("name", ["ui", "um", "ua", "uc", "mi", "pmp"])
+@pytest.mark.parametrize("name", ["ui", "um", "ua", "uc", "mi", "edge", "pmp"])
 def test_a_program_passes(name: str, programs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = execute(capfd, "--isa", "rv32imac", programs / f"{name}.elf", "--max-instructions", 100_000)
     assert (code, out.split(";")[0].split("\n")[0], err) == (0, "pass", "")

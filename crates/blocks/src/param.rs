@@ -20,6 +20,12 @@ impl ParamError {
         self.key = format!("{table}.{}", self.key);
         self
     }
+
+    /// The same, where another parameter has a say in what is allowed.
+    pub fn because(mut self, why: &str) -> Self {
+        self.allowed = format!("{}, {why}", self.allowed);
+        self
+    }
 }
 
 /// Refuses a parameter unless something holds.

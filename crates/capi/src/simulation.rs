@@ -191,6 +191,11 @@ impl Simulation {
         if library::edge(|edge| edge.is_foretold()) {
             self.nic.run_until(self.at + 1);
         }
-        stats::text(&self.nic.counters(), &self.clock, self.bytes_written, self.bytes_read)
+        let moved = stats::Moved {
+            asked: library::edge(|edge| edge.bytes_asked),
+            written: self.bytes_written,
+            read: self.bytes_read,
+        };
+        stats::text(&self.nic.counters(), &self.clock, moved)
     }
 }

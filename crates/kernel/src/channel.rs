@@ -1,7 +1,7 @@
 //! Bounded, typed channels with latency: the only way from one component to another.
 
 use crate::domain::Domain;
-use crate::time::{Clock, Cycle, Time};
+use crate::time::{Clock, Cycle};
 use crate::wiring::WiringError;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ impl Endpoint {
 
     #[inline(never)]
     fn cycle_after_across(&self, other: &Endpoint) -> Cycle {
-        self.domain.clock.cycle_at_or_after(other.domain.clock.edge(other.now()) + Time::from_fs(1))
+        self.domain.clock.cycle_after(other.domain.clock.edge(other.now()))
     }
 }
 

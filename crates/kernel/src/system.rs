@@ -103,7 +103,7 @@ impl SystemBuilder {
                 if !paths.insert(slot.path.clone()) {
                     errors.push(WiringError::Path { path: slot.path.to_string() });
                 }
-                let index = u32::try_from(index).expect("fewer than 2^31 components");
+                let index = u32::try_from(index).expect("fewer than 2^32 components");
                 let endpoint = Endpoint { domain: domain.clone(), index, mail: domain.mail(index) };
                 let (found, errors) = (&mut ports, &mut errors);
                 slot.component.ports(&mut Ports { component: &slot.path, endpoint, found, errors });
@@ -191,10 +191,7 @@ impl System {
 
 /// As [`System::run_until`], for one clock, without comparing times at every edge.
 fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> Outcome {
-    let end = match limit.checked_add(Time::from_fs(1)) {
-        Some(after) => domain.clock.cycle_at_or_after(after),
-        None => Cycle::MAX,
-    };
+    let end = domain.clock.cycle_after(limit);
     loop {
         match domain.next() {
             None => return Outcome::Quiet,

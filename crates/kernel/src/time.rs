@@ -160,7 +160,8 @@ impl Clock {
 
     /// When edge `cycle` is, if that is not beyond [`Time::MAX`].
     fn edge_within(&self, cycle: Cycle) -> Option<Time> {
-        let wide = || u64::try_from(u128::from(cycle) * self.fs / self.cycles).ok();
+        // What passes 128 bits here is beyond 64 behind the division, for `cycles` has no more than 64.
+        let wide = || u64::try_from(u128::from(cycle).checked_mul(self.fs)? / self.cycles).ok();
         scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles).or_else(wide).map(Time)
     }
 
@@ -169,6 +170,14 @@ impl Clock {
         // edge(k) >= t holds when k * fs >= t * cycles, since t is whole.
         let wide = || u64::try_from((u128::from(time.0) * self.cycles).div_ceil(self.fs)).ok();
         scaled(time.0, self.cycles, self.fs, u64::div_ceil).or_else(wide).expect("a cycle beyond 2^64")
+    }
+
+    /// The first edge later than `time`; [`Cycle::MAX`] if no cycle counts so far.
+    pub fn cycle_after(&self, time: Time) -> Cycle {
+        match time.checked_add(Time::from_fs(1)) {
+            Some(later) => self.cycle_at_or_after(later),
+            None => u64::try_from(((1 << 64) * self.cycles).div_ceil(self.fs)).unwrap_or(Cycle::MAX),
+        }
     }
 
     /// The frequency.
@@ -214,7 +223,7 @@ impl Edge {
         if cycle == self.cycle {
             return Some(self.at);
         }
-        if cycle == self.cycle + 1 && self.step.fs > 0 {
+        if Some(cycle) == self.cycle.checked_add(1) && self.step.fs > 0 {
             let rest = self.rest + self.step.parts;
             let carry = u64::from(rest >= self.step.of);
             self.at = Time(self.at.0.checked_add(self.step.fs + carry)?);
@@ -251,12 +260,37 @@ mod tests {
             let freq = freq.unwrap();
             let clock = Clock::new(freq);
             let mut edge = Edge::new(clock);
-            let cycles = (0..5000).chain([77_777, 77_778, 77_779, 1_000_000_000, 1_000_000_001, 5, 6]);
+            let cycles = (0..5000).chain([77_777, 77_778, 77_779]).chain(999_999_000..1_000_001_000).chain([5, 6]);
             for cycle in cycles {
                 assert_eq!(edge.at(cycle), Some(clock.edge(cycle)), "edge {cycle} of {freq:?}");
             }
             assert_eq!((edge.at(u64::MAX), edge.at(7)), (None, Some(clock.edge(7))), "{freq:?}");
         }
+    }
+
+    #[test]
+    fn clocks_as_slow_and_as_fast_as_may_be_have_their_edges() {
+        let edges = |freq: Result<Freq, FreqError>| {
+            let clock = Clock::new(freq.unwrap());
+            let mut stepped = Edge::new(clock);
+            [1, 2, 18_446, 18_447, u64::MAX].map(|cycle| {
+                assert_eq!(stepped.at(cycle), clock.edge_within(cycle), "edge {cycle} of {clock:?}");
+                clock.edge_within(cycle).map_or("beyond".into(), |time| time.fs().to_string())
+            })
+        };
+        let shown = [
+            edges(Freq::hz(FS_PER_SECOND)),
+            edges(Freq::hz(1)),
+            edges(Freq::ratio(u64::MAX, u64::MAX - 1)),
+            edges(Freq::ratio(1, u64::MAX)),
+        ];
+        expect![[r#"
+            1 2 18446 18447 18446744073709551615
+            1000000000000000 2000000000000000 18446000000000000000 beyond beyond
+            999999999999999 1999999999999999 18445999999999999999 beyond beyond
+            beyond beyond beyond beyond beyond
+        "#]]
+        .assert_eq(&shown.map(|edges| edges.join(" ") + "\n").concat());
     }
 
     fn check(freq: Result<Freq, FreqError>, want: Expect) {
@@ -281,8 +315,13 @@ mod tests {
                 let at = clock.edge(k);
                 assert_eq!(clock.cycle_at_or_after(at), k, "{clock:?}");
                 assert_eq!(clock.cycle_at_or_after(at + Time::from_fs(1)), k + 1, "{clock:?}");
+                assert_eq!(clock.cycle_after(at), k + 1, "{clock:?}");
             }
+            let beyond = clock.cycle_after(Time::MAX);
+            assert_eq!((clock.edge_within(beyond), clock.edge_within(beyond - 1).is_some()), (None, true), "{clock:?}");
         }
+        let every_fs = Clock::new(Freq::hz(FS_PER_SECOND).unwrap());
+        assert_eq!((every_fs.cycle_after(Time::from_fs(7)), every_fs.cycle_after(Time::MAX)), (8, Cycle::MAX));
     }
 
     #[test]

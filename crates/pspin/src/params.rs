@@ -253,7 +253,8 @@ impl ClusterParams {
         within("inter_core_fifo", self.inter_core_fifo, 1, 1024)?;
         let icache = &self.icache;
         within("icache.ways", icache.ways, 1, 16)?;
-        power_of_two("icache.bytes", icache.bytes, 16 * icache.ways, 0x10_0000)?;
+        power_of_two("icache.bytes", icache.bytes, 16 * icache.ways, 0x10_0000)
+            .map_err(|error| error.because("at least 16 for each of cluster.icache.ways"))?;
         within("icache.miss_cycles", icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)
     }
 
@@ -265,10 +266,13 @@ impl ClusterParams {
         must("packet_buffer_bytes", bytes, are_rings, || format!("{rings} times a multiple of 64"))?;
         must("packet_buffer_offset", offset, offset.is_multiple_of(64), || "a multiple of 64".into())?;
         let runtime = L1_RUNTIME_BYTES.max(self.n_cores * crate::map::STACK_BYTES);
-        within("packet_buffer_offset", offset, runtime, self.l1_bytes - 64)?;
-        within("packet_buffer_bytes", bytes, 64, self.l1_bytes - offset)?;
         let scratchpads = self.scratchpad_offset;
-        within("scratchpad_offset", scratchpads, offset + bytes, self.l1_bytes)?;
+        within("packet_buffer_offset", offset, runtime, self.l1_bytes - 64)
+            .map_err(|error| error.because("between the cores' stacks and the end of cluster.l1_bytes"))?;
+        within("packet_buffer_bytes", bytes, 64, self.l1_bytes - offset)
+            .map_err(|error| error.because("what cluster.l1_bytes has behind cluster.packet_buffer_offset"))?;
+        within("scratchpad_offset", scratchpads, offset + bytes, self.l1_bytes)
+            .map_err(|error| error.because("behind the packet buffer, within cluster.l1_bytes"))?;
         must("scratchpad_offset", scratchpads, scratchpads.is_multiple_of(64), || "a multiple of 64".into())
     }
 }
@@ -287,6 +291,7 @@ impl SchedulerParams {
         power_of_two("n_mpqs", self.n_mpqs, 1, 1024)?;
         within("shared_cells", self.shared_cells, 0, 65_536)?;
         within("max_tasks_per_cluster", self.max_tasks_per_cluster, 1, cluster.task_fifo)
+            .map_err(|error| error.because("as many as cluster.task_fifo holds"))
     }
 }
 
@@ -294,7 +299,8 @@ impl OutboundParams {
     fn validate(&self) -> Result<(), ParamError> {
         within("command_slots", self.command_slots, 1, 1024)?;
         within("rdma_header_bytes", self.rdma_header_bytes, 0, 4096)?;
-        within("max_packet_bytes", self.max_packet_bytes, self.rdma_header_bytes + 64, 65_536)?;
+        within("max_packet_bytes", self.max_packet_bytes, self.rdma_header_bytes + 64, 65_536)
+            .map_err(|error| error.because("at least 64 more than outbound.rdma_header_bytes"))?;
         within("queue_packets", self.queue_packets, 1, 65_536)?;
         within("cycles_per_beat", self.cycles_per_beat, 0, 1_000_000)
     }
@@ -304,7 +310,7 @@ impl IommuParams {
     fn validate(&self) -> Result<(), ParamError> {
         let (entries, ways) = (self.entries, self.ways);
         within("ways", ways, 1, 1024)?;
-        within("entries", entries, ways, 1 << 20)?;
+        within("entries", entries, ways, 1 << 20).map_err(|error| error.because("a multiple of iommu.ways"))?;
         must("entries", entries, entries.is_multiple_of(ways), || format!("a multiple of iommu.ways, {ways}"))?;
         within("hit_cycles", self.hit_cycles, 0, 1000)?;
         within("level_cycles", self.level_cycles, 0, 1_000_000)?;

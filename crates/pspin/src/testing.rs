@@ -92,7 +92,7 @@ impl TestMemory {
 
     fn answer(&mut self, now: Cycle, burst: Burst) {
         let (due, reply) = match burst {
-            Burst::Read { tag, addr, size } => {
+            Burst::Read { tag, addr, size, .. } => {
                 let first = now.max(self.read_free) + self.read_latency;
                 self.read_free = first - self.read_latency + u64::from(beats(addr, size));
                 let last = first + u64::from(beats(addr, size)) - 1;

@@ -111,10 +111,12 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
 
 
 def _write(svg: Path, text: str) -> None:
+    from spinet import _files
+
     if str(svg) == "-":
         click.echo(text, nl=False)
     else:
-        svg.write_text(text)
+        _files.write(svg, text)
 
 
 def _tree(design: Design) -> str:

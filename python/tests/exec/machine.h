@@ -72,6 +72,35 @@
     ori gp, gp, 1; \
     ecall
 
+/*
+ * A trap handler that goes on behind the instruction, or where the jump came from if there was none. It uses t5 and t6; s1
+ * counts traps, and s2 to s5 hold mcause, mepc, mtval and mstatus of the last.
+ */
+#define GO_ON \
+    .balign 4; \
+on_trap: \
+    addi s1, s1, 1; \
+    csrr s2, mcause; \
+    csrr s3, mepc; \
+    csrr s4, mtval; \
+    csrr s5, mstatus; \
+    mv t5, ra; \
+    li t6, 1; \
+    beq s2, t6, 1f; \
+    mv t5, s3; \
+    lhu t6, 0(t5); \
+    andi t6, t6, 3; \
+    addi t6, t6, -3; \
+    snez t6, t6;        /* 1 if it is compressed */ \
+    slli t6, t6, 1; \
+    addi t5, t5, 4; \
+    sub t5, t5, t6; \
+    lw t6, 0(s3); \
+    bnez t6, 1f; \
+    addi t5, t5, 2;     /* the zero word is two illegal halves */ \
+1:  csrw mepc, t5; \
+    mret
+
 /* After `code`, `reg` must hold `value`. */
 #define TEST(number, reg, value, code...) \
     li gp, number; \

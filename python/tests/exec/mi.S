@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machine mode: control registers and traps. s1 counts traps; s2, s3 and s4 hold mcause, mepc and mtval of the last. */
+/* Machine mode: control registers and traps. */
 #include "machine.h"
 BEGIN(MPP)
     TEST(2, a0, 3, csrwi mscratch, 3; csrr a0, mscratch)
@@ -57,29 +57,7 @@ BEGIN(MPP)
     PASS
     FAIL
 
-/* Goes on behind the instruction, or to where the jump came from if there was none. */
-    .balign 4
-on_trap:
-    addi s1, s1, 1
-    csrr s2, mcause
-    csrr s3, mepc
-    csrr s4, mtval
-    mv t5, ra
-    li t6, 1
-    beq s2, t6, 1f
-    mv t5, s3
-    lhu t6, 0(t5)
-    andi t6, t6, 3
-    addi t6, t6, -3
-    snez t6, t6         /* 1 if it is compressed */
-    slli t6, t6, 1
-    addi t5, t5, 4
-    sub t5, t5, t6
-    lw t6, 0(s3)
-    bnez t6, 1f
-    addi t5, t5, 2      /* the zero word is two illegal halves */
-1:  csrw mepc, t5
-    mret
+    GO_ON
 DATA
 bytes: .byte 1, 2, 3, 4, 5, 6, 7, 8
 END

@@ -124,7 +124,7 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    time += slot.taken();
+                    time += slot.taken(slots.get(at));
                 }
                 _ => {
                     (at, last_rd) = (at + slot.halves(), slot.inst.rd);

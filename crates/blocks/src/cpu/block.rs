@@ -73,7 +73,10 @@ impl Block {
             match slot.pace {
                 Pace::Straight | Pace::LineEnd if plain.len() < MOST => {}
                 Pace::Memory | Pace::MemoryLineEnd => end = End::Access { feeds_next: slot.feeds_next() },
-                Pace::Jump | Pace::JumpLineEnd => end = End::Jump { taken: slot.taken() as u8 },
+                Pace::Jump | Pace::JumpLineEnd => {
+                    let target = at.checked_add_signed(slot.inst.imm as isize / 2);
+                    end = End::Jump { taken: slot.taken(target.and_then(|target| slots.get(target))) as u8 };
+                }
                 _ => break,
             }
             let needs_next = matches!(slot.pace, Pace::LineEnd | Pace::MemoryLineEnd | Pace::JumpLineEnd);
@@ -95,6 +98,12 @@ impl Block {
             more_lines,
             end,
         }
+    }
+
+    /// The address to which the jump behind the plain ones leads, if it is that.
+    pub fn target(&self) -> Option<u32> {
+        let leads = matches!(self.end, End::Jump { .. });
+        leads.then(|| self.last_pc.wrapping_add(self.last.inst.imm as u32))
     }
 
     /// Whether the lines that it needs are there; for the meaning of `there` see [`super::Lines::there`].

@@ -4,7 +4,7 @@ use super::block::Block;
 use super::timing;
 use super::window::{Stretch, Window};
 use isa::riscv::{Class, Inst, Isa, Op};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 /// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
 /// they execute.
@@ -33,7 +33,7 @@ pub enum Kind {
 pub struct Slot {
     /// What it does.
     pub inst: Inst,
-    /// Its [`Kind`], from bit 4 on its [`Place`], [`Slot::LANDS_ACROSS`] and [`Slot::FEEDS`]: a slot has 16 bytes.
+    /// Its [`Kind`], from bit 4 on its [`Place`], and [`Slot::FEEDS`]: a slot has 16 bytes.
     what: u8,
     /// Whether [`super::Core`] may run it without looking around.
     pub pace: Pace,
@@ -44,9 +44,6 @@ const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a s
 impl Slot {
     /// Added to what it is if the next instruction in memory reads the register that it writes.
     const FEEDS: u8 = 0x80;
-
-    /// Added if it jumps by a constant distance to an instruction that straddles lines.
-    const LANDS_ACROSS: u8 = 0x40;
 
     /// What the core must do around it.
     #[inline]
@@ -66,17 +63,12 @@ impl Slot {
         self.what & Slot::FEEDS != 0
     }
 
-    /// Cycles that a branch or jump takes when it is taken, but for where a register leads.
+    /// Cycles that a branch or jump takes when it is taken and leads to `target`, if anything is there.
     #[inline]
-    pub fn taken(&self) -> u64 {
+    pub fn taken(&self, target: Option<&Slot>) -> u64 {
         let cycles = if self.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
-        if self.what & Slot::LANDS_ACROSS == 0 { cycles } else { cycles + timing::STRADDLING_TARGET }
-    }
-
-    /// Where a branch or jump to a constant distance leads from a position; before the program there is nothing.
-    fn target(&self, position: usize) -> Option<usize> {
-        let leads = matches!(self.kind(), Kind::Branch | Kind::Jump);
-        position.checked_add_signed(self.inst.imm as isize / 2).filter(|_| leads)
+        let straddles = target.is_some_and(|target| target.place() == Place::Straddles);
+        if straddles { cycles + timing::STRADDLING_TARGET } else { cycles }
     }
 
     /// Half words to the next instruction in memory.
@@ -136,6 +128,8 @@ pub struct Program {
     reads: Vec<u32>,
     /// The block that begins at each slot, made when it is first asked for: most slots are never jumped to.
     blocks: Vec<OnceCell<Box<Block>>>,
+    /// Slots to which some block jumps: how long that takes depends on where they stand in their lines.
+    landings: Vec<Cell<bool>>,
 }
 
 impl Program {
@@ -147,7 +141,8 @@ impl Program {
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
         let reads = slots.iter().map(|slot| slot.inst.reads()).collect();
         let blocks = vec![OnceCell::new(); slots.len()];
-        let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads, blocks };
+        let landings = vec![Cell::new(false); slots.len()];
+        let mut program = Program { isa, base, bytes: bytes.to_vec(), slots, reads, blocks, landings };
         program.link(0, program.slots.len());
         program
     }
@@ -205,7 +200,13 @@ impl Program {
 
     #[cold]
     fn make_block(&self, at: usize) -> &Block {
-        self.blocks[at].get_or_init(|| Box::new(Block::at(self.base, &self.slots, at)))
+        self.blocks[at].get_or_init(|| {
+            let block = Block::at(self.base, &self.slots, at);
+            if let Some(landing) = block.target().and_then(|target| self.landings.get(self.position(target))) {
+                landing.set(true);
+            }
+            Box::new(block)
+        })
     }
 
     /// Position among the slots of the one at `pc`.
@@ -233,26 +234,17 @@ impl Program {
         // depend on it.
         let first = (start / 2).saturating_sub(3);
         let end = (start + data.len()).div_ceil(2).min(self.slots.len());
+        let mut moves_landing = false;
         for index in first..end {
-            self.slots[index] = decode_slot(self.isa, self.base, &self.bytes, index);
-            self.reads[index] = self.slots[index].inst.reads();
+            let slot = decode_slot(self.isa, self.base, &self.bytes, index);
+            moves_landing |= self.landings[index].get() && slot.place() != self.slots[index].place();
+            self.reads[index] = slot.inst.reads();
+            self.slots[index] = slot;
         }
         self.link(first.saturating_sub(2), end);
-        self.blocks[first.saturating_sub(Block::REACH)..end].fill(OnceCell::new());
-        self.land(first, end);
-    }
-
-    /// Looks anew at where branches and jumps lead, from wherever in the program, that lead to slots `first..end`.
-    fn land(&mut self, first: usize, end: usize) {
-        for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            let Some(target) = slot.target(index).filter(|target| (first..end).contains(target)) else { continue };
-            let lands = if straddles(self.base, &self.bytes, target) { Slot::LANDS_ACROSS } else { 0 };
-            if slot.what & Slot::LANDS_ACROSS != lands {
-                slot.what ^= Slot::LANDS_ACROSS;
-                self.blocks[index.saturating_sub(Block::REACH)..=index].fill(OnceCell::new());
-            }
-        }
+        // Who jumps to what has moved may stand anywhere; such writes to code that has run are rare.
+        let stale = if moves_landing { 0..self.blocks.len() } else { first.saturating_sub(Block::REACH)..end };
+        self.blocks[stale].fill(OnceCell::new());
     }
 
     /// The `n` bytes, at most four, at `pc` as a number.
@@ -274,7 +266,10 @@ impl Program {
 }
 
 fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
-    let half = |at: usize| half(bytes, at);
+    let half = |at: usize| {
+        let half = bytes.get(2 * at..).and_then(|rest| rest.first_chunk());
+        half.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
+    };
     let mut inst = isa.decode(half(index) | half(index + 1) << 16);
     let kind = match inst.class() {
         Class::Alu | Class::Mul => Kind::Alu,
@@ -309,21 +304,7 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
     if inst.rd == 0 {
         inst.rd = SINK;
     }
-    let slot = Slot { inst, what: kind as u8 | (place as u8) << 4, pace };
-    let lands_across = slot.target(index).is_some_and(|target| straddles(base, bytes, target));
-    Slot { what: slot.what | if lands_across { Slot::LANDS_ACROSS } else { 0 }, ..slot }
-}
-
-/// The half word at a position.
-fn half(bytes: &[u8], at: usize) -> u32 {
-    let half = bytes.get(2 * at..).and_then(|rest| rest.first_chunk());
-    half.map_or(0, |&half| u32::from(u16::from_le_bytes(half)))
-}
-
-/// Whether half of the instruction at a position is in the next fetch line.
-fn straddles(base: u32, bytes: &[u8], at: usize) -> bool {
-    let pc = base.wrapping_add((at as u32).wrapping_mul(2));
-    pc % timing::LINE_BYTES == timing::LINE_BYTES - 2 && half(bytes, at) & 3 == 3
+    Slot { inst, what: kind as u8 | (place as u8) << 4, pace }
 }
 
 #[cfg(test)]
@@ -355,6 +336,22 @@ mod tests {
         program.write(0x100 + 4 * 12, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0
         assert_eq!((n(&program, 0), n(&program, 2), n(&program, 48)), (Some(12), Some(11), Some(15)));
         assert_eq!(n(&program, 24), Some(0), "the jump itself");
+    }
+
+    #[test]
+    fn a_write_forgets_the_blocks_around_it_and_where_a_jump_lands_otherwise_those_that_jump_there() {
+        let nop = 0x0000_0013u32.to_le_bytes();
+        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(100));
+        program.write(0x100, &0x1080_006fu32.to_le_bytes()); // jal x0, +264: to 0x208
+        let is_made = |program: &Program, at: usize| program.blocks[at].get().is_some();
+        let make = |program: &Program| [0, 132].map(|at| program.block(at).is_some());
+        make(&program);
+        program.write(0x280, &[0xff; 4]); // Data, far from both.
+        assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, true));
+        program.write(0x1f0, &[0xff; 4]); // Just before the one, as data may stand behind code.
+        assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, true));
+        program.write(0x208, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0: the jump to it takes as long as before.
+        assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, false));
     }
 
     #[test]

@@ -156,11 +156,7 @@ impl Core {
             self.fetch.landed = self.instructions + 1;
         }
         self.line = NO_LINE;
-        let mut cycles = slot.taken();
-        let target = program.slot(self.next);
-        if slot.kind() == Kind::JumpReg && target.is_some_and(|target| target.place() == Place::Straddles) {
-            cycles += timing::STRADDLING_TARGET;
-        }
+        let cycles = slot.taken(program.slot(self.next));
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
         if ahead != NO_LINE && !lines.present(ahead << 4) {
             self.retire::<MODE>(SINK, cycles);

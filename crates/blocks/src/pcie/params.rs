@@ -80,7 +80,6 @@ impl PcieParams {
         within("latency_cycles", self.latency_cycles, 1, 1_000_000)?;
         within("write_gap_cycles", self.write_gap_cycles, 0, 1_000_000)?;
         within("read_gap_cycles", self.read_gap_cycles, 0, 1_000_000)?;
-        within("buffer_beats", self.buffer_beats, 1, 65_536)?;
         let link = &self.link;
         one_of("link.lanes", link.lanes, &[1, 2, 4, 8, 16])?;
         within("link.lane_mtps", link.lane_mtps, 1, 1_000_000)?;
@@ -98,8 +97,9 @@ impl PcieParams {
         within("link.read_tags", link.read_tags, 1, 65_536)?;
         match self.model {
             // A packet leaves when all its beats are here.
-            PcieModel::Tlp => within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536),
-            PcieModel::Ideal | PcieModel::FixedRate => Ok(()),
+            PcieModel::Tlp => within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536)
+                .map_err(|error| error.because("more than link.max_payload_bytes / 64")),
+            PcieModel::Ideal | PcieModel::FixedRate => within("buffer_beats", self.buffer_beats, 1, 65_536),
         }
     }
 }

@@ -96,6 +96,7 @@ fn the_generic_driver_replays_traces() {
         [GDRIVER]: Packet trace path: a.trace
         10.0.0.1 x 64 0 1 0
         fill message 1, packet 0, 64 bytes
+        10.0.0.1 x 0 900 1 0
         10.0.0.1 x 96 0 1 1
         fill message 1, packet 0, 96 bytes
         10.0.0.2 x 64 0 2 0

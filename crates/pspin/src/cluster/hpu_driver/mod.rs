@@ -270,7 +270,7 @@ impl HpuDriver {
             0x40 => context.host_mem_size,
             0x44 => task.pkt_addr,
             0x48 => u32::from(task.msgid) % self.n_clusters,
-            0x4c => u32::from(task.msgid) & 0xff,
+            0x4c => task.msgid.into(), // the number of its queue
             ERROR => 0,
             // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4 clusters
             // and no room for more in the window below.
@@ -343,9 +343,9 @@ impl HpuDriver {
         }
     }
 
-    /// Whether a feedback may leave in cycle `at`.
-    pub fn may_leave(&self, at: Cycle) -> bool {
-        self.transfers == 0 && self.commands.are_done() && self.done.is_some_and(|(valid, _)| valid <= at)
+    /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
+    pub fn leaves_at(&self) -> Option<Cycle> {
+        self.done.as_ref().filter(|_| self.transfers == 0 && self.commands.are_done()).map(|&(valid, _)| valid)
     }
 
     /// Whether a feedback waits, for its time or for work of its core.

@@ -137,6 +137,19 @@ fn nics() {
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
         ],
     );
+    // What another parameter allows is said, for that may be the one that was set.
+    check(
+        &set("['cluster.task_fifo=1']"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.task_fifo: scheduler.max_tasks_per_cluster is 20, must be 1 to 1, as many as cluster.task_fifo holds"
+        ],
+    );
+    check(
+        &set("['pcie.link.max_payload_bytes=4096']"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with pcie.link.max_payload_bytes: pcie.buffer_beats is 32, must be 65 to 65536, more than link.max_payload_bytes / 64"
+        ],
+    );
     check(
         &set("['n_clusters=18446744073709551616']"),
         expect![
