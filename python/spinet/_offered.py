@@ -90,7 +90,7 @@ def of(experiment: Experiment) -> list[OfferedPacket]:
 
 def each(experiment: Experiment) -> Iterator[OfferedPacket]:
     """The same one after the other; what was taken is not kept."""
-    left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, "json")
+    left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, experiment.format())
     left.reverse()
     while left:
         time_ps, data, target = left.pop()

@@ -267,7 +267,7 @@ def start(
             prepared.text(),
             file=prepared.file,
             base_dir=prepared.base_dir,
-            format="json",
+            format=prepared.format(),
             elf=str(build.elf) if build else None,
             tenants=[str(elf) for elf in tenants],
             out_pcapng=str(out_pcapng) if out_pcapng else None,

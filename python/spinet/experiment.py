@@ -27,10 +27,15 @@ class Experiment:
     values: dict[str, Any]
     file: str  # for messages
     base_dir: str
+    toml: str | None = None  # the file that says all of it, in whose lines errors have their place
 
     def text(self) -> str:
-        """The experiment as JSON, which the simulator reads."""
-        return json.dumps(self.values)
+        """The experiment as the simulator reads it: TOML or JSON."""
+        return self.toml or json.dumps(self.values)
+
+    def format(self) -> str:
+        """How `text` is written."""
+        return "toml" if self.toml else "json"
 
     def programs(self) -> list[Path]:
         """Files that the experiment runs: sources, or one ELF file."""
@@ -93,12 +98,12 @@ def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
     if not overrides:
         return experiment
     _override(experiment.values, overrides)
-    return _checked(experiment.text(), file=file, base_dir=base_dir, format="json")
+    return _checked(json.dumps(experiment.values), file=file, base_dir=base_dir, format="json")
 
 
 def _checked(text: str, *, file: str, base_dir: str, format: str) -> Experiment:
     values = json.loads(_core.check_experiment(text, file, base_dir, format))
-    return Experiment(values=values, file=file, base_dir=base_dir)
+    return Experiment(values=values, file=file, base_dir=base_dir, toml=text if format == "toml" else None)
 
 
 def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:

@@ -207,7 +207,8 @@ pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), Nic
     let slot = value_at(table, key).expect("it was looked whether it is there");
     // Whether a decimal may stand where a whole number stood, its type knows.
     let is_number = |value: &Value| value.is_integer() || value.is_float();
-    if !slot.same_type(value) && !(is_number(slot) && is_number(value)) {
+    let may_fit = slot.same_type(value) || is_number(slot) && is_number(value);
+    if !may_fit {
         // What TOML has no number for is read as a text.
         if let (true, Some(text)) = (slot.is_integer(), value.as_str())
             && text.bytes().any(|byte| byte.is_ascii_digit())

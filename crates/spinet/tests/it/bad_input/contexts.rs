@@ -22,17 +22,19 @@ fn contexts() {
     check_context(
         "handler = 'ecko'",
         expect![
-            "context `ecko`: nic.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?"
+            "t.toml: line 4: context `ecko`: nic.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?"
         ],
     );
     check_context(
         "",
-        expect!["context[0]: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"],
+        expect![
+            "t.toml: line 3: context[0]: nic.elf: it has several handlers, `handler` must name one of echo, store, loop, tally"
+        ],
     );
     check_context(
         "payload = 'echo'",
         expect![
-            "context[0]: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
+            "t.toml: line 3: context[0]: nic.elf: payload is `echo`, must be a function of the program; it has _start, echo_ph, store_hh, store_ph, store_th, loop_ph, tally_ph, tally_th"
         ],
     );
     check_context(
@@ -52,27 +54,29 @@ fn contexts() {
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { size = 4, data = 'nic.elf' }",
-        expect!["context `echo`: nic.elf has more than the 4 bytes of its handler memory"],
+        expect!["t.toml: line 5: context `echo`: nic.elf has more than the 4 bytes of its handler memory"],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { addr = 0 }",
-        expect!["context `echo`: handler memory is at 0x0 to 0xfffff, must be within 0x1c000000 to 0x1c3fffff"],
+        expect![
+            "t.toml: line 5: context `echo`: handler memory is at 0x0 to 0xfffff, must be within 0x1c000000 to 0x1c3fffff"
+        ],
     );
     check_context(
         "handler = 'echo'\nhandler_memory = { size = 0xffffffff }",
-        expect!["context `echo`: handler memory needs 4294967295 bytes, 1048576 are left"],
+        expect!["t.toml: line 5: context `echo`: handler memory needs 4294967295 bytes, 1048576 are left"],
     );
     check_context("handler = 'echo'\nhost_memory = { addr = 0x7fff_ffff_ffff_ffff, size = 1 }", expect!["no error"]);
     check_context(
         "handler = 'echo'\nscratchpad_bytes = 10_000_000",
-        expect!["context `echo`: scratchpad needs 10000000 bytes, 965632 are left"],
+        expect!["t.toml: line 5: context `echo`: scratchpad needs 10000000 bytes, 965632 are left"],
     );
     let two = |memory: &str| {
         format!("name = 'a'\nhandler = 'echo'\n{memory}\n[[context]]\nname = 'b'\nhandler = 'store'\n{memory}")
     };
     check_context(
         &two("handler_memory = { addr = 0x1c300000, size = 64 }"),
-        expect!["context `a` and context `b`: handler memory overlaps at 0x1c300000, must be apart"],
+        expect!["t.toml: line 10: context `a` and context `b`: handler memory overlaps at 0x1c300000, must be apart"],
     );
     let beside = |at: &str| {
         format!(
@@ -83,14 +87,14 @@ fn contexts() {
     check_context(
         &beside("addr = 0x1c300005, size = 3"),
         expect![
-            "context `a` and context `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
+            "t.toml: line 10: context `a` and context `b`: the word at 0x1c300004 is handler memory of both, must be of one: memory is protected by words of 4 bytes"
         ],
     );
     check_context(&beside("addr = 0x1c300005, size = 0"), expect!["no error"]);
     check_context(&beside("addr = 0x1c300008, size = 3"), expect!["no error"]);
     check_context(
         &two("host_memory = { addr = 0x1000, size = 64 }"),
-        expect!["context `a` and context `b`: host memory overlaps at 0x1000, must be apart"],
+        expect!["t.toml: line 10: context `a` and context `b`: host memory overlaps at 0x1000, must be apart"],
     );
     check_context(
         "name = 'a'\nhandler = 'echo'\n[[context]]\nname = 'a'\nhandler = 'echo'",
