@@ -217,8 +217,9 @@ impl Memories {
             }
             Burst::Write { tag, addr, data } => {
                 self.memories[memory].write(addr, &data);
-                let end = addr + data.len() as u32;
-                self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !(addr..end).contains(word)));
+                // A write that begins within a word changes that too.
+                let words = addr & !3..addr + data.len() as u32;
+                self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !words.contains(word)));
                 self.memories[memory].sides[at].writing = Some((initiator, tag));
             }
         }
