@@ -94,8 +94,16 @@ docs-rust: $(VENV)/.deps
 .PHONY: fuzz
 fuzz: ## a minute of fuzzing for each target (needs a nightly Rust and cargo-fuzz)
 	@command -v cargo-fuzz >/dev/null || { echo 'error: cargo-fuzz is missing' >&2; echo 'hint: cargo install --locked cargo-fuzz@0.13.2' >&2; exit 2; }
+	seeds() { case $$1 in # files that are right, from which the search starts: of its own, and of the repository
+		elf) echo crates/{pspin,capi}/tests/elf ;;
+		firmware) echo crates/{capi,spinet}/tests/elf ;;
+		preset) echo presets ;;
+		netlist) echo presets experiments/spinach ;;
+		capture | packet) echo captures ;;
+	esac; }
 	for target in $$(cargo +nightly fuzz list); do
-		$(STEP) "fuzz-$$target (one minute)" cargo +nightly fuzz run "$$target" -- -max_total_time=60 -rss_limit_mb=2048
+		mkdir -p "fuzz/corpus/$$target" "fuzz/seeds/$$target"
+		$(STEP) "fuzz-$$target (one minute)" cargo +nightly fuzz run "$$target" "fuzz/corpus/$$target" "fuzz/seeds/$$target" $$(seeds "$$target") -- -max_total_time=60 -rss_limit_mb=2048
 	done
 
 .PHONY: fmt

@@ -148,7 +148,7 @@ def _packet_table() -> str:
     ]
     for name, dtype, meaning, categories in _core.packet_columns():
         kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
-        choices = f": {', '.join(f'`{choice}`' for choice in categories)}" if categories else ""
+        choices = f": {', '.join(f'`{choice}`' for choice in categories if choice)}" if categories else ""
         lines.append(f"| `{name}` | {kind} | {meaning}{choices} |")
     return "\n".join(lines) + "\n"
 

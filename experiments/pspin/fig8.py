@@ -104,11 +104,11 @@ def plot(results: Results) -> Figure:
         x, y = results.series("instructions", "HPUs", size=size, more=0)
         right.append(plots.Curve(label=f"{size} B", x=x, y=y, look=look))
         x, y = results.series("instructions", "HPUs, steady", size=size, more=0)
-        right.append(plots.Curve(label="" if look else "of which running a handler, warm", x=x, y=y, kind="formula"))
-    for look, size in enumerate(SIZES):
-        known = results.published_series("instructions", "HPUs", size=size, more=0)
-        known = known if known["x"] else results.published_series("instructions", "HPUs, steady", size=size, more=0)
-        right.append(plots.Curve(label=f"paper: {size} B", **known, kind="published", look=look))
+        right.append(plots.Curve(label=f"{size} B, steady", x=x, y=y, look=look + 3))
+        for quantity, shift in (("HPUs", 0), ("HPUs, steady", 3)):
+            known = results.published_series("instructions", quantity, size=size, more=0)
+            if known["x"]:
+                right.append(plots.Curve(label=f"paper: {size} B", **known, kind="published", look=look + shift))
     ticks = (0, 4, 16, 64, 256, 1024)
     return plots.curves(
         [

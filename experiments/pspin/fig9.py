@@ -89,7 +89,15 @@ def claims(results: Results) -> Iterator[Claim]:
             text=f"To the {target}: L2, made for wide accesses, is ahead of L1, most so for small packets (IV-B2)",
             holds=all(b > a for a, b in zip(l1, l2, strict=True)) and l2[1] / l1[1] > l2[-1] / l1[-1],
             found=" ".join(f"{b / a:.2f}" for a, b in zip(l1, l2, strict=True)) + " times L1",
+            miss="Commands under way are what limits small packets, and from L2 each takes 2 cycles longer"
+            * (target == "host"),
         )
+    _, more = results.series("size", "throughput", commands=MORE)
+    yield Claim(
+        text=f"Of small packets to the host, {MORE} commands under way bring from L2 what the text says (400, IV-B2)",
+        holds=min(more) >= 400,
+        found=" ".join(f"{value:.0f}" for value in more) + f" Gbit/s at {SIZES[0]} to {SIZES[2]} B",
+    )
 
 
 def plot(results: Results) -> Figure:

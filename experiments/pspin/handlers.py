@@ -55,14 +55,14 @@ def _aggregate(size: int) -> dict[str, Any]:
     return {"traffic": f"udp:size={size},count={count},payload=ints", "message": "all last"}
 
 
-def _histogram(size: int) -> dict[str, Any]:
-    """512 messages of 512 integers in [0, 1024)."""
+def histogram(size: int, *, completion: bool = False) -> dict[str, Any]:
+    """512 messages of 512 integers in [0, 1024): payload handlers count packets, or completion handlers messages."""
     each = max(1, round(512 / words(size)))
     messages = _packets(512 * each) // each
     return {
         "traffic": f"udp:size={size},count={messages * each},payload=ints:1024",
         "message": f"all count {each}",
-        "defines": {"MESSAGES": messages},
+        "defines": {"MESSAGES": messages} if completion else {"PACKETS": messages * each},
     }
 
 
@@ -98,14 +98,16 @@ def _strided_ddt(size: int) -> dict[str, Any]:
 HANDLERS = {
     "aggregate": Handler(per_word=True, run=_aggregate),
     "reduce": Handler(per_word=True, run=_reduce),
-    "histogram": Handler(per_word=True, run=_histogram),
+    "histogram": Handler(per_word=True, run=histogram),
     "filtering": Handler(per_word=False, run=_filtering),
     "kvstore": Handler(per_word=False, run=_kvstore),
     "strided_ddt": Handler(per_word=False, run=_strided_ddt),
 }
 
 
-def run(handler: str, *, size: int, how: str = "plain", one_message: bool = False, **more: Any) -> spinet.Result:
+def run(
+    handler: str, *, size: int, how: str = "plain", workload: dict[str, Any] | None = None, **more: Any
+) -> spinet.Result:
     """Run one of the six as fast as the card takes packets.
 
     Parameters
@@ -114,16 +116,13 @@ def run(handler: str, *, size: int, how: str = "plain", one_message: bool = Fals
         Which, and bytes of a packet.
     how
         ``plain``, or ``extensions`` for PULP's instructions.
-    one_message
-        All packets are one message, whatever the workload says.
+    workload
+        What to run it on; the paper's if not given.
     more
         Arguments of `spinet.run`.
     """
-    arguments = HANDLERS[handler].run(size)
+    arguments = workload or HANDLERS[handler].run(size)
     defines = {**arguments.pop("defines", {}), **({"SPIN_XPULP": 1} if how == "extensions" else {})}
-    if one_message:
-        arguments["message"] = "all last"
-        defines.pop("MESSAGES", None)
     arguments |= {"nic": NIC, **more}
     result = spinet.run(program=EXAMPLES / f"{handler}.c", defines=defines, pacing="asap", **arguments)
     assert result.complete and not result.summary["traps"], handler

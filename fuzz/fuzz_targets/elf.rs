@@ -2,21 +2,26 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pspin::PspinParams;
 use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine};
 use spinet::{lines, nics, program};
 use std::path::Path;
+use std::sync::LazyLock;
+
+/// Read once: to do so takes longer than what is tried here.
+static PARAMS: LazyLock<PspinParams> =
+    LazyLock::new(|| nics::load("pspin", &[], Path::new(".")).expect("the preset is good"));
 
 fuzz_target!(|data: &[u8]| {
     let elf = match Elf::parse("fuzz.elf".into(), data.to_vec()) {
         Ok(elf) => elf,
         Err(error) => return drop(error.to_string()),
     };
-    let params = nics::load("pspin", &[], Path::new(".")).expect("the preset is good");
-    if let Ok(loaded) = program::load(&elf, &params) {
-        assert!(loaded.image.program.len() <= params.l2.program_bytes as usize);
+    if let Ok(loaded) = program::load(&elf, &PARAMS) {
+        assert!(loaded.image.program.len() <= PARAMS.l2.program_bytes as usize);
     }
-    let _ = program::find_handlers(&elf, &params, None, [None; 3]);
+    let _ = program::find_handlers(&elf, &PARAMS, None, [None; 3]);
     let _ = (elf.place(elf.entry), lines::line_of(&elf, elf.entry));
     if let Ok(mut machine) = Machine::new(elf, Isa::Rv32imacXpulpv2, Host::LinuxUser) {
         let outcome = machine.run(Limits { instructions: 1000, cycles: 100_000 });

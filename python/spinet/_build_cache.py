@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was built before, found by content.
 
-`builds/<key>.json` tells, for each set of headers seen with this key, which ELF file came of it. Files are written
-beside their place and moved there in one step, so that processes can share the folder.
+`builds/<key>.json` tells, for each set of headers seen with this key, which ELF file came of it, and
+`runtime/<key>.json` which objects the runtime became. Files are written elsewhere and moved to their place in one step,
+so that processes can share the folder. Names of what was built end with its hash, so that what is not whole, as after a
+power cut, is built again.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from spinet import _files
 from spinet._compiler import Compiler
 
-FORMAT = 2  # of what the cache holds; goes up when its meaning changes
+FORMAT = 3  # of what the cache holds; goes up when its meaning changes
 _KEPT = 16  # sets of headers remembered for each key
 _HASH = 24  # digits of hashes in names
 
@@ -77,9 +81,9 @@ def look_up(request: Request, key: str) -> Product | None:
     try:
         for entry in json.loads((folder / f"{key}.json").read_text()):
             product = Product(**{**entry, "elf": folder / entry["elf"]})
-            unchanged = all(hash_file(Path(path)) == known for path, known in product.headers.items())
-            # Its name ends with its hash.
-            if unchanged and product.elf.stem.endswith(hash_file(product.elf)[:_HASH]):
+            if _is_whole(product.elf) and all(
+                hash_file(Path(path)) == known for path, known in product.headers.items()
+            ):
                 return product
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # nothing there, a header is gone, or the file is damaged: build again
@@ -89,19 +93,48 @@ def look_up(request: Request, key: str) -> Product | None:
 def store(request: Request, key: str, product: Product) -> Product:
     """Move the ELF file into the cache and remember what it came from."""
     folder = request.cache / "builds"
-    folder.mkdir(parents=True, exist_ok=True)
-    scratch = product.elf.with_suffix(".json")
-    kept = dataclasses.replace(product, elf=folder / f"{key[:_HASH]}-{hash_file(product.elf)[:_HASH]}.elf")
-    os.replace(product.elf, kept.elf)
-    index = folder / f"{key}.json"
-    try:
-        others = [entry for entry in json.loads(index.read_text()) if entry["headers"] != kept.headers]
-    except (OSError, ValueError, KeyError, TypeError):
-        others = []
-    newest = {**dataclasses.asdict(kept), "elf": kept.elf.name}
-    scratch.write_text(json.dumps([newest, *others][:_KEPT]))
-    os.replace(scratch, index)
+    with _files.keeping(request.cache):
+        kept = dataclasses.replace(product, elf=_move(product.elf, folder, key[:_HASH]))
+        index = folder / f"{key}.json"
+        try:
+            others = [entry for entry in json.loads(index.read_text()) if entry["headers"] != kept.headers]
+        except (OSError, ValueError, KeyError, TypeError):
+            others = []
+        newest = {**dataclasses.asdict(kept), "elf": kept.elf.name}
+        _files.write(index, json.dumps([newest, *others][:_KEPT]))
     return kept
+
+
+def look_up_runtime(cache: Path, key: str, names: Sequence[str]) -> dict[str, Path] | None:
+    """Objects of the runtime's sources with these names, if all are there."""
+    folder = cache / "runtime"
+    try:
+        known = json.loads((folder / f"{key}.json").read_text())
+        objects = {name: folder / known[name] for name in names}
+        return objects if all(_is_whole(path) for path in objects.values()) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store_runtime(cache: Path, key: str, objects: Mapping[str, Path]) -> dict[str, Path]:
+    """Move the runtime's objects into the cache."""
+    folder = cache / "runtime"
+    with _files.keeping(cache):
+        kept = {name: _move(path, folder, Path(name).stem) for name, path in objects.items()}
+        _files.write(folder / f"{key}.json", json.dumps({name: path.name for name, path in kept.items()}))
+    return kept
+
+
+def _move(built: Path, folder: Path, stem: str) -> Path:
+    """Give a file its place, under a name that tells what it holds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{stem}-{hash_file(built)[:_HASH]}{built.suffix}"
+    os.replace(built, place)
+    return place
+
+
+def _is_whole(path: Path) -> bool:
+    return path.stem.endswith(f"-{hash_file(path)[:_HASH]}")
 
 
 def hash_file(path: Path) -> str:

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
 import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spinet import _build_cache, _elf, _unit
+from spinet import _build_cache, _elf, _files, _unit
 from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
 from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
 from spinet._compiler import Compiler, environment
@@ -45,7 +43,7 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
     ------
     CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
-    with _workshop(request.cache) as workshop:
+    with _files.workshop(request.cache) as workshop:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             jobs = [
                 pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
@@ -75,14 +73,6 @@ def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
         return _build_cache.store(request, key, product)
 
 
-@contextlib.contextmanager
-def _workshop(cache: Path) -> Iterator[Path]:
-    """A folder of our own on the cache's file system, so that what is finished can be moved in one step."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix="build-") as folder:
-        yield Path(folder)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Unit:
     object: Path
@@ -104,20 +94,16 @@ def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, wor
     # -fno-builtin keeps memcpy from calling itself.
     flags = (*compiler.compile_flags, "-O3", "-g", "-fno-builtin", *shape)
     key = hashlib.sha256(repr((FORMAT, compiler.identity, flags, hash_sdk(sdk))).encode()).hexdigest()[:24]
-    home = request.cache / "runtime" / key
-    if not home.is_dir():
-        fresh = workshop / "runtime"
-        fresh.mkdir()
+    objects = _build_cache.look_up_runtime(request.cache, key, names)
+    if objects is None:
         jobs = [
-            pool.submit(_compile_one, request, compiler, sdk / "runtime" / name, fresh / f"{Path(name).name}.o", flags)
-            for name in names
+            pool.submit(_compile_one, request, compiler, sdk / "runtime" / name, workshop / f"rt-{index}.o", flags)
+            for index, name in enumerate(names)
         ]
-        for job in jobs:
-            job.result()
-        home.parent.mkdir(exist_ok=True)
-        with contextlib.suppress(OSError):  # another process was faster; its objects are the same
-            os.rename(fresh, home)
-    return [home / f"{Path(name).name}.o" for name in names if request.place is None or name not in _START]
+        objects = _build_cache.store_runtime(
+            request.cache, key, {name: job.result().object for name, job in zip(names, jobs, strict=True)}
+        )
+    return [objects[name] for name in names if request.place is None or name not in _START]
 
 
 def _unit_handlers(request: Request, compiler: Compiler, target: Path, begin: _unit.Begin) -> Path:
@@ -131,9 +117,11 @@ def _unit_handlers(request: Request, compiler: Compiler, target: Path, begin: _u
 def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
     folders = () if request.sdk is None else (("panic/include", "include") if request.is_unit else ("include",))
     include = tuple(f"-I{request.sdk / folder}" for folder in folders if request.sdk is not None)
-    done = _run(request, compiler, (*flags, *include, "-c", str(source), "-o", str(target)))
+    done = _run(request, compiler, (*flags, *include, "-c", str(source), "-o", str(target)), target.parent)
     if done.returncode != 0:
-        raise CompileError(f"{source.name} does not compile", stderr=done.stderr)
+        raise CompileError(
+            f"{source.name} does not compile", stderr=(done.stderr.strip() and done.stderr) or _silent(done)
+        )
     return _Unit(object=target, messages=done.stderr)
 
 
@@ -204,9 +192,8 @@ def _run_linker(
 ) -> subprocess.CompletedProcess[str]:
     files = [str(path) for path in objects]
     entry = () if request.place is None else ("-Wl,-e,0",)
-    return _run(
-        request, compiler, (*compiler.link_flags, *entry, "-T", str(script), *files, *libraries, "-o", str(elf))
-    )
+    flags = (*compiler.link_flags, *entry, "-T", str(script))
+    return _run(request, compiler, (*flags, *files, *libraries, "-o", str(elf)), elf.parent)
 
 
 def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
@@ -223,9 +210,17 @@ def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
     )
 
 
-def _run(request: Request, compiler: Compiler, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    command, env = (*compiler.command, *arguments), environment(request.cache)
+def _run(
+    request: Request, compiler: Compiler, arguments: Sequence[str], workshop: Path
+) -> subprocess.CompletedProcess[str]:
+    command, env = (*compiler.command, *arguments), environment(request.cache, workshop)
     return subprocess.run(command, capture_output=True, text=True, errors="replace", env=env)
+
+
+def _silent(done: subprocess.CompletedProcess[str]) -> str:
+    """What there is to say of a compiler that failed and said nothing, as where the disk is full."""
+    end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return f"{done.args[0]} says nothing; it ended with {end}"
 
 
 def _headers(request: Request, workshop: Path) -> dict[str, str]:

@@ -14,7 +14,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet._build_errors import BuildError, CompilerNotFound
+from spinet import _files
+from spinet._build_errors import CompilerNotFound
 from spinet._target import RISCV, Kind, Target
 
 
@@ -74,27 +75,36 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     status = os.stat(command[0])
     identity = hashlib.sha256(repr((command, status.st_size, status.st_mtime_ns)).encode()).hexdigest()
     note = cache / "compilers" / f"{identity}-{target.name}.json"
-    try:
-        known = json.loads(note.read_text())
-        return Compiler(target=target, kind=known["kind"], command=command, version=known["version"], identity=identity)
-    except (OSError, ValueError, KeyError):
-        pass
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "name a folder that you may write with SPINET_CACHE"
-        raise BuildError(f"cannot keep builds in {cache}: {error.strerror}", hint=hint) from error
-    kind, version = _ask(command, target, environment(cache))
-    scratch = note.with_suffix(f".{os.getpid()}.tmp")
-    scratch.write_text(json.dumps({"kind": kind, "version": version}))
-    os.replace(scratch, note)
+    answer = _noted(note, target)
+    if answer is None:
+        # Asked once we know that the answer can be kept: zig says nothing without a folder that it may write.
+        with _files.workshop(cache) as workshop:
+            answer = _ask(command, target, environment(cache, workshop))
+        with _files.keeping(cache):
+            note.parent.mkdir(exist_ok=True)
+            _files.write(note, json.dumps({"kind": answer[0], "version": answer[1]}))
+    kind, version = answer
     return Compiler(target=target, kind=kind, command=command, version=version, identity=identity)
 
 
-def environment(cache: Path) -> dict[str, str]:
-    """What compilers find in their environment: zig keeps its own builds in `cache`, and needs no home."""
-    zig = str(cache / "zig")
-    return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig, "LC_ALL": "C.UTF-8"}
+def _noted(note: Path, target: Target) -> tuple[Kind, str] | None:
+    """What a compiler said before, if that can be read."""
+    try:
+        known = json.loads(note.read_text())
+        kind, version = known["kind"], known["version"]
+        return (kind, version) if kind in target.kind_flags and isinstance(version, str) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def environment(cache: Path, workshop: Path) -> dict[str, str]:
+    """What compilers find in their environment: zig needs no home.
+
+    It keeps the library of its helpers in `cache`. What it makes of sources we keep ourselves: it would trust an object
+    that a full disk or a power cut has left cut off.
+    """
+    folders = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(workshop / "zig")}
+    return {**os.environ, **folders, "LC_ALL": "C.UTF-8"}
 
 
 def _first_of(target: Target) -> tuple[str, ...]:
@@ -157,7 +167,7 @@ def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple
 
 def _output(command: tuple[str, ...], env: dict[str, str] | None = None) -> str | None:
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, env=env).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
 

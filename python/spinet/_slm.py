@@ -7,11 +7,10 @@ Text: ``@`` and a word's address, counted in words, and the word, both hexadecim
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from spinet import _elf
+from spinet import _elf, _files
 
 _HANDLER_MEMORY = 0x1C00_0000, 4 << 20  # first byte, bytes
 _PROGRAM_MEMORY = 0x1D00_0000, 32 << 10
@@ -45,6 +44,4 @@ def _words(content: Iterable[tuple[int, bytes]], base: int, size: int, *, width:
 
 
 def _write(path: Path, words: Iterable[tuple[int, int]], *, width: int) -> None:
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    scratch.write_text("".join(f"@{number:08X} {word:0{2 * width}x}\n" for number, word in words))
-    os.replace(scratch, path)
+    _files.write(path, "".join(f"@{number:08X} {word:0{2 * width}x}\n" for number, word in words))

@@ -26,7 +26,9 @@ class ClusterParams:
     packet_buffer_rings: int
     """Rings into which the packet buffer is split. Allowed: 1 to 16."""
     scratchpad_offset: int
-    """First byte of the scratchpads within L1. Allowed: 82944 to 1048576."""
+    """First byte of the scratchpads within L1. Allowed: 82944 to 1048576, behind the packet buffer, within
+    cluster.l1_bytes.
+    """
     task_fifo: int
     """Tasks that wait in the cluster scheduler. Allowed: 1 to 1024."""
     dma_fifo: int
@@ -50,7 +52,7 @@ class IcacheParams:
     """The instruction cache that the cores of a cluster share; lines of 16 bytes."""
 
     bytes: int
-    """Bytes in all. Allowed: a power of two from 64 to 1048576."""
+    """Bytes in all. Allowed: a power of two from 64 to 1048576, at least 16 for each of cluster.icache.ways."""
     ways: int
     """Lines a set holds. Allowed: 1 to 16."""
     miss_cycles: int
@@ -100,7 +102,7 @@ class SchedulerParams:
     shared_cells: int
     """Packet descriptors that all queues share, besides the one that each queue owns. Allowed: 0 to 65536."""
     max_tasks_per_cluster: int
-    """Tasks that may be in one cluster. Allowed: 1 to 20."""
+    """Tasks that may be in one cluster. Allowed: 1 to 20, as many as cluster.task_fifo holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +142,7 @@ class OutboundParams:
     command_slots: int
     """Commands that wait or are under way. Allowed: 1 to 1024."""
     max_packet_bytes: int
-    """Largest packet in bytes. Allowed: 96 to 65536."""
+    """Largest packet in bytes. Allowed: 96 to 65536, at least 64 more than outbound.rdma_header_bytes."""
     queue_packets: int
     """Packets that wait for the wire. Allowed: 1 to 65536."""
     rdma_header_bytes: int
@@ -166,7 +168,7 @@ class PcieParams:
     read_gap_cycles: int
     """Ideal: cycles from one read beat to the next beyond the first. Allowed: 0 to 1000000."""
     buffer_beats: int
-    """Beats that each of the five AXI channels buffers. Allowed: 1 to 65536."""
+    """Beats that each of the five AXI channels buffers. Allowed: 5 to 65536, more than link.max_payload_bytes / 64."""
     link: LinkParams
     """The lanes, and packets on them."""
 
@@ -210,7 +212,7 @@ class IommuParams:
     enabled: bool
     """Commands carry virtual addresses of registered memory; else physical ones, and all memory is theirs."""
     entries: int
-    """Pages in the translation cache. Allowed: 4 to 1048576."""
+    """Pages in the translation cache. Allowed: 4 to 1048576, a multiple of iommu.ways."""
     ways: int
     """Pages of a set of it. Allowed: 1 to 1024."""
     hit_cycles: int
@@ -255,7 +257,7 @@ class NetworkParams:
 class PspinParams:
     """Everything that can be chosen about a PsPIN NIC."""
 
-    clock_mhz: int
+    clock_mhz: float
     """Clock of the whole NIC, in MHz. Allowed: 1 to 100000."""
     n_clusters: int
     """Number of clusters; the RTL's field of a command's identity has room for 4. Allowed: 1 to 16."""

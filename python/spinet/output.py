@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 
 SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
@@ -22,6 +23,9 @@ TO_HOST = "host.pcapng"
 HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
+
+# What a write may end with. Nobody says which file it was for, and what else is written here names its own place.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class OutputError(UsageError):
@@ -54,10 +58,10 @@ class OutputFolder:
         self._force = force
         self._holds = holds
         self._check_target()
-        for parent in self.target.parents:
-            if parent.exists() and not parent.is_dir():
-                raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
         try:
+            for parent in self.target.parents:
+                if parent.exists() and not parent.is_dir():
+                    raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".part", dir=self.target.parent))
         except OSError as error:
@@ -108,6 +112,11 @@ class OutputFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in _DISK:
+            raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
+        if isinstance(error, InputError) and str(self.path) in str(error):
+            # The user knows the folder that was asked for, not this one.
+            raise OutputError(str(error).replace(str(self.path), self._name)) from error
 
 
 def _umask() -> int:

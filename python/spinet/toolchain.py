@@ -10,13 +10,12 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from spinet import _build_cache, _elf
+from spinet import _build_cache, _elf, _files
 from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
@@ -129,11 +128,20 @@ def sdk_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Where builds are kept."""
+    """Where builds are kept.
+
+    Raises
+    ------
+    BuildError
+        If nothing in the environment tells, and the user has no home.
+    """
     if own := os.environ.get("SPINET_CACHE"):
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "spinet"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spinet"
+    except RuntimeError as error:
+        hint = "name one with SPINET_CACHE"
+        raise BuildError("there is no folder to keep builds in: HOME is not set", hint=hint) from error
 
 
 def build(
@@ -269,16 +277,11 @@ def define_flags(defines: Mapping[str, str | int]) -> list[str]:
 
 
 def copy_elf(elf: Path, out: Path) -> None:
-    """Write the ELF file in one step; a device such as /dev/null is written, not replaced."""
+    """Write the ELF file where it is wanted too."""
     if out.is_dir():
         raise BuildError(f"cannot write {out}: it is a folder")
-    if out.exists() and not out.is_file():
-        out.write_bytes(elf.read_bytes())
-        return
-    scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    content = elf.read_bytes()
     try:
-        shutil.copyfile(elf, scratch)
-        os.replace(scratch, out)
+        _files.write(out, content)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         raise BuildError(f"cannot write {out}: {error.strerror}") from error

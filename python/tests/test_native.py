@@ -31,6 +31,15 @@ SAME: list[tuple[str, dict[str, object], int]] = [
         4096,
     ),
     (
+        "histogram",
+        {
+            "traffic": "udp:size=1068,count=200,payload=ints:1024",
+            "message": "all count 2",
+            "defines": {"PACKETS": 200},
+        },
+        4096,
+    ),
+    (
         "filtering",
         {
             "traffic": "udp:size=200..300,count=300,flows=256,senders=256,payload=random",

@@ -103,11 +103,12 @@ def test_aggregate_keeps_messages_apart() -> None:
 # histogram
 
 
+@pytest.mark.parametrize("ends", [{"MESSAGES": 512}, {"PACKETS": 1024}])
 @pytest.mark.parametrize("defines", BUILDS)
-def test_histogram_counts_512_messages_of_512_integers(defines: dict[str, str]) -> None:
+def test_histogram_counts_512_messages_of_512_integers(defines: dict[str, str], ends: dict[str, int]) -> None:
     traffic = "udp:size=1068,count=1024,payload=ints:1024"
     bins = Counter(value for packet in packets_of(traffic) for value in words(packet))
-    result = run("histogram", traffic, message="all count 2", pacing="asap", defines={"MESSAGES": 512, **defines})
+    result = run("histogram", traffic, message="all count 2", pacing="asap", defines={**ends, **defines})
     assert sum(bins.values()) == 512 * 512
     assert host_words(result, 1024) == [bins[value] for value in range(1024)]
 
@@ -120,6 +121,25 @@ def test_histogram_looks_at_ten_bits_whatever_comes(defines: dict[str, str]) -> 
     assert host_words(result, 1024) == [bins[value] for value in range(1024)]
 
 
+@pytest.mark.parametrize("packets", [1, 2, 59, 60, 61, 75, 76, 200])  # 60 is what four clusters may keep to themselves
+@pytest.mark.parametrize("message", ["all last", "all count 1"])
+def test_histogram_ends_with_its_last_packet(packets: int, message: str) -> None:
+    traffic = f"udp:size=60..400,count={packets},payload=ints:1024"
+    bins = Counter(value for packet in packets_of(traffic) for value in words(packet))
+    result = run("histogram", traffic, message=message, pacing="asap", defines={"PACKETS": packets})
+    assert host_words(result, 1024) == [bins[value] for value in range(1024)]
+
+
+@pytest.mark.parametrize("ends", [{"MESSAGES": 100}, {"PACKETS": 100}])
+def test_histogram_leaves_nothing_behind_for_the_next_one(ends: dict[str, int]) -> None:
+    # One after the other: at 100 Mbit/s a packet comes in 24 us, and the merge takes 17.
+    traffic = "udp:size=300,count=200,payload=ints:1024,rate=100M"
+    second = packets_of(traffic)[100:]
+    bins = Counter(value for packet in second for value in words(packet))
+    result = run("histogram", traffic, message="all count 1", defines=ends)
+    assert host_words(result, 1024) == [bins[value] for value in range(1024)]
+
+
 @pytest.mark.parametrize(("clusters", "cores"), [(1, 8), (2, 8), (3, 4), (8, 8), (16, 16)])
 def test_results_are_merged_from_all_clusters_there_are(clusters: int, cores: int) -> None:
     traffic, shape = "udp:size=700,count=300,payload=ints", [f"n_clusters={clusters}", f"cluster.n_cores={cores}"]
@@ -127,9 +147,8 @@ def test_results_are_merged_from_all_clusters_there_are(clusters: int, cores: in
     bins = Counter(value % 1024 for packet in packets for value in packet)
     sums = [sum(column) % 2**32 for column in zip(*packets, strict=True)]
     more = {"message": "all count 150", "pacing": "asap", "set": shape}
-    assert host_words(run("histogram", traffic, defines={"MESSAGES": 2}, **more), 1024) == [
-        bins[v] for v in range(1024)
-    ]
+    for ends in ({"MESSAGES": 2}, {"PACKETS": 300}):
+        assert host_words(run("histogram", traffic, defines=ends, **more), 1024) == [bins[v] for v in range(1024)]
     more["message"] = "all last"
     assert host_words(run("reduce", traffic, **more), 512) == sums + [0] * (512 - len(sums))
     assert host_words(run("aggregate", traffic, **more), 1) == [sum(sums) % 2**32]

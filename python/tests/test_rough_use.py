@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import pwd
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +21,7 @@ from spinet._compiler import find_compiler
 from world import ROOT
 
 HANDLER = ROOT / "sdk" / "examples" / "empty.c"
+PING = ROOT / "sdk" / "examples" / "ping_pong.c"
 SPINET = (sys.executable, "-m", "spinet.cli")
 
 
@@ -40,6 +44,27 @@ def hear_requests_to_end() -> None:
     """A process that was started with `nohup`, as the tests may be, hands down that SIGHUP is ignored."""
     for request_to_end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(request_to_end, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_what_reproduces_figures_can_be_asked_to_end(tmp_path: Path) -> None:
+    folder, scratch = tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    command = (*SPINET, "reproduce", "pspin/fig9", "--no-plot", "--fresh", "--jobs", "2", "-o", folder)
+    env = {**os.environ, "TMPDIR": str(scratch), "SPINET_CACHE": str(tmp_path / "cache")}
+    pipe = subprocess.PIPE
+    run = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env, preexec_fn=hear_requests_to_end)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(scratch.glob("*/*")) and time.monotonic() < deadline:  # of a process that measures
+            os.sched_yield()
+        run.send_signal(signal.SIGTERM)
+        _, said = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert (run.returncode, list(scratch.iterdir())) == (130, [])
+    assert "stopped; nothing was written" in said
+    assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGHUP])
@@ -52,11 +77,13 @@ def test_who_is_asked_to_end_leaves_nothing_behind(request_to_end: signal.Signal
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:  # its folder under construction
             os.sched_yield()
         run.send_signal(request_to_end)
+        run.send_signal(signal.SIGINT)  # asked again, it goes on cleaning up
         _, said = run.communicate(timeout=60)
     finally:
         run.kill()  # or a run that did not hear would go on for hours
     assert (run.returncode, list(tmp_path.iterdir())) == (130, [])
     assert "nothing was written" in said
+    assert "Traceback" not in said
 
 
 def test_closed_streams_do_not_matter() -> None:
@@ -69,9 +96,112 @@ def test_closed_streams_do_not_matter() -> None:
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no /dev/full")
 def test_a_device_is_written_and_not_replaced(capfd: pytest.CaptureFixture[str]) -> None:
     assert spinet.cli.main(["build", str(HANDLER), "-o", "/dev/full"]) == 2
-    assert capfd.readouterr().err == "error: No space left on device\n"
+    assert capfd.readouterr().err == "error: cannot write /dev/full: No space left on device\n"
+    assert spinet.cli.main(["nic", "show", "panic", "--svg", "/dev/full"]) == 2
+    assert capfd.readouterr().err == "error: /dev/full: No space left on device\n"
     assert spinet.cli.main(["build", str(HANDLER), "-o", "/dev/null"]) == 0
     assert Path("/dev/full").is_char_device() and Path("/dev/null").is_char_device()
+
+
+def short_files(kib: int) -> None:
+    """As on a full disk: no file gets longer than this."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, resource.RLIM_INFINITY))
+
+
+# Commands, how long in KiB a file may get, and the last line that they say.
+FULL = [
+    (
+        "run PING -t udp:size=1024,count=30 -o out",
+        24,
+        "out/out.pcapng: writing the capture: File too large (os error 27)",
+    ),
+    ("run HANDLER -t udp:count=10 -o out", 16, "cannot write out: File too large"),
+    (
+        "run PING -t udp:size=64,count=200 --trace-instructions -o out",
+        40,
+        "out/instructions/trace_core_00_0.log: File too large (os error 27)",
+    ),
+    (
+        "run --nic panic --chain a:sha -t udp:size=1024,count=30 -o out",
+        24,
+        "out/host.pcapng: writing the capture: File too large (os error 27)",
+    ),
+    ("run --nic tigon2 -t datagrams:count=1 -o out", 2, "cannot write out: File too large"),
+    ("compare HANDLER -t udp:count=10 --nic pspin --no-plot -o out", 2, "cannot write out: File too large"),
+    ("reproduce pspin/table3 --no-plot -o out", 1, "out/pspin/table3.csv: File too large"),
+    ("nic show panic --svg out", 2, "out: File too large"),
+    ("firmware tigon2 --image out", 2, "out: File too large"),
+    ("build HANDLER -o out", 2, "cannot write out: File too large"),
+    ("build HANDLER --slm out", 2, "out/prog_mem_stim.slm: File too large"),
+]
+
+
+@pytest.mark.parametrize(("command", "kib", "message"), FULL)
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(
+    command: str, kib: int, message: str, tmp_path: Path
+) -> None:
+    for warm_up in (["build", str(HANDLER)], ["build", str(PING)], ["firmware", "tigon2"]):
+        assert spinet.cli.main(warm_up) == 0  # so that no compiler meets the limit
+    words = [{"HANDLER": str(HANDLER), "PING": str(PING)}.get(word, word) for word in command.split()]
+    done = subprocess.run(
+        (*SPINET, *words), cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(kib)
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: {message}")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_cache_without_room_is_told_and_works_when_there_is(tmp_path: Path) -> None:
+    env = {**os.environ, "SPINET_CACHE": str(tmp_path)}
+    build = (*SPINET, "build", HANDLER)
+    done = subprocess.run(build, env=env, capture_output=True, text=True, preexec_fn=lambda: short_files(2))
+    assert done.returncode == 2
+    assert re.search(r"error: \w+\.[cS] does not compile", done.stderr)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("build-")] == []
+    assert subprocess.run(build, env=env).returncode == 0
+
+
+def test_who_has_no_home_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def nobody(_number: int) -> None:
+        raise KeyError
+
+    for name in ("HOME", "XDG_CACHE_HOME", "SPINET_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert spinet.cli.main(["build", str(HANDLER)]) == 2
+    said = "error: there is no folder to keep builds in: HOME is not set\nhint: name one with SPINET_CACHE\n"
+    assert capfd.readouterr().err == said
+
+
+def test_the_doctor_tells_what_is_broken(tmp_path: Path) -> None:
+    for name, text in {"valgrind": "#!/nowhere", "qemu-riscv32": "#!/bin/sh\nprintf '\\377'; exit 3"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "numpy.py").write_text("raise ImportError('libblas is gone')")
+    env = {name: f"{tmp_path}:{os.environ.get(name, '')}" for name in ("PATH", "PYTHONPATH")}
+    done = subprocess.run((*SPINET, "doctor"), env={**os.environ, **env}, capture_output=True, text=True)
+    wrong = [line.replace(f"{tmp_path}/", "") for line in done.stdout.splitlines() if not line.startswith("ok")]
+    assert done.returncode == 1
+    assert wrong == [
+        "missing   numpy         libblas is gone",
+        "optional  qemu-riscv32  qemu-riscv32 does not run; tests compare instructions with it: apt install qemu-user",
+        "optional  valgrind      valgrind does not run; `make bench` counts host instructions with it: "
+        "apt install valgrind",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+def test_a_terminal_may_lack_characters(encoding: str) -> None:
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    command = (*SPINET, "run", HANDLER, "-t", "udp:count=1")
+    assert subprocess.run(command, env=env, capture_output=True).returncode == 0
+
+
+def test_who_hears_no_errors_hears_none() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run((*SPINET, "match", "udp", "missing.pcap"), stderr=writer)
+    os.close(writer)
+    assert done.returncode == 141
 
 
 def test_names_that_are_not_utf8_are_refused(capfd: pytest.CaptureFixture[str]) -> None:

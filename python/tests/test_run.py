@@ -68,17 +68,32 @@ def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]
     assert re.search(r" at fates\.c:17 \(pc 0x[0-9a-f]{8}\): .* packet 4, core \d of cluster \d$", first), first
 
 
-def test_packets_that_find_no_queue_are_counted_once() -> None:
+def test_packets_that_find_no_queue_are_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
     traffic = "udp:flows=600,count=1200,rate=100G"
-    packets = spinet.run(program=PING_PONG, traffic=traffic, message="by flow last").summary["packets"]
+    result = spinet.run(program=PING_PONG, traffic=traffic, message="by flow last")
+    packets = result.summary["packets"]
     assert sum(packets[fate] for fate in FATES) == packets["matched"] == 1200
     assert packets["without_queue"] == packets["ordinary"] > 0
+    why = "none of the 256 message queues was free for their messages"
+    part = f"{packets['without_queue']} of 1,200 matched packets"
+    assert result.remarks == (f"{part} went to the host the ordinary way: {why}",)
+    assert spinet.cli.main(["run", PING_PONG, "--traffic", traffic, "--message", "by flow last"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^not matched, to the host the ordinary way +0 +0$", told, re.MULTILINE)
+    assert re.search(rf"^no queue free, .* {packets['without_queue']}$", told, re.MULTILINE)
 
 
 def test_packets_leave_in_order_of_time(result: spinet.Result) -> None:
     times = [packet.time_ns for packet in result.sent]
     assert times == sorted(times)
     assert times[-1] <= result.summary["time"]["simulated_ns"]
+
+
+def test_the_table_says_why_packets_were_dropped() -> None:
+    set = ["cluster.packet_buffer_rings=1", "cluster.packet_buffer_bytes=1024"]
+    result = spinet.run(program=PING_PONG, traffic="udp:size=list:64:1400,count=8", set=set)
+    rows = {(row["bytes"], row["fate"], row["reason"]) for row in result.packets.to_pylist()}
+    assert rows == {(64, "sent", ""), (1400, "dropped", "transfer_too_large")}
 
 
 def test_the_table_has_a_row_for_every_packet(result: spinet.Result) -> None:

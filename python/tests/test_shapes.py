@@ -48,6 +48,22 @@ def test_a_message_spread_over_all_clusters_is_counted_whole(clusters: int, core
     assert sum(counted[1::2]) == runs[0].summary["packets"]["in_bytes"]
 
 
+@pytest.mark.parametrize("queues", [2, 64, 1024])
+def test_messages_under_way_have_numbers_of_their_own_however_many_queues_there_are(queues: int) -> None:
+    """`flow_id` is the number of the message's queue, by which handlers keep what they know of it."""
+    flows = min(2 * queues, 800)
+    result = spinet.run(
+        program=COUNT,
+        traffic=f"udp:size=64,count={3 * flows},flows={flows}",
+        message="by 5-tuple last",
+        pacing="asap",
+        set=[f"scheduler.n_mpqs={queues}"],
+    )
+    at_once = min(queues, flows)
+    assert result.summary["packets"]["without_queue"] == 3 * (flows - at_once)
+    assert struct.unpack(f"<{2 * at_once}I", result.host_memory(HOST, 8 * at_once)) == (3, 3 * 64) * at_once
+
+
 def assert_all_were_there(found: bytes, clusters: int, cores: int, *, pad: int) -> None:
     marks = struct.unpack(f"<{2 * clusters * cores}I", found)
     places = [(cluster, core) for cluster in range(clusters) for core in range(cores)]

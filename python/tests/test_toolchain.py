@@ -159,6 +159,43 @@ def test_a_damaged_cache_is_built_again(source: Path, cache: Path) -> None:
     assert build([source], cache=cache).elf.read_bytes() == whole
 
 
+def test_whatever_of_a_cache_is_cut_off_is_built_again(source: Path, tmp_path: Path, cache: Path) -> None:
+    whole = build([source], cache=cache).elf.read_bytes()
+    other = write(tmp_path, HANDLER.replace("[0]", "[1]"))
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert {path.relative_to(cache).parts[0] for path in files} == {"builds", "compilers", "runtime"}
+    for length in (0, 10, 100):
+        for path in files:
+            path.write_bytes(path.read_bytes()[:length])
+        build([other], cache=cache)
+        assert build([source], cache=cache).elf.read_bytes() == whole
+    for text in ("[]", "3", '{"kind": [3], "version": 1}', '{"kind": "zig", "version": null}'):
+        (note,) = (cache / "compilers").iterdir()
+        note.write_text(text)
+        assert build([source], cache=cache).version.startswith("zig ")
+
+
+@pytest.mark.parametrize(
+    ("does", "message"),
+    [
+        ("kill -BUS $$", "SCRIPT says nothing; it ended with signal 7"),
+        ("exit 3", "SCRIPT says nothing; it ended with exit code 3"),
+        ("printf 'out of \\377 memory'; exit 1", "SCRIPT says nothing; it ended with exit code 1"),
+        ("printf 'out of \\377 memory' >&2; exit 1", "out of \N{REPLACEMENT CHARACTER} memory"),
+    ],
+)
+def test_a_compiler_that_fails_without_a_word(does: str, message: str, tmp_path: Path, cache: Path) -> None:
+    script = tmp_path / "odd-gcc"
+    script.write_text(
+        "#!/bin/sh\ncase $* in *--version) printf 'odd \\377 gcc';; *-dumpmachine) echo riscv32;;\n"
+        f"*) {does} ;;\nesac\n"
+    )
+    script.chmod(0o755)
+    with pytest.raises(CompileError) as caught:
+        build([write(tmp_path, HANDLER.replace('#include "local.h"', ""))], cc=str(script), cache=cache)
+    assert caught.value.stderr == message.replace("SCRIPT", str(script))
+
+
 def test_files_may_have_any_name(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "a b" / "c#d" / "$e$$ 'f\" ü"
     folder.mkdir(parents=True)

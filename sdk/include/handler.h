@@ -61,7 +61,7 @@ typedef struct __attribute__((__packed__, __aligned__(4))) task {
     size_t host_mem_size;
     void *l2_pkt_mem;         /* the packet in L2 packet memory */
     uint32_t home_cluster_id; /* the cluster that the message prefers */
-    uint32_t flow_id;         /* the message */
+    uint32_t flow_id;         /* the message: number of its queue, 0..255 on the published card */
 } task_t;
 
 /* Lives on the core's stack, in its own L1. */

@@ -129,7 +129,10 @@ pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
         unsafe { call(addr, line.as_mut_ptr(), wanted) }
     }
     data.copy_from_slice(&line[..data.len()]);
-    library::edge(Edge::end_call);
+    library::edge(|edge| {
+        edge.bytes_asked += wanted as u64;
+        edge.end_call();
+    });
 }
 
 /// Bytes of a beat.

@@ -188,6 +188,11 @@ mod tests {
             |conf| conf.no_conf.network_g = f64::NAN,
             expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns a byte"],
         );
-        check(|conf| conf.no_conf.max_pkt_size = 0, expect!["conf: no_conf.max_pkt_size is 0, must be 96 to 65536"]);
+        check(
+            |conf| conf.no_conf.max_pkt_size = 0,
+            expect![
+                "conf: no_conf.max_pkt_size is 0, must be 96 to 65536, at least 64 more than outbound.rdma_header_bytes"
+            ],
+        );
     }
 }

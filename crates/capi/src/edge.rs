@@ -105,6 +105,8 @@ pub struct Edge {
     n_calls: u64,
     /// The cycle that the running callback tells of.
     calling: Option<Cycle>,
+    /// Bytes of host memory that were asked for.
+    pub bytes_asked: u64,
     /// Packets that the NIC has and is not done with.
     in_nic: u64,
     /// The feedback of this cycle was told before the NIC did.

@@ -6,7 +6,7 @@ use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
 use crate::watch::{SharedWatch, Watch, Watcher, trace_instructions};
-use kernel::{Clock, Cycle, Freq, Outcome};
+use kernel::{Clock, Cycle, Outcome};
 use pspin::iommu::SharedPageTables;
 use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
@@ -56,7 +56,7 @@ pub struct Simulation {
 impl Simulation {
     /// A NIC with this program, in reset.
     pub fn new(params: &PspinParams, image: &Image) -> Result<Self, Error> {
-        let clock = Clock::new(Freq::mhz(params.clock_mhz).map_err(PspinError::from)?);
+        let clock = Clock::new(params.clock_mhz.freq().map_err(PspinError::from)?);
         let page_tables = SharedPageTables::default();
         let port = || Port::new(clock, params, page_tables.clone());
         let boundary = Boundary {
@@ -191,6 +191,11 @@ impl Simulation {
         if library::edge(|edge| edge.is_foretold()) {
             self.nic.run_until(self.at + 1);
         }
-        stats::text(&self.nic.counters(), &self.clock, self.bytes_written, self.bytes_read)
+        let moved = stats::Moved {
+            asked: library::edge(|edge| edge.bytes_asked),
+            written: self.bytes_written,
+            read: self.bytes_read,
+        };
+        stats::text(&self.nic.counters(), &self.clock, moved)
     }
 }

@@ -1,5 +1,6 @@
 //! Round-robin arbitration as [`blocks::policy::RoundRobinTree`] does it: among more requesters, and with choices that are kept.
 
+use crate::bit_set::BitSet;
 use blocks::policy::RoundRobinTree;
 
 /// Which of `n` ask, as a set of bits.
@@ -26,46 +27,6 @@ impl LockingTree {
     }
 }
 
-/// A set of small numbers, held in words.
-#[derive(Debug)]
-pub struct BitSet {
-    words: Vec<u64>,
-}
-
-impl BitSet {
-    /// The empty set, for numbers below `n`.
-    pub fn new(n: usize) -> Self {
-        BitSet { words: vec![0; n.div_ceil(64)] }
-    }
-
-    /// Makes `position` a member or not.
-    pub fn set(&mut self, position: usize, member: bool) {
-        let (word, bit) = (&mut self.words[position / 64], 1 << (position % 64));
-        *word = if member { *word | bit } else { *word & !bit };
-    }
-
-    /// Becomes equal to a set for the same numbers.
-    pub fn copy_from(&mut self, other: &BitSet) {
-        self.words.copy_from_slice(&other.words);
-    }
-
-    /// The lowest member that is not below `start`.
-    pub fn next_from(&self, start: usize) -> Option<usize> {
-        let first = start / 64;
-        let masked = self.words.get(first)? & (u64::MAX << (start % 64));
-        if masked != 0 {
-            return Some(first * 64 + masked.trailing_zeros() as usize);
-        }
-        let rest = self.words[first + 1..].iter().position(|&word| word != 0)? + first + 1;
-        Some(rest * 64 + self.words[rest].trailing_zeros() as usize)
-    }
-
-    fn any(&self, first: usize, n_words: usize) -> bool {
-        let end = (first + n_words).min(self.words.len());
-        self.words.get(first..end).is_some_and(|words| words.iter().any(|&word| word != 0))
-    }
-}
-
 /// Chooses one of the members of a [`BitSet`], in turn.
 ///
 /// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
@@ -77,15 +38,19 @@ pub struct WideTree {
 impl WideTree {
     /// The winner among `requests`, if any.
     pub fn choose(&self, requests: &BitSet) -> Option<usize> {
-        let (mut first, mut width) = (0, requests.words.len().next_power_of_two());
+        let words = requests.words();
+        let any = |words: &[u64]| words.iter().any(|&word| word != 0);
+        let (mut first, mut width) = (0, words.len().next_power_of_two());
         while width > 1 {
             width /= 2;
-            let (lower, upper) = (requests.any(first, width), requests.any(first + width, width));
+            let middle = (first + width).min(words.len());
+            let end = (middle + width).min(words.len());
+            let (lower, upper) = (any(&words[first..middle]), any(&words[middle..end]));
             if upper && (!lower || self.pointer & (64 * width) != 0) {
                 first += width;
             }
         }
-        let word = requests.words[first];
+        let word = words[first];
         let (mut bit, mut width) = (0, 64);
         while width > 1 {
             width /= 2;

@@ -1,22 +1,26 @@
 //! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
 
-use crate::delivery::{DropReason, WhenFull};
-use crate::events::{HER_SENT, PACKET_DONE, PACKET_DROPPED, PACKET_IN, PACKET_MARKED, PACKET_STALLED};
+use crate::delivery::DropReason;
+use crate::events::{HER_SENT, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::params::{PspinParams, Regions};
 use crate::protocol::{
     BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, whole_words,
 };
-use crate::world::{Arrival, Completions, PacketDone, PacketSource};
+use crate::world::{Arrival, Completions, PacketSource};
 use blocks::activity::{after, sooner};
-use kernel::trace::{Counter, Tracer};
+use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use wire::ecn;
 
+mod admission;
 mod endings;
+mod release;
 mod ring;
+mod stats;
 use ring::Ring;
+use stats::Stats;
 
 /// Fixed properties of an [`Inbound`] engine.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,19 @@ pub struct InboundParams {
     pub max_xfer_bytes: u32,
     /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
     pub fills_words: bool,
+}
+
+impl From<&PspinParams> for InboundParams {
+    fn from(params: &PspinParams) -> Self {
+        let ring_bytes = params.l2.packet_bytes;
+        let share = u64::from(ring_bytes) * u64::from(params.sharing.packet_memory_percent) / 100;
+        InboundParams {
+            ring_bytes,
+            share_bytes: share as u32,
+            max_xfer_bytes: params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings,
+            fills_words: params.isolation.regions == Regions::Exact,
+        }
+    }
 }
 
 /// The ports of an [`Inbound`] engine.
@@ -52,9 +69,6 @@ pub struct InboundPorts {
 /// The source may have packets again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MorePackets;
-
-/// Cycles of the channel of released packets, which in the RTL is a wire.
-const RELEASE_LATENCY: u64 = 1;
 
 /// A packet in L2 packet memory.
 struct Stored {
@@ -122,21 +136,6 @@ pub struct Inbound {
     n_requested: u64,
 
     stats: Stats,
-}
-
-#[derive(Default)]
-struct Stats {
-    packets: Counter,
-    bytes: Counter,
-    dropped: [Counter; DropReason::NAMES.len()],
-    marked: Counter,
-    stall_cycles: Counter,
-    done: Counter,
-    latency_cycles: Counter,
-    latency_min: Option<Cycle>,
-    latency_max: Cycle,
-    first_done: Option<Cycle>,
-    last_done: Cycle,
 }
 
 impl Inbound {
@@ -244,49 +243,6 @@ impl Inbound {
         self.trace.emit(&PACKET_DROPPED, now, &[packet.0, reason as u64]);
     }
 
-    fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
-        match arriving.bytes.len() {
-            _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
-            0 => Some(DropReason::Empty),
-            size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
-            _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
-            size if self.is_beyond_share(arriving.context.tenant, size) => Some(DropReason::PacketMemoryShare),
-            _ => None,
-        }
-    }
-
-    /// Whether a tenant would have more of packet memory than it may while there are others; one packet it may have always.
-    fn is_beyond_share(&self, tenant: u32, size: usize) -> bool {
-        if !self.is_shared {
-            return false;
-        }
-        let held = self.held.get(&tenant).copied().unwrap_or(0);
-        held > 0
-            && u64::from(held) + size.next_multiple_of(BEAT_BYTES as usize) as u64 > u64::from(self.params.share_bytes)
-    }
-
-    /// What the packet's context asks for when there is no room for it.
-    fn refused_when_full(&self, arriving: &Arrival) -> Option<DropReason> {
-        match arriving.context.delivery.when_full {
-            WhenFull::Stall => None,
-            WhenFull::Drop => Some(DropReason::PacketMemoryFull),
-            WhenFull::MarkEcn if ecn::is_capable(&arriving.bytes) => None,
-            WhenFull::MarkEcn => Some(DropReason::PacketMemoryFull),
-            WhenFull::KillMessage => Some(DropReason::MessageKilled),
-        }
-    }
-
-    /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
-    fn mark(&mut self, now: Cycle, packet: PacketId, arriving: &mut Arrival) {
-        let delivery = arriving.context.delivery;
-        let occupied = u64::from(self.ring.occupied());
-        let threshold = u64::from(self.params.ring_bytes) * u64::from(delivery.ecn_threshold_percent);
-        if delivery.when_full == WhenFull::MarkEcn && occupied * 100 > threshold && ecn::mark(&mut arriving.bytes) {
-            self.stats.marked.add(1);
-            self.trace.emit(&PACKET_MARKED, now, &[packet.0, occupied]);
-        }
-    }
-
     fn store(&mut self, now: Cycle, mut arriving: Arrival, offset: u32) {
         let packet = PacketId(self.n_seen);
         self.mark(now, packet, &mut arriving);
@@ -370,39 +326,6 @@ impl Inbound {
         self.n_requested += 1;
         true
     }
-
-    /// The packet whose feedback reached the NIC in cycle `now`, the last that was lived through; [`Completions`] hear of it in
-    /// the next.
-    pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
-        let coming = self.released.peek_ahead()?;
-        let (seen, Release { pkt_addr, dropped: None, .. }) = *coming else { return None };
-        let stored = self.ring.at(pkt_addr.wrapping_sub(L2_PACKET_BASE))?;
-        let Stored { packet, user, arrival, her_at, .. } = *stored;
-        let done = PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now };
-        (seen == now + RELEASE_LATENCY).then_some(done)
-    }
-
-    fn give_back(&mut self, tenant: u32, room: u32) {
-        *self.held.get_mut(&tenant).expect("a tenant with a packet has room for it") -= room;
-    }
-
-    fn take_release(&mut self, now: Cycle) -> bool {
-        let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
-        let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
-        let Stored { packet, tenant, room, user, arrival, her_at, .. } = *stored;
-        self.give_back(tenant, room);
-        // The wire from the clusters has no register here; the channel that stands for it has.
-        let feedback = now - RELEASE_LATENCY;
-        if let Some(reason) = dropped {
-            self.dropped(feedback, packet, reason);
-        } else {
-            self.stats.done(feedback, feedback - arrival);
-            self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
-            self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
-        }
-        self.ring.reclaim();
-        true
-    }
 }
 
 impl Component for Inbound {
@@ -436,31 +359,7 @@ impl Component for Inbound {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let stats = &self.stats;
-        counters.add("packets", stats.packets.total());
-        counters.add("bytes", stats.bytes.total());
-        for (name, dropped) in DropReason::NAMES.into_iter().zip(&stats.dropped) {
-            counters.add(&format!("dropped_{name}"), dropped.total());
-        }
-        counters.add("marked", stats.marked.total());
-        counters.add("stall_cycles", stats.stall_cycles.total());
-        counters.add("done", stats.done.total());
-        counters.add("latency_cycles", stats.latency_cycles.total());
-        counters.add("latency_min", stats.latency_min.unwrap_or(0));
-        counters.add("latency_max", stats.latency_max);
-        counters.add("first_done_cycle", stats.first_done.unwrap_or(0));
-        counters.add("last_done_cycle", stats.last_done);
-    }
-}
-
-impl Stats {
-    fn done(&mut self, now: Cycle, latency: Cycle) {
-        self.done.add(1);
-        self.latency_cycles.add(latency);
-        self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
-        self.latency_max = self.latency_max.max(latency);
-        self.first_done.get_or_insert(now);
-        self.last_done = now;
+        self.stats.counters(counters);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The PsPIN NIC: packet handlers in C on clusters of RISC-V cores (Di Girolamo et al., ISCA 2021; RTL a49fec8).
 
 pub mod arbiter;
+pub mod bit_set;
 pub mod cluster;
 pub mod cmd_unit;
 pub mod cost;
@@ -34,4 +35,4 @@ mod testing;
 pub use cluster::CoreState;
 pub use host_port::{HostAccessDone, HostOp};
 pub use nic::{Boundary, Image, Pspin, PspinError};
-pub use params::{NetworkParams, ParamError, PspinParams};
+pub use params::{NetworkParams, PspinParams};

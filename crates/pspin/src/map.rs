@@ -18,6 +18,10 @@ pub const CLUSTER_PERIPHERALS: u32 = 0x20_0000;
 pub const ALIAS_BASE: u32 = 0x1b00_0000;
 /// The own cluster's peripherals under such an address.
 pub const ALIAS_PERIPHERALS: u32 = 0x1b20_0000;
+/// The register of a core's driver whose load issues a command.
+pub const COMMAND_ISSUE: u32 = ALIAS_PERIPHERALS + 0x5080;
+/// The register of a core's DMA port whose load launches a transfer.
+pub const DMA_LAUNCH: u32 = ALIAS_PERIPHERALS + 0x4418;
 /// L2 handler memory.
 pub const L2_HANDLER_BASE: u32 = 0x1c00_0000;
 /// L2 packet memory.

@@ -1,31 +1,32 @@
-//! The whole NIC: its parts, wired.
+//! The whole NIC: its parts. What joins them stands in `wiring.rs`.
 
 mod channels;
+mod wiring;
 
-use crate::cluster::{Cluster, ClusterPorts, CoreState, Links};
-use crate::cmd_unit::{CommandUnit, CommandUnitPorts};
-use crate::host_direct::{HostDirect, HostDirectPorts};
-use crate::host_dma::{HostDma, HostDmaPorts};
-use crate::host_events::{HostEventUnit, notice_room};
+use crate::cluster::{Cluster, CoreState};
+use crate::cmd_unit::CommandUnit;
+use crate::host_direct::HostDirect;
+use crate::host_dma::HostDma;
+use crate::host_events::HostEventUnit;
 use crate::host_port::{HostAccess, HostAccessDone, HostOp, HostSlave};
-use crate::inbound::{Inbound, InboundParams, InboundPorts, MorePackets};
+use crate::inbound::{Inbound, InboundParams, MorePackets};
 use crate::iommu::SharedPageTables;
 use crate::map;
-use crate::memories::{BurstPort, Memories, MemoryPorts};
-use crate::nhi::NhiMap;
-use crate::outbound::{Outbound, OutboundPorts};
-use crate::params::{NetworkParams, ParamError, PspinParams, Regions};
-use crate::pcie::{Pcie, PciePorts};
+use crate::memories::Memories;
+use crate::outbound::Outbound;
+use crate::params::{NetworkParams, PspinParams};
+use crate::pcie::Pcie;
 use crate::protocol::{Kill, Region, TenantsServed};
-use crate::scheduler::{PacketScheduler, SchedulerPorts};
+use crate::scheduler::PacketScheduler;
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
-use channels::{channels, host_channels, master, unit};
+use blocks::param::ParamError;
 use isa::riscv::Isa;
-use kernel::trace::Sink;
-use kernel::{ClockId, Cycle, Freq, FreqError, Inlet, Mode, Outcome, System, SystemBuilder, WiringError};
+use kernel::trace::{Sink, Tracer};
+use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, WiringError};
 use std::cell::RefCell;
 use std::rc::Rc;
+use wiring::{Inlets, Wiring};
 
 /// What the memories hold before the first cycle.
 #[derive(Clone, Default, Debug)]
@@ -91,25 +92,36 @@ pub struct Pspin {
     clock_gating: bool,
     inbound: Rc<RefCell<Inbound>>,
     host_port: Rc<RefCell<HostSlave>>,
-    accesses: Inlet<HostAccess>,
-    more_packets: Inlet<MorePackets>,
-    kills: Inlet<Kill>,
-    tenants: [Inlet<TenantsServed>; 2],
+    inlets: Inlets,
     /// Everything up to this cycle has been lived through.
     reached: Cycle,
 }
 
-/// Records of messages that are given up on their way to the HostDirect unit; more are lost.
-const ERROR_RECORDS: usize = 16;
+/// A NIC that is being built, whose parts have one clock.
+struct Card {
+    b: SystemBuilder,
+    clock: ClockId,
+}
 
-/// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
-const CLUSTER_NOTICES: usize = 4;
+impl Card {
+    /// Adds the part at `path`, made with its tracer.
+    fn add<C: Component + 'static>(&mut self, path: &str, part: impl FnOnce(Tracer) -> C) {
+        self.b.add(path, self.clock, part(self.b.tracer(path, self.clock)));
+    }
+
+    /// The same for a part that is asked between runs.
+    fn add_shared<C: Component + 'static>(&mut self, path: &str, part: impl FnOnce(Tracer) -> C) -> Rc<RefCell<C>> {
+        let part = Rc::new(RefCell::new(part(self.b.tracer(path, self.clock))));
+        self.b.add(path, self.clock, part.clone());
+        part
+    }
+}
 
 impl Pspin {
     /// Wires a NIC. Nothing has happened yet; the cores boot when it runs.
     pub fn new(params: &PspinParams, image: &Image, boundary: Boundary, seed: u64) -> Result<Self, PspinError> {
         params.validate()?;
-        let freq = Freq::mhz(params.clock_mhz)?;
+        let freq = params.clock_mhz.freq()?;
         let allowed = params.l2.program_bytes;
         if image.program.len() > allowed as usize {
             return Err(PspinError::Program { found: image.program.len(), allowed });
@@ -120,134 +132,49 @@ impl Pspin {
 
         let mut b = SystemBuilder::new(seed);
         let clock = b.clock(freq);
-        let n = params.n_clusters as usize;
+        let w = Wiring::new(&mut b, clock, params);
+        let mut card = Card { b, clock };
+        let Boundary { source, completions, egress, host, page_tables, events, console } = boundary;
 
-        // Tasks and their ends.
-        let (requests, request_rx) = b.channel("requests", 2, 1);
-        let (released_tx, released) = b.channel("released", 2, 1);
-        let (task_txs, tasks) = channels(&mut b, "tasks", n, 2, 1);
-        let (feedbacks, feedback_rxs) = channels(&mut b, "feedbacks", n, 2, 1);
-        let (active_txs, active) = channels(&mut b, "active", n, 1, 1);
-
-        // What the host is told.
-        let (scheduler_notices, scheduler_rx) = b.channel("scheduler_notices", notice_room(3), 1);
-        let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);
-        let (cluster_notices, mut notices) = channels(&mut b, "cluster_notices", n, room, 1);
-        let (record_tx, records) = b.channel("error_records", ERROR_RECORDS, 1);
-        let (pcie_notices, pcie_rx) = b.channel("pcie_notices", notice_room(2), 1);
-        notices.splice(0..0, [scheduler_rx, pcie_rx]);
-
-        // Commands and their ends.
-        let (commands, command_rxs) = channels(&mut b, "commands", n, 2, 1);
-        let (response_txs, responses) = channels(&mut b, "responses", n, 2, 1);
-        let (host_dma_unit, host_dma_end) = unit(&mut b, "host_dma");
-        let (nic_send_unit, nic_send_end) = unit(&mut b, "nic_send");
-        let (host_direct_unit, host_direct_end) = unit(&mut b, "host_direct");
-
-        // The NIC-host interconnect: every initiator reaches L2, all but the inbound engine every L1.
-        let mut memory_ports = MemoryPorts::default();
-        let mut l1_bursts: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
-        let inbound_nhi = master(&mut b, "inbound", NhiMap::l2(params), &mut memory_ports, &mut []);
-        let outbound_nhi = master(&mut b, "outbound", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
-        let host_dma_nhi = master(&mut b, "host_dma", NhiMap::all(params), &mut memory_ports, &mut l1_bursts);
-        memory_ports.host = memory_ports.bursts.len();
-        let l1s = if params.isolation.host_clears_scratchpads { &mut l1_bursts[..] } else { &mut [] };
-        let host_nhi = master(&mut b, "host", NhiMap::host(params), &mut memory_ports, l1s);
-
-        // Clusters and memories.
         let mut clusters = Vec::new();
-        let ends = tasks.into_iter().zip(feedbacks).zip(commands.into_iter().zip(responses));
-        let ends = ends.zip(active_txs.into_iter().zip(cluster_notices));
-        for ((((tasks, feedbacks), (commands, responses)), (active, notices)), bursts) in ends.zip(l1_bursts) {
-            let id = clusters.len();
-            let links = Links::new(&mut b, id, params, &mut memory_ports);
-            let ports = ClusterPorts { tasks, feedbacks, commands, responses, bursts, active, notices };
-            let path = format!("nic.cluster[{id}]");
-            let trace = b.tracer(&path, clock);
-            let console = boundary.console.clone();
-            let mut cluster = Cluster::new(id as u32, params, program.clone(), ports, links, console, trace);
-            image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
-            image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
-            let cluster = Rc::new(RefCell::new(cluster));
-            b.add(&path, clock, cluster.clone());
-            clusters.push(cluster);
+        for (id, (ports, links)) in w.clusters.into_iter().enumerate() {
+            let (program, console) = (program.clone(), console.clone());
+            clusters.push(card.add_shared(&format!("nic.cluster[{id}]"), |trace| {
+                let mut cluster = Cluster::new(id as u32, params, program, ports, links, console, trace);
+                image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
+                image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
+                cluster
+            }));
         }
-        b.add("nic.memories", clock, Memories::new(params, &image.handler_memory, bytes, memory_ports));
-
-        // Packets in, tasks, commands, packets out.
-        let ring = params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings;
-        let inbound_params = InboundParams {
-            ring_bytes: params.l2.packet_bytes,
-            share_bytes: (u64::from(params.l2.packet_bytes) * u64::from(params.sharing.packet_memory_percent) / 100)
-                as u32,
-            max_xfer_bytes: ring,
-            fills_words: params.isolation.regions == Regions::Exact,
-        };
-        let (more_packets, more) = b.inlet("more_packets", clock);
-        let (kills, kill_rx) = b.inlet("kills", clock);
-        let (inbound_tenants, tenants) = b.inlet("inbound_tenants", clock);
-        let ports = InboundPorts { active, requests, released, more, kills: kill_rx, tenants, nhi: inbound_nhi };
-        let trace = b.tracer("nic.inbound", clock);
-        let inbound = Inbound::new(inbound_params, ports, boundary.source, boundary.completions, trace);
-        let inbound = Rc::new(RefCell::new(inbound));
-        b.add("nic.inbound", clock, inbound.clone());
-        let (tenants, tenants_rx) = b.inlet("tenants", clock);
-        let ports = SchedulerPorts {
-            requests: request_rx,
-            tenants: tenants_rx,
-            tasks: task_txs,
-            feedbacks: feedback_rxs,
-            released: released_tx,
-            notices: scheduler_notices,
-        };
-        let trace = b.tracer("nic.scheduler", clock);
-        b.add("nic.scheduler", clock, PacketScheduler::new(&params.scheduler, params.sharing, ports, trace));
-        let (host_direct, nic_send, host_dma) = (host_direct_unit, nic_send_unit, host_dma_unit);
-        let ports =
-            CommandUnitPorts { commands: command_rxs, responses: response_txs, host_direct, nic_send, host_dma };
-        b.add("nic.commands", clock, CommandUnit::new(params.commands.in_flight_per_unit, ports));
-        let (commands, responses) = nic_send_end;
-        let ports = OutboundPorts { commands, responses, nhi: outbound_nhi };
-        let trace = b.tracer("nic.outbound", clock);
-        b.add("nic.outbound", clock, Outbound::new(params.outbound.clone(), ports, boundary.egress, trace));
-
-        b.add("nic.host_events", clock, HostEventUnit::new(notices, record_tx, boundary.events));
-
-        // The way to the host, which HostDirect and the off-cluster DMA share.
-        let (host, host_direct_target) = host_channels(&mut b, "host_direct");
-        let (commands, responses) = host_direct_end;
-        let ports = HostDirectPorts { commands, responses, records, host };
-        let trace = b.tracer("nic.host_direct", clock);
-        b.add("nic.host_direct", clock, HostDirect::new(params.commands.host_direct_fifo, ports, trace));
-        let (host, host_dma_target) = host_channels(&mut b, "host_dma");
-        let (commands, responses) = host_dma_end;
-        let ports = HostDmaPorts { commands, responses, nhi: host_dma_nhi, host };
-        let trace = b.tracer("nic.host_dma", clock);
-        b.add("nic.host_dma", clock, HostDma::new(params.commands.host_dma_fifo, ports, trace));
-        let ports = PciePorts { initiators: vec![host_direct_target, host_dma_target], notices: pcie_notices };
-        let (tables, trace) = (boundary.page_tables, b.tracer("nic.pcie", clock));
-        let (mhz, memory) = (params.clock_mhz, boundary.host);
-        b.add("nic.pcie", clock, Pcie::new(mhz, &params.pcie, &params.iommu, tables, ports, memory, trace));
-
-        let clock_gating = params.cluster.clock_gating;
-        let (accesses, access_rx) = b.inlet("host_accesses", clock);
-        let trace = b.tracer("nic.host_port", clock);
-        let host_port = Rc::new(RefCell::new(HostSlave::new(access_rx, host_nhi, trace)));
-        b.add("nic.host_port", clock, host_port.clone());
+        card.add("nic.memories", |_| Memories::new(params, &image.handler_memory, bytes, w.memories));
+        let inbound = card.add_shared("nic.inbound", |trace| {
+            Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
+        });
+        let sharing = params.sharing;
+        card.add("nic.scheduler", |trace| PacketScheduler::new(&params.scheduler, sharing, w.scheduler, trace));
+        card.add("nic.commands", |_| CommandUnit::new(params.commands.in_flight_per_unit, w.commands));
+        card.add("nic.outbound", |trace| Outbound::new(params.outbound.clone(), w.outbound, egress, trace));
+        let (notices, records) = w.host_events;
+        card.add("nic.host_events", |_| HostEventUnit::new(notices, records, events));
+        let (direct_fifo, dma_fifo) = (params.commands.host_direct_fifo, params.commands.host_dma_fifo);
+        card.add("nic.host_direct", |trace| HostDirect::new(direct_fifo, w.host_direct, trace));
+        card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, w.host_dma, trace));
+        card.add("nic.pcie", |trace| {
+            Pcie::new(params.clock_mhz.hz(), &params.pcie, &params.iommu, page_tables, w.pcie, host, trace)
+        });
+        let (accesses, nhi) = w.host_port;
+        let host_port = card.add_shared("nic.host_port", |trace| HostSlave::new(accesses, nhi, trace));
 
         Ok(Pspin {
-            system: b.build()?,
+            system: card.b.build()?,
             clock,
             freq,
             network: params.network,
             clusters,
-            clock_gating,
+            clock_gating: params.cluster.clock_gating,
             inbound,
             host_port,
-            accesses,
-            more_packets,
-            kills,
-            tenants: [inbound_tenants, tenants],
+            inlets: w.inlets,
             reached: 0,
         })
     }
@@ -277,25 +204,25 @@ impl Pspin {
     }
 
     fn host_access(&mut self, earliest: Cycle, access: HostAccess) {
-        self.accesses.send_at(earliest.max(self.reached + 1), access);
+        self.inlets.accesses.send_at(earliest.max(self.reached + 1), access);
     }
 
     /// The source that had no packet may have one from `earliest` on, or from the first cycle that has not been lived
     /// through: the NIC asks it then.
     pub fn expect_packets(&mut self, earliest: Cycle) {
-        self.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
+        self.inlets.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
     }
 
     /// The host ends a message of a context, at `earliest` or in the first cycle that has not been lived through: its packets
     /// are dropped but for those whose handlers run. The source gives no packet of it any more. The host hears of it as a
     /// [`crate::host_events::HostEvent::MessageKilled`].
     pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
-        self.kills.send_at(earliest.max(self.reached + 1), kill);
+        self.inlets.kills.send_at(earliest.max(self.reached + 1), kill);
     }
 
     /// From the next cycle on so many tenants have rules.
     pub fn serve_tenants(&mut self, n: u32) {
-        self.tenants.iter().for_each(|inlet| inlet.send_at(self.reached + 1, TenantsServed(n)));
+        self.inlets.tenants.iter().for_each(|inlet| inlet.send_at(self.reached + 1, TenantsServed(n)));
     }
 
     /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is

@@ -9,7 +9,7 @@ use spinet::instructions::Choice;
 use spinet::packets::Fate;
 use spinet::record::Line;
 use spinet::run::Wanted;
-use spinet::table::COLUMNS;
+use spinet::table::{self, COLUMNS};
 use spinet::worker::{StartError, Worker};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,5 +119,9 @@ impl Run {
 /// The columns of the per-packet table: name, NumPy type, meaning, names of values.
 #[pyfunction]
 pub fn packet_columns() -> Described {
-    told::described(COLUMNS, |name| if name == "fate" { Fate::NAMES.to_vec() } else { Vec::new() })
+    told::described(COLUMNS, |name| match name {
+        "fate" => Fate::NAMES.to_vec(),
+        "reason" => table::reasons(),
+        _ => Vec::new(),
+    })
 }

@@ -16,8 +16,8 @@ struct Page {
 /// A written range of host memory.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Written {
-    /// First byte.
-    pub addr: u64,
+    /// First byte, in hexadecimal: readers of JSON keep 53 bits of a number.
+    pub addr: String,
     /// Bytes.
     pub size: u64,
     /// File that holds them.
@@ -90,7 +90,7 @@ impl Pages {
                 left -= len as u64;
             }
             io::Write::flush(&mut stream)?;
-            index.push(Written { addr, size, file });
+            index.push(Written { addr: format!("{addr:#018x}"), size, file });
         }
         let text = serde_json::to_string_pretty(&index).expect("names and numbers");
         std::fs::write(directory.join("index.json"), text + "\n")?;
@@ -136,7 +136,9 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let files = host.dump(&folder).unwrap();
         let sizes: Vec<u64> = files.iter().map(|file| folder.join(file).metadata().unwrap().len()).collect();
+        let index = std::fs::read_to_string(folder.join("index.json")).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
+        assert!(index.contains(r#""addr": "0xffffffffffffefff""#), "{index}");
         assert_eq!((files[0].as_str(), sizes[0]), ("ffffffffffffefff.bin", PAGE as u64 + 1));
     }
 }

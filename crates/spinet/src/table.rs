@@ -3,6 +3,12 @@
 use crate::columns::{Columns, columns};
 use crate::packets::{Fate, Row, TaskRow, Trap};
 use kernel::{Clock, Cycle};
+use pspin::delivery::DropReason;
+
+/// Why packets are dropped, by their numbers in the table: 0 is that they are not.
+pub fn reasons() -> Vec<&'static str> {
+    [""].into_iter().chain(DropReason::NAMES).collect()
+}
 
 /// The table for people and programs, filled a batch at a time.
 pub struct Table {
@@ -88,9 +94,10 @@ fn cycles(task: &TaskRow) -> i64 {
 columns! {
     /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
     COLUMNS, values(c: &Cells):
-    "frame" U64 "number of the packet in the traffic, from 0" => c.row.frame as i64;
+    "frame" U64 "number of the packet in the traffic, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
     "bytes" U32 "length without FCS" => c.row.bytes.into();
     "fate" U8 "what became of it" => c.fate as i64;
+    "reason" U8 "why it was dropped" => c.row.dropped.map_or(0, |reason| i64::from(reason) + 1);
     "context" I32 "position of its context" => c.only(c.row.context as i64);
     "message" I64 "number of its message within its context" => c.only(c.row.message as i64);
     "msgid" I32 "identity of the message in the NIC" => c.only(c.row.msgid.into());

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from types import FrameType
+from typing import Any, TextIO
 
 import click
 
@@ -134,32 +136,70 @@ def _check_texts(arguments: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
-    """Who is asked to end cleans up first, as after Ctrl-C; a signal that somebody ignores or handles stays theirs."""
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+def _asked_to_end_once() -> Iterator[None]:
+    """Who is asked to end, by Ctrl-C or a request, cleans up first; being asked again does not disturb that.
+
+    A signal that somebody ignores or handles stays theirs.
+    """
+    usual = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
+    known = {getattr(signal, name): how for name, how in usual.items() if hasattr(signal, name)}
     is_main = threading.current_thread() is threading.main_thread()
-    ours = [one for one in signals if is_main and signal.getsignal(one) is signal.SIG_DFL]
+    ours = {one: how for one, how in known.items() if is_main and signal.getsignal(one) is how}
+
+    asked = False
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            raise KeyboardInterrupt
+
     for one in ours:
-        signal.signal(one, signal.default_int_handler)
+        signal.signal(one, end)
     try:
         yield
     finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
+        for one, how in ours.items():
+            signal.signal(one, how)
+
+
+def _print_what_can_be() -> None:
+    """What a terminal's encoding does not have, such as the blocks of a bar, is a question mark and no error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with _asked_to_end_once():
+        try:
+            return _run(arguments)
+        except (BrokenPipeError, _ReaderGone):
+            for stream in (sys.stdout, sys.stderr):
+                _close_if_broken(stream)
+            return errors.READER_GONE
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
+        _print_what_can_be()
         _check_texts(sys.argv[1:] if arguments is None else arguments)
-        with _ended_like_ctrl_c():
-            code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
+        code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
         if sys.stdout is not None:  # as after `>&-`
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except (BrokenPipeError, _ReaderGone):
+        raise
     except BaseException as error:  # errors.report raises again what is not its business
-        if isinstance(error, BrokenPipeError | _ReaderGone):
-            # As with `| head`: nobody to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return errors.READER_GONE
         return errors.report(error)
+
+
+def _close_if_broken(stream: TextIO | None) -> None:
+    """What is left in a stream that nobody reads, as with `| head`, goes nowhere."""
+    if stream is None:  # as after `>&-`
+        return
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

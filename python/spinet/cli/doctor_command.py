@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import platform
@@ -92,13 +93,20 @@ def _sdk() -> str:
 
 
 def _library(name: str) -> Finding:
-    return _try(name, lambda: importlib.metadata.version(name))
+    def look() -> str:
+        importlib.import_module(name)  # which tells more than that it was installed once
+        return importlib.metadata.version(name)
+
+    return _try(name, look)
 
 
 def _optional(program: str, reason: str) -> Finding:
     found = shutil.which(program)
     if found is None:
         return Finding(what=program, state="optional", detail=f"not there; {reason}")
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    first_line = said.splitlines()[0] if said else ""
+    try:
+        done = subprocess.run([found, "--version"], capture_output=True, text=True, errors="replace", check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return Finding(what=program, state="optional", detail=f"{found} does not run; {reason}")
+    first_line = done.stdout.splitlines()[0] if done.stdout else ""
     return Finding(what=program, state="ok", detail=f"{first_line}, {Path(found)}")

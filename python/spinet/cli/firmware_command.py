@@ -70,7 +70,7 @@ def command(
       spinet firmware tigon2 -D SPLIT --image split.bin
       spinet firmware my/firmware --raw my.bin --cc mips-linux-gnu-gcc
     """
-    from spinet import firmware
+    from spinet import _files, firmware
     from spinet._core import UsageError
 
     for path in (output, image, raw):
@@ -81,9 +81,9 @@ def command(
     )
     loaded = built.image()
     if image is not None:
-        image.write_bytes(loaded.with_header(image_version))
+        _files.write(image, loaded.with_header(image_version))
     if raw is not None:
-        raw.write_bytes(loaded.data)
+        _files.write(raw, loaded.data)
     if built.messages:
         click.echo(built.messages.rstrip("\n"), err=True)
     if as_json:

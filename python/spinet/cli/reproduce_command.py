@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 MISSED = 1
 
 
+def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    from spinet import reproduce
+
+    names = reproduce.find()
+    papers = dict.fromkeys(name.partition("/")[0] for name in names)
+    return [name for name in (*papers, *names) if name.startswith(begun)]
+
+
 @click.command(short_help="Measure published figures and tables anew.")
-@click.argument("names", nargs=-1, metavar="[PAPER | PAPER/FIGURE]...")
+@click.argument("names", nargs=-1, metavar="[PAPER | PAPER/FIGURE]...", shell_complete=_complete)
 @click.option("--list", "only_list", is_flag=True, help="Print the names of all experiments, and what they are.")
 @click.option("--quick", is_flag=True, help="Only points that take a moment; statements about all points are left out.")
 @click.option("--no-plot", is_flag=True, help="Draw nothing; matplotlib is then not needed.")
@@ -81,7 +89,18 @@ def command(
         plots.require()
     for item in chosen:  # what cannot be written is said before anything is measured
         (output / item.name).parent.mkdir(parents=True, exist_ok=True)
-    made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, done=lambda made: _write(made, output, plot=not no_plot))
+    written: list[str] = []
+
+    def write(made: Report) -> None:
+        _write(made, output, plot=not no_plot)
+        written.append(made.results.experiment.name)
+
+    try:
+        made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, done=write)
+    except KeyboardInterrupt:
+        ended = f"{len(written)} of {len(chosen)} experiments are in {output}" if written else "nothing was written"
+        click.echo(f"stopped; {ended}", err=True)
+        return errors.INTERRUPTED
     for report in made:
         if not as_json:
             reports.show(report, everything=everything)
@@ -149,6 +168,7 @@ def _progress(total: int) -> Iterator[OnPoint | None]:
 
 
 def _write(report: Report, output: Path, *, plot: bool) -> None:
+    from spinet import _files
     from spinet.reproduce import report as reports
     from spinet.reproduce import results
 
@@ -162,7 +182,7 @@ def _write(report: Report, output: Path, *, plot: bool) -> None:
         plots.save(experiment.plot(report.results), base)
         image = f"{experiment.slug}.svg"
     text = reports.markdown(report, heading="#", image=image, data=f"{experiment.slug}.csv")
-    base.with_suffix(".md").write_text(text)
+    _files.write(base.with_suffix(".md"), text)
 
 
 def _as_json(report: Report) -> dict[str, object]:

@@ -119,7 +119,12 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     rows = [
         ("in", _count(packets["in"]), _count(packets["in_bytes"])),
         ("matched", _count(packets["matched"]), _count(packets["matched_bytes"])),
-        ("not matched, to the host the ordinary way", _count(packets["ordinary"]), _count(packets["ordinary_bytes"])),
+        # Those that matched and found no queue go there too; they stand below.
+        (
+            "not matched, to the host the ordinary way",
+            _count(packets["in"] - packets["matched"]),
+            _count(packets["in_bytes"] - packets["matched_bytes"]),
+        ),
         ("sent by handlers", _count(output["packets"]), _count(output["bytes"])),
         (
             "to the host by handlers, in beats of 64 B",

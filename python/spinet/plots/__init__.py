@@ -9,9 +9,11 @@ matplotlib comes with the extra `plot`: ``pip install 'spinet[plot]'``.
 from __future__ import annotations
 
 import importlib.util
+import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from spinet import _files
 from spinet._core import UsageError
 from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
 from spinet.plots.boxes import BoxPanel, Spread, boxes
@@ -57,6 +59,12 @@ def save(figure: Figure, base: Path, *, png: bool = True) -> None:
 
     # Text stays text: small files, and readers can search it.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
-        figure.savefig(base.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+        _save(figure, base.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
         if png:
-            figure.savefig(base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})
+            _save(figure, base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})
+
+
+def _save(figure: Figure, path: Path, **how: Any) -> None:
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], **how)
+    _files.write(path, drawn.getvalue())

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import multiprocessing
 import os
 import signal
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
-from spinet import _core, firmware, toolchain
+from spinet import _core, _files, firmware, toolchain
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 from spinet._core import InputError
@@ -31,6 +33,8 @@ OnExperiment = Callable[[Experiment, dict[str, dict[str, float]]], None]
 
 # What a result may depend on, of the package; the rest only looks at results.
 _NOT_MODEL = {"cli", "plots", "reproduce"}
+
+_MOMENT_S = 5  # what a process that is ended may take for it
 
 
 def measure(
@@ -91,26 +95,44 @@ def _all(
         for experiment, point, place in work:
             yield experiment, point, place, _measure_here(experiment, point)
         return
-    # Fresh processes: what this one has loaded, threads included, does not go along.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context, initializer=_end_at_ctrl_c) as pool:
+    with _processes(min(jobs, len(work))) as pool:
         running: dict[Future[dict[str, float]], tuple[Experiment, Point, Path]] = {
             pool.submit(_measure_there, experiment.name, point): (experiment, point, place)
             for experiment, point, place in work
         }
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                experiment, point, place = running.pop(future)
+                yield experiment, point, place, future.result()
+
+
+@contextlib.contextmanager
+def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
+    """Fresh ones: what this one has loaded, threads included, does not go along."""
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+    # Here are the scratch files of processes that end before they can clean up.
+    with tempfile.TemporaryDirectory(prefix="spinet-reproduce-", ignore_cleanup_errors=True) as scratch:
+        pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin, initargs=(scratch,))
         try:
-            while running:
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    experiment, point, place = running.pop(future)
-                    yield experiment, point, place, future.result()
-        finally:
+            yield pool
+        except (KeyboardInterrupt, GeneratorExit):
+            # Nobody waits for what is being measured. Ctrl-C reaches all processes, a request to end this one alone.
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+                process.join(timeout=_MOMENT_S)
+            raise
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
 
 
-def _end_at_ctrl_c() -> None:
-    """At once and without a word: the process that the user talks to says what there is to say."""
+def _begin(scratch: str) -> None:
+    """Ctrl-C ends a process of the pool at once: the one that the user talks to says what there is to say."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    tempfile.tempdir = scratch
 
 
 def _measure_there(name: str, point: Point) -> dict[str, float]:
@@ -160,12 +182,11 @@ def _content(folder: Path) -> str:
 def _look_up(place: Path) -> dict[str, float] | None:
     try:
         return dict(json.loads(place.read_text()))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
 
 
 def _keep(place: Path, values: Mapping[str, float]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    scratch = place.with_suffix(f".{os.getpid()}.tmp")
-    scratch.write_text(json.dumps(values))
-    os.replace(scratch, place)
+    with _files.keeping(toolchain.cache_dir()):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _files.write(place, json.dumps(values))

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from spinet import _files
 from spinet.reproduce.expected import Expectation
 from spinet.reproduce.experiment import Experiment, Point, Setting
 
@@ -96,13 +98,14 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """One line a point: its name, its settings, what was measured."""
     settings = _names(row.point.settings for row in rows)
     measured = _names(row.measured for row in rows)
-    with path.open("w", newline="") as text:
-        out = csv.writer(text, lineterminator="\n")
-        out.writerow(["point", *settings, *measured])
-        for row in rows:
-            given = [row.point.settings.get(name, "") for name in settings]
-            found = [number(row.measured[name]) if name in row.measured else "" for name in measured]
-            out.writerow([row.point.name, *given, *found])
+    text = io.StringIO(newline="")
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["point", *settings, *measured])
+    for row in rows:
+        given = [row.point.settings.get(name, "") for name in settings]
+        found = [number(row.measured[name]) if name in row.measured else "" for name in measured]
+        out.writerow([row.point.name, *given, *found])
+    _files.write(path, text.getvalue())
 
 
 def read_csv(path: Path, experiment: Experiment) -> Results:

@@ -184,9 +184,14 @@ impl Driver {
         let bytes = lines.iter().map(|line| u64::from(line.size) + KEPT_BYTES).sum();
         fits(bytes, || format!("{} packets of {file}", lines.len()))?;
         let matches = self.matching.ok_or(Error::Null { what: "matching_cb", wanted: "a function, for a trace" })?;
-        let mut buffer = Vec::new();
-        for trace::Line { source, destination, size, msgid: id, is_last, wait_cycles } in lines {
-            print(&format!("{source} {destination} {size} 0 {id} {}\n", u8::from(is_last)));
+        let (mut buffer, mut gap_before) = (Vec::new(), 0);
+        for trace::Line { source, destination, size, gap, msgid: id, is_last } in lines {
+            print(&format!("{source} {destination} {size} {gap} {id} {}\n", u8::from(is_last)));
+            // The gap of a line without a packet follows the packet of the next.
+            let wait_cycles = std::mem::replace(&mut gap_before, gap);
+            if size == 0 {
+                continue;
+            }
             let takes = |context: &mut Context| context.takes(matches, &source);
             let taker = self.contexts.iter_mut().find_map(|context| takes(context).then_some(context));
             let taker = taker.ok_or_else(|| problem(format!("no context takes packets from {source}")))?;

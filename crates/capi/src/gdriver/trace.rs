@@ -8,18 +8,18 @@
 
 use std::str::FromStr;
 
-/// A packet of a trace.
+/// A line of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// As the file has it.
     pub source: String,
     pub destination: String,
-    /// Bytes, at least 1.
+    /// Bytes of a packet; 0 for a gap.
     pub size: u32,
+    /// Of a gap, the cycles from the packet of the next line to the one behind that; 0 for a packet.
+    pub gap: u32,
     pub msgid: u32,
     pub is_last: bool,
-    /// Cycles until the next packet.
-    pub wait_cycles: u32,
 }
 
 /// Most bytes of a source or destination.
@@ -35,8 +35,8 @@ pub fn read(text: &str, n_contexts: usize) -> Result<Vec<Line>, String> {
             "header: it has {sources} sources, must have 1 to {n_contexts}, the contexts of the driver"
         ));
     }
-    let mut packets = Vec::new();
-    let mut wait_cycles = 0;
+    let mut lines = Vec::new();
+    let mut follows_gap = false;
     for n in 1..=n_lines {
         let place = format!("packet line {n}");
         let mut name = |what| {
@@ -52,20 +52,18 @@ pub fn read(text: &str, n_contexts: usize) -> Result<Vec<Line>, String> {
         let is_last = number("mark of the last packet")? != 0;
         match (size, gap) {
             (0, 0) => return Err(format!("{place}: size and gap are 0, one must not be")),
-            (0, _) if wait_cycles != 0 => return Err(format!("{place}: it is a gap behind a gap, must be a packet")),
-            (0, _) => wait_cycles = gap,
-            (_, 1..) => return Err(format!("{place}: its gap is {gap}, must be 0 for a packet")),
+            (0, _) if follows_gap => return Err(format!("{place}: it is a gap behind a gap, must be a packet")),
+            (1.., 1..) => return Err(format!("{place}: its gap is {gap}, must be 0 for a packet")),
             (size, _) if size > largest => {
                 return Err(format!("{place}: its size is {size}, must be at most {largest}, as the header says"));
             }
-            _ => {
-                packets.push(Line { source, destination, size, msgid, is_last, wait_cycles });
-                wait_cycles = 0;
-            }
+            _ => {}
         }
+        follows_gap = size == 0;
+        lines.push(Line { source, destination, size, gap, msgid, is_last });
     }
     match words.next() {
-        None => Ok(packets),
+        None => Ok(lines),
         Some(_) => Err(format!("there is more behind its {n_lines} lines, must have as many as the header says")),
     }
 }
@@ -90,12 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_follows_the_packet_behind_its_line() {
+    fn gaps_are_lines_of_their_own() {
         check(
             "2 3 128\n10.0.0.1 10.0.0.9 0 50 7 0\n10.0.0.1 10.0.0.9 64 0 7 0\n10.0.0.2 x 128 0 8 1\n",
             expect![[r#"
-            Line { source: "10.0.0.1", destination: "10.0.0.9", size: 64, msgid: 7, is_last: false, wait_cycles: 50 }
-            Line { source: "10.0.0.2", destination: "x", size: 128, msgid: 8, is_last: true, wait_cycles: 0 }
+            Line { source: "10.0.0.1", destination: "10.0.0.9", size: 0, gap: 50, msgid: 7, is_last: false }
+            Line { source: "10.0.0.1", destination: "10.0.0.9", size: 64, gap: 0, msgid: 7, is_last: false }
+            Line { source: "10.0.0.2", destination: "x", size: 128, gap: 0, msgid: 8, is_last: true }
         "#]],
         );
     }

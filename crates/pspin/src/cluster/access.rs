@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::dma_registers::Launcher;
 use super::events::Reply;
-use super::hpu_core::{HpuCore, Wait};
+use super::hpu::{Hpu, Wait};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use blocks::cpu::{AccessKind, Privilege};
@@ -19,20 +19,23 @@ const PUBLIC_DMA: u32 = 6;
 /// The window of the instruction cache's control unit, in the same way.
 const CACHE_CONTROL: u32 = 5;
 
+/// The window of the driver in a core's own link, in bits 10 to 19.
+const DRIVER: u32 = 1 << 4 | 4;
+
 /// Longest line of text that is kept before it is printed without its end.
 const MAX_TEXT: usize = 4096;
 
 impl Cluster {
-    /// What core `i` asks of the word at [`HpuCore::next_address`].
+    /// What core `i` asks of the word at [`Hpu::next_address`].
     pub(super) fn word_op(&self, i: usize) -> PeOp {
-        let access = self.cores[i].core.access();
+        let access = self.hpus[i].core.access();
         let shift = access.addr % 4 * 8;
         match access.kind {
             AccessKind::Load(_) => PeOp::Load,
             AccessKind::Amo(amo) => PeOp::Amo { amo, operand: access.value },
             AccessKind::Store(width) => {
                 let ones = u32::MAX >> (32 - 8 * width.bytes());
-                if self.cores[i].first_part.is_some() {
+                if self.hpus[i].first_part.is_some() {
                     PeOp::Store { value: access.value >> (32 - shift), mask: ones >> (32 - shift) }
                 } else {
                     PeOp::Store { value: access.value << shift, mask: ones << shift }
@@ -56,32 +59,35 @@ impl Cluster {
 
     /// The word that core `i` asked for was granted in cycle `granted`: the access is done, or its second half is next.
     pub(super) fn word_done(&mut self, i: usize, now: Cycle, granted: Cycle, word: u32) {
-        let access = self.cores[i].core.access();
+        let access = self.hpus[i].core.access();
         let shift = access.addr % 4 * 8;
         let crosses = access.addr % 4 + access.bytes() > 4 && !matches!(access.kind, AccessKind::Amo(_));
-        let raw = match (crosses, self.cores[i].first_part) {
+        let raw = match (crosses, self.hpus[i].first_part) {
             (true, None) => {
-                self.cores[i].first_part = Some(word >> shift);
+                self.hpus[i].first_part = Some(word >> shift);
                 return self.ask(i, now, granted + 1);
             }
             (true, Some(low)) => low | word << (32 - shift),
             (false, _) if matches!(access.kind, AccessKind::Amo(_)) => word,
             (false, _) => word >> shift,
         };
-        self.cores[i].first_part = None;
+        self.hpus[i].first_part = None;
         self.complete(i, now, granted, raw);
     }
 
     /// An access of core `i` that is not to the own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
-        self.is_calm = false;
         self.fetch_behind_access(i, now);
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
+        let is_drivers = is_beside && addr & 0x4000 != 0 && addr >> 10 & 0x3ff == DRIVER;
+        if !is_drivers {
+            self.calm_until = 0; // Of its driver a core asks most, and little comes of it: see there.
+        }
         if !self.is_permitted(i, addr, is_beside) {
             self.refuse(i, now);
-        } else if self.misaligned_amo_traps && self.cores[i].is_misaligned_amo() {
+        } else if self.misaligned_amo_traps && self.hpus[i].is_misaligned_amo() {
             self.refuse_misaligned(i, now);
         } else if is_beside {
             if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
@@ -90,15 +96,15 @@ impl Cluster {
             self.word_done(i, now, now + SLOW_PERIPHERAL, 0);
         } else {
             let request = PeRequest { core: i as u32, addr: addr & !3, op: self.word_op(i) };
-            self.cores[i].pe_request = Some((now, request));
-            self.cores[i].wait = Wait::Pe;
+            self.hpus[i].pe_request = Some((now, request));
+            self.hpus[i].wait = Wait::Pe;
             self.pe_asking |= 1 << i;
         }
     }
 
     /// Physical memory protection outside the own L1; machine mode may do all.
     fn is_permitted(&self, i: usize, addr: u32, is_beside: bool) -> bool {
-        let HpuCore { core, guard, first_part, .. } = &self.cores[i];
+        let Hpu { core, guard, first_part, .. } = &self.hpus[i];
         let access = core.access();
         core.privilege() == Privilege::Machine
             // What the first part was granted, the second is too; registers are asked for part by part.
@@ -120,27 +126,27 @@ impl Cluster {
         };
         match (addr >> 14 & 0x3f, addr >> 10 & 0xf) {
             (1, 0) => {
-                let elw = self.cores[i].core.access().kind == AccessKind::Load(Load::Elw);
+                let elw = self.hpus[i].core.access().kind == AccessKind::Load(Load::Elw);
                 let reply = self.event_unit.access(i as u32, addr & 0x3ff, write, elw);
                 self.wake_sleepers(now);
                 match reply {
                     Reply::Value(value) => self.word_done(i, now, now, value),
-                    Reply::Sleep => self.cores[i].wait = Wait::Event,
+                    Reply::Sleep => self.hpus[i].wait = Wait::Event,
                 }
             }
             (1, 1) => self.access_dma(i, addr & 0x3c, write, now),
             (1, 2) => self.access_fifo(i, i, addr, write, now),
-            (1, 3) => self.access_fifo(i, (i + 1) % self.cores.len(), addr, write, now),
+            (1, 3) => self.access_fifo(i, (i + 1) % self.hpus.len(), addr, write, now),
             (1, 4) => self.access_driver(i, addr & 0x3fc, write, now),
-            _ => self.cores[i].wait = Wait::Forever,
+            _ => self.hpus[i].wait = Wait::Forever,
         }
     }
 
     fn wake_sleepers(&mut self, now: Cycle) {
         let woken = self.event_unit.take_woken();
-        for i in (0..self.cores.len()).filter(|i| woken >> i & 1 != 0) {
-            if self.cores[i].wait == Wait::Event {
-                self.cores[i].wait = Wait::Access;
+        for i in (0..self.hpus.len()).filter(|i| woken >> i & 1 != 0) {
+            if self.hpus[i].wait == Wait::Event {
+                self.hpus[i].wait = Wait::Access;
                 self.ready.add(i, now, now + 1);
             }
         }
@@ -149,11 +155,11 @@ impl Cluster {
     /// Core `i` reads its own inter-core FIFO or writes its neighbour's; all else shows how full the FIFO is.
     fn access_fifo(&mut self, i: usize, target: usize, addr: u32, write: Option<u32>, now: Cycle) {
         let depth = self.inter_core_fifo;
-        let fifo = &mut self.cores[target].fifo;
+        let fifo = &mut self.hpus[target].fifo;
         let word = match (addr & 0x3fc, write, target == i) {
             (0, Some(word), false) => {
                 if fifo.len() == depth {
-                    self.cores[i].wait = Wait::Fifo;
+                    self.hpus[i].wait = Wait::Fifo;
                     return;
                 }
                 fifo.push_back(word);
@@ -162,11 +168,11 @@ impl Cluster {
             }
             (0, None, true) => match fifo.pop_front() {
                 Some(word) => {
-                    self.retry_fifo((i + self.cores.len() - 1) % self.cores.len(), now);
+                    self.retry_fifo((i + self.hpus.len() - 1) % self.hpus.len(), now);
                     word
                 }
                 None => {
-                    self.cores[i].wait = Wait::Fifo;
+                    self.hpus[i].wait = Wait::Fifo;
                     return;
                 }
             },
@@ -176,8 +182,8 @@ impl Cluster {
     }
 
     fn retry_fifo(&mut self, i: usize, now: Cycle) {
-        if self.cores[i].wait == Wait::Fifo {
-            self.cores[i].wait = Wait::Access;
+        if self.hpus[i].wait == Wait::Fifo {
+            self.hpus[i].wait = Wait::Access;
             self.ready.add(i, now, now + 1);
         }
     }
@@ -190,7 +196,7 @@ impl Cluster {
                 return self.ready.add(i, now, now + 1);
             }
             if self.hold_public(Launcher::Core(i), addr & 0x3c, op) {
-                self.cores[i].wait = Wait::Launch;
+                self.hpus[i].wait = Wait::Launch;
                 return;
             }
         }
@@ -233,21 +239,21 @@ impl Cluster {
     }
 
     fn put_character(&mut self, i: usize, now: Cycle) {
-        let character = self.cores[i].core.access().value as u8;
-        let text = &mut self.cores[i].text;
+        let character = self.hpus[i].core.access().value as u8;
+        let text = &mut self.hpus[i].text;
         if character != b'\n' && text.len() < MAX_TEXT {
             text.push(character);
             return;
         }
         self.end_line(i, now);
         if character != b'\n' {
-            self.cores[i].text.push(character);
+            self.hpus[i].text.push(character);
         }
     }
 
     /// Prints the line of text that core `i` has written.
     pub(super) fn end_line(&mut self, i: usize, now: Cycle) {
-        let text = std::mem::take(&mut self.cores[i].text);
+        let text = std::mem::take(&mut self.hpus[i].text);
         self.console.borrow_mut().line(now, self.id, i as u32, &String::from_utf8_lossy(&text));
     }
 
@@ -256,10 +262,10 @@ impl Cluster {
         if self.pe_asking == 0 || !self.pe.0.has_room() {
             return;
         }
-        let waiting = (0..self.cores.len()).filter(|&i| self.cores[i].pe_request.is_some_and(|(since, _)| since < now));
+        let waiting = (0..self.hpus.len()).filter(|&i| self.hpus[i].pe_request.is_some_and(|(since, _)| since < now));
         let waiting = waiting.fold(0, |set, i| set | 1u64 << i);
         if let Some(i) = self.pe_turn.take(waiting) {
-            let (_, request) = self.cores[i as usize].pe_request.take().expect("a core that asks");
+            let (_, request) = self.hpus[i as usize].pe_request.take().expect("a core that asks");
             self.pe_asking &= !(1 << i);
             self.pe.0.send(request);
         }

@@ -1,7 +1,7 @@
 //! Whether the instruction cache caches: not from reset on, but once boot code has turned it on.
 
 use super::Cluster;
-use super::hpu_core::HpuCore;
+use super::hpu::Hpu;
 use super::icache::LINE_BYTES;
 use crate::map::PROGRAM_BASE;
 use crate::params::IcacheParams;
@@ -123,7 +123,7 @@ impl Cluster {
     #[cold]
     pub(super) fn run_uncached(&mut self, i: usize, now: Cycle) -> Stop {
         let held = self.held_line(i);
-        let HpuCore { core, deadline, .. } = &mut self.cores[i];
+        let Hpu { core, deadline, .. } = &mut self.hpus[i];
         let (pc, retired) = (core.pc(), core.instructions());
         let stop = core.run(&self.program, &held, (now + 1).min(*deadline));
         if core.instructions() != retired && held.addr == Some(pc & !(LINE_BYTES - 1)) {
@@ -160,7 +160,7 @@ impl Cluster {
 
     /// A register of the cache's control unit; `None` while it does not answer.
     pub(super) fn cache_register(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
-        self.is_calm = false;
+        self.calm_until = 0;
         match (offset, write) {
             (0, Some(value)) => self.caching.turn(value & 1 != 0, now).then_some(0),
             (4, Some(value)) if value & 1 != 0 => self.caching.flush(now).then_some(0),

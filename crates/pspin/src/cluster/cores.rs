@@ -1,7 +1,7 @@
 //! The cores of a cluster: how each runs and why it stops.
 
 use super::Cluster;
-use super::hpu_core::{HpuCore, Wait};
+use super::hpu::{Hpu, Wait};
 use super::icache::CoreLines;
 use blocks::cpu::Stop;
 use kernel::Cycle;
@@ -10,7 +10,7 @@ impl Cluster {
     /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.cores[i].core.complete(granted, raw);
+        self.hpus[i].core.complete(granted, raw);
         self.advance(i, now);
     }
 
@@ -23,7 +23,7 @@ impl Cluster {
     /// The same for a core that has just run ahead as far as it could.
     #[inline(never)]
     pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
-        let HpuCore { core, deadline, miss, .. } = &mut self.cores[i];
+        let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
         let lines = CoreLines { cache: &self.icache, miss };
         let stop = core.run_carefully(&self.program, &lines, (now + self.run_ahead).min(*deadline));
         self.stopped(i, stop, now);
@@ -34,18 +34,18 @@ impl Cluster {
         if !self.caching.is_on() {
             return self.run_uncached(i, now);
         }
-        let HpuCore { core, deadline, miss, .. } = &mut self.cores[i];
+        let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
         core.run(&self.program, &CoreLines { cache: &self.icache, miss }, (now + self.run_ahead).min(*deadline))
     }
 
     /// Core `i` came back from running: what it waits for, and when it is looked at again.
     pub(super) fn stopped(&mut self, i: usize, mut stop: Stop, now: Cycle) {
         loop {
-            let hpu_core = &mut self.cores[i];
-            let time = hpu_core.core.time();
+            let hpu = &mut self.hpus[i];
+            let time = hpu.core.time();
             let (wait, at) = match stop {
                 Stop::Access => return self.ask(i, now, (time + 1).max(now + 1)),
-                Stop::Yield if time >= hpu_core.deadline => (Wait::Killed, time),
+                Stop::Yield if time >= hpu.deadline => (Wait::Killed, time),
                 Stop::Yield | Stop::FenceI => (Wait::Run, time),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
@@ -56,12 +56,12 @@ impl Cluster {
                     continue;
                 }
                 // The line had come, and a flush has taken it from the cache since: nothing is under way.
-                Stop::Abandon(_) if hpu_core.miss.is_none() => {
+                Stop::Abandon(_) if hpu.miss.is_none() => {
                     stop = self.run_core(i, now);
                     continue;
                 }
                 Stop::Abandon(addr) => {
-                    hpu_core.wait = Wait::Abandoned(addr);
+                    hpu.wait = Wait::Abandoned(addr);
                     return;
                 }
                 Stop::Trap => {
@@ -70,11 +70,11 @@ impl Cluster {
                     continue;
                 }
                 Stop::Wait => {
-                    hpu_core.wait = Wait::Forever;
+                    hpu.wait = Wait::Forever;
                     return;
                 }
             };
-            hpu_core.wait = wait;
+            hpu.wait = wait;
             self.ready.add(i, now, at.max(now + 1));
             return;
         }
@@ -82,8 +82,8 @@ impl Cluster {
 
     /// Lets core `i` ask its driver again in cycle `at`, if it waits for it.
     pub(super) fn retry_driver(&mut self, i: usize, at: Cycle) {
-        if self.cores[i].wait == Wait::Driver {
-            self.cores[i].wait = Wait::Access;
+        if self.hpus[i].wait == Wait::Driver {
+            self.hpus[i].wait = Wait::Access;
             self.ready.add(i, at, at);
         }
     }

@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::access::SLOW_PERIPHERAL;
 use super::dma::Owner;
-use super::hpu_core::{HpuCore, Wait};
+use super::hpu::{Hpu, Wait};
 use crate::pe::{PeOp, RemoteRequest};
 use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
@@ -34,7 +34,7 @@ pub(super) enum Launcher {
 impl Cluster {
     /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let HpuCore { core, dma, guard, .. } = &self.cores[i];
+        let Hpu { core, dma, guard, .. } = &self.hpus[i];
         let mut registers = *dma;
         let launches = offset == LAUNCH && write.is_none() && registers.bytes > 0;
         let DmaRegisters { src, dst, bytes, .. } = registers;
@@ -44,11 +44,11 @@ impl Cluster {
         }
         if launches {
             self.launching |= 1 << i;
-            self.cores[i].wait = Wait::Launch;
+            self.hpus[i].wait = Wait::Launch;
             return;
         }
         let answer = self.dma_register(&mut registers, offset, write, now);
-        self.cores[i].dma = registers;
+        self.hpus[i].dma = registers;
         self.word_done(i, now, now, answer);
     }
 
@@ -60,7 +60,7 @@ impl Cluster {
     /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
     /// the scheduler last.
     pub(super) fn launch_transfer(&mut self, now: Cycle) {
-        let (public, scheduler) = (self.cores.len(), self.cores.len() + 1);
+        let (public, scheduler) = (self.hpus.len(), self.hpus.len() + 1);
         let asking = u64::from(self.launching)
             | u64::from(self.public_launch.is_some()) << public
             | u64::from(self.scheduler.asks_for_copy()) << scheduler;
@@ -76,7 +76,7 @@ impl Cluster {
         if i == public {
             return self.launch_public(now);
         }
-        let HpuCore { dma, guard, deadline, .. } = &mut self.cores[i];
+        let Hpu { dma, guard, deadline, .. } = &mut self.hpus[i];
         let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
         let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
         let part = if guard.checks_transfers() { left.min(PAGE_BYTES - src % PAGE_BYTES) } else { left };
@@ -88,7 +88,7 @@ impl Cluster {
             return self.kill(i, now);
         }
         let id = self.dma.launch(now, Owner::Core(winner), src, dst, part);
-        self.cores[i].hpu.transfers += 1;
+        self.hpus[i].driver.transfers += 1;
         if is_last {
             self.launching &= !(1 << i);
             self.word_done(i, now, now, id);

@@ -4,7 +4,7 @@
 //! and to banks that nobody else wants; all others leave by a call.
 
 use super::Cluster;
-use super::hpu_core::Wait;
+use super::hpu::Wait;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, Lines};
@@ -19,7 +19,7 @@ impl Cluster {
         if others != 0 {
             self.go_on(others, now);
         }
-        if !self.is_calm {
+        if now >= self.calm_until {
             self.admit_remote(now);
         }
         let Asking { ports, banks, contested } = self.ready.take_asking(now);
@@ -49,7 +49,7 @@ impl Cluster {
     #[inline(never)]
     fn go_on(&mut self, cores: u32, now: Cycle) {
         for i in members(cores.into()).map(|core| core as usize) {
-            match self.cores[i].wait {
+            match self.hpus[i].wait {
                 Wait::Access => self.access(i, now),
                 Wait::Fetch(addr) => self.fetch(i, addr, now),
                 Wait::Prefetch(addr) => {
@@ -64,17 +64,17 @@ impl Cluster {
 
     /// Core `i` asks for memory, and not for a bank of the own L1 that it may have.
     fn access(&mut self, i: usize, now: Cycle) {
-        let addr = self.cores[i].next_address();
-        if self.cores[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
+        let addr = self.hpus[i].next_address();
+        if self.hpus[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
     }
 
     /// Core `i` asks for memory from cycle `at` on.
     #[inline(always)]
     pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
-        let hpu_core = &mut self.cores[i];
-        hpu_core.wait = Wait::Access;
-        let addr = hpu_core.next_address();
-        if hpu_core.asks_l1(addr) {
+        let hpu = &mut self.hpus[i];
+        hpu.wait = Wait::Access;
+        let addr = hpu.next_address();
+        if hpu.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
             self.ready.ask(i as u32, self.banks[i], now, at);
         } else {
@@ -136,8 +136,8 @@ impl Cluster {
             return self.grant_remote(now);
         }
         let i = port as usize;
-        let hpu_core = &mut self.cores[i];
-        let core = &mut hpu_core.core;
+        let hpu = &mut self.hpus[i];
+        let core = &mut hpu.core;
         let access = core.access();
         let Access { addr, value, kind, .. } = *access;
         let (shift, bytes) = (addr % 4 * 8, access.bytes());
@@ -159,15 +159,15 @@ impl Cluster {
             AccessKind::Amo(amo) => core.loaded(now, self.l1.amo(now, addr & !3, amo, value)),
             _ => return self.grant_part(i, now),
         }
-        debug_assert!(hpu_core.first_part.is_none(), "an access within a word has one part");
-        let horizon = (now + self.run_ahead).min(hpu_core.deadline);
+        debug_assert!(hpu.first_part.is_none(), "an access within a word has one part");
+        let horizon = (now + self.run_ahead).min(hpu.deadline);
         if !core.run_ahead(&self.program, self.icache.there(), horizon) {
             return self.advance_carefully(i, now);
         }
         // As `ask`, for a core that asked before and begins an access.
         let at = core.time() + 1;
         let addr = core.access().addr;
-        if hpu_core.asks_l1(addr) {
+        if hpu.asks_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
             self.ready.ask(i as u32, self.banks[i], now, at);
         } else {
@@ -179,7 +179,7 @@ impl Cluster {
     #[cold]
     fn grant_part(&mut self, i: usize, now: Cycle) {
         let op = self.word_op(i);
-        let word = self.word_on_l1(self.cores[i].next_address(), op, now);
+        let word = self.word_on_l1(self.hpus[i].next_address(), op, now);
         self.word_done(i, now, now, word);
     }
 }

@@ -1,7 +1,7 @@
 //! Lines on their way to the instruction cache: who misses what, and who asks program memory.
 
 use super::Cluster;
-use super::hpu_core::{HpuCore, Wait};
+use super::hpu::{Hpu, Wait};
 use crate::pe::{LineReply, LineRequest};
 use blocks::cpu::Lines;
 use blocks::policy::RotatingTree;
@@ -153,12 +153,12 @@ impl Refills {
 impl Cluster {
     /// Core `i` needs a line in this cycle.
     pub(super) fn fetch(&mut self, i: usize, addr: u32, now: Cycle) {
-        match self.cores[i].miss {
-            Some(Miss { addr: other, .. }) if other != addr => self.cores[i].wait = Wait::Abandoned(other),
-            Some(_) => self.cores[i].wait = Wait::Line(addr),
+        match self.hpus[i].miss {
+            Some(Miss { addr: other, .. }) if other != addr => self.hpus[i].wait = Wait::Abandoned(other),
+            Some(_) => self.hpus[i].wait = Wait::Line(addr),
             None if self.is_there(i, addr) => self.advance(i, now),
             None => {
-                self.cores[i].wait = Wait::Line(addr);
+                self.hpus[i].wait = Wait::Line(addr);
                 self.ask_for_line(i, addr);
             }
         }
@@ -166,7 +166,7 @@ impl Cluster {
 
     /// Core `i` will need the line behind its own.
     pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle) {
-        if self.cores[i].miss.is_none() {
+        if self.hpus[i].miss.is_none() {
             self.set_miss(i, Some(Miss { addr, looks_at: now + PREFETCH }));
         }
     }
@@ -174,7 +174,7 @@ impl Cluster {
     /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
     pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
         let held = self.held_line(i);
-        let HpuCore { core, miss, .. } = &mut self.cores[i];
+        let Hpu { core, miss, .. } = &mut self.hpus[i];
         if miss.is_some() || core.time() + 1 != now {
             return;
         }
@@ -200,8 +200,8 @@ impl Cluster {
     }
 
     fn set_miss(&mut self, i: usize, miss: Option<Miss>) {
-        self.is_calm = false;
-        self.cores[i].miss = miss;
+        self.calm_until = 0;
+        self.hpus[i].miss = miss;
         self.missing = self.missing & !(1 << i) | u32::from(miss.is_some()) << i;
         self.choose_run_ahead();
     }
@@ -213,7 +213,7 @@ impl Cluster {
     }
 
     fn look_at(&mut self, i: usize, at: Cycle) {
-        self.cores[i].miss.as_mut().expect("a controller that misses a line").looks_at = at;
+        self.hpus[i].miss.as_mut().expect("a controller that misses a line").looks_at = at;
     }
 
     /// Lines come, one request is taken, and controllers look for their lines.
@@ -243,7 +243,7 @@ impl Cluster {
             self.icache.fill(addr, way);
         }
         for i in members(self.missing.into()).map(|core| core as usize) {
-            if let Some(Miss { addr, looks_at }) = self.cores[i].miss
+            if let Some(Miss { addr, looks_at }) = self.hpus[i].miss
                 && looks_at == now
             {
                 self.look(i, addr, now);
@@ -262,13 +262,13 @@ impl Cluster {
     /// Core `i` has the line that it misses.
     pub(super) fn line_is_there(&mut self, i: usize, now: Cycle) {
         self.set_miss(i, None);
-        let at = match self.cores[i].wait {
+        let at = match self.hpus[i].wait {
             Wait::Line(_) => now,
             Wait::Abandoned(_) => now + 1,
             _ => return,
         };
-        self.cores[i].core.fetched(at);
-        self.cores[i].wait = Wait::Run;
+        self.hpus[i].core.fetched(at);
+        self.hpus[i].wait = Wait::Run;
         self.ready.add(i, now, at);
     }
 
@@ -277,7 +277,7 @@ impl Cluster {
         if self.refills.asking != 0 {
             return now + 1;
         }
-        let looks = members(self.missing.into()).filter_map(|core| self.cores[core as usize].miss);
+        let looks = members(self.missing.into()).filter_map(|core| self.hpus[core as usize].miss);
         let fill = self.refills.fills.front().map(|&(at, ..)| at);
         let change = self.caching.next_event().filter(|_| !self.refills.is_coming()).map(|at| at.max(now + 1));
         looks.map(|miss| miss.looks_at).chain(fill).chain(change).min().unwrap_or(Cycle::MAX)

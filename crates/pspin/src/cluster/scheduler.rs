@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use super::dma::Owner;
-use super::hpu::{Done, HpuTask};
+use super::hpu_driver::{Done, HpuTask};
 use super::rings::PacketRings;
 use crate::events::{TASK_ACCEPTED, TASK_ASSIGNED, TASK_COPIED};
 use crate::map;
@@ -89,8 +89,8 @@ impl Cluster {
         if self.idle == 0 || !self.scheduler.head_is_ready() {
             return;
         }
-        let idle = (0..self.cores.len()).filter(|&core| self.idle >> core & 1 != 0);
-        let Some(core) = { idle }.find(|&core| self.cores[core].hpu.is_ready(now)) else { return };
+        let idle = (0..self.hpus.len()).filter(|&core| self.idle >> core & 1 != 0);
+        let Some(core) = { idle }.find(|&core| self.hpus[core].driver.is_ready(now)) else { return };
         let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
         if head.task.pkt_size > 0 {
             self.scheduler.copied -= 1;
@@ -98,7 +98,7 @@ impl Cluster {
         self.totals.tasks.add(1);
         let values = [head.task.packet.0, head.task.stage as u64, core as u64];
         self.trace.emit(&TASK_ASSIGNED, now, &values);
-        self.cores[core].hpu.accept(now, head);
+        self.hpus[core].driver.accept(now, head);
         self.watch_driver(core);
         self.retry_driver(core, now + 1);
     }
@@ -130,7 +130,7 @@ impl Cluster {
     pub(super) fn launch_copy(&mut self, now: Cycle) {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
         self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
-        self.scheduler.waits_for_dma = false;
+        (self.scheduler.waits_for_dma, self.scheduler.asks) = (false, false);
         self.scheduler.asked = Some(now);
     }
 }

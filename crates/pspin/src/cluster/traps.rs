@@ -1,7 +1,7 @@
 //! What ends a handler before its time: refused accesses, watchdogs, and how the host is told.
 
 use super::Cluster;
-use super::hpu_core::Wait;
+use super::hpu::Wait;
 use crate::events::HANDLER_TRAP;
 use crate::host_events::{HandlerError, HostEvent};
 use crate::protocol::WATCHDOG_CAUSE;
@@ -16,8 +16,8 @@ impl Cluster {
     /// The access of core `i` is refused: an exception.
     #[cold]
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
-        self.cores[i].core.fault(now);
-        self.cores[i].first_part = None;
+        self.hpus[i].core.fault(now);
+        self.hpus[i].first_part = None;
         self.tell_trap(i, now);
         self.advance(i, now);
     }
@@ -25,7 +25,7 @@ impl Cluster {
     /// An AMO to an address that is no multiple of 4.
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
-        self.cores[i].core.misalign(now);
+        self.hpus[i].core.misalign(now);
         self.tell_trap(i, now);
         self.advance(i, now);
     }
@@ -33,10 +33,10 @@ impl Cluster {
     /// Watchdogs run out: who waits for what may never come is ended now, the others when they have what they wait for.
     #[cold]
     pub(super) fn watch_deadlines(&mut self, now: Cycle) {
-        for i in 0..self.cores.len() {
-            let may_never_come = matches!(self.cores[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
-            if self.cores[i].deadline <= now && may_never_come {
-                self.cores[i].wait = Wait::Killed;
+        for i in 0..self.hpus.len() {
+            let may_never_come = matches!(self.hpus[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
+            if self.hpus[i].deadline <= now && may_never_come {
+                self.hpus[i].wait = Wait::Killed;
                 self.ready.add(i, now, now + 1);
             }
         }
@@ -44,15 +44,15 @@ impl Cluster {
 
     /// Finds the first cycle in which a watchdog runs out, or has run out.
     pub(super) fn set_alarm(&mut self) {
-        self.alarm = self.cores.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
+        self.alarm = self.hpus.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
     }
 
     /// Ends the handler of core `i`, which has run too long, by an exception.
     #[cold]
     pub(super) fn kill(&mut self, i: usize, now: Cycle) {
-        let hpu_core = &mut self.cores[i];
-        hpu_core.first_part = None;
-        hpu_core.core.interrupt(now, WATCHDOG_CAUSE);
+        let hpu = &mut self.hpus[i];
+        hpu.first_part = None;
+        hpu.core.interrupt(now, WATCHDOG_CAUSE);
         self.tell_trap(i, now);
         self.advance(i, now);
     }
@@ -63,29 +63,29 @@ impl Cluster {
     /// that it hands to handlers; the paper (III-B) has the state of the runtime restored.
     pub(super) fn restore_place(&mut self, i: usize) {
         let cluster = self.id;
-        let core = &mut self.cores[i].core;
+        let core = &mut self.hpus[i].core;
         core.set_x(A0, cluster);
         core.set_x(A1, i as u32);
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
-        self.is_calm = false;
+        self.calm_until = 0;
         self.totals.traps.add(1);
-        let trap = self.cores[i].core.last_trap();
-        let at = self.cores[i].core.time();
+        let trap = self.hpus[i].core.last_trap();
+        let at = self.hpus[i].core.time();
         if trap.from == Privilege::User {
-            self.cores[i].deadline = Cycle::MAX;
+            self.hpus[i].deadline = Cycle::MAX;
             self.set_alarm();
-            if self.cores[i].guard.is_exact() {
+            if self.hpus[i].guard.is_exact() {
                 // Loops go back in machine mode too: the handler would go on in the runtime's place.
-                self.cores[i].core.forget_loops();
+                self.hpus[i].core.forget_loops();
                 self.restore_place(i);
             }
-            self.cores[i].hpu.trapped();
+            self.hpus[i].driver.trapped();
             self.watch_driver(i);
         }
         if trap.from == Privilege::User
-            && let Some(held) = self.cores[i].hpu.running()
+            && let Some(held) = self.hpus[i].driver.running()
         {
             let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
             let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];

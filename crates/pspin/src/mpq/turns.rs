@@ -1,6 +1,7 @@
 //! Whose queue sends the next task: tenants in turn, and the queues of each in turn.
 
-use crate::arbiter::{BitSet, WideTree};
+use crate::arbiter::WideTree;
+use crate::bit_set::BitSet;
 
 /// The queues of a tenant that have a task to send.
 struct Party {

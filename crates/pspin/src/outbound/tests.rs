@@ -119,6 +119,33 @@ fn a_packet_leaves_with_its_last_beat() {
 }
 
 #[test]
+fn a_read_of_another_l1_waits_for_the_answer_to_the_one_before() {
+    check(
+        0,
+        &[(10, 0, 0x1000_4400, 64), (10, 0, 0x1040_4400, 128), (10, 0, 0x1000_4440, 64), (10, 0, 0x1000_4480, 64)],
+        expect![[r#"
+            11   l1[0]: read 64 at 0x10004400
+            12   packet of 0, 64 bytes: 000102030405060708090a0b
+            13   l1[1]: read 128 at 0x10404400
+            13   response 0
+            15   packet of 1, 128 bytes: 000102030405060708090a0b
+            16   l1[0]: read 64 at 0x10004440
+            16   response 1
+            17   l1[0]: read 64 at 0x10004480
+            17   packet of 2, 64 bytes: 404142434445464748494a4b
+            18   packet of 3, 64 bytes: 808182838485868788898a8b
+            18   response 2
+            19   response 3
+            outbound.commands 4
+            outbound.packets 4
+            outbound.bytes 320
+            outbound.first_packet_cycle 12
+            outbound.last_packet_cycle 18
+        "#]],
+    );
+}
+
+#[test]
 fn the_alias_of_an_l1_is_that_l1() {
     check(
         0,

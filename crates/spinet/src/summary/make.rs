@@ -90,6 +90,17 @@ fn stack_overflow(n_cores: u32, cluster: u32, core: u32, trap: &Trap) -> Option<
     })
 }
 
+/// What to tell of an issue or a launch that is refused: not the register is what the handler may not touch.
+fn not_its_own(trap: &Trap) -> Option<String> {
+    let what = match trap.value {
+        map::COMMAND_ISSUE => "command",
+        map::DMA_LAUNCH => "transfer",
+        _ => return None,
+    };
+    let is_load = trap.cause == cause::LOAD_FAULT;
+    is_load.then(|| format!("a {what} for memory, of card or host, that is not its task's"))
+}
+
 fn packets_per_s(clock: Clock, flow: Flow) -> Option<f64> {
     let (first, last) = flow.span.filter(|(first, last)| last > first)?;
     Some((flow.packets - 1) as f64 / ns(clock, (last - first) as f64) * 1e9)
@@ -235,12 +246,13 @@ impl Run {
                 line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
                 value_is: value_is(trap.cause),
-                note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap),
+                note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap)
+                    .or_else(|| not_its_own(&trap)),
             },
         }
     }
 
-    fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
+    pub(super) fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
         let RefusalPlace { refusal, frame, context, cluster, hpu } = *place;
         let placed = &self.placed[context];
         CommandFaultSummary {

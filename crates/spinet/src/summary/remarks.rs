@@ -1,6 +1,6 @@
 //! What somebody who looks at a summary should know first: what went wrong in the simulated world, and what is most likely a slip.
 
-use super::TrapPlaceSummary;
+use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::packets::Fate;
 use crate::run::Run;
 use serde::Serialize;
@@ -54,6 +54,8 @@ impl Run {
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
+        remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
+        remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
             let is_capture = matches!(self.checked.traffic, crate::experiment::Traffic::Capture(..));
@@ -74,6 +76,31 @@ impl Run {
             }
         }
         remarks
+    }
+
+    /// How many packets handlers did not get, since no queue was free for their messages.
+    fn queueless(&self) -> Option<String> {
+        let record = self.record().borrow();
+        let (part, contexts) = (record.stats.without_queue, &record.stats.contexts);
+        let matched = contexts.iter().map(|context| context.frames.packets).sum();
+        let packets = part_of(part, matched, "matched packet");
+        let n_queues = self.checked.nic.scheduler.n_mpqs;
+        let why = format!("none of the {n_queues} message queues was free for their messages");
+        (part > 0).then(|| format!("{packets} went to the host the ordinary way: {why}"))
+    }
+
+    /// Which command was refused first, if one was: its handler was not told.
+    fn refused(&self) -> Option<String> {
+        let (count, first) = {
+            let record = self.record().borrow();
+            (record.stats.faults, self.command_fault(record.stats.first_refused.as_ref()?))
+        };
+        let commands =
+            if count == 1 { "a command was".to_owned() } else { format!("{} commands were", grouped(count)) };
+        let CommandFaultSummary { frame, handler, cluster, core, unit, addr, why, .. } = first;
+        Some(format!(
+            "{commands} refused; first one of {handler}, by {unit}, address {addr}: {why}, packet {frame}, core {core} of cluster {cluster}"
+        ))
     }
 
     /// Where handlers trapped first, if any did.

@@ -176,6 +176,15 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
         let name = part.trim();
         let name_at = at + (part.len() - part.trim_start().len());
         let span = name_at..name_at + name.len();
+        // A whole key beside others; alone it has been taken above.
+        if KEYS.contains(&name) {
+            let behind = span.end..start + key_text.len();
+            let (span, allowed) = match span.start == start {
+                true => (behind, "`from`, `count`, `until` or `last`: the key before it stands alone"),
+                false => (span, "a field: such a key stands alone"),
+            };
+            return fail(span.clone(), MessageProblem::Unexpected { found: text[span].trim().into(), allowed });
+        }
         match parse_field(name, &[]) {
             Ok((field, len)) if len == name.len() => fields.push(field),
             Ok((_, len)) => {

@@ -168,6 +168,20 @@ fn errors_point_into_the_text() {
                       ^"#]],
     );
     check(
+        "by 5-tuple, until tcp.flags.fin",
+        expect![[r#"
+        found `,`, must be `from`, `count`, `until` or `last`: the key before it stands alone
+          by 5-tuple, until tcp.flags.fin
+                    ^"#]],
+    );
+    check(
+        "by ipv4.src, flow last",
+        expect![[r#"
+        found `flow`, must be a field: such a key stands alone
+          by ipv4.src, flow last
+                       ^^^^"#]],
+    );
+    check(
         "by flow count 0",
         expect![[r#"
             the number of packets is `0`, must be 1 or more

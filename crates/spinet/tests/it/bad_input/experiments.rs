@@ -107,6 +107,24 @@ fn nics() {
         expect![[r#"t.toml: line 3: nic.set: set: cluster.n_cores is "many", must be of type integer, such as 8"#]],
     );
     check(
+        &set("['n_clusters=4.5']"),
+        expect!["t.toml: line 3: nic.set: set: n_clusters is 4.5, must be a whole number from 0 to 4294967295"],
+    );
+    check(
+        &set("['clock_mhz=312.50000001']"),
+        expect![
+            "t.toml: line 3: nic.set: set: clock_mhz is 312.50000001, must be a number of MHz with at most six decimals"
+        ],
+    );
+    check(
+        &set("['clock_mhz=0.5']"),
+        expect!["t.toml: line 3: nic.set: presets/pspin.toml with clock_mhz: clock_mhz is 0.5, must be 1 to 100000"],
+    );
+    check(
+        &set("['clock_mhz=fast']"),
+        expect![[r#"t.toml: line 3: nic.set: set: clock_mhz is "fast", must be of type integer, such as 1000"#]],
+    );
+    check(
         &set("['n_clusters']"),
         expect![[r#"
         t.toml: line 3: set: `n_clusters`, must be path=value such as cluster.n_cores=4
@@ -117,6 +135,19 @@ fn nics() {
         &set("{ cluster = { n_cores = 17 } }"),
         expect![
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
+        ],
+    );
+    // What another parameter allows is said, for that may be the one that was set.
+    check(
+        &set("['cluster.task_fifo=1']"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with cluster.task_fifo: scheduler.max_tasks_per_cluster is 20, must be 1 to 1, as many as cluster.task_fifo holds"
+        ],
+    );
+    check(
+        &set("['pcie.link.max_payload_bytes=4096']"),
+        expect![
+            "t.toml: line 3: nic.set: presets/pspin.toml with pcie.link.max_payload_bytes: pcie.buffer_beats is 32, must be 65 to 65536, more than link.max_payload_bytes / 64"
         ],
     );
     check(

@@ -1,0 +1,203 @@
+//! The driver from C: tenants, what they get, and what they are refused.
+
+use super::programs;
+use super::support::{Bench, HANDLERS};
+use expect_test::expect;
+
+#[test]
+fn two_tenants_share_a_card_and_mistakes_are_refused() {
+    let bench = Bench::new();
+    bench.write("runtime.elf", programs::runtime());
+    bench.write("a.elf", programs::handlers_at(0x1d00_1000));
+    bench.write("b.elf", programs::handlers_at(0x1d00_2000));
+    bench.write("sdk.elf", HANDLERS);
+    bench.compile("tenants");
+    let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
+    expect![[r#"
+        spinet_boot("pspn", argv[1], 1, &card)
+          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+        spinet_boot("pspin", "nowhere.elf", 1, &card)
+          -11: nowhere.elf: No such file or directory (os error 2)
+        spinet_boot("pspin", argv[1], 1, NULL)
+          -1: machine is NULL, must point to room for the result
+        4 clusters of 8, 256 queues, copies 16384, watchdog 1000000, reliable 1, in order 1, isolated 1, reports 1
+        program memory: 32576 of 32768 free at 0x1d0000c0; handler memory 4194304; scratchpads 965632
+        -- two tenants
+        spinet_load(card, b, argv[2], &echo)
+          -9: a.elf: in program memory it takes 0x1d001000 to 0x1d001333, of which 0x1d001000 is taken; link it at 0x1d001340, where 27840 bytes are free
+        counter at 0x1c000000, inbox at 0x1000000000000000
+        a at 1609000 ps, context 1: message 0 done
+        a at 3210000 ps, context 2: message 5 done
+        b at 243000 ps, context 3: message 1 done
+        b at 1212000 ps, context 3: message 2 done
+        sent at 230000 ps: 60 bytes, number 0xa4
+        sent at 1199000 ps: 60 bytes, number 0xa5
+        sent at 2199000 ps: 60 bytes, number 0xa6
+        sent at 3197000 ps: 60 bytes, number 0xa3
+        sent at 3200000 ps: 60 bytes, number 0xa7
+        spinet_take(card, a, read, &count, sizeof(count))
+          -6: ticket 16 is under way; let time go on, or wait for it
+        spinet_take(card, a, read, &count, 1)
+          -1: size is 1, must be 4, as was read
+        spinet_take(card, b, read, &count, sizeof(count))
+          -4: ticket 16 is not of tenant 2; a tenant uses what it was given itself
+        spinet_take(card, a, read, &count, sizeof(count))
+          -3: ticket 16 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        counted in the card: 103
+        told to the host: 102
+        -- what cannot be
+        spinet_install(card, a, answers, "udp.src_port == 3", NULL, 1, &again)
+          -10: rule 2 sends the same packets to context 2 already; remove it first, or leave it
+        spinet_install(card, a, answers, "udp.prot == 7", NULL, 1, &again)
+          -1: match: unknown name `udp.prot`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
+          udp.prot == 7
+          ^^^^^^^^
+        spinet_install(card, b, counts, NULL, NULL, 0, &again)
+          -4: context 1 is not of tenant 2; a tenant uses what it was given itself
+        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 1u << 30, &more)
+          -7: handler memory: 1073741824 bytes are asked for, the largest free part has 4194240
+        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 64, NULL)
+          -1: memory is NULL, must point to room for the result
+        spinet_allocate(card, a, 4, 64, &more)
+          -1: kind is 4, must be SPINET_HANDLER_MEMORY (1), SPINET_PROGRAM_MEMORY (2) or SPINET_SCRATCHPAD (3)
+        spinet_free(card, a, counter)
+          -5: memory 1 is used by context 1, which must be destroyed first
+        spinet_free(card, b, counter)
+          -4: memory 1 is not of tenant 2; a tenant uses what it was given itself
+        spinet_free(card, a, 77)
+          -2: there is no memory 77; handles are what the driver handed out
+        spinet_write(card, a, counter, 62, "far", 3, NULL)
+          -8: memory 1 has 64 bytes, 3 at 62 reach beyond it
+        spinet_write(card, a, counter, 0, "", 0, NULL)
+          -1: size is 0, must be 1 or more
+        spinet_write(card, a, pad, 0, "L1", 2, NULL)
+          -1: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
+        spinet_host_read(card, a, inbox, 4095, &count, 4)
+          -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
+        spinet_destroy(card, a, counts)
+          -5: context 1 is used by rule 1, which must be removed first
+        spinet_close(card, a)
+          -5: tenant 1 is used by rule 1, which must be removed first
+        spinet_build(card, b, &spec, &others)
+          -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
+        spinet_add_packets(card, &nothing, 1)
+          -1: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1
+        spinet_add_packets(card, &long_one, 1)
+          -1: packets[0].size is 16385, must be 1 to 16384, which is what the card can copy to L1
+        spinet_add_packets(card, pair, 2)
+          -1: packet 1 arrives after 1 ps, must not arrive before the one before, 2 ps
+        spinet_run_until(card, UINT64_MAX)
+          -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
+        spinet_remove(card, a, to_counts, 2)
+          -1: remaining is 2, must be SPINET_END (0) or SPINET_KILL (1)
+        spinet_now(card, &ps)
+          -13: the machine was booted on another thread, must be used on that one
+        spinet_shutdown(card)
+          -13: the machine was booted on another thread, must be used on that one
+        -- all goes
+        spinet_remove(card, a, to_counts, SPINET_END)
+          -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_destroy(card, a, counts)
+          -5: context 1 is used by a message that rule 1 began, which must end, or be killed first
+        a at 50158000 ps, context 1: message 3 done
+        spinet_free(card, a, counter)
+          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_write(card, a, counter, 0, &count, sizeof(count), NULL)
+          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        spinet_take_events(card, a, events, 8, &n)
+          -3: tenant 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+        b at 2212000 ps, context 3: message 4 done
+        b at 3212000 ps, context 3: message 6 done
+        spinet_now(NULL, &host_place)
+          -1: machine is NULL, must point to what spinet_boot made
+        60000000 ps
+        -- another card
+        record: error 0
+        c at 4469000 ps, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
+        c at 4488000 ps, context 1: message 0 done
+        record: error 1, cause 24, handler 0x1d002200, pc 0x1d002200, stage 1, HPU 0
+        exit code 0
+    "#]].assert_eq(&ran.text());
+}
+
+#[test]
+fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
+    let bench = Bench::new();
+    bench.write("runtime.elf", programs::runtime());
+    bench.write("handlers.elf", programs::handlers_at(0x1d00_1000));
+    bench.compile("traffic");
+    let ran = bench.run("traffic", &["runtime.elf", "handlers.elf"], &[]);
+    expect![[r#"
+        stall: 200 sent;; 200 done; 0 marked
+        drop: 66 dropped 134 sent; 66 full; 134 done; 0 marked
+        mark: 66 dropped 134 sent; 66 full; 134 done; 0 marked
+        kill: 120 dropped 80 sent; 120 killed; 20 killed; 0 marked
+        mark what can be: 200 sent;; 200 done; 197 marked
+        reliable 1, in order 0
+        buffer: 160 to host;; 8 done; 0 marked
+        reliable 1, in order 0
+        drop: 3 dropped 157 to host; 3 before header; 8 done; 0 marked
+        spinet_digest(scene.card, digest[again], 8)
+          -1: room is 8, must be 65 or more
+        lost: 46 consumed;; 1 timeout; 0 marked
+        spinet_digest(scene.card, digest[again], 8)
+          -1: room is 8, must be 65 or more
+        lost: 46 consumed;; 1 timeout; 0 marked
+        twice the same
+        idle 0, idle 1
+        sent at 222000 ps: 100 bytes, number 1
+        sent at 225000 ps: 60 bytes, number 1
+        sent at 5190000 ps: 60 bytes, number 2
+        sent at 10193000 ps: 100 bytes, number 2
+        sent at 20193000 ps: 100 bytes, number 3
+        context 1, packet 0, message 0 (id 0, last 1): 100 bytes came at 134000 ps, stored 134000, done 233000, sent 222000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 159000 to 231000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 134000 ps, stored 135000, done 235000, sent 225000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 1.0, 160000 to 233000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5134000 ps, stored 5134000, done 5202000, sent 5190000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 2.0, 5157000 to 5200000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 3 (id 3, last 1): 100 bytes came at 10134000 ps, stored 10134000, done 10204000, sent 10193000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 3.0, 10159000 to 10202000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 2, message 4 (id 4, last 1): 100 bytes came at 20134000 ps, stored 20134000, done 20204000, sent 20193000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 20159000 to 20202000 ps, 13 instructions, cause 0xffffffff
+        spinet_boot_with("pspin", wrong, 1, runtime, 1, &card)
+          -12: presets/pspin.toml with n_clusters: n_clusters is 0, must be 1 to 16
+        spinet_boot_with("pspin", unknown, 1, runtime, 1, &card)
+          -12: set: there is no `n_cluster` in the preset; did you mean `n_clusters`?
+        spinet_boot_with("pspin", none, 1, runtime, 1, &card)
+          -1: settings is NULL, must point to a text
+        spinet_boot_with("pspin", NULL, 1, runtime, 1, &card)
+          -1: settings is NULL, must point to the settings
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: when_full is 4, must be SPINET_FULL_STALL (0), SPINET_FULL_DROP (1), SPINET_FULL_MARK_ECN (2), SPINET_FULL_KILL (3) or SPINET_DEFAULT
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: early_payload is 2, must be SPINET_EARLY_BUFFER (0), SPINET_EARLY_DROP (1) or SPINET_DEFAULT
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: delivery.early_packets is 0, must be 1 to 65536
+        spinet_build(scene.card, scene.tenant, &scene.spec, &context)
+          -1: delivery.timeout_cycles is 18000000000001, must be 0 to 18000000000000
+        spinet_add_traffic(scene.card, NULL)
+          -1: traffic is NULL, must point to what arrives
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source is NULL, must point to a text
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source: nowhere.pcap: No such file or directory (os error 2)
+        spinet_add_traffic(scene.card, &traffic)
+          -1: source: unknown key `sice`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+          udp:sice=64
+              ^^^^
+        spinet_add_traffic(scene.card, &traffic)
+          -1: traffic: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`
+        spinet_add_traffic(scene.card, &traffic)
+          -1: snapped is 9, must be SPINET_SNAPPED_PAD (0) or SPINET_SNAPPED_KEEP (1)
+        spinet_network(scene.card, "loss=2", 1)
+          -1: faults: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
+        spinet_take_done(scene.card, &done, 1, &n)
+          -1: done: packets are not kept; spinet_keep_done comes first
+        over 0, over 1
+        spinet_is_over(scene.card, scene.tenant, 99, &over)
+          -2: there is no ticket 99; handles are what the driver handed out
+        exit code 0
+    "#]]
+    .assert_eq(&ran.text());
+}

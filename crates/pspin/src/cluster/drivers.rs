@@ -1,0 +1,195 @@
+//! The cores' drivers: what cores ask of them, and what goes from them to the rest of the card and back.
+
+use super::Cluster;
+use super::dma_registers::DmaRegisters;
+use super::hpu::{Hpu, Wait};
+use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
+use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, TASK_DONE};
+use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
+use blocks::cpu::Privilege;
+use kernel::{Cycle, members};
+
+impl Cluster {
+    /// Core `i` reads or writes a register of its driver.
+    pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
+        let instructions = self.hpus[i].core.instructions();
+        if !self.hpus[i].driver.is_active() {
+            self.calm_until = 0;
+            self.hpus[i].driver.first_request(now);
+            self.watch_driver(i);
+        }
+        if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
+            return self.refuse(i, now);
+        }
+        let Hpu { core, driver, .. } = &mut self.hpus[i];
+        let watched = (self.leaving, self.idle);
+        let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
+        let was_running = driver.running().is_some();
+        let mut issued = None;
+        let answer = match (offset, write) {
+            (ERROR, Some(cause)) => {
+                let trap = core.last_trap();
+                let is_handlers = core.privilege() == Privilege::User;
+                let trapped = if is_handlers { Trapped::default() } else { Trapped { value: trap.value, pc: trap.pc } };
+                driver.report(now, cause, trapped, &mut issued)
+            }
+            _ => driver.access(now, offset, write, &mut issued),
+        };
+        let (granted, word) = match answer {
+            Answer::Granted(granted, word) => (granted, word),
+            Answer::Blocked => {
+                self.hpus[i].wait = Wait::Driver;
+                return;
+            }
+            Answer::OtherContext if self.hpus[i].core.privilege() == Privilege::Machine => {
+                // A runtime that never leaves machine mode isolates nothing.
+                self.hpus[i].driver.need_not_clear();
+                return self.access_driver(i, offset, write, now);
+            }
+            Answer::OtherContext => return self.clear_core(i, now),
+        };
+        let is_running = driver.running().is_some();
+        self.watch_driver(i);
+        if is_running != was_running || issued.is_some() || watched != (self.leaving, self.idle) {
+            self.calm_until = 0; // Not after a look at the task or a word of a command, which are the most.
+        }
+        if let Some((packet, stage, handler)) = before
+            && was_running != is_running
+        {
+            self.guard_changes(i, granted);
+            if is_running {
+                self.hpus[i].started = instructions;
+                self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
+            } else {
+                let n = instructions - self.hpus[i].started;
+                self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
+            }
+        }
+        if let Some(command) = issued {
+            let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
+            self.trace.emit(&COMMAND_ISSUED, granted, &values);
+            self.commands[i].push_back(command);
+            self.commanding |= 1 << i;
+        }
+        self.word_done(i, now, granted, word);
+    }
+
+    /// Clears the stack of core `i`, and has the runtime clear its registers, by an exception, before it runs a handler of
+    /// another context. The stack takes a beat of the cluster DMA's port for each 64 bytes, long before the runtime uses it.
+    fn clear_core(&mut self, i: usize, now: Cycle) {
+        if !self.hpus[i].text.is_empty() {
+            self.end_line(i, now);
+        }
+        let (stack, bytes) = self.hpus[i].guard.stack();
+        self.calm_until = 0;
+        self.wide.clear(&mut self.l1, stack, bytes);
+        self.hpus[i].first_part = None;
+        self.hpus[i].core.refuse(now, CONTEXT_CAUSE);
+        self.restore_place(i);
+        self.advance(i, now);
+    }
+
+    /// Whether the command that core `i` has prepared moves only what its handler may touch.
+    fn may_issue(&self, i: usize) -> bool {
+        let Hpu { core, driver, guard, .. } = &self.hpus[i];
+        if core.privilege() == Privilege::Machine {
+            return true;
+        }
+        let Some(held) = driver.running() else { return false };
+        let command = driver.prepared();
+        let [low, high, addr, size, word, ..] = command.words;
+        let host = u64::from(high) << 32 | u64::from(low);
+        match command.target {
+            CommandTarget::NicSend => guard.allows_transfer(addr, word),
+            CommandTarget::HostDma => guard.allows_transfer(addr, size) && guard.allows_host(&held.task, host, size),
+            CommandTarget::HostDirect => guard.allows_host(&held.task, host, addr >> 1 & 0x1ff),
+        }
+    }
+
+    /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
+    fn guard_changes(&mut self, i: usize, at: Cycle) {
+        let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.hpus[i];
+        if guard.is_exact() {
+            core.forget_loops();
+            driver.forget_command();
+            *dma = DmaRegisters::default();
+        }
+        let running = driver.running();
+        guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
+        core.set_user_code(guard.code());
+        let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
+        let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
+        self.alarm = self.alarm.min(self.hpus[i].deadline);
+        if before == self.alarm {
+            self.set_alarm();
+        }
+    }
+
+    /// Ends of commands reach the drivers, and with them the cores that wait.
+    pub(super) fn take_responses(&mut self, now: Cycle) {
+        while self.ports.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.ports.responses.take()
+        {
+            let core = usize::from(id.core);
+            if let Some((packet, target)) = self.hpus[core].driver.command_done(id.local) {
+                self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
+                self.retry_driver(core, now);
+            }
+        }
+    }
+
+    /// One command a cycle goes to the command unit; where transfers are checked, a page of one, so that no core has to wait
+    /// for all that another moves.
+    pub(super) fn send_command(&mut self) {
+        if self.commanding != 0 && self.ports.commands.has_room() {
+            let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
+            let first = self.commands[core].front_mut().expect("a command that waits");
+            if self.hpus[core].guard.checks_transfers()
+                && let Some(part) = first.split_page()
+            {
+                self.hpus[core].driver.command_split(part.id.local);
+                return self.ports.commands.send(part);
+            }
+            self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
+            if self.commands[core].is_empty() {
+                self.commanding &= !(1 << core);
+            }
+        }
+    }
+
+    /// One feedback a cycle goes to the dispatcher.
+    pub(super) fn send_feedback(&mut self, now: Cycle) {
+        let ready = self.may_leave(now);
+        if ready != 0
+            && let Some(core) = self.feedback_turn.take(ready, self.ports.feedbacks.has_room())
+        {
+            let core = core as usize;
+            let done = self.hpus[core].driver.leave(now);
+            self.watch_driver(core);
+            self.scheduler.packet_freed(&done);
+            let values = [done.feedback.packet.0, done.stage as u64, core as u64];
+            self.trace.emit(&TASK_DONE, now, &values);
+            self.ports.feedbacks.send(done.feedback);
+            self.retry_driver(core, now + 1);
+        }
+    }
+
+    /// Drivers whose feedback may leave in this cycle, by bit.
+    fn may_leave(&self, now: Cycle) -> u64 {
+        let ready = |core: &u32| self.hpus[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
+        members(self.leaving.into()).filter(ready).fold(0, |set, core| set | 1 << core)
+    }
+
+    /// The next cycle in which a feedback may leave that waits for its time alone, not for a command or a transfer.
+    pub(super) fn next_leave(&self) -> Cycle {
+        let leaves = members(self.leaving.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
+        leaves.min().unwrap_or(Cycle::MAX)
+    }
+
+    /// A driver may have changed: it got or lost a feedback, or a task.
+    pub(super) fn watch_driver(&mut self, core: usize) {
+        let driver = &self.hpus[core].driver;
+        self.leaving = self.leaving & !(1 << core) | u32::from(driver.has_done()) << core;
+        self.idle = self.idle & !(1 << core) | u32::from(driver.is_idle()) << core;
+    }
+}

@@ -1,0 +1,90 @@
+//! Bursts on the wide interconnects.
+
+/// Bytes of a beat on the wide (512-bit) interconnects.
+pub const BEAT_BYTES: u32 = 64;
+
+/// Beats that `size` bytes at `addr` take on a wide interconnect; nothing takes none.
+pub fn beats(addr: u32, size: u32) -> u32 {
+    if size == 0 { 0 } else { (addr % BEAT_BYTES + size).div_ceil(BEAT_BYTES) }
+}
+
+/// Bursts do not cross a multiple of this (AXI). Where transfers and commands are checked, they also take turns by pages.
+/// assumed: as much as a burst can move; a turn that is shorter would cost bandwidth.
+pub const PAGE_BYTES: u32 = 4096;
+
+/// A packet's bytes with zeros up to the end of their last word, in which a handler may look: nothing of an earlier packet
+/// may stand there.
+pub fn whole_words(bytes: Box<[u8]>) -> Box<[u8]> {
+    if bytes.len().is_multiple_of(4) {
+        return bytes;
+    }
+    let mut bytes = bytes.into_vec();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.into_boxed_slice()
+}
+
+/// A burst on the NIC-host interconnect (512 bit): at most 4 KiB, within one 4-KiB page.
+///
+/// It is seen by its target when its address (and for a write its first beat) arrives; a write's further beats follow
+/// one a cycle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Burst {
+    /// Reads `size` bytes at `addr`.
+    Read {
+        /// Given back in the reply.
+        tag: u32,
+        /// First byte.
+        addr: u32,
+        /// Bytes.
+        size: u32,
+        /// L1 answers each beat by itself, for an initiator that passes beats on; else once, with the last beat.
+        in_parts: bool,
+    },
+    /// Writes `data` at `addr`.
+    Write {
+        /// Given back in the reply.
+        tag: u32,
+        /// First byte.
+        addr: u32,
+        /// The bytes.
+        data: Box<[u8]>,
+    },
+}
+
+impl Burst {
+    /// First byte.
+    pub fn addr(&self) -> u32 {
+        match self {
+            Burst::Read { addr, .. } | Burst::Write { addr, .. } => *addr,
+        }
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u32 {
+        match self {
+            Burst::Read { size, .. } => *size,
+            Burst::Write { data, .. } => data.len() as u32,
+        }
+    }
+}
+
+/// The reply to a [`Burst`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BurstReply {
+    /// Seen when the first beat arrives; the last one arrives at `last`.
+    Data {
+        /// Of the request.
+        tag: u32,
+        /// The bytes; empty where nothing answers at the address (DECERR).
+        data: Box<[u8]>,
+        /// Cycle in which the last beat arrives at the requester.
+        last: u64,
+    },
+    /// Seen when the write response arrives.
+    Written {
+        /// Of the request.
+        tag: u32,
+        /// Whether something answered at the address.
+        decoded: bool,
+    },
+}

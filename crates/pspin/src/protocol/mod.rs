@@ -1,0 +1,22 @@
+//! What the parts of the NIC say to each other.
+//!
+//! Names and fields follow the packed descriptors of `hw/src/pspin_cfg_pkg.sv` (PsPIN RTL a49fec8). Packets carry a
+//! [`PacketId`] besides, which no model reads: it lets an observer follow them.
+
+mod bursts;
+mod commands;
+mod context;
+mod errors;
+mod tasks;
+
+pub use bursts::{BEAT_BYTES, Burst, BurstReply, PAGE_BYTES, beats, whole_words};
+pub use commands::{COMMAND_WORDS, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
+pub use context::{Context, DATA_REGIONS, NO_CONTEXT, Protection, Region, THE_CARD};
+pub use errors::{
+    CONTEXT_CAUSE, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, TIMEOUT_CAUSE, WATCHDOG_CAUSE,
+};
+pub use tasks::{ClusterActive, Feedback, Her, Kill, Release, Request, Stage, Task, TenantsServed};
+
+/// Counts packets in the order in which the NIC takes them; for observers alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PacketId(pub u64);
