@@ -227,7 +227,8 @@ impl Memories {
             }
             Burst::Write { tag, addr, data } => {
                 self.memories[memory].write(addr, &data);
-                self.forget_reservations(addr..addr + data.len() as u32);
+                // A write that begins within a word changes that too.
+                self.forget_reservations(addr & !3..addr + data.len() as u32);
                 self.memories[memory].sides[at].writing = Some((initiator, tag));
             }
         }

@@ -18,7 +18,7 @@ pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String>
     let mut machine = Machine::new(programs);
     while machine.core.instructions() < n_steps {
         let time = machine.core.time();
-        machine.lines.draw();
+        machine.lines.draw(machine.core.pc());
         match machine.core.run(&machine.program, &machine.lines, time + 1000) {
             Stop::Yield | Stop::FenceI | Stop::Prefetch(_) => {}
             Stop::Fetch(_) | Stop::Abandon(_) => machine.core.fetched(time + 1),
@@ -43,7 +43,7 @@ struct Machine {
     output: Vec<u8>,
 }
 
-/// A cache from which one line in eight is missing, each time another.
+/// A cache from which one line in eight is missing, where the program runs each time another.
 struct Unreliable {
     there: PresentLines,
     n_lines: usize,
@@ -52,16 +52,22 @@ struct Unreliable {
 
 impl Unreliable {
     fn new(n_lines: usize) -> Self {
-        let mut there = PresentLines::new(n_lines);
-        (0..n_lines).for_each(|line| there.set(line, true));
-        Unreliable { there, n_lines, draws: Stream::new(0, "lines") }
+        let mut lines = Unreliable { there: PresentLines::new(n_lines), n_lines, draws: Stream::new(0, "lines") };
+        (0..n_lines).step_by(8).for_each(|first| lines.draw_eighth(first));
+        lines
     }
 
-    fn draw(&mut self) {
-        for first in (0..self.n_lines).step_by(8) {
-            let missing = first + self.draws.below(8) as usize;
-            (first..self.n_lines.min(first + 8)).for_each(|line| self.there.set(line, line != missing));
+    /// Draws anew which lines are missing around `pc`, which is as far as most runs come.
+    fn draw(&mut self, pc: u32) {
+        let here = pc as usize / 16 / 8;
+        for eighth in here.saturating_sub(1)..here + 3 {
+            self.draw_eighth(8 * eighth);
         }
+    }
+
+    fn draw_eighth(&mut self, first: usize) {
+        let missing = first + self.draws.below(8) as usize;
+        (first..self.n_lines.min(first + 8)).for_each(|line| self.there.set(line, line != missing));
     }
 }
 

@@ -187,9 +187,6 @@ impl Core {
     pub fn run(&mut self, bus: &mut Bus, horizon: Cycle) {
         let horizon = horizon.min(self.deadline);
         while self.wait == Wait::Nothing && self.time < horizon {
-            if !self.pc.is_multiple_of(4) {
-                return self.refuse(cause::INSTRUCTION_MISALIGNED, self.pc);
-            }
             if !matches!(bus.target(self.pc), Target::Memory) {
                 return self.refuse(cause::INSTRUCTION_FAULT, self.pc);
             }
@@ -216,8 +213,14 @@ impl Core {
     fn step(&mut self, bus: &mut Bus, inst: &Inst) {
         self.next = self.pc.wrapping_add(4);
         self.asked = Asked::Nothing;
+        let before = self.x[usize::from(inst.rd)];
         execute(self, inst);
         match self.asked {
+            // The jump itself traps, and links nowhere. RISC-V Unprivileged ISA 20191213, 2.5.
+            Asked::Nothing if !self.next.is_multiple_of(4) => {
+                self.set(inst.rd, before);
+                self.refuse(cause::INSTRUCTION_MISALIGNED, self.next);
+            }
             Asked::Nothing => {
                 self.ready[usize::from(inst.rd)] = 0;
                 self.time += 1 + self.jump_cycles(inst);

@@ -45,6 +45,15 @@ fn what_goes_wrong_is_told_and_drops_the_packet() {
         "#]],
     );
     check(
+        &format!("{TAKE}jalr 5 12 0 2"),
+        "100 1 0",
+        expect![[r#"
+            116  trouble cycle 116: jump to an address that is no multiple of 4 (0x80000c02) at pc 0x8000000c (start+0xc), packet 1 dropped
+            118  out #1 to 0 Dropped(Trap)
+            119  out |
+        "#]],
+    );
+    check(
         &format!("{TAKE}jalr 0 0 0 0"),
         "100 1 0",
         expect![[r#"
