@@ -31,6 +31,11 @@ def parameters() -> Iterator[tuple[str, Schema]]:
     return inside(schema, "")
 
 
+# What people and Python call the types of JSON Schema.
+_KINDS = {"boolean": "true or false", "integer": "integer", "number": "number"}
+_TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
+
+
 def choices(schema: Schema) -> list[str]:
     """Texts that a parameter may be; none if it is a number or a truth value."""
     return [str(choice.get("const")) for choice in schema.get("oneOf", [])] or schema.get("enum", [])
@@ -86,7 +91,7 @@ def _shown(value: object) -> str:
 
 
 def _kind(schema: Schema) -> str:
-    return "text" if choices(schema) else {"boolean": "true or false", "integer": "integer"}[schema["type"]]
+    return "text" if choices(schema) else _KINDS[schema["type"]]
 
 
 def _allowed(schema: Schema) -> str:
@@ -133,7 +138,7 @@ def classes() -> str:
 def _type(schema: Schema, name: str) -> str:
     if of := choices(schema):
         return f"Literal[{', '.join(json.dumps(choice) for choice in of)}]"
-    return name if "properties" in schema else {"integer": "int", "boolean": "bool"}[schema["type"]]
+    return name if "properties" in schema else _TYPES[schema["type"]]
 
 
 def _docstring(text: str) -> list[str]:

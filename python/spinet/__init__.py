@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
-    from spinet.api import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of, run
+    from spinet.api import run
     from spinet.card_run import CardResult, Rate, run_card
     from spinet.chains import ChainResult, run_chains
     from spinet.comparison import Comparison, compare
     from spinet.machine import Machine
     from spinet.output import OutputError
+    from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
     from spinet.result import Result, SentPacket
     from spinet.toolchain import Build, BuildError, build
 
@@ -61,12 +62,13 @@ __all__ = [
 _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
-    "api": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of", "run"),
+    "api": ("run",),
     "chains": ("ChainResult", "run_chains"),
     "comparison": ("Comparison", "compare"),
     "card_run": ("CardResult", "Rate", "run_card"),
     "machine": ("Machine",),
     "output": ("OutputError",),
+    "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),
     "result": ("Result", "SentPacket"),
     "toolchain": ("Build", "BuildError", "build"),
 }

@@ -257,7 +257,7 @@ class NetworkParams:
 class PspinParams:
     """Everything that can be chosen about a PsPIN NIC."""
 
-    clock_mhz: int
+    clock_mhz: float
     """Clock of the whole NIC, in MHz. Allowed: 1 to 100000."""
     n_clusters: int
     """Number of clusters; the RTL's field of a command's identity has room for 4. Allowed: 1 to 16."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 import spinet
 import spinet.cli
-from spinet.cli import run_report
+from spinet import _core, wiring
+from spinet.cli import parameters, run_report
 
 SUMMARY = """\
 ping_pong.c on pspin: all packets are done, TIME of simulated time (N cycles)
@@ -216,6 +218,13 @@ def test_every_shell_gets_its_script(shell: str, capfd: pytest.CaptureFixture[st
         ("spinet run --lim", ["--limit"]),
         ("spinet nic show ps", ["pspin", "pspin-paper", "pspin-rtl"]),
         ("spinet completion z", ["zsh"]),
+        (
+            "spinet run a.c --set cluster.ic",
+            [f"cluster.icache.{what}" for what in ("bytes=4096", "ways=4", "miss_cycles=8")],
+        ),
+        ("spinet nic show panic --set service.aes.un", ["service.aes.units=2"]),
+        ("spinet nic check tigon2 --set clocks.mem", ["clocks.memory=100 MHz"]),
+        ("spinet run a.c --nic nothing.toml --set clu", [""]),
     ],
 )
 def test_shells_complete(words: str, completed: list[str]) -> None:
@@ -226,6 +235,16 @@ def test_shells_complete(words: str, completed: list[str]) -> None:
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
     assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
+
+
+@pytest.mark.parametrize("nic", [name for name, _ in _core.nic_list()])
+def test_every_setting_that_is_offered_is_one(nic: str) -> None:
+    for path, value in parameters.settings(nic):
+        setting = f"{path}={json.dumps(value)}"
+        # A number in place of the use of a card's parameter leaves that one without any.
+        refused = pytest.raises(_core.InputError, match="nothing uses the parameter")
+        with refused if (nic, path) == ("tengig", "control_memory.banks") else contextlib.nullcontext():
+            wiring.design(nic, set=[setting]) if _core.card_is_wired(nic) else _core.nic_show(nic, [setting], ".")
 
 
 @pytest.mark.parametrize(
@@ -268,9 +287,9 @@ def test_a_program_for_a_card_is_sent_there(tmp_path: Path, capfd: pytest.Captur
 
 
 def test_a_handler_cannot_steer_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    from spinet.cli import run_command
+    from spinet.cli import handler_run
 
-    run_command._print_console(1500, 2, 3, "\x1b[2Jcleared\x07\r\n\tna\u00efve \u202e\x9b31m\n")
+    handler_run._print_console(1500, 2, 3, "\x1b[2Jcleared\x07\r\n\tna\u00efve \u202e\x9b31m\n")
     assert capfd.readouterr().err == (
         "[2 ns, cluster 2 core 3] \\x1b[2Jcleared\\x07\\r\n[2 ns, cluster 2 core 3] \tna\u00efve \\u202e\\x9b31m\n"
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from spinet import cli
 
+# Cycles by which the slower program memory answers a miss later than that of the preset.
+SLOWER = 20 - tomllib.loads(Path("presets/pspin.toml").read_text())["cluster"]["icache"]["miss_cycles"]
 RUN = ["run", "sdk/examples/ping_pong.c", "--traffic", "udp:size=64,count=40,rate=100G"]
 
 
@@ -50,16 +53,22 @@ def test_equal_runs_have_equal_traces(runs: Path, capfd: pytest.CaptureFixture[s
 
 
 def test_the_cause_of_a_difference_is_named(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    name = "instructions/trace_core_01_4.log"
+    name = "instructions/trace_core_00_0.log"
     code, out, _ = command(capfd, "diff-trace", runs / "one" / name, runs / "slow" / name)
     assert code == 1
-    first = r"^Time: first from 1d0000ac to the next: 278 cycles in A, 346 in B: event wait \(p\.elw\)$"
-    assert re.search(first, out, re.M) and re.search(r"^[0-9a-f]{8} +instruction cache miss +1 +\+19 ", out, re.M)
+    first = re.search(
+        r"^Time: first from [0-9a-f]{8} to the next: (\d+) cycles in A, (\d+) in B: [a-zA-Z ]+$", out, re.M
+    )
+    assert first and int(first[1]) < int(first[2])
+    misses = re.search(r"^instruction cache miss +(\d+) +\+(\d+) ", out, re.M)
+    assert misses and int(misses[2]) >= SLOWER
     code, out, _ = command(capfd, "diff-trace", runs / "one", runs / "slow", "--json")
     found = json.loads(out)
     assert (code, found["equal"]) == (1, False)
-    time = found["files"][5]["time"]
-    assert sum(row["b_slower"] - row["b_faster"] for row in time["by_cause"]) == time["b_minus_a"] > 0
+    for file in found["files"]:
+        later = {row["cause"]: row["b_slower"] - row["b_faster"] for row in file["time"]["by_cause"]}
+        assert sum(later.values()) == file["time"]["b_minus_a"] > 0
+        assert later["fetch_line"] >= SLOWER
 
 
 def test_names_of_functions_come_from_the_program(
@@ -68,7 +77,8 @@ def test_names_of_functions_come_from_the_program(
     program = tmp_path / "program.elf"
     assert cli.main(["build", "sdk/examples/ping_pong.c", "-o", str(program)]) == 0
     _, out, _ = command(capfd, "diff-trace", runs / "one", runs / "slow", "--elf", program)
-    assert re.search(r"^[0-9a-f]{8} next_task\+0x6 +instruction cache miss +\d+ +\+\d+", out, re.M)
+    # The runtime's loop, which every core runs, is not in the cache when the first comes to it.
+    assert re.search(r"^[0-9a-f]{8} next_task(\+0x[0-9a-f]+)? +instruction cache miss +\d+ +\+\d+", out, re.M)
 
 
 def test_what_cannot_be_compared_is_told(runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 /*
  * What a UDP packet carries, found at once: for handlers whose context matched the packet already.
  *
- * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 75 cycles. A context
+ * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 85 cycles. A context
  * that matches `ipv4.header_words == 5 && udp` has its data at a known place, and finding it takes about 15. For any
  * other packet the data is something else, but never beyond the packet.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IPv4 (RFC 791) and IPv6 (RFC 8200) directly behind an Ethernet header. */
+/* IPv4 (RFC 791) and IPv6 (RFC 8200) behind an Ethernet header and its VLAN tags. */
 #ifndef SPIN_IP_H
 #define SPIN_IP_H
 
@@ -36,32 +36,32 @@ typedef struct __attribute__((__packed__)) {
 /* Header length in bytes, options included. */
 static inline uint32_t spin_ipv4_header_size(const spin_ipv4_t *ip) { return (ip->version_ihl & 0xfu) * 4; }
 
-/* The packet's IPv4 header; NULL unless header, options and payload lie within the packet. About 12 cycles. */
-static inline spin_ipv4_t *spin_ipv4(spin_pkt_t pkt)
+/* Each returns NULL unless the packet, which must be as spin_eth_untagged gives it, holds that header and its payload. */
+
+static inline spin_ipv4_t *spin_ipv4_in(spin_pkt_t untagged)
 {
-    if (!spin_eth_carries(pkt, SPIN_ETH_IPV4)) {
-        return NULL;
-    }
-    spin_ipv4_t *ip = (spin_ipv4_t *)spin_pkt_at(pkt, sizeof(spin_eth_t), sizeof(spin_ipv4_t));
-    if (ip == NULL || ip->version_ihl < 0x45 || ip->version_ihl > 0x4f) {
+    const spin_eth_t *eth = spin_eth(untagged);
+    spin_ipv4_t *ip = (spin_ipv4_t *)spin_pkt_at(untagged, sizeof(spin_eth_t), sizeof(spin_ipv4_t));
+    if (ip == NULL || eth->type != spin_htons(SPIN_ETH_IPV4) || ip->version_ihl < 0x45 || ip->version_ihl > 0x4f) {
         return NULL; /* another version, or a header of less than 5 words */
     }
     uint32_t total = spin_ntohs(ip->total_length);
-    return total >= spin_ipv4_header_size(ip) && total <= pkt.size - sizeof(spin_eth_t) ? ip : NULL;
+    return total >= spin_ipv4_header_size(ip) && total <= untagged.size - sizeof(spin_eth_t) ? ip : NULL;
 }
 
-/* The packet's IPv6 header; NULL unless it and its payload lie within the packet. */
-static inline spin_ipv6_t *spin_ipv6(spin_pkt_t pkt)
+static inline spin_ipv6_t *spin_ipv6_in(spin_pkt_t untagged)
 {
-    if (!spin_eth_carries(pkt, SPIN_ETH_IPV6)) {
+    const spin_eth_t *eth = spin_eth(untagged);
+    spin_ipv6_t *ip = (spin_ipv6_t *)spin_pkt_at(untagged, sizeof(spin_eth_t), sizeof(spin_ipv6_t));
+    if (ip == NULL || eth->type != spin_htons(SPIN_ETH_IPV6) || (ip->version_class_flow & 0xf0) != 0x60) {
         return NULL;
     }
-    spin_ipv6_t *ip = (spin_ipv6_t *)spin_pkt_at(pkt, sizeof(spin_eth_t), sizeof(spin_ipv6_t));
-    if (ip == NULL || (ip->version_class_flow & 0xf0) != 0x60) {
-        return NULL;
-    }
-    return spin_ntohs(ip->payload_length) <= pkt.size - sizeof(spin_eth_t) - sizeof(spin_ipv6_t) ? ip : NULL;
+    return spin_ntohs(ip->payload_length) <= untagged.size - sizeof(spin_eth_t) - sizeof(spin_ipv6_t) ? ip : NULL;
 }
+
+/* The packet's IP header; NULL unless header, options and payload lie within the packet. About 12 cycles. */
+static inline spin_ipv4_t *spin_ipv4(spin_pkt_t pkt) { return spin_ipv4_in(spin_eth_untagged(pkt)); }
+static inline spin_ipv6_t *spin_ipv6(spin_pkt_t pkt) { return spin_ipv6_in(spin_eth_untagged(pkt)); }
 
 /* Does this packet begin its datagram, so that the next header follows? */
 static inline _Bool spin_ipv4_first_fragment(const spin_ipv4_t *ip) { return (ip->fragment & spin_htons(0x1fff)) == 0; }

@@ -81,15 +81,16 @@ typedef struct {
 } spin_headers_t;
 
 /*
- * Find all headers, each checked against the ends of those around it. About 40 cycles for UDP on IPv4 in L1.
- * Later fragments of a datagram and packets with IPv6 extension headers have nothing beyond IP; with a VLAN tag, nothing
- * beyond Ethernet.
+ * Find all headers, each checked against the ends of those around it. About 50 cycles for UDP on IPv4 in L1.
+ * Later fragments of a datagram and packets with IPv6 extension headers have nothing beyond IP; packets with more than
+ * SPIN_VLAN_TAGS VLAN tags, nothing beyond Ethernet.
  */
 static inline spin_headers_t spin_parse(spin_pkt_t pkt)
 {
     /* Plain variables, put together at the end, stay in registers. */
-    spin_ipv4_t *ipv4 = spin_ipv4(pkt);
-    spin_ipv6_t *ipv6 = ipv4 == NULL ? spin_ipv6(pkt) : NULL;
+    spin_pkt_t untagged = spin_eth_untagged(pkt);
+    spin_ipv4_t *ipv4 = spin_ipv4_in(untagged);
+    spin_ipv6_t *ipv6 = ipv4 == NULL ? spin_ipv6_in(untagged) : NULL;
     spin_pkt_t carried = ipv4 != NULL   ? spin_ipv4_payload(ipv4)
                          : ipv6 != NULL ? spin_ipv6_payload(ipv6)
                                         : spin_pkt(NULL, 0);

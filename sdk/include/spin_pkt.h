@@ -34,16 +34,41 @@ typedef struct __attribute__((__packed__)) {
 
 #define SPIN_ETH_IPV4 0x0800
 #define SPIN_ETH_ARP 0x0806
-#define SPIN_ETH_VLAN 0x8100
+#define SPIN_ETH_VLAN 0x8100     /* VLAN tag of a customer (IEEE 802.1Q) */
 #define SPIN_ETH_IPV6 0x86DD
+#define SPIN_ETH_QINQ 0x88A8     /* tag of a provider around it (formerly IEEE 802.1ad) */
+#define SPIN_ETH_QINQ_OLD 0x9100 /* the same before it had a standard */
+
+/* Tags that helpers look through: a provider's and a customer's, which is what IEEE 802.1Q stacks. */
+#define SPIN_VLAN_TAGS 2
 
 /* NULL if the packet is shorter than the header. */
 static inline spin_eth_t *spin_eth(spin_pkt_t pkt) { return (spin_eth_t *)spin_pkt_at(pkt, 0, sizeof(spin_eth_t)); }
 
-/* Is this what the packet carries? False as well if it is too short to say. Tagged (VLAN) packets carry the tag. */
-static inline _Bool spin_eth_carries(spin_pkt_t pkt, uint16_t type)
+static inline _Bool spin_eth_is_tag(spin_be16_t type)
+{
+    return type == spin_htons(SPIN_ETH_VLAN) || type == spin_htons(SPIN_ETH_QINQ) ||
+           type == spin_htons(SPIN_ETH_QINQ_OLD);
+}
+
+/*
+ * The packet without as many bytes at its start as its VLAN tags have, so that the last 2 of its first 14 say what it
+ * carries: with no tags, itself. About 10 cycles.
+ */
+static inline spin_pkt_t spin_eth_untagged(spin_pkt_t pkt)
 {
     const spin_eth_t *eth = spin_eth(pkt);
+    for (uint32_t tags = 0; tags < SPIN_VLAN_TAGS && eth != NULL && spin_eth_is_tag(eth->type); tags++) {
+        pkt = spin_pkt(pkt.data + 4, pkt.size - 4);
+        eth = spin_eth(pkt);
+    }
+    return pkt;
+}
+
+/* Is this what the packet carries, behind VLAN tags if it has any? False as well if it is too short to say. */
+static inline _Bool spin_eth_carries(spin_pkt_t pkt, uint16_t type)
+{
+    const spin_eth_t *eth = spin_eth(spin_eth_untagged(pkt));
     return eth != NULL && eth->type == spin_htons(type);
 }
 

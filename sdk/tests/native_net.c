@@ -4,7 +4,7 @@
  *
  * For every packet of the captures: all checksums in it are the ones the helpers compute; after a change of address and
  * port the updated checksums are the ones computed afresh; cut off anywhere, the packet still parses without a
- * read beyond its end (build with the address sanitizer). Prints what it saw.
+ * read beyond its end (build with the address sanitizer); with VLAN tags it is what it was without. Prints what it saw.
  */
 #include <assert.h>
 #include <spin_net.h>
@@ -117,6 +117,49 @@ static void corner_cases(void)
     assert(spin_sum(0, odd, 3) == 0x0201 + 3);
 }
 
+/* A packet of `size` bytes with a tag of each of these types put in front of what it carries. */
+static uint32_t tagged(uint8_t *to, const uint8_t *bytes, uint32_t size, const uint16_t *types, uint32_t tags)
+{
+    memcpy(to, bytes, 12);
+    for (uint32_t tag = 0; tag < tags; tag++) {
+        const uint8_t one[4] = {(uint8_t)(types[tag] >> 8), (uint8_t)types[tag], 0, (uint8_t)(100 + tag)};
+        memcpy(to + 12 + 4 * tag, one, 4);
+    }
+    memcpy(to + 12 + 4 * tags, bytes + 12, size - 12);
+    return size + 4 * tags;
+}
+
+/* Behind tags is what was there without them: behind as many as helpers look through, whatever their kinds. */
+static void tags_are_seen_through(const uint8_t *bytes, uint32_t size)
+{
+    const uint16_t kinds[] = {SPIN_ETH_VLAN, SPIN_ETH_QINQ, SPIN_ETH_QINQ_OLD};
+    static uint8_t plain[2048], longer[2048 + 12];
+    memcpy(plain, bytes, size);
+    spin_headers_t without = spin_parse(spin_pkt(plain, size));
+    for (uint32_t i = 0; i < 27; i++) {
+        const uint16_t types[] = {kinds[i / 9], kinds[i / 3 % 3], kinds[i % 3]};
+        for (uint32_t tags = 1; tags <= 3; tags++) {
+            spin_pkt_t pkt = spin_pkt(longer, tagged(longer, plain, size, types, tags));
+            spin_headers_t headers = spin_parse(pkt);
+            assert(headers.eth == (spin_eth_t *)longer && spin_ipv4(pkt) == headers.ipv4);
+            _Bool seen = tags <= SPIN_VLAN_TAGS;
+            assert((headers.ipv4 != NULL) == (seen && without.ipv4 != NULL));
+            assert((headers.ipv6 != NULL) == (seen && without.ipv6 != NULL));
+            assert((headers.udp != NULL) == (seen && without.udp != NULL));
+            assert((headers.tcp != NULL) == (seen && without.tcp != NULL));
+            assert((headers.icmp != NULL) == (seen && without.icmp != NULL));
+            if (headers.ip_payload.data != NULL) {
+                assert(headers.ip_payload.data - longer == without.ip_payload.data - plain + 4 * tags);
+                assert(headers.ip_payload.size == without.ip_payload.size);
+            }
+            checksums_hold(&headers);
+            if (i == 3) {
+                cuts_stay_inside(longer, pkt.size);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static uint8_t bytes[2048];
@@ -127,6 +170,7 @@ int main(int argc, char **argv)
         uint32_t record[4]; /* seconds, fraction, bytes captured, bytes on the wire */
         while (fread(record, sizeof record, 1, file) == 1) {
             assert(record[2] <= sizeof bytes && fread(bytes, 1, record[2], file) == record[2]);
+            tags_are_seen_through(bytes, record[2]);
             check(bytes, record[2]);
         }
         fclose(file);

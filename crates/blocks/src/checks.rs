@@ -1,21 +1,16 @@
 //! What modules check of their parameters, and how they say it.
 
+use crate::param;
 use std::fmt::Display;
 
 /// A number within its bounds.
 pub fn within<T: Copy + PartialOrd + Display>(name: &str, value: T, least: T, most: T) -> Result<(), String> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(format!("{name} is {value}, must be {least} to {most}"))
+    param::within(name, value, least, most).map_err(|error| error.to_string())
 }
 
 /// A power of two within its bounds.
 pub fn power_of_two(name: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
-    if value.is_power_of_two() && (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(format!("{name} is {value}, must be a power of two from {least} to {most}"))
+    param::power_of_two(name, value, least, most).map_err(|error| error.to_string())
 }
 
 /// The most bytes a memory may have: what a simulation can hold.

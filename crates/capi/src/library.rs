@@ -5,7 +5,7 @@ use crate::conf::PspinConf;
 use crate::edge::{Access, Edge, Packet};
 use crate::image;
 use crate::simulation::{Simulation, State};
-use kernel::{Clock, Freq};
+use kernel::Clock;
 use pspin::{PspinError, PspinParams, map};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -122,7 +122,7 @@ pub fn forget() {
 /// Picoseconds of simulated time since reset.
 pub fn now_ps() -> Result<u64, Error> {
     with(|library| {
-        let clock = Clock::new(Freq::mhz(library.params.clock_mhz).map_err(PspinError::from)?);
+        let clock = Clock::new(library.params.clock_mhz.freq().map_err(PspinError::from)?);
         Ok(clock.edge(library.edge.now).ps())
     })
 }

@@ -6,7 +6,7 @@ use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
 use crate::watch::{SharedWatch, Watch, Watcher, trace_instructions};
-use kernel::{Clock, Cycle, Freq, Outcome};
+use kernel::{Clock, Cycle, Outcome};
 use pspin::iommu::SharedPageTables;
 use pspin::world::Deaf;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
@@ -56,7 +56,7 @@ pub struct Simulation {
 impl Simulation {
     /// A NIC with this program, in reset.
     pub fn new(params: &PspinParams, image: &Image) -> Result<Self, Error> {
-        let clock = Clock::new(Freq::mhz(params.clock_mhz).map_err(PspinError::from)?);
+        let clock = Clock::new(params.clock_mhz.freq().map_err(PspinError::from)?);
         let page_tables = SharedPageTables::default();
         let port = || Port::new(clock, params, page_tables.clone());
         let boundary = Boundary {

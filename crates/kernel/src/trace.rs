@@ -51,8 +51,9 @@ impl Event<'_> {
     }
 }
 
-/// Listens to events. Events of one component come in the order in which it emits them; those of different components
-/// may interleave differently from run to run of the same input, and a core that runs ahead emits early.
+/// Listens to events. Events of one component come in the order in which it emits them. How those of different components
+/// interleave follows the order in which these are ticked, which is no promise, and a core that runs ahead emits early: who wants
+/// order sorts by time.
 pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: &Event);

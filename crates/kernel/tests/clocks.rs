@@ -1,10 +1,12 @@
-//! Clocks of a running system: their edges are exact however far away, and none is lived through that is not to be.
+//! Clocks of a running system: their edges are exact however far away, none is lived through that is not to be, and who asks for
+//! one gets that and no other.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use expect_test::expect;
 use kernel::trace::{Event, EventKind, Sink, Tracer};
-use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome, Ports, System, SystemBuilder, Time};
+use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, System, SystemBuilder, Time, Tx};
+use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -103,5 +105,86 @@ fn an_edge_beyond_the_last_femtosecond_never_comes() {
         let (mut system, log) = sleepers(freqs, &[18_446, 18_447]);
         assert_eq!(system.run_until(Time::MAX), Outcome::Limit);
         assert_eq!(log.0.borrow().len(), freqs.len());
+    }
+}
+
+/// Puts its alarm off at every poke, by as many edges as the poke says; 0 takes it back.
+struct Alarm {
+    pokes: Rx<u64>,
+    at: Option<Cycle>,
+    rang: Rc<RefCell<Vec<Cycle>>>,
+    /// Edges at which it was ticked.
+    ticked: Rc<RefCell<Vec<Cycle>>>,
+}
+
+impl Component for Alarm {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        self.ticked.borrow_mut().push(now);
+        if self.at.take_if(|at| *at == now).is_some() {
+            self.rang.borrow_mut().push(now);
+        }
+        if let Some(delay) = self.pokes.take() {
+            self.at = (delay > 0).then_some(now + delay);
+        }
+        self.at.map_or(Activity::Idle, Activity::Until)
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.input("pokes", &self.pokes);
+    }
+}
+
+/// Pokes at the given edges.
+struct Poker {
+    pokes: Vec<(Cycle, u64)>,
+    output: Tx<u64>,
+}
+
+impl Component for Poker {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if let Some(&(at, delay)) = self.pokes.first().filter(|(at, _)| *at == now) {
+            debug_assert_eq!(at, now);
+            self.output.send(delay);
+            self.pokes.remove(0);
+        }
+        self.pokes.first().map_or(Activity::Idle, |&(at, _)| Activity::Until(at))
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.output("output", &self.output);
+    }
+}
+
+proptest! {
+    /// However often an alarm is put off, near or far, it rings at the last edge asked for and at no other, and what
+    /// was taken back wakes nobody: it is ticked when it is built, when it is poked and when it rings.
+    #[test]
+    fn a_timer_that_is_put_off_rings_once(pokes in prop::collection::vec((1u64..400, 0u64..2000), 1..40)) {
+        let mut at = 0;
+        let pokes: Vec<(Cycle, u64)> = pokes.into_iter().map(|(gap, delay)| { at += gap; (at, delay) }).collect();
+        let mut want = Vec::new();
+        for (i, &(at, delay)) in pokes.iter().enumerate() {
+            // Seen one edge after it was sent; the next poke, if it comes before or at the alarm's edge, is later.
+            let rings = at + 1 + delay;
+            let next = pokes.get(i + 1).map_or(Cycle::MAX, |(at, _)| at + 1);
+            if delay > 0 && rings <= next {
+                want.push(rings);
+            }
+        }
+        let mut b = SystemBuilder::new(1);
+        let clock = b.clock(Freq::mhz(1000).unwrap());
+        let (tx, rx) = b.channel("pokes", 2, 1);
+        let (rang, ticked) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(Vec::new())));
+        let mut busy: Vec<_> = pokes.iter().map(|(at, _)| at + 1).chain(want.iter().copied()).chain([0]).collect();
+        busy.sort_unstable();
+        busy.dedup();
+        let last = pokes.last().map_or(0, |&(at, _)| at + 1).max(want.last().copied().unwrap_or(0));
+        b.add("poker", clock, Poker { pokes, output: tx });
+        b.add("alarm", clock, Alarm { pokes: rx, at: None, rang: rang.clone(), ticked: ticked.clone() });
+        let mut system = b.build().unwrap();
+        prop_assert_eq!(system.run_until(Time::MAX), Outcome::Quiet);
+        prop_assert_eq!(&*rang.borrow(), &want);
+        prop_assert_eq!(&*ticked.borrow(), &busy);
+        prop_assert_eq!(system.now(clock), last);
     }
 }

@@ -6,6 +6,7 @@ use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet, Side, Verdict};
 use blocks::checks;
+use blocks::mhz::Mhz;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 
@@ -52,9 +53,8 @@ impl IngressParams {
     }
 
     /// The other direction of the line, for an exit of this clock.
-    pub fn line_out(&self, clock_mhz: u32) -> Line {
-        let clock_hz = u64::from(clock_mhz) * 1_000_000;
-        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz }
+    pub fn line_out(&self, clock: Mhz) -> Line {
+        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz: clock.hz() }
     }
 }
 

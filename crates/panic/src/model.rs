@@ -5,7 +5,8 @@ use crate::entry::Nodes;
 use crate::nic::{Outside, Panic};
 use crate::params::PanicParams;
 use crate::unit::riscv::SharedTroubles;
-use kernel::{Clock, ClockId, Freq, System};
+use blocks::mhz::Mhz;
+use kernel::{Clock, ClockId, System};
 
 /// What a NIC is, told by the key `model`. A file without that key is a PANIC: whoever reads one adds `model = "panic"` to it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -88,14 +89,18 @@ impl NicModel {
         }
     }
 
-    /// When each edge of its clock is.
-    pub fn edges(&self) -> Clock {
-        let mhz = match self {
+    /// Its clock.
+    pub fn clock_mhz(&self) -> Mhz {
+        match self {
             NicModel::Panic(params) => params.clock_mhz,
             NicModel::Pipeline(params) => params.card.clock_mhz,
             NicModel::Manycore(params) => params.card.clock_mhz,
             NicModel::RmtOnly(params) => params.card.clock_mhz,
-        };
-        Clock::new(Freq::mhz(mhz.into()).expect("a clock in its range"))
+        }
+    }
+
+    /// When each edge of its clock is.
+    pub fn edges(&self) -> Clock {
+        Clock::new(self.clock_mhz().freq().expect("a clock in its range"))
     }
 }

@@ -12,7 +12,7 @@ use crate::scheduler::{Scheduler, SchedulerPort};
 use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
 use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
-use kernel::{Clock, ClockId, Freq, Rx, System, SystemBuilder, Tx};
+use kernel::{Clock, ClockId, Rx, System, SystemBuilder, Tx};
 use std::rc::Rc;
 
 /// What a NIC is joined to.
@@ -75,7 +75,7 @@ impl Panic {
         assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
         assert!(outside.transmits.len() <= params.dma.tx_queues as usize, "a source has a transmit queue");
         let mut system = SystemBuilder::new(seed);
-        let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
+        let clock = system.clock(params.clock_mhz.freq().expect("a clock in its range"));
         let nodes = params.nodes();
         let (inputs, outputs, ends, troubles) = Default::default();
         let cells = params.cells(&nodes);
@@ -111,7 +111,7 @@ impl Panic {
 
     /// When each edge of the NIC's clock is.
     pub fn edges(params: &PanicParams) -> Clock {
-        Clock::new(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"))
+        Clock::new(params.clock_mhz.freq().expect("a clock in its range"))
     }
 }
 
@@ -155,7 +155,7 @@ impl Wiring<'_> {
         let wires = IngressWiring {
             node: (node, number as u8),
             flit_bytes,
-            clock_hz: u64::from(self.params.clock_mhz) * 1_000_000,
+            clock_hz: self.params.clock_mhz.hz(),
             source,
             classifier: classifier.clone(),
             outlet: outlet.clone(),
@@ -184,7 +184,7 @@ impl Wiring<'_> {
         let wires = DmaWiring {
             node,
             flit_bytes,
-            clock_mhz: self.params.clock_mhz,
+            clock_hz: self.params.clock_mhz.hz(),
             input,
             sources,
             classifier: classifier.clone(),

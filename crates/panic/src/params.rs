@@ -9,13 +9,14 @@ use crate::policy::{Level, PolicyParams};
 use crate::scheduler::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 use crate::unit::EngineParams;
 use blocks::checks;
+use blocks::mhz::Mhz;
 
 /// Fixed properties of a [`crate::nic::Panic`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PanicParams {
     /// The clock of everything but engines that have their own.
-    pub clock_mhz: u32,
+    pub clock_mhz: Mhz,
     /// Width of the interconnect, in bytes a cycle.
     pub flit_bytes: u32,
     /// Traffic classes, 1 to 256; weights and buckets of policies count them.
@@ -129,7 +130,7 @@ impl PanicParams {
 
     /// What is wrong with them; begins with the key.
     pub fn check(&self) -> Result<(), String> {
-        checks::within("clock_mhz", self.clock_mhz, 1, 100_000)?;
+        checks::within("clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         checks::within("flit_bytes", self.flit_bytes, 8, 256)?;
         checks::within("network_ports", self.network_ports, 1, 8)?;
         let named = |at: &'static str| move |error| format!("{at}.{error}");

@@ -1,7 +1,6 @@
 //! Command unit: commands of all clusters to the units that execute them, and responses back.
 
 use crate::arbiter::requests;
-use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Command, CommandResponse, CommandTarget};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::Counter;
@@ -78,11 +77,15 @@ impl CommandUnit {
     /// Sends up to one command to each unit.
     fn forward(&mut self) -> bool {
         // A cluster shows one command a cycle, also when that one is taken.
-        let heads: [Option<CommandTarget>; MAX_CLUSTERS] =
-            std::array::from_fn(|c| self.commands.get(c)?.peek().map(|command| command.target));
+        let mut asking = [0; UNITS.len()];
+        for (cluster, commands) in self.commands.iter().enumerate() {
+            if let Some(command) = commands.peek() {
+                let unit = UNITS.iter().position(|&target| target == command.target).expect("a unit for each target");
+                asking[unit] |= 1 << cluster;
+            }
+        }
         let mut changed = false;
-        for (unit, target) in self.units.iter_mut().zip(UNITS) {
-            let asking = requests(heads.len(), |c| heads[c] == Some(target));
+        for (unit, asking) in self.units.iter_mut().zip(asking) {
             if asking == 0 || unit.in_flight >= self.max_in_flight || !unit.port.commands.has_room() {
                 continue;
             }

@@ -52,7 +52,7 @@ const DYNAMIC: f64 = 0.998;
 pub fn parts(params: &PspinParams) -> Vec<Part> {
     let cluster = &params.cluster;
     let (n, cores) = (f64::from(params.n_clusters), f64::from(cluster.n_cores));
-    let clock = f64::from(u32::try_from(params.clock_mhz).unwrap_or(u32::MAX)) / CLOCK_MHZ;
+    let clock = params.clock_mhz.as_f64() / CLOCK_MHZ;
     let l2_bytes =
         f64::from(params.l2.handler_bytes) + f64::from(params.l2.packet_bytes) + f64::from(params.l2.program_bytes);
     let (ports, banks) = L1_PORTS_AND_BANKS;
@@ -113,7 +113,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(change: impl Fn(&mut PspinParams), want: Expect) {
-        let mut params: PspinParams = toml::from_str(include_str!("../../../presets/pspin.toml")).unwrap();
+        let mut params = crate::testing::paper_params();
         change(&mut params);
         let line = |part: &Part| {
             let Part { depth, name, count, area_mm2, power_w, .. } = part;
@@ -146,7 +146,7 @@ mod tests {
         check(
             |params| {
                 params.n_clusters = 8;
-                params.clock_mhz = 500;
+                params.clock_mhz = 500.into();
             },
             expect![[r#"
                 PsPIN (1) 26.99 5.29

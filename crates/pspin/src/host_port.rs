@@ -119,7 +119,7 @@ impl HostSlave {
             let asked = |access: &&mut UnderWay| matches!(access.op, HostOp::Write(_)) == writes;
             let mut waiting = self.under_way.iter_mut().filter(|access| access.unanswered > 0);
             let access = waiting.find(asked).expect("an answer to an access");
-            access.unanswered -= u32::from(writes || !self.nhi.in_answer());
+            access.unanswered -= 1;
             match reply {
                 BurstReply::Written { decoded, .. } => assert!(decoded, "the address was checked"),
                 BurstReply::Data { data, last, .. } => {

@@ -35,4 +35,4 @@ mod testing;
 pub use cluster::CoreState;
 pub use host_port::{HostAccessDone, HostOp};
 pub use nic::{Boundary, Image, Pspin, PspinError};
-pub use params::{NetworkParams, ParamError, PspinParams};
+pub use params::{NetworkParams, PspinParams};

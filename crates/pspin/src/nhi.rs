@@ -177,9 +177,9 @@ pub struct NhiMaster {
     /// Whether each write without a reply was the last part of its burst, and whether a burst is being sent in parts.
     parts: VecDeque<bool>,
     in_burst: bool,
-    /// Bytes that are to come of each read.
+    /// Whether what is read from L1 comes beat by beat, and the bytes that are to come of each read.
+    in_parts: bool,
     unread: VecDeque<u32>,
-    in_answer: bool,
 }
 
 impl NhiMaster {
@@ -189,7 +189,12 @@ impl NhiMaster {
         assert!(reached, "each cluster that is mapped has a port");
         let (parts, unread) = (VecDeque::new(), VecDeque::new());
         let (reads, writes) = (Lane::default(), Lane::default());
-        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false, unread, in_answer: false }
+        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false, in_parts: false, unread }
+    }
+
+    /// The same for an initiator that does something with each beat when it comes.
+    pub fn beat_by_beat(self) -> Self {
+        NhiMaster { in_parts: true, ..self }
     }
 
     /// See [`NhiMap::check`].
@@ -224,7 +229,8 @@ impl NhiMaster {
         let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
         self.reads.sent(target);
         self.unread.push_back(size);
-        self.port(target).requests.send(Burst::Read { tag, addr: addr - base + seen_as, size });
+        let addr = addr - base + seen_as;
+        self.port(target).requests.send(Burst::Read { tag, addr, size, in_parts: self.in_parts });
     }
 
     /// When a write at `addr` can be sent, or the next part of the burst that is being sent.
@@ -254,8 +260,8 @@ impl NhiMaster {
         self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data });
     }
 
-    /// The next reply that has arrived, if any; there may be one for each direction. Data of a read come in parts from L1,
-    /// beat by beat.
+    /// The next reply that has arrived, if any; there may be one for each direction. Data of a read from L1 come with their
+    /// last beat, or [`NhiMaster::beat_by_beat`].
     pub fn reply(&mut self) -> Option<BurstReply> {
         let reply = std::iter::once(&self.l2).chain(&self.l1s).find_map(|port| port.replies.take())?;
         match &reply {
@@ -263,8 +269,7 @@ impl NhiMaster {
                 let left = self.unread.front_mut().expect("data answer a read");
                 // Nothing comes from where nothing is.
                 *left -= if data.is_empty() { *left } else { data.len() as u32 };
-                self.in_answer = *left > 0;
-                if !self.in_answer {
+                if *left == 0 {
                     self.unread.pop_front();
                     self.reads.replied(Some(*last));
                 }
@@ -277,11 +282,6 @@ impl NhiMaster {
             }
         }
         Some(reply)
-    }
-
-    /// Whether more is to come of the read whose data came last.
-    pub fn in_answer(&self) -> bool {
-        self.in_answer
     }
 
     /// Names the ports.

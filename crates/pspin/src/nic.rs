@@ -14,12 +14,13 @@ use crate::iommu::SharedPageTables;
 use crate::map;
 use crate::memories::Memories;
 use crate::outbound::Outbound;
-use crate::params::{NetworkParams, ParamError, PspinParams};
+use crate::params::{NetworkParams, PspinParams};
 use crate::pcie::Pcie;
 use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::PacketScheduler;
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
+use blocks::param::ParamError;
 use isa::riscv::Isa;
 use kernel::trace::{Sink, Tracer};
 use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, WiringError};
@@ -120,7 +121,7 @@ impl Pspin {
     /// Wires a NIC. Nothing has happened yet; the cores boot when it runs.
     pub fn new(params: &PspinParams, image: &Image, boundary: Boundary, seed: u64) -> Result<Self, PspinError> {
         params.validate()?;
-        let freq = Freq::mhz(params.clock_mhz)?;
+        let freq = params.clock_mhz.freq()?;
         let allowed = params.l2.program_bytes;
         if image.program.len() > allowed as usize {
             return Err(PspinError::Program { found: image.program.len(), allowed });
@@ -159,7 +160,7 @@ impl Pspin {
         card.add("nic.host_direct", |trace| HostDirect::new(direct_fifo, w.host_direct, trace));
         card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, w.host_dma, trace));
         card.add("nic.pcie", |trace| {
-            Pcie::new(params.clock_mhz, &params.pcie, &params.iommu, page_tables, w.pcie, host, trace)
+            Pcie::new(params.clock_mhz.hz(), &params.pcie, &params.iommu, page_tables, w.pcie, host, trace)
         });
         let (accesses, nhi) = w.host_port;
         let host_port = card.add_shared("nic.host_port", |trace| HostSlave::new(accesses, nhi, trace));

@@ -124,7 +124,10 @@ impl Outbound {
             let BurstReply::Data { data, last, .. } = reply else { unreachable!("this engine only reads") };
             let packet = self.fetching.front_mut().expect("data belong to a packet");
             assert!(!data.is_empty(), "addresses are checked before they are read");
-            packet.bytes.extend_from_slice(&data);
+            match packet.bytes.is_empty() {
+                true => packet.bytes = data.into_vec(), // Most packets are one burst.
+                false => packet.bytes.extend_from_slice(&data),
+            }
             packet.ready_at = last;
             assert!(packet.bytes.len() <= packet.size, "a read does not cross the end of its packet");
             if packet.bytes.len() == packet.size {
@@ -193,7 +196,7 @@ impl Outbound {
         let header = if job.fid == 0 { 0 } else { self.params.rdma_header_bytes };
         let payload = job.left.min(self.params.max_packet_bytes - header);
         let size = (header + payload) as usize;
-        let mut bytes = Vec::with_capacity(size);
+        let mut bytes = if header > 0 { Vec::with_capacity(size) } else { Vec::new() };
         let words = job.nid.to_le_bytes().into_iter().chain(job.fid.to_le_bytes()).chain(std::iter::repeat(0));
         bytes.extend(words.take(header as usize));
         let mut done = 0;

@@ -3,7 +3,9 @@
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
 use crate::delivery::Delivery;
-use blocks::pcie::{PcieParams, Refused};
+use blocks::mhz::Mhz;
+use blocks::param::{ParamError, must, one_of, power_of_two, within};
+use blocks::pcie::PcieParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PspinParams {
     /// Clock of the whole NIC, in MHz.
-    pub clock_mhz: u64,
+    pub clock_mhz: Mhz,
     /// Number of clusters; the RTL's field of a command's identity has room for 4.
     pub n_clusters: u32,
     /// The clusters, all alike.
@@ -210,18 +212,6 @@ pub struct NetworkParams {
     pub in_order: bool,
 }
 
-/// A parameter that cannot be, alone or beside another.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key} is {found}, must be {allowed}")]
-pub struct ParamError {
-    /// Path of the parameter, as in the preset: `cluster.n_cores`.
-    pub key: String,
-    /// What it is.
-    pub found: String,
-    /// What it may be.
-    pub allowed: String,
-}
-
 /// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.
 pub const L1_RUNTIME_BYTES: u32 = 0x2000;
 /// The most clusters. The RTL has 4; all its interconnects and schedulers are written for any number, and the memory map
@@ -233,82 +223,98 @@ pub const MAX_CORES: usize = 16;
 impl PspinParams {
     /// Refuses what cannot work, and says what can.
     pub fn validate(&self) -> Result<(), ParamError> {
-        let cluster = &self.cluster;
-        within("clock_mhz", self.clock_mhz, 1, 100_000)?;
+        within("clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         within("n_clusters", self.n_clusters, 1, MAX_CLUSTERS as u32)?;
-        within("cluster.n_cores", cluster.n_cores, 1, MAX_CORES as u32)?;
-        one_of("cluster.l1_banks", cluster.l1_banks, &[16, 32, 64])?;
-        power_of_two("cluster.l1_bytes", cluster.l1_bytes, 0x8000, 0x10_0000)?;
-        within("cluster.packet_buffer_rings", cluster.packet_buffer_rings, 1, 16)?;
-        let ring = cluster.packet_buffer_bytes / cluster.packet_buffer_rings;
-        if ring < 64
-            || !ring.is_multiple_of(64)
-            || !cluster.packet_buffer_bytes.is_multiple_of(cluster.packet_buffer_rings)
-        {
-            let allowed = format!("{} times a multiple of 64", cluster.packet_buffer_rings);
-            return refuse("cluster.packet_buffer_bytes", cluster.packet_buffer_bytes, allowed);
-        }
-        let (offset, bytes) = (cluster.packet_buffer_offset, cluster.packet_buffer_bytes);
-        if !offset.is_multiple_of(64) {
-            return refuse("cluster.packet_buffer_offset", offset, "a multiple of 64".to_owned());
-        }
-        let runtime = L1_RUNTIME_BYTES.max(cluster.n_cores * crate::map::STACK_BYTES);
-        let between = "between the cores' stacks and the end of cluster.l1_bytes";
-        beside("cluster.packet_buffer_offset", offset, runtime, cluster.l1_bytes - 64, between)?;
-        let rest = "what cluster.l1_bytes has behind cluster.packet_buffer_offset";
-        beside("cluster.packet_buffer_bytes", bytes, 64, cluster.l1_bytes - offset, rest)?;
-        let behind = "behind the packet buffer, within cluster.l1_bytes";
-        beside("cluster.scratchpad_offset", cluster.scratchpad_offset, offset + bytes, cluster.l1_bytes, behind)?;
-        if !cluster.scratchpad_offset.is_multiple_of(64) {
-            return refuse("cluster.scratchpad_offset", cluster.scratchpad_offset, "a multiple of 64".to_owned());
-        }
-        within("cluster.task_fifo", cluster.task_fifo, 1, 1024)?;
-        within("cluster.dma_fifo", cluster.dma_fifo, 1, 1024)?;
-        within("cluster.dma_bursts", cluster.dma_bursts, 1, 64)?;
-        within("cluster.core_commands", cluster.core_commands, 1, 4)?;
-        within("cluster.inter_core_fifo", cluster.inter_core_fifo, 1, 1024)?;
-        within("cluster.icache.ways", cluster.icache.ways, 1, 16)?;
-        let lines = 16 * cluster.icache.ways;
-        power_of_two("cluster.icache.bytes", cluster.icache.bytes, lines, 0x10_0000).map_err(|refused| ParamError {
-            allowed: format!("{}, at least 16 for each of cluster.icache.ways", refused.allowed),
-            ..refused
-        })?;
-        within("cluster.icache.miss_cycles", cluster.icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)?;
-        power_of_two("l2.handler_bytes", self.l2.handler_bytes, 0x1_0000, 0x40_0000)?;
-        power_of_two("l2.packet_bytes", self.l2.packet_bytes, 0x1000, 0x40_0000)?;
-        power_of_two("l2.program_bytes", self.l2.program_bytes, 0x1000, 0x10_0000)?;
-        within("l2.atomics_depth", self.l2.atomics_depth, 1, 64)?;
-        power_of_two("scheduler.n_mpqs", self.scheduler.n_mpqs, 1, 1024)?;
-        within("scheduler.shared_cells", self.scheduler.shared_cells, 0, 65_536)?;
-        let tasks = self.scheduler.max_tasks_per_cluster;
-        beside("scheduler.max_tasks_per_cluster", tasks, 1, cluster.task_fifo, "as many as cluster.task_fifo holds")?;
+        self.cluster.validate().map_err(|error| error.inside("cluster"))?;
+        self.l2.validate().map_err(|error| error.inside("l2"))?;
+        self.scheduler.validate(&self.cluster).map_err(|error| error.inside("scheduler"))?;
         within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
         within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
         within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
         within("commands.host_dma_fifo", self.commands.host_dma_fifo, 1, 1024)?;
         within("commands.host_direct_fifo", self.commands.host_direct_fifo, 1, 1024)?;
-        within("outbound.command_slots", self.outbound.command_slots, 1, 1024)?;
-        within("outbound.rdma_header_bytes", self.outbound.rdma_header_bytes, 0, 4096)?;
-        let least = self.outbound.rdma_header_bytes + 64;
-        let header = "at least 64 more than outbound.rdma_header_bytes";
-        beside("outbound.max_packet_bytes", self.outbound.max_packet_bytes, least, 65_536, header)?;
-        within("outbound.queue_packets", self.outbound.queue_packets, 1, 65_536)?;
-        within("outbound.cycles_per_beat", self.outbound.cycles_per_beat, 0, 1_000_000)?;
-        self.pcie.check().map_err(|Refused { key, found, allowed }| ParamError {
-            key: format!("pcie.{key}"),
-            found,
-            allowed,
-        })?;
-        let iommu = &self.iommu;
-        within("iommu.ways", iommu.ways, 1, 1024)?;
-        beside("iommu.entries", iommu.entries, iommu.ways, 1 << 20, "a multiple of iommu.ways")?;
-        if !iommu.entries.is_multiple_of(iommu.ways) {
-            return refuse("iommu.entries", iommu.entries, format!("a multiple of iommu.ways, {}", iommu.ways));
-        }
-        within("iommu.hit_cycles", iommu.hit_cycles, 0, 1000)?;
-        within("iommu.level_cycles", iommu.level_cycles, 0, 1_000_000)?;
-        within("iommu.walks", iommu.walks, 1, 1024)?;
+        self.outbound.validate().map_err(|error| error.inside("outbound"))?;
+        self.pcie.check().map_err(|error| error.inside("pcie"))?;
+        self.iommu.validate().map_err(|error| error.inside("iommu"))?;
         self.delivery.validate()
+    }
+}
+
+impl ClusterParams {
+    fn validate(&self) -> Result<(), ParamError> {
+        within("n_cores", self.n_cores, 1, MAX_CORES as u32)?;
+        one_of("l1_banks", self.l1_banks, &[16, 32, 64])?;
+        power_of_two("l1_bytes", self.l1_bytes, 0x8000, 0x10_0000)?;
+        self.validate_places()?;
+        within("task_fifo", self.task_fifo, 1, 1024)?;
+        within("dma_fifo", self.dma_fifo, 1, 1024)?;
+        within("dma_bursts", self.dma_bursts, 1, 64)?;
+        within("core_commands", self.core_commands, 1, 4)?;
+        within("inter_core_fifo", self.inter_core_fifo, 1, 1024)?;
+        let icache = &self.icache;
+        within("icache.ways", icache.ways, 1, 16)?;
+        power_of_two("icache.bytes", icache.bytes, 16 * icache.ways, 0x10_0000)
+            .map_err(|error| error.because("at least 16 for each of cluster.icache.ways"))?;
+        within("icache.miss_cycles", icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)
+    }
+
+    /// What lies in L1: the runtime's data, the packet buffer, the scratchpads.
+    fn validate_places(&self) -> Result<(), ParamError> {
+        let (offset, bytes, rings) = (self.packet_buffer_offset, self.packet_buffer_bytes, self.packet_buffer_rings);
+        within("packet_buffer_rings", rings, 1, 16)?;
+        let are_rings = bytes >= 64 * rings && bytes.is_multiple_of(64 * rings);
+        must("packet_buffer_bytes", bytes, are_rings, || format!("{rings} times a multiple of 64"))?;
+        must("packet_buffer_offset", offset, offset.is_multiple_of(64), || "a multiple of 64".into())?;
+        let runtime = L1_RUNTIME_BYTES.max(self.n_cores * crate::map::STACK_BYTES);
+        let scratchpads = self.scratchpad_offset;
+        within("packet_buffer_offset", offset, runtime, self.l1_bytes - 64)
+            .map_err(|error| error.because("between the cores' stacks and the end of cluster.l1_bytes"))?;
+        within("packet_buffer_bytes", bytes, 64, self.l1_bytes - offset)
+            .map_err(|error| error.because("what cluster.l1_bytes has behind cluster.packet_buffer_offset"))?;
+        within("scratchpad_offset", scratchpads, offset + bytes, self.l1_bytes)
+            .map_err(|error| error.because("behind the packet buffer, within cluster.l1_bytes"))?;
+        must("scratchpad_offset", scratchpads, scratchpads.is_multiple_of(64), || "a multiple of 64".into())
+    }
+}
+
+impl L2Params {
+    fn validate(&self) -> Result<(), ParamError> {
+        power_of_two("handler_bytes", self.handler_bytes, 0x1_0000, 0x40_0000)?;
+        power_of_two("packet_bytes", self.packet_bytes, 0x1000, 0x40_0000)?;
+        power_of_two("program_bytes", self.program_bytes, 0x1000, 0x10_0000)?;
+        within("atomics_depth", self.atomics_depth, 1, 64)
+    }
+}
+
+impl SchedulerParams {
+    fn validate(&self, cluster: &ClusterParams) -> Result<(), ParamError> {
+        power_of_two("n_mpqs", self.n_mpqs, 1, 1024)?;
+        within("shared_cells", self.shared_cells, 0, 65_536)?;
+        within("max_tasks_per_cluster", self.max_tasks_per_cluster, 1, cluster.task_fifo)
+            .map_err(|error| error.because("as many as cluster.task_fifo holds"))
+    }
+}
+
+impl OutboundParams {
+    fn validate(&self) -> Result<(), ParamError> {
+        within("command_slots", self.command_slots, 1, 1024)?;
+        within("rdma_header_bytes", self.rdma_header_bytes, 0, 4096)?;
+        within("max_packet_bytes", self.max_packet_bytes, self.rdma_header_bytes + 64, 65_536)
+            .map_err(|error| error.because("at least 64 more than outbound.rdma_header_bytes"))?;
+        within("queue_packets", self.queue_packets, 1, 65_536)?;
+        within("cycles_per_beat", self.cycles_per_beat, 0, 1_000_000)
+    }
+}
+
+impl IommuParams {
+    fn validate(&self) -> Result<(), ParamError> {
+        let (entries, ways) = (self.entries, self.ways);
+        within("ways", ways, 1, 1024)?;
+        within("entries", entries, ways, 1 << 20).map_err(|error| error.because("a multiple of iommu.ways"))?;
+        must("entries", entries, entries.is_multiple_of(ways), || format!("a multiple of iommu.ways, {ways}"))?;
+        within("hit_cycles", self.hit_cycles, 0, 1000)?;
+        within("level_cycles", self.level_cycles, 0, 1_000_000)?;
+        within("walks", self.walks, 1, 1024)
     }
 }
 
@@ -317,44 +323,9 @@ impl Delivery {
     pub fn validate(&self) -> Result<(), ParamError> {
         within("delivery.ecn_threshold_percent", self.ecn_threshold_percent, 0, 100)?;
         within("delivery.early_packets", self.early_packets, 1, 65_536)?;
-        match self.timeout_cycles <= MOST_TIMEOUT_CYCLES {
-            true => Ok(()),
-            false => refuse("delivery.timeout_cycles", self.timeout_cycles, format!("0 to {MOST_TIMEOUT_CYCLES}")),
-        }
+        within("delivery.timeout_cycles", self.timeout_cycles, 0, MOST_TIMEOUT_CYCLES)
     }
 }
 
 /// Most cycles for which a message may be waited: five hours at 1 GHz, as long as runs are.
 const MOST_TIMEOUT_CYCLES: u64 = 18_000_000_000_000;
-
-fn refuse(key: &'static str, found: impl ToString, allowed: String) -> Result<(), ParamError> {
-    Err(ParamError { key: key.to_owned(), found: found.to_string(), allowed })
-}
-
-fn within<T: Into<u64>>(key: &'static str, found: T, least: u32, most: u32) -> Result<(), ParamError> {
-    let found = found.into();
-    match (u64::from(least)..=u64::from(most)).contains(&found) {
-        true => Ok(()),
-        false => refuse(key, found, format!("{least} to {most}")),
-    }
-}
-
-/// As [`within`], where another parameter has a say; `why` says which.
-fn beside(key: &'static str, found: u32, least: u32, most: u32, why: &str) -> Result<(), ParamError> {
-    within(key, found, least, most)
-        .map_err(|refused| ParamError { allowed: format!("{}, {why}", refused.allowed), ..refused })
-}
-
-fn one_of(key: &'static str, found: u32, allowed: &[u32]) -> Result<(), ParamError> {
-    match allowed.contains(&found) {
-        true => Ok(()),
-        false => refuse(key, found, format!("one of {allowed:?}")),
-    }
-}
-
-fn power_of_two(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), ParamError> {
-    match found.is_power_of_two() && (least..=most).contains(&found) {
-        true => Ok(()),
-        false => refuse(key, found, format!("a power of two from {least} to {most}")),
-    }
-}

@@ -106,9 +106,9 @@ pub struct Pcie {
 }
 
 impl Pcie {
-    /// A link to `memory`, shared by initiators, at a card's clock of `clock_mhz`.
+    /// A link to `memory`, shared by initiators, at a card's clock of `clock_hz`.
     pub fn new(
-        clock_mhz: u64,
+        clock_hz: u64,
         params: &PcieParams,
         iommu: &IommuParams,
         tables: SharedPageTables,
@@ -126,7 +126,7 @@ impl Pcie {
             write_arbiter: RoundRobinTree::default(),
             read_arbiter: RoundRobinTree::default(),
             writer: None,
-            transport: Transport::new(clock_mhz, params),
+            transport: Transport::new(clock_hz, params),
         }
     }
 

@@ -16,9 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use testkit::{Bench, Log};
 
-/// The published machine.
+/// The machine as published in RTL.
 pub fn params() -> PspinParams {
     toml::from_str(include_str!("../../../presets/pspin-rtl.toml")).expect("the preset is a set of parameters")
+}
+
+/// The machine as the paper describes it.
+pub fn paper_params() -> PspinParams {
+    toml::from_str(include_str!("../../../presets/pspin.toml")).expect("the preset is a set of parameters")
 }
 
 /// A context with the handlers that `handlers` names: h header, p payload, c completion.
@@ -87,7 +92,7 @@ impl TestMemory {
 
     fn answer(&mut self, now: Cycle, burst: Burst) {
         let (due, reply) = match burst {
-            Burst::Read { tag, addr, size } => {
+            Burst::Read { tag, addr, size, .. } => {
                 let first = now.max(self.read_free) + self.read_latency;
                 self.read_free = first - self.read_latency + u64::from(beats(addr, size));
                 let last = first + u64::from(beats(addr, size)) - 1;
@@ -161,7 +166,7 @@ impl TestHost {
         let ports = PciePorts { initiators: vec![target], notices };
         let iommu = crate::testing::params().iommu;
         let memory = Box::new(TestHost(store));
-        bench.add("pcie", Pcie::new(1000, &params, &iommu, Rc::default(), ports, memory, trace));
+        bench.add("pcie", Pcie::new(1_000_000_000, &params, &iommu, Rc::default(), ports, memory, trace));
         HostPort { bursts, writes, written, reads, data }
     }
 }

@@ -3,11 +3,13 @@
 mod frames;
 mod rates;
 mod run;
+mod setup;
 mod summary;
 mod traffic;
 
 pub use frames::{FRAME_COLUMNS, WAYS};
-pub use run::{CardEnded, CardProgress, CardRun, CardRunError, Firmware, Setup};
+pub use run::{CardEnded, CardProgress, CardRun, CardRunError};
+pub use setup::{Firmware, Setup};
 pub use summary::{CardSummary, Rate};
 pub use traffic::{CardTrafficError, MOST_FRAMES};
 

@@ -2,7 +2,8 @@
 
 use crate::files;
 use crate::toml_text::{self, Format, TextFileError};
-use pspin::{ParamError, PspinParams};
+use blocks::param::ParamError;
+use pspin::PspinParams;
 use std::io::{self, Read};
 use std::path::Path;
 use toml::{Table, Value};
@@ -204,7 +205,9 @@ pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), Nic
         return Err(choices::no_parameter(table, key));
     }
     let slot = value_at(table, key).expect("it was looked whether it is there");
-    if !slot.same_type(value) {
+    // Whether a decimal may stand where a whole number stood, its type knows.
+    let is_number = |value: &Value| value.is_integer() || value.is_float();
+    if !slot.same_type(value) && !(is_number(slot) && is_number(value)) {
         // What TOML has no number for is read as a text.
         if let (true, Some(text)) = (slot.is_integer(), value.as_str())
             && text.bytes().any(|byte| byte.is_ascii_digit())

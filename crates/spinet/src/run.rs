@@ -13,7 +13,8 @@ use crate::stats::Stats;
 use crate::summary::CoreSummary;
 use crate::table::Table;
 use crate::timeline::{Known, Timeline};
-use kernel::{Clock, Cycle, Freq, FreqError, Mode, Outcome, Time};
+use crate::toml_text::Place;
+use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;
 use std::cell::RefCell;
@@ -51,8 +52,8 @@ pub enum RunError {
     Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
-    #[error("at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
-    BeyondMemory { time: Span, context: String, end: u64, allowed: u64 },
+    #[error("{place}at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
+    BeyondMemory { place: Place, time: Span, context: String, end: u64, allowed: u64 },
     #[error("{file}: {source}")]
     Data { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]
@@ -130,7 +131,7 @@ impl Run {
             programs.push(PlacedProgram { elf, code, data });
         }
         let placed = place(&checked, &programs, &mut loaded)?;
-        let clock = Clock::new(Freq::mhz(checked.nic.clock_mhz)?);
+        let clock = Clock::new(checked.nic.clock_mhz.freq()?);
         let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let limit = clock.cycle_at_or_after(limit);
         let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());

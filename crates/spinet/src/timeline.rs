@@ -39,21 +39,25 @@ impl Timeline {
     /// What an experiment says, its files being read.
     pub fn new(checked: &Checked, placed: &[PlacedContext], clock: Clock, known: Vec<Known>) -> Result<Self, RunError> {
         let mut acts = Vec::new();
-        for ActionSpec { time, write, install, remove, read } in &checked.experiment.at {
+        for (number, ActionSpec { time, write, install, remove, read }) in checked.experiment.at.iter().enumerate() {
             let at = clock.cycle_at_or_after(time.time());
             let index = |name: &str| checked.context_index(name).expect("the check found it");
-            let within = |context: usize, offset: u32, size: u64| {
+            let within = |key: &str, context: usize, offset: u32, size: u64| {
                 let allowed = u64::from(placed[context].context.handler_mem.size);
                 let end = u64::from(offset) + size;
                 let context = placed[context].name.clone();
-                if end > allowed { Err(RunError::BeyondMemory { time: *time, context, end, allowed }) } else { Ok(()) }
+                let place = || checked.place(&["at", &number.to_string(), key]);
+                match end > allowed {
+                    true => Err(RunError::BeyondMemory { place: place(), time: *time, context, end, allowed }),
+                    false => Ok(()),
+                }
             };
             if let Some(spec) = write {
                 let fail = |source| RunError::Data { file: spec.data.clone(), source };
                 let (context, offset, wait) = (index(&spec.context), spec.offset, spec.wait);
                 let allowed = u64::from(placed[context].context.handler_mem.size);
                 let data = read_at_most(Path::new(&spec.data), allowed).map_err(fail)?;
-                within(context, offset, data.len() as u64)?;
+                within("write", context, offset, data.len() as u64)?;
                 acts.push((at, format!("write {}", spec.context), Act::Write { context, offset, data, wait }));
             }
             if let Some(spec) = install {
@@ -64,7 +68,7 @@ impl Timeline {
             }
             if let Some(spec) = read {
                 let (context, offset, size) = (index(&spec.context), spec.offset, spec.size);
-                within(context, offset, size.into())?;
+                within("read", context, offset, size.into())?;
                 acts.push((at, format!("read {}", spec.context), Act::Read { context, offset, size }));
             }
         }

@@ -1,6 +1,7 @@
 //! TOML and JSON files into types, with errors that show the line and the word that may have been meant.
 
 use serde::de::DeserializeOwned;
+use std::fmt;
 use std::ops::Range;
 use wire::near::teach;
 use wire::text::TextError;
@@ -15,6 +16,26 @@ pub struct TextFileError {
     pub line: Option<usize>,
     /// What is wrong, and the place.
     pub text: String,
+}
+
+/// A line of a file, in front of what is wrong there; nothing where the line is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place(Option<(String, usize)>);
+
+impl Place {
+    /// This line of a file, from 1.
+    pub fn new(file: &str, line: Option<usize>) -> Self {
+        Place(line.map(|line| (file.to_owned(), line)))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some((file, line)) => write!(f, "{file}: line {line}: "),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How a text is written.

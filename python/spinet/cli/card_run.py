@@ -6,13 +6,13 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from spinet.cli import errors, parameters, run_report
+from spinet.cli.asked import Asked
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,46 +22,28 @@ _CORES_ABREAST = 4
 _MOST_FUNCTIONS = 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the command line says."""
-
-    program: Sequence[str]
-    firmware: Sequence[str]
-    load: int | None
-    entry: int | None
-    traffic: str | None
-    send: str | None
-    sets: Sequence[str]
-    limit: str | None
-    seed: int | None
-    cc: str | None
-    defines: Mapping[str, str | int]
-    output: Path | None
-    force: bool
-    as_json: bool
-
-
-def command(nic: str, wanted: Wanted) -> int:
+def command(asked: Asked) -> int:
     """Run the card; the exit code."""
     from spinet import card_run
     from spinet._core import UsageError
     from spinet.output import OutputFolder
 
-    if wanted.program and wanted.firmware:
-        raise UsageError(f"firmware is named twice: {wanted.program[0]} and {wanted.firmware[0]}")
+    nic = asked.nic
+    assert nic is not None, "no experiment file is about a card that is wired from modules"
+    if asked.program and asked.firmware:
+        raise UsageError(f"firmware is named twice: {asked.program[0]} and {asked.firmware[0]}")
     with contextlib.ExitStack() as stack:
         folder = None
-        if wanted.output is not None:
-            folder = stack.enter_context(OutputFolder(wanted.output, force=wanted.force))
+        if asked.output is not None:
+            folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
         chosen = card_run.choose_firmware(
             nic,
-            list(wanted.firmware or wanted.program) or None,
-            defines=wanted.defines,
-            cc=wanted.cc,
-            load=wanted.load,
-            entry=wanted.entry,
-            set=wanted.sets,
+            list(asked.firmware or asked.program) or None,
+            defines=asked.macros(),
+            cc=asked.cc,
+            load=asked.load,
+            entry=asked.entry,
+            set=asked.sets,
         )
         if chosen.messages:
             click.echo(chosen.messages.rstrip("\n"), err=True)
@@ -69,11 +51,11 @@ def command(nic: str, wanted: Wanted) -> int:
         summary = card_run.drive(
             nic,
             chosen,
-            traffic=wanted.traffic,
-            send=wanted.send,
-            set=wanted.sets,
-            limit=wanted.limit,
-            seed=1 if wanted.seed is None else wanted.seed,
+            traffic=next(iter(asked.traffics), None),
+            send=next(iter(asked.sends), None),
+            set=asked.sets,
+            limit=asked.limit,
+            seed=1 if asked.seed is None else asked.seed,
             profile=True,
             base_dir=".",
             folder=folder.path if folder else None,
@@ -81,10 +63,10 @@ def command(nic: str, wanted: Wanted) -> int:
         )
         if folder is not None:
             folder.commit()
-    if wanted.as_json:
+    if asked.as_json:
         click.echo(json.dumps(summary, indent=2))
     else:
-        _print(summary, wanted.output)
+        _print(summary, asked.output)
     if not summary["ended"]["is_unfinished"]:
         return 0
     at = (f"{core['path']} is at {core['place']}" for core in summary["cores"] if not core["is_halted"])

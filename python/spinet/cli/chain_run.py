@@ -5,89 +5,63 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from spinet.cli import errors, kinds, parameters
+from spinet.cli.asked import Asked
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the command line says."""
-
-    program: Sequence[str]
-    nic: str | None
-    chains: Sequence[str]
-    services: Sequence[str]
-    tenants: Sequence[str]
-    policy: str | None
-    traffic: Sequence[str]
-    send: Sequence[str]
-    pace: str | None
-    count: int | None
-    sets: Sequence[str]
-    faults: Sequence[str]
-    limit: str | None
-    seed: int | None
-    cc: str | None
-    defines: Mapping[str, str | int]
-    output: Path | None
-    force: bool
-    as_json: bool
-
-
-def command(wanted: Wanted) -> int:
+def command(asked: Asked) -> int:
     """Run the chains; the exit code."""
     from spinet import api, chains
     from spinet._core import UsageError
 
-    card = wanted.nic or "panic"
+    card = asked.nic or "panic"
     experiment = None
-    if wanted.program:
-        if not kinds.is_experiment(wanted.program):
-            source = wanted.program[0]
+    if asked.program:
+        if not kinds.is_experiment(asked.program):
+            source = asked.program[0]
             raise UsageError(
                 f"{source}: {card} runs chains of offloads, not handlers",
                 hint=f"a core of it can: --service 'core: riscv, program={source}' --chain 'all: core'",
             )
-        experiment = wanted.program[0]
+        experiment = asked.program[0]
         for option, value in (
-            ("--chain", wanted.chains),
-            ("--service", wanted.services),
-            ("--tenant", wanted.tenants),
+            ("--chain", asked.chains),
+            ("--service", asked.services),
+            ("--tenant", asked.tenants),
         ):
             if value:
                 raise UsageError(f"{option} belongs into {experiment}", hint=f"say it there: [[{option[2:]}]]")
-    if not (wanted.traffic or wanted.send) and (wanted.pace is not None or wanted.count is not None):
+    if not (asked.traffics or asked.sends) and (asked.pace is not None or asked.count is not None):
         raise UsageError("--pace and --count go with --traffic and --send; an experiment file says them with its own")
-    given = {"pacing": wanted.pace, "count": wanted.count}
+    given = {"pacing": asked.pace, "count": asked.count}
     told = {key: value for key, value in given.items() if value is not None}
     prepared = chains.prepare(
         experiment,
         {
-            "nic": wanted.nic,
-            "set": list(wanted.sets),
-            "chain": list(wanted.chains),
-            "service": list(wanted.services),
-            "tenant": list(wanted.tenants),
-            "policy": wanted.policy,
-            "traffic": [{"source": source, **told} for source in wanted.traffic],
-            "send": [_queued(source, told) for source in wanted.send],
-            "faults": ",".join(wanted.faults) or None,
-            "seed": wanted.seed,
-            "limit": wanted.limit,
+            "nic": asked.nic,
+            "set": list(asked.sets),
+            "chain": list(asked.chains),
+            "service": list(asked.services),
+            "tenant": list(asked.tenants),
+            "policy": asked.policy,
+            "traffic": [{"source": source, **told} for source in asked.traffics],
+            "send": [_queued(source, told) for source in asked.sends],
+            "faults": ",".join(asked.faults) or None,
+            "seed": asked.seed,
+            "limit": asked.limit,
         },
     )
     try:
         with parameters.progress_bar() as on_progress:
-            summary = _run(prepared, wanted, on_progress)
+            summary = _run(prepared, asked, on_progress)
     except api.Interrupted as stopped:
         return _stopped(stopped.summary)
-    if wanted.as_json:
+    if asked.as_json:
         click.echo(json.dumps(summary, indent=2))
         errors.warn(summary["remarks"])
     else:
@@ -95,8 +69,8 @@ def command(wanted: Wanted) -> int:
 
         title = experiment or ", ".join(row["name"] for row in summary["chains"] if row["tenant"] is not None)
         chain_report.print_summary(summary, title=title)
-        if wanted.output is not None:
-            click.echo(f"\nResults are in {wanted.output}")
+        if asked.output is not None:
+            click.echo(f"\nResults are in {asked.output}")
     return _exit_code(summary)
 
 
@@ -107,15 +81,15 @@ def _queued(send: str, told: Mapping[str, Any]) -> dict[str, Any]:
     return {"queue": int(queue), "source": source, **told} if is_numbered else {"source": send, **told}
 
 
-def _run(prepared: Any, wanted: Wanted, on_progress: Any) -> dict[str, Any]:
+def _run(prepared: Any, asked: Asked, on_progress: Any) -> dict[str, Any]:
     from spinet import _core, chains, output, packet_table
     from spinet.output import OutputFolder
 
     with contextlib.ExitStack() as stack:
-        if wanted.output is None:
-            return chains.drive(prepared, captures=None, cc=wanted.cc, defines=wanted.defines, on_progress=on_progress)
+        if asked.output is None:
+            return chains.drive(prepared, captures=None, cc=asked.cc, defines=asked.macros(), on_progress=on_progress)
         # First of all: an output folder that cannot be is told before minutes are spent.
-        folder = stack.enter_context(OutputFolder(wanted.output, force=wanted.force))
+        folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
         columns, hop_columns = _core.chain_columns()
         packets = packet_table.ParquetFile(folder.path / output.PACKETS, columns)
         hops = packet_table.ParquetFile(folder.path / output.HOPS, hop_columns)
@@ -124,8 +98,8 @@ def _run(prepared: Any, wanted: Wanted, on_progress: Any) -> dict[str, Any]:
                 prepared,
                 captures=folder.path,
                 tables=(packets, hops),
-                cc=wanted.cc,
-                defines=wanted.defines,
+                cc=asked.cc,
+                defines=asked.macros(),
                 on_progress=on_progress,
             )
         chains.write_rest(folder.path, summary)

@@ -13,7 +13,7 @@ import click
 from spinet.cli import parameters
 
 if TYPE_CHECKING:
-    from spinet.api import Part
+    from spinet.presets import Part
     from spinet.wiring import Design, Kind
 
 
@@ -34,6 +34,16 @@ def command() -> None:
     """
 
 
+_SETS = click.option(
+    "--set",
+    "sets",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Change a parameter; may be repeated.",
+    shell_complete=parameters.complete_sets,
+)
+
+
 @command.command("list", short_help="Names of the cards.")
 @parameters.json_option
 def list_command(as_json: bool) -> None:
@@ -51,7 +61,7 @@ def list_command(as_json: bool) -> None:
 
 @command.command("show", short_help="What a card is, as text, tree, JSON or drawing.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
-@click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter; may be repeated.")
+@_SETS
 @click.option("--area", is_flag=True, help="Print area and power of its parts instead, scaled from the published ones.")
 @click.option("--tree", is_flag=True, help="Print the parts of a wired card and what each port is connected to.")
 @click.option(
@@ -68,7 +78,7 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
     Of a card that is wired from modules, its file; --tree, --json and --svg show the card as it is checked, with all
     parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
     """
-    from spinet import _core, api
+    from spinet import _core, presets
     from spinet.drawing import sketch
 
     if not _core.card_is_wired(nic):
@@ -79,7 +89,7 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
         if area:
             if _core.nic_has_chains(nic):
                 raise click.UsageError("--area is known of PsPIN only")
-            _print_area(api.nic_cost(nic, set=sets))
+            _print_area(presets.nic_cost(nic, set=sets))
         elif as_json:
             click.echo(json.dumps(tomllib.loads(_core.nic_show(nic, list(sets), ".")), indent=2))
         elif svg is None:
@@ -140,7 +150,7 @@ def _tree(design: Design) -> str:
 
 @command.command("check", short_help="Whether a card can be built, and if not, all that is wrong.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
-@click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter; may be repeated.")
+@_SETS
 @parameters.json_option
 def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
     """Check a card: names, parameters, ports, protocols, and that every port is connected.

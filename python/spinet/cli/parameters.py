@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,50 @@ def complete_nics(_context: click.Context, _parameter: click.Parameter, incomple
 
     known = [CompletionItem(name, help=about) for name, about in _core.nic_list() if name.startswith(incomplete)]
     return known or [CompletionItem(incomplete, type="file")]
+
+
+def complete_sets(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`PATH=VALUE` of every parameter of the card that the line names, with the value that it has."""
+    from spinet import SpinetError
+
+    nic = context.params.get("nic")
+    if nic is None and any(
+        isinstance(known, click.Argument) and known.name == "nic" for known in context.command.params
+    ):
+        # A line that is not whole yet has arguments, but it is not said which is which.
+        nic = next(iter(context.args), None)
+    try:
+        offered = [f"{path}={_shown(value)}" for path, value in settings(nic or "pspin")]
+    except SpinetError:  # no such card, which the command itself will say
+        return []
+    return [CompletionItem(setting) for setting in offered if setting.startswith(incomplete)]
+
+
+def settings(nic: str) -> list[tuple[str, Any]]:
+    """Paths that `--set` takes for a card, and the values that it has there."""
+    from spinet import _core, wiring
+
+    if not _core.card_is_wired(nic):
+        return list(_leaves(tomllib.loads(_core.nic_show(nic, [], ".")), ""))
+    design = wiring.design(nic).json
+    parts = {part["path"].partition("[")[0]: part["parameters"] for part in design["parts"] if "." not in part["path"]}
+    return list(_leaves({**design["parameters"], "clocks": design["clocks"], **parts}, ""))
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """What is no table, by path; tables in lists go by their names."""
+    for key, value in table.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, list):
+            value = {item["name"]: item for item in value if isinstance(item, Mapping) and "name" in item}
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def macros(definitions: Sequence[str]) -> dict[str, str | int]:

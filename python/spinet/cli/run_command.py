@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from spinet.cli import errors, parameters
+from spinet.cli import kinds, parameters
+from spinet.cli.asked import Asked
 
 
 @click.command(short_help="Run handlers on a card.")
@@ -68,7 +66,7 @@ from spinet.cli import errors, parameters
 )
 @click.option(
     "--tenant",
-    "shares",
+    "tenants",
     metavar="SPEC",
     multiple=True,
     help="A tenant there: 'NAME: weight=2, priority=0'. Default: every chain is one.",
@@ -86,7 +84,12 @@ from spinet.cli import errors, parameters
     help="For a card with a host: what that sends, as --traffic says it; for a transmit queue of panic 'QUEUE=SPEC'.",
 )
 @click.option(
-    "--set", "sets", metavar="PATH=VALUE", multiple=True, help="Change a parameter of the card; may be repeated."
+    "--set",
+    "sets",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Change a parameter of the card; may be repeated.",
+    shell_complete=parameters.complete_sets,
 )
 @click.option(
     "--pace",
@@ -123,37 +126,7 @@ from spinet.cli import errors, parameters
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
 @parameters.json_option
-def command(
-    program: tuple[str, ...],
-    traffics: tuple[str, ...],
-    match: str | None,
-    message: str | None,
-    handler: str | None,
-    handler_memory: str | None,
-    nic: str | None,
-    firmware: tuple[str, ...],
-    load: int | None,
-    entry: int | None,
-    chains: tuple[str, ...],
-    services: tuple[str, ...],
-    shares: tuple[str, ...],
-    policy: str | None,
-    sends: tuple[str, ...],
-    sets: tuple[str, ...],
-    pace: str | None,
-    count: int | None,
-    limit: str | None,
-    faults: tuple[str, ...],
-    seed: int | None,
-    output: Path | None,
-    force: bool,
-    trace_instructions: bool,
-    trace_cores: str | None,
-    trace_time: str | None,
-    cc: str | None,
-    defines: tuple[str, ...],
-    as_json: bool,
-) -> int:
+def command(**options: Any) -> int:
     """Run handlers written in C on a simulated card, and say what came of every packet.
 
     The sources are compiled and linked into one program. A file that ends in .toml or .json is an experiment, which can
@@ -210,182 +183,27 @@ def command(
     What goes wrong in the simulated world, such as a handler that traps, is counted and changes no exit code: the
     summary begins with it, marked "!" ("remarks" in JSON; with --json, stderr tells of traps too).
     """
-    from spinet import api, experiment
-    from spinet.cli import card_run, chain_run, kinds
-    from spinet.output import OutputFolder
+    from spinet.cli import card_run, chain_run, handler_run
 
-    if force and output is None:
+    asked = Asked(**options)
+    if asked.force and asked.output is None:
         raise click.UsageError("--force goes with -o")
-    kind = kinds.of(program, nic, chains)
-    of_chains = {"--chain": chains, "--service": services, "--tenant": shares, "--policy": policy}
-    if nic is None and kind == kinds.HANDLERS and not chains:
-        for option, value in of_chains.items():
-            if value:
+    kind = kinds.of(asked.program, asked.nic, asked.chains)
+    if asked.nic is None and kind == kinds.HANDLERS:
+        for option in ("--service", "--tenant", "--policy"):
+            if asked.of_some_kinds()[option]:
                 raise click.UsageError(
                     f"{option} goes with --chain, for cards that run chains of offloads such as panic"
                 )
-    of_handlers = {
-        "--match": match,
-        "--message": message,
-        "--handler": handler,
-        "--handler-memory": handler_memory,
-        "--trace-instructions": trace_instructions,
-        "--trace-cores": trace_cores,
-        "--trace-time": trace_time,
-    }
-    of_modules = {"--firmware": firmware, "--load": load is not None, "--entry": entry is not None}
-    others = {"--send": sends, "--pace": pace, "--count": count, "--fault": faults}
-    subject = nic or (program[0] if kinds.is_experiment(program) else {kinds.CHAINS: "panic"}.get(kind, "pspin"))
-    kinds.check(kind, subject, {**of_chains, **of_handlers, **of_modules, **others})
+    usual = "panic" if kind == kinds.CHAINS else "pspin"
+    subject = asked.nic or (asked.program[0] if kinds.is_experiment(asked.program) else usual)
+    kinds.check(kind, subject, asked.of_some_kinds())
     if kind == kinds.CHAINS:
-        return chain_run.command(
-            chain_run.Wanted(
-                program=program,
-                nic=nic,
-                chains=chains,
-                services=services,
-                tenants=shares,
-                policy=policy,
-                traffic=traffics,
-                send=sends,
-                pace=pace,
-                count=count,
-                sets=sets,
-                faults=faults,
-                limit=limit,
-                seed=seed,
-                cc=cc,
-                defines=parameters.macros(defines),
-                output=output,
-                force=force,
-                as_json=as_json,
-            )
-        )
-    for option, values in {"--traffic": traffics, "--send": sends}.items():
+        return chain_run.command(asked)
+    for option, values in {"--traffic": asked.traffics, "--send": asked.sends}.items():
         if len(values) > 1:
             raise click.UsageError(f"{option} may be repeated only for cards that run chains of offloads such as panic")
-    for name in program:
+    for name in asked.program:
         if name.endswith((".pcap", ".pcapng", ".cap")):
             raise click.UsageError(f"{name} is a capture, which --traffic names: spinet run HANDLER.c --traffic {name}")
-    traffic = traffics[0] if traffics else None
-    if kind == kinds.MODULES:
-        assert nic is not None
-        return card_run.command(
-            nic,
-            card_run.Wanted(
-                program=program,
-                firmware=firmware,
-                load=load,
-                entry=entry,
-                traffic=traffic,
-                send=sends[0] if sends else None,
-                sets=sets,
-                limit=limit,
-                seed=seed,
-                cc=cc,
-                defines=parameters.macros(defines),
-                output=output,
-                force=force,
-                as_json=as_json,
-            ),
-        )
-    if not program:
-        raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
-    if trace_instructions and output is None:
-        raise click.UsageError("--trace-instructions goes with -o")
-    if (trace_cores or trace_time) and not trace_instructions:
-        raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")
-    is_file = kinds.is_experiment(program)
-    prepared = api.prepare(
-        program=None if is_file else program,
-        traffic=traffic,
-        experiment_file=program[0] if is_file else None,
-        match=match,
-        message=message,
-        handler=handler,
-        handler_memory=handler_memory,
-        overrides=api.overrides(
-            nic=nic, set=sets, seed=seed, faults=",".join(faults) or None, pacing=pace, count=count, limit=limit
-        ),
-    )
-    try:
-        with contextlib.ExitStack() as stack:
-            # First of all: an output folder that cannot be is told before minutes are spent.
-            folder = stack.enter_context(OutputFolder(output, force=force)) if output is not None else None
-            build = experiment.compiled(prepared, cc=cc, defines=parameters.macros(defines))
-            tenants = experiment.compiled_tenants(prepared, first=build, cc=cc, defines=parameters.macros(defines))
-            if build is not None and build.messages:
-                click.echo(build.messages.rstrip("\n"), err=True)
-            with parameters.progress_bar() as on_progress:
-                summary = api.stream(
-                    prepared,
-                    build=build,
-                    tenants=tenants,
-                    folder=folder.path if folder else None,
-                    trace=api.InstructionTrace(cores=trace_cores, time=trace_time) if trace_instructions else None,
-                    on_progress=on_progress,
-                    on_console=_print_console,
-                )
-            if folder is not None:
-                folder.commit()
-    except api.Interrupted as stopped:
-        return _stopped(stopped.summary)
-    _print_summary(summary, title=program[0] if is_file else prepared.program_name(), output=output, as_json=as_json)
-    return _exit_code(summary)
-
-
-def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
-    for line in parameters.visible(text).removesuffix("\n").split("\n"):
-        click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
-
-
-def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(summary, indent=2))
-        errors.warn(summary["remarks"])
-        return
-    from spinet.cli import run_report
-
-    run_report.print_summary(summary, title=title)
-    if output is not None:
-        click.echo(f"\nResults are in {output}")
-
-
-def _exit_code(summary: dict[str, Any]) -> int:
-    ended = summary["ended"]
-    # A limit at which nothing was under way is what was asked for.
-    if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
-        return 0
-    # The text tells of one core; several are listed.
-    where = _busy_cores(ended["cores"]) if len(ended["cores"]) > 1 else ""
-    errors.complain(f"the run did not finish: {ended['text']}{where}", hint=_hint(ended["reason"]))
-    return errors.UNFINISHED
-
-
-def _busy_cores(cores: list[dict[str, Any]]) -> str:
-    """A line for each of the first cores that have something to do."""
-    where = [
-        f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
-        for core in cores[:8]
-    ]
-    return "".join(where) + (f"\n  and {len(cores) - 8} more cores" if len(cores) > 8 else "")
-
-
-def _stopped(summary: Mapping[str, Any]) -> int:
-    from spinet.cli import run_report
-
-    time, ended = run_report.duration(summary["time"]["simulated_ns"]), summary["ended"]
-    click.echo(
-        f"stopped at {time} of simulated time, {ended['unfinished_packets']:,} packets being under way; "
-        f"nothing was written{_busy_cores(ended['cores'])}",
-        err=True,
-    )
-    return errors.INTERRUPTED
-
-
-def _hint(reason: str) -> str:
-    return {
-        "limit": "give it more simulated time with --limit, or look for a loop where the cores are",
-        "stalled": "nothing moved any more: a handler loops, or waits for something that does not come",
-        "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
-    }.get(reason, "")
+    return card_run.command(asked) if kind == kinds.MODULES else handler_run.command(asked)

@@ -345,6 +345,7 @@ impl Core {
     /// The access was refused in cycle `at` for this cause: a trap.
     pub fn refuse(&mut self, at: Cycle, cause: u32) -> Stop {
         self.time = at;
+        self.stay_in_loop();
         self.trap(cause, self.access.addr)
     }
 

@@ -117,9 +117,20 @@ impl Loops {
         start
     }
 
+    /// Fetch did not go back after all.
+    fn stay(&mut self, id: usize) {
+        if self.due.take().is_none() {
+            self.count(id, 1);
+        }
+    }
+
     fn count_down(&mut self, id: usize) {
+        self.count(id, u32::MAX);
+    }
+
+    fn count(&mut self, id: usize, difference: u32) {
         for all in [&mut self.registers, &mut self.seen] {
-            all[id].count = all[id].count.wrapping_sub(1);
+            all[id].count = all[id].count.wrapping_add(difference);
         }
     }
 }
@@ -149,11 +160,13 @@ pub(super) struct FetchAfterLoop {
     abandoned: u32,
     /// Instructions retired when fetch was last directed elsewhere.
     pub landed: u64,
+    /// The loop whose start it was directed to last.
+    id: usize,
 }
 
 impl Default for FetchAfterLoop {
     fn default() -> Self {
-        FetchAfterLoop { not_before: 0, abandoned: NO_LINE, landed: u64::MAX }
+        FetchAfterLoop { not_before: 0, abandoned: NO_LINE, landed: u64::MAX, id: 0 }
     }
 }
 
@@ -217,8 +230,18 @@ impl Core {
             not_before: self.time + timing::PLAIN + lost,
             abandoned: std::mem::replace(&mut self.ahead, NO_LINE),
             landed: self.instructions + 1,
+            id,
         };
         self.next = start;
         self.line = NO_LINE;
+    }
+
+    /// The access that waits is refused. If a loop ended with it, the instruction at the start, which counts, never left decode.
+    pub(super) fn stay_in_loop(&mut self) {
+        // So many are retired only once the access is granted.
+        if self.fetch.landed == self.instructions + 1 {
+            self.csrs.loops.stay(self.fetch.id);
+            self.choose_attention();
+        }
     }
 }

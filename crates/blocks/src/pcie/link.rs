@@ -68,12 +68,12 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(clock_mhz: u64, params: &PcieParams) -> Self {
+    pub fn new(clock_hz: u64, params: &PcieParams) -> Self {
         let link = &params.link;
         Link {
             params: link.clone(),
-            to_host: link.wire(clock_mhz),
-            from_host: link.wire(clock_mhz),
+            to_host: link.wire(clock_hz),
+            from_host: link.wire(clock_hz),
             writes: VecDeque::new(),
             posted: VecDeque::new(),
             left: VecDeque::new(),
@@ -278,11 +278,11 @@ impl Link {
 }
 
 impl LinkParams {
-    /// A direction of the link, for a card whose clock has `clock_mhz`.
-    pub(super) fn wire(&self, clock_mhz: u64) -> Wire {
+    /// A direction of the link, for a card whose clock has `clock_hz`.
+    pub(super) fn wire(&self, clock_hz: u64) -> Wire {
         // Bits of a byte at the line's code, by the bits of all lanes in a cycle.
-        let top = 8 * clock_mhz * u64::from(self.code_line_bits);
-        let bottom = u64::from(self.lanes) * u64::from(self.lane_mtps) * u64::from(self.code_bits);
+        let top = 8 * clock_hz * u64::from(self.code_line_bits);
+        let bottom = u64::from(self.lanes) * u64::from(self.lane_mtps) * 1_000_000 * u64::from(self.code_bits);
         Wire::new(top, bottom)
     }
 }

@@ -12,7 +12,7 @@ mod traffic;
 mod wire;
 
 pub use beats::{BEAT_BYTES, Bytes, Read, Write, to_line_end};
-pub use params::{LinkParams, PcieModel, PcieParams, Refused};
+pub use params::{LinkParams, PcieModel, PcieParams};
 
 use kernel::{Activity, CounterList, Cycle};
 use link::Link;
@@ -47,11 +47,11 @@ enum Model {
 }
 
 impl Transport {
-    /// As `params` say, which must pass [`PcieParams::check`], for a clock of `clock_mhz`.
-    pub fn new(clock_mhz: u64, params: &PcieParams) -> Transport {
+    /// As `params` say, which must pass [`PcieParams::check`], for a clock of `clock_hz`.
+    pub fn new(clock_hz: u64, params: &PcieParams) -> Transport {
         Transport(match params.model {
-            PcieModel::Tlp => Model::Link(Link::new(clock_mhz, params)),
-            PcieModel::Ideal | PcieModel::FixedRate => Model::Sink(Sink::new(clock_mhz, params)),
+            PcieModel::Tlp => Model::Link(Link::new(clock_hz, params)),
+            PcieModel::Ideal | PcieModel::FixedRate => Model::Sink(Sink::new(clock_hz, params)),
         })
     }
 

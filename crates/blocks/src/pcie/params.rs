@@ -1,5 +1,6 @@
 //! What is fixed about a way to host memory.
 
+use crate::param::{ParamError, one_of, power_of_two, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,18 +66,6 @@ pub struct LinkParams {
     pub read_tags: u32,
 }
 
-/// A parameter that cannot be, alone or beside another.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key} is {found}, must be {allowed}")]
-pub struct Refused {
-    /// Path of the parameter within [`PcieParams`]: `link.lanes`.
-    pub key: &'static str,
-    /// What it is.
-    pub found: String,
-    /// What it may be.
-    pub allowed: String,
-}
-
 impl PcieParams {
     /// Cycles that a few bytes take from one side to the other, their time on the lanes not counted: a doorbell's for example.
     pub fn one_way_cycles(&self) -> u32 {
@@ -87,13 +76,12 @@ impl PcieParams {
     }
 
     /// Refuses what cannot work, and says what can.
-    pub fn check(&self) -> Result<(), Refused> {
+    pub fn check(&self) -> Result<(), ParamError> {
         within("latency_cycles", self.latency_cycles, 1, 1_000_000)?;
         within("write_gap_cycles", self.write_gap_cycles, 0, 1_000_000)?;
         within("read_gap_cycles", self.read_gap_cycles, 0, 1_000_000)?;
         let link = &self.link;
-        let lanes = [1, 2, 4, 8, 16];
-        must("link.lanes", link.lanes, lanes.contains(&link.lanes), || format!("one of {lanes:?}"))?;
+        one_of("link.lanes", link.lanes, &[1, 2, 4, 8, 16])?;
         within("link.lane_mtps", link.lane_mtps, 1, 1_000_000)?;
         within("link.code_bits", link.code_bits, 1, 1024)?;
         within("link.code_line_bits", link.code_line_bits, link.code_bits, 2048)?;
@@ -109,25 +97,9 @@ impl PcieParams {
         within("link.read_tags", link.read_tags, 1, 65_536)?;
         match self.model {
             // A packet leaves when all its beats are here.
-            PcieModel::Tlp => {
-                within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536).map_err(|it| {
-                    Refused { allowed: format!("{}, more than link.max_payload_bytes / 64", it.allowed), ..it }
-                })
-            }
+            PcieModel::Tlp => within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536)
+                .map_err(|error| error.because("more than link.max_payload_bytes / 64")),
             PcieModel::Ideal | PcieModel::FixedRate => within("buffer_beats", self.buffer_beats, 1, 65_536),
         }
     }
-}
-
-fn must(key: &'static str, found: u32, holds: bool, allowed: impl Fn() -> String) -> Result<(), Refused> {
-    if holds { Ok(()) } else { Err(Refused { key, found: found.to_string(), allowed: allowed() }) }
-}
-
-fn within(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), Refused> {
-    must(key, found, (least..=most).contains(&found), || format!("{least} to {most}"))
-}
-
-fn power_of_two(key: &'static str, found: u32, least: u32, most: u32) -> Result<(), Refused> {
-    let holds = found.is_power_of_two() && (least..=most).contains(&found);
-    must(key, found, holds, || format!("a power of two from {least} to {most}"))
 }

@@ -44,9 +44,9 @@ pub struct Sink {
 }
 
 impl Lane {
-    fn new(clock_mhz: u64, params: &PcieParams, gap: u32) -> Self {
+    fn new(clock_hz: u64, params: &PcieParams, gap: u32) -> Self {
         match params.model {
-            PcieModel::FixedRate => Lane::Rate(params.link.wire(clock_mhz)),
+            PcieModel::FixedRate => Lane::Rate(params.link.wire(clock_hz)),
             PcieModel::Ideal | PcieModel::Tlp => Lane::Beats { free: 0, gap: u64::from(gap) },
         }
     }
@@ -69,15 +69,15 @@ impl Lane {
 }
 
 impl Sink {
-    pub fn new(clock_mhz: u64, params: &PcieParams) -> Self {
+    pub fn new(clock_hz: u64, params: &PcieParams) -> Self {
         assert!(params.latency_cycles > 0, "an answer takes a cycle");
         Sink {
             latency: u64::from(params.latency_cycles),
             writes: VecDeque::new(),
-            write_lane: Lane::new(clock_mhz, params, params.write_gap_cycles),
+            write_lane: Lane::new(clock_hz, params, params.write_gap_cycles),
             writing: VecDeque::new(),
             reads: VecDeque::new(),
-            read_lane: Lane::new(clock_mhz, params, params.read_gap_cycles),
+            read_lane: Lane::new(clock_hz, params, params.read_gap_cycles),
             reading: VecDeque::new(),
             written: Traffic::default(),
             read_back: Traffic::default(),

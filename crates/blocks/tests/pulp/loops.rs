@@ -1,7 +1,8 @@
 //! Hardware loops.
 
-use super::{Machine, check};
+use super::{DATA, Machine, check};
 use expect_test::expect;
+use isa::riscv::cause;
 use proptest::prelude::*;
 
 #[test]
@@ -310,6 +311,77 @@ fn control_registers_are_the_loops_registers() {
             t0=100 t1=128 a0=400 a1=500 a2=3 a3=3 a4=1
         "#]],
     );
+}
+
+/// The registers that count, after `text` ran to `ebreak`; what else traps is served by `serve`, which says where to go on.
+fn run_through_traps(text: &str, mut serve: impl FnMut(&mut Machine) -> u32) -> [u32; 4] {
+    let counts = [false, true].map(|is_watched| {
+        let mut machine = Machine::new(text);
+        if is_watched {
+            machine.core.log_instructions(Box::new(|_| {}));
+        }
+        loop {
+            machine.run();
+            if machine.core.last_trap().cause == cause::BREAKPOINT {
+                break [12, 13, 14, 15].map(|r| machine.core.x(r));
+            }
+            let pc = serve(&mut machine);
+            machine.core.resume(pc);
+        }
+    });
+    assert_eq!(counts[0], counts[1], "watching the core changes what it does");
+    counts[0]
+}
+
+#[test]
+fn a_trap_within_a_loop_costs_no_round() {
+    let behind = |machine: &mut Machine| machine.core.last_trap().pc + 4;
+    let inside = "lp.setupi x0, 4, end
+        addi a2, a2, 1
+        ecall
+        end:
+        addi a3, a3, 1
+        csrrs a4, lpcount0, zero
+        ebreak";
+    assert_eq!(run_through_traps(inside, behind), [4, 4, 1, 0]);
+    // Behind the end there is no loop any more, so who calls from there and goes on behind the call has left it.
+    let at_the_end = "lp.setupi x0, 4, end
+        addi a2, a2, 1
+        end:
+        ecall
+        csrrs a4, lpcount0, zero
+        ebreak";
+    assert_eq!(run_through_traps(at_the_end, behind), [1, 0, 4, 0]);
+}
+
+#[test]
+fn an_access_that_ends_a_loop_may_fault_and_be_done_again() {
+    // Memory ends at 0x800. Who serves the fault lets the access begin anew with the address of the data.
+    let again = |machine: &mut Machine| {
+        machine.core.set_x(5, DATA);
+        machine.core.last_trap().pc
+    };
+    let two = "addi t0, zero, 0x7fc
+        lp.setupi x0, 5, end
+        addi a2, a2, 1
+        addi t0, t0, 2
+        end:
+        lw a3, 0(t0)
+        csrrs a4, lpcount0, zero
+        ebreak";
+    assert_eq!(run_through_traps(two, again), [5, 3, 1, 0]);
+    let nested = "lp.setupi x1, 2, outer
+        addi t0, zero, 0x7fc
+        lp.setupi x0, 3, inner
+        addi a2, a2, 1
+        addi t0, t0, 4
+        inner:
+        lw a3, 0(t0)
+        addi a4, a4, 1
+        outer:
+        sw a4, 0(t0)
+        ebreak";
+    assert_eq!(run_through_traps(nested, again), [6, 1, 2, 0]); // The first round stored 1 where the second loads last.
 }
 
 /// Instructions that a body may be filled with; none changes what the loops count.

@@ -55,7 +55,10 @@ impl Machine {
                 Stop::Access => {
                     let access = *self.core.access();
                     let at = access.addr as usize;
-                    let bytes = &mut self.memory[at..at + access.kind.bytes() as usize];
+                    let Some(bytes) = self.memory.get_mut(at..at + access.kind.bytes() as usize) else {
+                        self.core.fault(self.core.time() + 1);
+                        return;
+                    };
                     let old = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
                     if let AccessKind::Store(_) = access.kind {
                         let n = bytes.len();

@@ -11,7 +11,8 @@ use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineParams, EngineSite};
 use crate::world::SharedOutlet;
 use blocks::checks;
-use kernel::{ClockId, Component, Freq, Rx, SystemBuilder, Tx};
+use blocks::mhz::Mhz;
+use kernel::{ClockId, Component, Rx, SystemBuilder, Tx};
 use std::rc::Rc;
 
 /// What they have in common.
@@ -19,7 +20,7 @@ use std::rc::Rc;
 #[serde(deny_unknown_fields)]
 pub struct CardParams {
     /// The clock of everything but engines that have their own.
-    pub clock_mhz: u32,
+    pub clock_mhz: Mhz,
     /// Width of all paths, in bytes a cycle.
     pub flit_bytes: u32,
     /// The longest packet, in bytes.
@@ -37,7 +38,7 @@ pub struct CardParams {
 impl CardParams {
     /// What is wrong with them.
     pub fn check(&self) -> Result<(), String> {
-        checks::within("card.clock_mhz", self.clock_mhz, 1, 100_000)?;
+        checks::within("card.clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         checks::within("card.flit_bytes", self.flit_bytes, 8, 256)?;
         checks::within("card.longest_bytes", self.longest_bytes, 64, 1 << 16)?;
         checks::within("card.n_classes", self.n_classes, 1, 256)?;
@@ -87,7 +88,7 @@ impl Card {
         assert!(outside.policies.is_empty(), "only a PIFO has policies");
         assert!(outside.transmits.is_empty(), "the host of a NIC of comparison only receives");
         let mut system = SystemBuilder::new(seed);
-        let clock = system.clock(Freq::mhz(params.clock_mhz.into()).expect("a clock in its range"));
+        let clock = system.clock(params.clock_mhz.freq().expect("a clock in its range"));
         let mut card = Card {
             params,
             system,
@@ -105,7 +106,7 @@ impl Card {
             let wires = IngressWiring {
                 node: (node, number as u8),
                 flit_bytes,
-                clock_hz: u64::from(params.clock_mhz) * 1_000_000,
+                clock_hz: params.clock_mhz.hz(),
                 source,
                 classifier: outside.classifier.clone(),
                 outlet: card.outlet.clone(),

@@ -96,10 +96,10 @@ impl Ends for Edge {
 
 impl HostLink {
     /// A link as `params` say, to `memory`.
-    pub fn new(clock_mhz: u64, params: &PcieParams, memory: HostMemory) -> HostLink {
+    pub fn new(clock_hz: u64, params: &PcieParams, memory: HostMemory) -> HostLink {
         let (beats, reads) = Default::default();
         let edge = Edge { now: 0, memory, beats, landed: Due::new(), reads, answers: Due::new() };
-        let transport = Transport::new(clock_mhz, params);
+        let transport = Transport::new(clock_hz, params);
         HostLink { transport, room: params.buffer_beats as usize, is_open: false, edge }
     }
 

@@ -29,7 +29,7 @@ pub struct DmaWiring {
     /// Bytes of a flit.
     pub flit_bytes: usize,
     /// Its clock.
-    pub clock_mhz: u32,
+    pub clock_hz: u64,
     /// What comes out at the node.
     pub input: Rx<Flit>,
     /// What applications send: a source for each transmit queue from 0 on; queues without one are idle.
@@ -73,7 +73,7 @@ pub struct Dma {
 impl Dma {
     /// An engine with a host whose receive rings are full. The parameters have passed their check.
     pub fn new(params: &DmaParams, wires: DmaWiring) -> Dma {
-        let DmaWiring { node, flit_bytes, clock_mhz, input, sources, classifier, outlet, entry, sender, cells } = wires;
+        let DmaWiring { node, flit_bytes, clock_hz, input, sources, classifier, outlet, entry, sender, cells } = wires;
         assert!(sources.len() <= params.tx_queues as usize, "a source has a transmit queue");
         let places = Place::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
@@ -82,7 +82,7 @@ impl Dma {
         let receive = Receive::new(params, node, flit_bytes, input, outlet.clone(), cells, receives);
         let wires = TransmitWiring { node, flit_bytes, classifier, outlet, entry, sender };
         let transmit = Transmit::new(params, wires, transmits);
-        Dma { link: HostLink::new(clock_mhz.into(), &params.pcie, memory), host, receive, transmit }
+        Dma { link: HostLink::new(clock_hz, &params.pcie, memory), host, receive, transmit }
     }
 
     /// The host does its part, and the card hears of it.

@@ -19,6 +19,9 @@ const PUBLIC_DMA: u32 = 6;
 /// The window of the instruction cache's control unit, in the same way.
 const CACHE_CONTROL: u32 = 5;
 
+/// The window of the driver in a core's own link, in bits 10 to 19.
+const DRIVER: u32 = 1 << 4 | 4;
+
 /// Longest line of text that is kept before it is printed without its end.
 const MAX_TEXT: usize = 4096;
 
@@ -74,11 +77,14 @@ impl Cluster {
 
     /// An access of core `i` that is not to the own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
-        self.is_calm = false;
         self.fetch_behind_access(i, now);
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
+        let is_drivers = is_beside && addr & 0x4000 != 0 && addr >> 10 & 0x3ff == DRIVER;
+        if !is_drivers {
+            self.calm_until = 0; // Of its driver a core asks most, and little comes of it: see there.
+        }
         if !self.is_permitted(i, addr, is_beside) {
             self.refuse(i, now);
         } else if self.misaligned_amo_traps && self.hpus[i].is_misaligned_amo() {

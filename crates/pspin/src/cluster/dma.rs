@@ -177,13 +177,28 @@ impl Dma {
         }
     }
 
-    /// The next cycle in which there is something to do, replies apart.
-    pub fn next_event(&self, now: Cycle) -> Option<Cycle> {
-        let reshapes = self.reshaped.is_some() || !self.waiting.is_empty();
-        if self.movement.moves() || reshapes && self.movement.n_emitted() < EMITTERS {
-            return Some(now + 1);
+    /// The next cycle in which there is something to do, replies apart; `Cycle::MAX` if there is none.
+    pub fn next_event(&self, now: Cycle) -> Cycle {
+        let reshapes = self.has_more() && self.movement.n_emitted() < EMITTERS;
+        if reshapes || self.movement.moves() { now + 1 } else { self.next_finish(now) }
+    }
+
+    /// The first cycle behind `now` in which it may ask L2 for something or a transfer may end, if neither launches nor
+    /// answers come; before that it moves beats to L1 and nothing else.
+    pub fn shows_at(&self, now: Cycle) -> Cycle {
+        match self.next_event(now) {
+            next if next == now + 1 && !self.has_more() => self.next_finish(now).min(self.movement.shows_at(now)),
+            next => next,
         }
-        self.finishing.front().map(|&(at, _)| at.max(now + 1))
+    }
+
+    fn next_finish(&self, now: Cycle) -> Cycle {
+        self.finishing.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1))
+    }
+
+    /// Whether the burst reshaper has parts to hand on.
+    fn has_more(&self) -> bool {
+        self.reshaped.is_some() || !self.waiting.is_empty()
     }
 
     /// The burst reshaper hands a part on and takes the next transfer, if there is room behind it.

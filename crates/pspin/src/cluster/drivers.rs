@@ -7,13 +7,14 @@ use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
 use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, TASK_DONE};
 use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 impl Cluster {
     /// Core `i` reads or writes a register of its driver.
     pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
         let instructions = self.hpus[i].core.instructions();
         if !self.hpus[i].driver.is_active() {
+            self.calm_until = 0;
             self.hpus[i].driver.first_request(now);
             self.watch_driver(i);
         }
@@ -21,6 +22,7 @@ impl Cluster {
             return self.refuse(i, now);
         }
         let Hpu { core, driver, .. } = &mut self.hpus[i];
+        let watched = (self.leaving, self.idle);
         let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
         let was_running = driver.running().is_some();
         let mut issued = None;
@@ -48,6 +50,9 @@ impl Cluster {
         };
         let is_running = driver.running().is_some();
         self.watch_driver(i);
+        if is_running != was_running || issued.is_some() || watched != (self.leaving, self.idle) {
+            self.calm_until = 0; // Not after a look at the task or a word of a command, which are the most.
+        }
         if let Some((packet, stage, handler)) = before
             && was_running != is_running
         {
@@ -76,6 +81,7 @@ impl Cluster {
             self.end_line(i, now);
         }
         let (stack, bytes) = self.hpus[i].guard.stack();
+        self.calm_until = 0;
         self.wide.clear(&mut self.l1, stack, bytes);
         self.hpus[i].first_part = None;
         self.hpus[i].core.refuse(now, CONTEXT_CAUSE);
@@ -168,15 +174,16 @@ impl Cluster {
         }
     }
 
-    /// Drivers whose feedback may leave in cycle `at`, by bit.
-    pub(super) fn may_leave(&self, at: Cycle) -> u64 {
-        let (mut ready, mut left) = (0, self.leaving);
-        while left != 0 {
-            let core = left.trailing_zeros();
-            left &= left - 1;
-            ready |= u64::from(self.hpus[core as usize].driver.may_leave(at)) << core;
-        }
-        ready
+    /// Drivers whose feedback may leave in this cycle, by bit.
+    fn may_leave(&self, now: Cycle) -> u64 {
+        let ready = |core: &u32| self.hpus[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
+        members(self.leaving.into()).filter(ready).fold(0, |set, core| set | 1 << core)
+    }
+
+    /// The next cycle in which a feedback may leave that waits for its time alone, not for a command or a transfer.
+    pub(super) fn next_leave(&self) -> Cycle {
+        let leaves = members(self.leaving.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
+        leaves.min().unwrap_or(Cycle::MAX)
     }
 
     /// A driver may have changed: it got or lost a feedback, or a task.

@@ -19,7 +19,7 @@ impl Cluster {
         if others != 0 {
             self.go_on(others, now);
         }
-        if !self.is_calm {
+        if now >= self.calm_until {
             self.admit_remote(now);
         }
         let Asking { ports, banks, contested } = self.ready.take_asking(now);

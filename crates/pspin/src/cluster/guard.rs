@@ -240,10 +240,11 @@ impl Guard {
 mod tests {
     use super::*;
     use crate::protocol::{Context, PacketId, Stage};
+    use crate::testing::paper_params;
 
     /// Core 1 of cluster 2 has no task, and so its stack alone: offsets 0x400 to 0x7ff.
     fn check(addr: u32, bytes: u32) -> bool {
-        let params = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let params = paper_params();
         Guard::new(2, 1, &params).allows_l1(addr, bytes)
     }
 
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn windows_that_drivers_name_beyond_all_addresses_are_no_others() {
-        let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let params = paper_params();
         let mut guard = Guard::new(0, 1, &params);
         let context = Context { scratchpads: vec![Region { addr: u32::MAX - 3, size: 64 }; 4], ..Context::default() };
         let task = Task {
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_window_goes_no_further_than_the_l1() {
-        let params: PspinParams = toml::from_str(include_str!("../../../../presets/pspin.toml")).unwrap();
+        let params = paper_params();
         let guard = Guard::new(0, 0, &params);
         let end = guard.l1_bytes;
         assert_eq!(guard.own_window(end - 8, 64), Window { base: map::L1_BASE + end - 8, size: 8 });

@@ -78,6 +78,11 @@ impl L1 {
         self.free_from = self.free_from.max(now + 2);
     }
 
+    /// Whether an AMO may have to be written back.
+    pub fn writes_back(&self) -> bool {
+        self.write_back.1 != 0
+    }
+
     /// What was to be written back in cycles before `now` is, where no beat was in the way.
     fn write_back_before(&mut self, now: Cycle) {
         let (mut cycle, mut banks) = self.write_back;

@@ -1,12 +1,13 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
 //! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs` answers what it asks, `scheduler.rs` feeds them
-//! tasks.
+//! cycle, `calm.rs` when to tick and what to leave out; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs`
+//! answers what it asks, `bursts.rs` moves beats, `scheduler.rs` feeds them tasks.
 
 mod access;
 mod bursts;
 mod caching;
+mod calm;
 mod code;
 mod cores;
 mod dma;
@@ -115,6 +116,9 @@ pub struct Cluster {
     l1: L1,
     wide: WidePorts,
     outside: Outside,
+    /// The next cycle in which they and the DMA engine have something to do, and the first in which it may show outside of L1.
+    wide_next: Cycle,
+    wide_shows: Cycle,
     icache: Icache,
     caching: Caching,
     refills: Refills,
@@ -146,8 +150,9 @@ pub struct Cluster {
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
-    /// Nothing is under way but what cores do with their own L1, and nothing lies at the ports.
-    is_calm: bool,
+    /// Before this cycle nothing goes on but what cores do with their own L1 and drivers, and beats that are moved later, if
+    /// nothing new comes to a port; 0 if that is not known. Nothing that lies at the ports can be taken.
+    calm_until: Cycle,
     misaligned_amo_traps: bool,
     /// The next cycle in which a watchdog may run out.
     alarm: Cycle,
@@ -186,6 +191,8 @@ impl Cluster {
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             wide: WidePorts::default(),
             outside: Outside::default(),
+            wide_next: Cycle::MAX,
+            wide_shows: Cycle::MAX,
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
             caching: Caching::new(&cluster.icache, n_cores),
             refills: Refills::new(n_cores),
@@ -210,7 +217,7 @@ impl Cluster {
             public_launch: None,
             console,
             is_active: false,
-            is_calm: false,
+            calm_until: 0,
             misaligned_amo_traps: params.isolation.misaligned_amo_traps,
             alarm: Cycle::MAX,
             totals: Totals::default(),
@@ -275,7 +282,6 @@ impl Cluster {
     }
 
     /// Everything that comes before the cores' turn.
-    #[inline(never)]
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
@@ -301,62 +307,22 @@ impl Cluster {
         self.tell_active(now);
         self.next(now)
     }
-
-    /// When to tick next.
-    fn next(&mut self, now: Cycle) -> Activity {
-        let refill = self.next_refill(now);
-        let soon = self.pe_asking != 0
-            || self.remote.is_some()
-            || self.remotes.0.is_due(now)
-            || self.commanding != 0
-            || self.launching != 0
-            || self.public_launch.is_some()
-            || self.scheduler.is_pressing(self.idle != 0)
-            || self.pe.1.is_due(now)
-            || self.may_accept(now)
-            || self.may_leave(now + 1) != 0;
-        self.is_calm = !soon
-            && self.is_active
-            && self.leaving == 0
-            && self.wide_is_quiet()
-            && refill == Cycle::MAX
-            && !self.ports.tasks.is_due(now)
-            && !self.ports.bursts.iter().any(|(requests, _)| requests.is_due(now));
-        if soon {
-            return Activity::Busy;
-        }
-        sleep_until(self.next_of_cores(now).min(refill).min(self.next_wide(now)), now)
-    }
-
-    /// The next cycle in which a core is due or a watchdog runs out.
-    fn next_of_cores(&self, now: Cycle) -> Cycle {
-        self.ready.next(now).unwrap_or(Cycle::MAX).min(self.alarm.max(now + 1))
-    }
-}
-
-fn sleep_until(next: Cycle, now: Cycle) -> Activity {
-    match next {
-        Cycle::MAX => Activity::Idle,
-        _ if next == now + 1 => Activity::Busy,
-        _ => Activity::Until(next),
-    }
 }
 
 impl Component for Cluster {
     #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
         let has_mail = self.ports.tasks.take_mail();
-        self.is_calm &= !has_mail && now < self.alarm;
-        if !self.is_calm {
-            self.prepare_cores(now);
+        if has_mail || now >= self.calm_until {
+            self.begin_cycle(now, has_mail);
         }
         self.run_cores(now);
-        if self.is_calm {
+        if now < self.calm_until {
             // All other steps would find nothing to do.
             // To tick once for nothing costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
-                false => sleep_until(self.next_of_cores(now), now),
+                false => self.sleep(now, Cycle::MAX),
             };
         }
         self.finish_cycle(now)

@@ -81,10 +81,10 @@ impl Ready {
         asking.ports | others != 0
     }
 
-    /// The next cycle in which something is due.
+    /// The next cycle in which something is due, or `limit` if that comes first.
     #[inline]
-    pub fn next(&self, now: Cycle) -> Option<Cycle> {
-        (now + 1..=now + AHEAD).find(|&at| self.is_due(at))
+    pub fn next_or(&self, now: Cycle, limit: Cycle) -> Cycle {
+        (now + 1..limit.min(now + AHEAD + 1)).find(|&at| self.is_due(at)).unwrap_or(limit)
     }
 }
 
@@ -99,7 +99,8 @@ mod tests {
         ready.ask(0, 7, 0, 5);
         ready.ask(1, 9, 0, 5);
         ready.ask(2, 7, 0, 6);
-        assert_eq!((ready.next(0), ready.is_due(4), ready.is_due(5)), (Some(5), false, true));
+        assert_eq!((ready.next_or(0, 9), ready.next_or(0, 4)), (5, 4));
+        assert_eq!((ready.is_due(4), ready.is_due(5)), (false, true));
         assert_eq!(ready.take_asking(5).contested, 0, "banks 7 and 9");
         ready.ask_again(0, 7, 6);
         ready.ask_again(0b1000, 7, 6);
@@ -107,6 +108,6 @@ mod tests {
         assert_eq!((ports, banks, contested), (0b1100, 1 << 7, 1 << 7));
         ready.ask_again(0b11, 3, 7);
         assert_eq!(ready.take_asking(7).contested, 1 << 3, "two that ask again");
-        assert_eq!(ready.next(6), None, "what was taken is due no more");
+        assert_eq!(ready.next_or(6, Cycle::MAX), Cycle::MAX, "what was taken is due no more");
     }
 }

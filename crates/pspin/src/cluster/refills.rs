@@ -200,7 +200,7 @@ impl Cluster {
     }
 
     fn set_miss(&mut self, i: usize, miss: Option<Miss>) {
-        self.is_calm = false;
+        self.calm_until = 0;
         self.hpus[i].miss = miss;
         self.missing = self.missing & !(1 << i) | u32::from(miss.is_some()) << i;
         self.choose_run_ahead();

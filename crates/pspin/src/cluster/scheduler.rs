@@ -130,7 +130,7 @@ impl Cluster {
     pub(super) fn launch_copy(&mut self, now: Cycle) {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
         self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
-        self.scheduler.waits_for_dma = false;
+        (self.scheduler.waits_for_dma, self.scheduler.asks) = (false, false);
         self.scheduler.asked = Some(now);
     }
 }

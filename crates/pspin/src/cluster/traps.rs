@@ -69,7 +69,7 @@ impl Cluster {
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
-        self.is_calm = false;
+        self.calm_until = 0;
         self.totals.traps.add(1);
         let trap = self.hpus[i].core.last_trap();
         let at = self.hpus[i].core.time();

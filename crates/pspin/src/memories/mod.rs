@@ -111,6 +111,8 @@ pub struct Memories {
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,
+    /// Whether there may be any: hardly a program has one.
+    has_reservations: bool,
     control: [u32; 4],
     info: u32,
     pe_accesses: Counter,
@@ -135,6 +137,7 @@ impl Memories {
             max_dma_reads: params.cluster.dma_bursts as usize,
             singles: Singles::new(params),
             reservations: vec![None; params.n_clusters as usize * MAX_CORES],
+            has_reservations: false,
             control: [0; 4],
             info: (params.n_clusters * params.cluster.n_cores) << 16 | params.n_clusters,
             pe_accesses: Counter::default(),
@@ -147,11 +150,18 @@ impl Memories {
     }
 
     /// Memories that somebody's next access or burst goes to, by bit: most cycles have one.
-    fn asked(&self) -> u32 {
+    fn asked(&self, now: Cycle) -> u32 {
         let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
         let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
-        let bursts = self.ports.dma.iter().chain(&self.ports.bursts).filter_map(|(requests, _)| requests.peek());
-        bursts.fold(single(READ) | single(WRITE), |asked, burst| asked | bit(burst.addr()))
+        let mut asked = single(READ) | single(WRITE);
+        for (requests, _) in [&self.ports.dma, &self.ports.bursts].into_iter().flatten() {
+            if requests.is_due(now)
+                && let Some(burst) = requests.peek()
+            {
+                asked |= bit(burst.addr());
+            }
+        }
+        asked
     }
 
     /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
@@ -203,7 +213,7 @@ impl Memories {
     /// The first beat of a burst passes: its bytes are read or written as a whole.
     fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
         match burst {
-            Burst::Read { tag, addr, size } => {
+            Burst::Read { tag, addr, size, .. } => {
                 let Memory { banks, .. } = &mut self.memories[memory];
                 banks.promise(at);
                 let reply_latency = if at == position(NEAR, READ) { latency::DMA_REPLY } else { latency::BURST_REPLY };
@@ -217,8 +227,7 @@ impl Memories {
             }
             Burst::Write { tag, addr, data } => {
                 self.memories[memory].write(addr, &data);
-                let end = addr + data.len() as u32;
-                self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !(addr..end).contains(word)));
+                self.forget_reservations(addr..addr + data.len() as u32);
                 self.memories[memory].sides[at].writing = Some((initiator, tag));
             }
         }
@@ -271,14 +280,16 @@ impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_singles(now);
         self.singles.choose(now);
+        let mut asked = self.asked(now);
         for memory in [HANDLER, PACKET] {
-            // Who was served by the one may ask for the other.
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
-            if is_due || self.asked() & 1 << memory != 0 {
+            if is_due || asked & 1 << memory != 0 {
                 self.serve(memory, now);
+                // Who was served by the one may ask for the other.
+                asked = self.asked(now);
             }
         }
-        if self.asked() & ELSEWHERE != 0 {
+        if asked & ELSEWHERE != 0 {
             self.refuse_bursts();
         }
         self.take_remote_replies(now);

@@ -7,6 +7,7 @@ use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use isa::riscv::Amo;
 use kernel::Cycle;
+use std::ops::Range;
 
 /// Cycles for which a read of a cluster's DMA engine keeps one of its places in the interconnect, beyond its further beats:
 /// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
@@ -174,7 +175,7 @@ impl Memories {
         match op {
             PeOp::Store { value, mask } => {
                 self.memories[memory].set_word(addr, old & !mask | value & mask);
-                self.forget_reservations(addr);
+                self.forget_reservations(addr..addr + 1);
                 self.singles.reply_at(now + extra::STORE, true, cluster, reply(0));
             }
             PeOp::Load if memory == PACKET => {
@@ -187,27 +188,32 @@ impl Memories {
             }
             PeOp::Amo { amo: Amo::LoadReserved, .. } => {
                 self.reservations[hart] = Some(addr);
+                self.has_reservations = true;
                 self.singles.filter.pass_read(now, cluster, reply(old));
             }
             PeOp::Amo { amo: Amo::StoreConditional, operand } => {
                 let holds = self.reservations[hart] == Some(addr);
                 if holds {
                     self.memories[memory].set_word(addr, operand);
-                    self.forget_reservations(addr);
+                    self.forget_reservations(addr..addr + 1);
                 }
                 self.reservations[hart] = None;
                 self.singles.reply_at(now + extra::STORE, true, cluster, reply(u32::from(!holds)));
             }
             PeOp::Amo { amo, operand } => {
                 self.memories[memory].set_word(addr, amo.apply(old, operand));
-                self.forget_reservations(addr);
+                self.forget_reservations(addr..addr + 1);
                 self.singles.filter.pass_amo(now, addr, cluster, reply(old));
             }
         }
     }
 
-    fn forget_reservations(&mut self, addr: u32) {
-        self.reservations.iter_mut().for_each(|held| *held = held.filter(|&word| word != addr));
+    /// Somebody has written these bytes, of which a word is known by its first.
+    pub(super) fn forget_reservations(&mut self, written: Range<u32>) {
+        if self.has_reservations {
+            self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !written.contains(word)));
+            self.has_reservations = self.reservations.iter().any(Option::is_some);
+        }
     }
 
     fn control_register(&mut self, request: &PeRequest) -> u32 {

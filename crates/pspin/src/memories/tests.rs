@@ -7,7 +7,7 @@ use testkit::bench;
 /// How many bytes each answer to reads of a cluster's DMA engine has, while another initiator writes.
 fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     let log = bench(20_000, |bench| {
-        let reads = dma.iter().map(|&(at, addr, size)| (at, Burst::Read { tag: 0, addr, size }));
+        let reads = dma.iter().map(|&(at, addr, size)| (at, Burst::Read { tag: 0, addr, size, in_parts: false }));
         let bytes = |size| vec![0; size as usize].into();
         let writes = far.iter().map(|&(at, addr, size)| (at, Burst::Write { tag: 0, addr, data: bytes(size) }));
         let show = |reply: &BurstReply| match reply {

@@ -81,7 +81,7 @@ impl Wiring {
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let inbound_nhi = master(b, "inbound", NhiMap::l2(params), &mut memories, &mut []);
         let outbound_nhi = master(b, "outbound", NhiMap::all(params), &mut memories, &mut l1s);
-        let host_dma_nhi = master(b, "host_dma", NhiMap::all(params), &mut memories, &mut l1s);
+        let host_dma_nhi = master(b, "host_dma", NhiMap::all(params), &mut memories, &mut l1s).beat_by_beat();
         memories.host = memories.bursts.len();
         let hosts = if params.isolation.host_clears_scratchpads { &mut l1s[..] } else { &mut [] };
         let host_nhi = master(b, "host", NhiMap::host(params), &mut memories, hosts);

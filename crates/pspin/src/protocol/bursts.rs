@@ -37,6 +37,8 @@ pub enum Burst {
         addr: u32,
         /// Bytes.
         size: u32,
+        /// L1 answers each beat by itself, for an initiator that passes beats on; else once, with the last beat.
+        in_parts: bool,
     },
     /// Writes `data` at `addr`.
     Write {

@@ -1,26 +1,23 @@
 //! A run of a card that is wired from modules: firmware and traffic in, frames and where the time went out.
 
-use super::traffic::{self, CardTrafficError, Way};
+use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup};
+use super::traffic::CardTrafficError;
 use super::{CardError, design};
-use crate::elf::{Elf, ElfError, Machine};
-use crate::files::read_at_most;
-use crate::nics::Setting;
+use crate::elf::{Elf, ElfError};
 use crate::slices::{Sliced, Slices};
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
-use blocks::netlist::{Card, Design, Environment, Module};
+use blocks::netlist::{Card, Design, Environment};
 use kernel::{Mode, Outcome, Time};
+use spinach::LoadError;
 use spinach::hosts::{self, SharedHost};
-use spinach::tigon2::{FirmwareImage, ImageError};
-use spinach::{BootLoaderParams, LoadError};
+use spinach::tigon2::ImageError;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use wire::capture::WriteError;
-use wire::eth::Mac;
 
 /// Simulated time of the first slice.
 const FIRST_SLICE: Time = Time::from_ns(10_000);
@@ -32,43 +29,6 @@ const GRACE: Time = Time::from_ns(200_000);
 const LONG_GRACE: Time = Time::from_ns(5_000_000);
 /// A run in which no frame moves for so long, though some are still to come, is over.
 const PATIENCE: Time = Time::from_ns(50_000_000);
-/// Bytes that an image of firmware may have.
-const MOST_IMAGE_BYTES: u64 = 16 << 20;
-
-/// Firmware as somebody has it.
-#[derive(Clone, Debug)]
-pub enum Firmware {
-    /// A program, linked for the card.
-    Elf(PathBuf),
-    /// An image behind a header of 12 bytes: version, entry, load address.
-    Image(PathBuf),
-    /// An image without a header: load address and entry.
-    Raw(PathBuf, u32, u32),
-}
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Name of a card, or path of its file.
-    pub nic: String,
-    /// Single values over it.
-    pub settings: Vec<Setting>,
-    /// Where paths begin.
-    pub base_dir: PathBuf,
-    /// What the cores execute; cards without cores need none.
-    pub firmware: Option<Firmware>,
-    /// What comes from the network, as a text.
-    pub traffic: Option<String>,
-    /// What the host sends, as a text.
-    pub send: Option<String>,
-    /// End of the run in simulated time.
-    pub limit: Time,
-    /// Decides everything random.
-    pub seed: u64,
-    /// Count by program counter.
-    pub profile: bool,
-}
-
 /// A run that cannot be.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
@@ -149,67 +109,22 @@ impl CardRun {
     /// Builds the card.
     pub fn new(setup: Setup) -> Result<CardRun, CardRunError> {
         let design = design(&setup.nic, &setup.settings, &setup.base_dir)?;
-        let has = |module: &str| design.parts.iter().any(|part| part.module == module);
-        let refuse = |text: &Option<String>, what| {
-            Err(CardRunError::NoSuchSide { nic: setup.nic.clone(), what, text: text.clone().unwrap_or_default() })
-        };
-        let mac = card_mac(&design);
-        let read = |text: &Option<String>, way| match text {
-            Some(text) => traffic::parse(text, way, mac, setup.seed, &setup.base_dir),
-            None => Ok(Default::default()),
-        };
-        if setup.traffic.is_some() && !has("packet-feeder") {
-            return refuse(&setup.traffic, "`packet-feeder`");
-        }
-        let kinds = hosts::kinds(&design);
-        if setup.send.is_some() && kinds.is_empty() {
-            return refuse(&setup.send, "host");
-        }
-        let replies = setup.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
-        if replies.is_some() && !kinds.iter().any(|kind| kind.acknowledges) {
-            return refuse(&setup.send, "host that acknowledges");
-        }
-        let network = read(&setup.traffic, Way::Receive)?;
-        let host = if replies.is_some() { Default::default() } else { read(&setup.send, Way::Send)? };
-        let offered = Offered { network, host, replies };
+        let offered = setup.offered(&design)?;
+        let CardProgram { elf, image } = setup.program(&design)?;
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
-        let mut elf = None;
-        // A host that loads an image does so into a card of one memory; with others, and without any, there may be several.
-        let loads_image = !kinds.is_empty() && kinds.iter().all(|kind| kind.loads_image);
-        let has_memories = !loads_image || has(BootLoaderParams::NAME);
-        match &setup.firmware {
-            Some(Firmware::Elf(path)) if has_memories => elf = Some(Elf::open_for(Machine::Mips, path)?),
-            Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
-                return Err(CardRunError::NoElf { file: path.display().to_string(), nic: setup.nic.clone() });
-            }
-            Some(firmware) => {
-                let (image, program) = read_firmware(firmware)?;
-                elf = program;
-                environment.insert(Rc::new(image));
-            }
-            None if !kinds.is_empty() => return Err(CardRunError::NoFirmware { nic: setup.nic.clone() }),
-            None => {}
-        }
+        let is_loaded_by_host = image.is_some();
+        image.into_iter().for_each(|image| environment.insert(Rc::new(image)));
         let card = Card::build(&design, setup.seed, &environment);
-        if has_memories && let (Some(elf), Some(Firmware::Elf(path))) = (&elf, &setup.firmware) {
+        if let (false, Some(elf)) = (is_loaded_by_host, &elf) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
             spinach::load(&card, elf.entry, parts)
-                .map_err(|source| CardRunError::Load { file: path.display().to_string(), source })?;
+                .map_err(|source| CardRunError::Load { file: elf.file.clone(), source })?;
         }
-        let owned = |found: Vec<(&str, Rc<RefCell<MipsCore>>)>| {
-            found.into_iter().map(|(path, core)| (path.to_owned(), core)).collect::<Vec<_>>()
-        };
-        let cores = owned(card.parts::<MipsCore>());
+        let cores = card.parts::<MipsCore>();
+        let cores: Vec<_> = cores.into_iter().map(|(path, core)| (path.to_owned(), core)).collect();
         if setup.profile {
-            // A file may claim any size; of what is not counted by address, the sum is.
-            let mut room = MOST_IMAGE_BYTES as u32;
-            let ranges = elf.iter().flat_map(|elf| &elf.segments).map(|part| {
-                let bytes = part.size.min(room);
-                room -= bytes;
-                (part.addr, bytes)
-            });
-            let ranges: Vec<(u32, u32)> = ranges.collect();
+            let ranges = counted(elf.as_ref());
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
@@ -365,43 +280,14 @@ impl Sliced for CardRun {
     }
 }
 
-/// The address of the card, as its host says it.
-fn card_mac(design: &Design) -> Mac {
-    let named = |key| design.parts.iter().find_map(|part| part.parameters.get(key)?.as_str()?.parse().ok());
-    let mac = named("mac").or_else(|| named("mac_address"));
-    mac.unwrap_or(Mac([2, 0, 0, 0, 0, 2]))
-}
-
-/// The image, and the program if the file is one.
-fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), CardRunError> {
-    let name = |path: &Path| path.display().to_string();
-    let read = |path: &Path| match read_at_most(path, MOST_IMAGE_BYTES) {
-        Ok(data) if data.len() as u64 > MOST_IMAGE_BYTES => Err(CardRunError::Long { file: name(path) }),
-        Ok(data) => Ok(data),
-        Err(source) => Err(CardRunError::Read { file: name(path), source }),
-    };
-    let bad = |path: &Path, source| CardRunError::Image { file: name(path), source };
-    match firmware {
-        Firmware::Image(path) => {
-            Ok((FirmwareImage::with_header(&read(path)?).map_err(|source| bad(path, source))?, None))
-        }
-        Firmware::Raw(path, load, entry) => {
-            Ok((FirmwareImage::raw(read(path)?, *load, *entry).map_err(|source| bad(path, source))?, None))
-        }
-        Firmware::Elf(path) => {
-            let elf = Elf::open_for(Machine::Mips, path)?;
-            let first = elf.sections.iter().map(|part| part.addr).min().unwrap_or(0);
-            let end = elf.sections.iter().map(|part| part.end()).max().unwrap_or(0);
-            if end - u64::from(first) > MOST_IMAGE_BYTES {
-                return Err(CardRunError::Long { file: name(path) });
-            }
-            let mut bytes = vec![0; (end - u64::from(first)) as usize];
-            for part in &elf.sections {
-                let at = (part.addr - first) as usize;
-                bytes[at..at + part.bytes.len()].copy_from_slice(&part.bytes);
-            }
-            let image = FirmwareImage::raw(bytes, first, elf.entry).map_err(|source| bad(path, source))?;
-            Ok((image, Some(elf)))
-        }
-    }
+/// Addresses and bytes of what is counted by program counter. A file may claim any size; of what is beyond what a card holds,
+/// the sum is counted.
+fn counted(elf: Option<&Elf>) -> Vec<(u32, u32)> {
+    let mut room = MOST_IMAGE_BYTES as u32;
+    let ranges = elf.into_iter().flat_map(|elf| &elf.segments).map(|part| {
+        let bytes = part.size.min(room);
+        room -= bytes;
+        (part.addr, bytes)
+    });
+    ranges.collect()
 }

@@ -9,7 +9,7 @@ use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::{self, SharedPort};
 use super::table::Tables;
-use super::weights;
+use super::weights::{self, Policies};
 use crate::elf::Elf;
 use crate::feed::FeedError;
 use crate::slices::{HORIZON, Progress, Sliced, Slices};
@@ -123,18 +123,7 @@ impl ChainRun {
             (0..n_queues).map(|queue| open(Side::Host(queue))).collect::<Result<_, FeedError>>()?;
         let chains = Rc::new(RefCell::new(checked.chains.clone()));
         let (shares, mut policies) = weights::shares(&checked);
-        if !own.is_empty() && !matches!(checked.nic, NicModel::Panic(_)) {
-            return Err(ChainRunError::NoPolicies);
-        }
-        for (name, policy) in own {
-            let service = checked.services.iter().position(|service| service.name == name);
-            let service = service.ok_or_else(|| ChainRunError::NoService {
-                known: checked.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
-                found: name,
-            })?;
-            policies.retain(|&(of, _)| of != service);
-            policies.push((service, policy));
-        }
+        replace_policies(&mut policies, own, &checked)?;
         let boxed = |ports: &[SharedPort]| -> Vec<Box<dyn PacketSource>> {
             ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
         };
@@ -342,4 +331,21 @@ impl Sliced for ChainRun {
         }
         Ok(())
     }
+}
+
+/// Policies of the user's own take the place of those of their services.
+fn replace_policies(policies: &mut Policies, own: OwnPolicies, checked: &CheckedChains) -> Result<(), ChainRunError> {
+    if !own.is_empty() && !matches!(checked.nic, NicModel::Panic(_)) {
+        return Err(ChainRunError::NoPolicies);
+    }
+    for (name, policy) in own {
+        let service = checked.services.iter().position(|service| service.name == name);
+        let service = service.ok_or_else(|| ChainRunError::NoService {
+            known: checked.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
+            found: name,
+        })?;
+        policies.retain(|&(of, _)| of != service);
+        policies.push((service, policy));
+    }
+    Ok(())
 }

@@ -36,7 +36,8 @@ impl Policy for Shared {
 }
 
 type Shares = Vec<Rc<RefCell<FairShare>>>;
-type Policies = Vec<(usize, Box<dyn Policy>)>;
+/// By position of their services.
+pub type Policies = Vec<(usize, Box<dyn Policy>)>;
 
 /// The shares of services whose weights are the tenants', if an experiment changes weights; and the policies that use them.
 pub fn shares(checked: &CheckedChains) -> (Shares, Policies) {

@@ -8,9 +8,11 @@
 //! bytes to the card begin in the next cycle and take as long as the card's host port needs; [`Driver::wait`] waits for one.
 //! The driver's own software takes no time.
 
+mod capabilities;
 mod code;
 mod context;
 mod error;
+mod event;
 mod handles;
 mod heap;
 mod host;
@@ -18,8 +20,10 @@ mod memory;
 mod rule;
 mod traffic;
 
+pub use capabilities::{Capabilities, MemoryLeft};
 pub use context::ContextSpec;
 pub use error::DriverError;
+pub use event::Event;
 pub use handles::{ContextId, HostId, MemoryId, ProgramId, RuleId, TenantId, TicketId};
 pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
@@ -35,10 +39,9 @@ use crate::stats::Stats;
 use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
-use kernel::{Clock, Cycle, Freq, Mode, Outcome, Time};
+use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::iommu::SharedPageTables;
-use pspin::params::Regions;
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
@@ -51,96 +54,6 @@ use wire::faults::Faults;
 const OPERATOR: TenantId = TenantId(0);
 /// Parts of the card's memories are multiples of this: a beat of its wide interconnects.
 const ALIGN: u64 = 64;
-
-/// Something that happened to a context.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
-    /// The cycle in which the host has it.
-    pub at: Cycle,
-    /// What it is about.
-    pub context: ContextId,
-    /// What happened.
-    pub what: HostEvent,
-}
-
-impl Event {
-    /// What it is called, and its numbers by name.
-    pub fn describe(&self) -> (&'static str, Vec<(&'static str, u64)>) {
-        match self.what {
-            HostEvent::MessageDone { msgid } => ("message_done", vec![("msgid", msgid.into())]),
-            HostEvent::HandlerError(error) => (
-                "handler_error",
-                vec![
-                    ("packet", error.packet.0),
-                    ("msgid", error.msgid.into()),
-                    ("stage", error.stage as u64),
-                    ("handler", error.handler.into()),
-                    ("cause", error.cause.into()),
-                    ("pc", error.pc.into()),
-                    ("addr", error.addr.into()),
-                    ("cluster", error.cluster.into()),
-                    ("core", error.core.into()),
-                ],
-            ),
-            HostEvent::MessageTimeout { msgid, dropped, .. } => {
-                ("message_timeout", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
-            }
-            HostEvent::MessageKilled { msgid, dropped } => {
-                ("message_killed", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
-            }
-            HostEvent::MessageEvicted { msgid, dropped } => {
-                ("message_evicted", vec![("msgid", msgid.into()), ("dropped", dropped.into())])
-            }
-            HostEvent::TranslationFault { packet, addr, write } => {
-                ("translation_fault", vec![("packet", packet.0), ("addr", addr), ("write", write.into())])
-            }
-        }
-    }
-}
-
-/// What a tenant may ask the card for, and what is left of it.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Capabilities {
-    /// Clusters.
-    pub n_clusters: u32,
-    /// HPUs of a cluster.
-    pub n_cores: u32,
-    /// Messages that can be under way.
-    pub n_message_queues: u32,
-    /// So many of them each tenant with a rule is sure of, or of an equal part if that is less; 0 is none.
-    pub reserved_message_queues: u32,
-    /// Most bytes of a packet that can be copied to L1.
-    pub max_copy_bytes: u32,
-    /// The network delivers all packets, and none twice: handlers need not be idempotent.
-    pub reliable: bool,
-    /// It delivers them in the order in which they were sent.
-    pub in_order: bool,
-    /// Handlers reach nothing of other tenants, by themselves or by their transfers and commands.
-    pub isolated: bool,
-    /// Errors of handlers are written to the descriptors of their contexts.
-    pub reports_errors: bool,
-    /// Cycles that a handler may run where its context says nothing, and at most; 0 is for ever.
-    pub watchdog_cycles: u32,
-    /// Program memory.
-    pub program_memory: MemoryLeft,
-    /// L2 handler memory.
-    pub handler_memory: MemoryLeft,
-    /// Scratchpad memory, in each cluster.
-    pub scratchpad_memory: MemoryLeft,
-}
-
-/// Bytes of a memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct MemoryLeft {
-    /// In all.
-    pub bytes: u64,
-    /// That nobody has.
-    pub free: u64,
-    /// The most that one can get.
-    pub largest: u64,
-    /// Where that is; in scratchpad memory from its start.
-    pub at: u64,
-}
 
 struct Tenant {
     name: String,
@@ -249,7 +162,7 @@ impl Driver {
 
     /// A card that runs the runtime in `runtime`, has no tenants and gets no packets.
     pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, RunError> {
-        let clock = Clock::new(Freq::mhz(params.clock_mhz)?);
+        let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
@@ -305,30 +218,6 @@ impl Driver {
     /// What a tenant is called.
     pub fn name(&self, tenant: TenantId) -> Result<&str, DriverError> {
         Ok(&self.tenants.get(OPERATOR, tenant)?.name)
-    }
-
-    /// What the card can do, and what is left of its memories.
-    pub fn capabilities(&self) -> Capabilities {
-        let left = |heap: &Heap| {
-            let (at, largest) = heap.largest();
-            MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest, at }
-        };
-        let isolation = &self.params.isolation;
-        Capabilities {
-            n_clusters: self.params.n_clusters,
-            n_cores: self.params.cluster.n_cores,
-            n_message_queues: self.params.scheduler.n_mpqs,
-            reserved_message_queues: self.params.sharing.reserved_queues,
-            max_copy_bytes: self.max_copy_bytes(),
-            reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
-            in_order: self.nic.network().in_order && self.faults.0.is_in_order(),
-            isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
-            reports_errors: isolation.report_errors,
-            watchdog_cycles: isolation.watchdog_cycles,
-            program_memory: left(&self.program_memory),
-            handler_memory: left(&self.handler_memory),
-            scratchpad_memory: left(&self.scratchpad_memory),
-        }
     }
 
     /// Sets how the card is simulated; no way changes a result.

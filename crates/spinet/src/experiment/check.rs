@@ -4,9 +4,10 @@ use super::text::OneOrMany;
 use super::{ContextSpec, Experiment};
 use crate::files;
 use crate::nics::{self, NicError};
-use crate::toml_text::{self, Format, TextFileError};
+use crate::toml_text::{self, Format, Place, TextFileError};
+use blocks::param::ParamError;
+use pspin::PspinParams;
 use pspin::delivery::Delivery;
-use pspin::{ParamError, PspinParams};
 use std::io;
 use std::path::{Path, PathBuf};
 use wire::capture::{CaptureError, CaptureReader};
@@ -100,6 +101,16 @@ pub struct Checked {
     pub pacing: Pacing,
     /// The contexts, in order.
     pub contexts: Vec<CheckedContext>,
+    /// Where it was written.
+    source: Source,
+}
+
+/// The text that an experiment was read from.
+#[derive(Clone, Debug)]
+struct Source {
+    text: String,
+    file: String,
+    format: Format,
 }
 
 type Fault = (Vec<String>, Box<Problem>);
@@ -181,14 +192,15 @@ impl Checked {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
         let experiment: Experiment = toml_text::read(text, file, format)?;
-        Self::check(experiment, base_dir).map_err(|(path, problem)| {
+        let source = Source { text: text.into(), file: file.into(), format };
+        Self::check(experiment, base_dir, source).map_err(|(path, problem)| {
             let (line, key) = toml_text::place_of(text, format, &path);
             ExperimentError::Value { file: file.into(), line, key, problem }
         })
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
-    pub fn check(mut experiment: Experiment, base_dir: &Path) -> Result<Self, Fault> {
+    fn check(mut experiment: Experiment, base_dir: &Path, source: Source) -> Result<Self, Fault> {
         let fail =
             |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
@@ -206,8 +218,8 @@ impl Checked {
         check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
         check_tenants(&mut experiment, &base_dir)?;
 
-        let source = &mut experiment.traffic.source;
-        let traffic = Traffic::read(source, experiment.traffic.snapped, experiment.seed, &base_dir)
+        let packets = &mut experiment.traffic.source;
+        let traffic = Traffic::read(packets, experiment.traffic.snapped, experiment.seed, &base_dir)
             .map_err(|problem| fail(&["traffic"], problem))?;
         let pacing = experiment.traffic.pacing.parse();
         let pacing: Pacing = pacing.map_err(|p: NotAPacing| fail(&["traffic", "pacing"], p.into()))?;
@@ -245,10 +257,17 @@ impl Checked {
             let (spec, tenant) = (spec.clone(), tenant.transpose()?);
             contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
-        let mut checked = Checked { experiment, nic, traffic, pacing, contexts };
+        let mut checked = Checked { experiment, nic, traffic, pacing, contexts, source };
         checked.check_last()?;
         checked.check_actions(&base_dir)?;
         Ok(checked)
+    }
+
+    /// Where a key stands in the experiment's file; of one that it does not have, the nearest around it.
+    pub(crate) fn place(&self, path: &[&str]) -> Place {
+        let Source { text, file, format } = &self.source;
+        let path: Vec<String> = path.iter().map(|&part| part.into()).collect();
+        Place::new(file, toml_text::place_of(text, *format, &path).0)
     }
 
     /// Which packet is the last of a flow can be known only where it is known which packets a context gets.

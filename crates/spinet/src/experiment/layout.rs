@@ -9,6 +9,7 @@ use super::{Checked, CheckedContext};
 use crate::elf::Elf;
 use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
+use crate::toml_text::Place;
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
 use std::io;
@@ -32,8 +33,18 @@ const ALIGN: u32 = 64;
 
 /// Contexts that do not fit the NIC or each other.
 #[derive(Debug, thiserror::Error)]
+#[error("{place}{problem}")]
+pub struct LayoutError {
+    /// Where in the experiment's file.
+    pub place: Place,
+    /// What is wrong.
+    pub problem: LayoutProblem,
+}
+
+/// How they do not fit.
+#[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
-pub enum LayoutError {
+pub enum LayoutProblem {
     #[error("{context}: {source}")]
     Program { context: String, source: Box<ProgramError> },
     #[error("{context}: {memory} is at {first:#x} to {last:#x}, must be within {allowed}")]
@@ -99,13 +110,18 @@ pub fn place(
         let symbols = [spec.header.as_deref(), spec.payload.as_deref(), spec.completion.as_deref()];
         let PlacedProgram { elf, code, data: static_data } = &programs[context.tenant.map_or(0, |tenant| tenant + 1)];
         let handlers = program::find_handlers(elf, &checked.nic, spec.handler.as_deref(), symbols)
-            .map_err(|source| LayoutError::Program { context: name(context), source: Box::new(source) })?;
+            .map_err(|source| LayoutProblem::Program { context: name(context), source: Box::new(source) })
+            .map_err(|problem| at(checked, index, "handler", problem))?;
         let [header, payload, completion] = handlers.regions();
         let (memory, host) = (handler_memory[index], host_memory[index]);
-        if let Some(data) = data(context, "handler memory", &spec.handler_memory.data, u64::from(memory.size))? {
+        let handler_data = data(context, "handler memory", &spec.handler_memory.data, memory.size)
+            .map_err(|problem| at(checked, index, "handler_memory", problem))?;
+        if let Some(data) = handler_data {
             loaded.image.handler_memory.push((memory.addr, data));
         }
-        let host_data = data(context, "host memory", &spec.host_memory.data, u64::from(host.1))?.unwrap_or_default();
+        let host_data = data(context, "host memory", &spec.host_memory.data, host.1)
+            .map_err(|problem| at(checked, index, "host_memory", problem))?
+            .unwrap_or_default();
         let protection = Protection {
             code: *code,
             data: static_data.clone(),
@@ -147,7 +163,12 @@ fn reported_name(
         return Ok(handlers.to_owned());
     }
     let name = format!("context {index}");
-    if is_taken(&name) { Err(LayoutError::Name { name }) } else { Ok(name) }
+    if is_taken(&name) { Err(at(checked, index, "name", LayoutProblem::Name { name })) } else { Ok(name) }
+}
+
+/// A problem with what a context says under this key.
+fn at(checked: &Checked, index: usize, key: &str, problem: LayoutProblem) -> LayoutError {
+    LayoutError { place: checked.place(&["context", &index.to_string(), key]), problem }
 }
 
 /// What errors call a context.
@@ -160,11 +181,12 @@ fn data(
     context: &CheckedContext,
     memory: &'static str,
     file: &Option<String>,
-    allowed: u64,
-) -> Result<Option<Vec<u8>>, LayoutError> {
+    allowed: u32,
+) -> Result<Option<Vec<u8>>, LayoutProblem> {
+    let allowed = u64::from(allowed);
     let Some(file) = file else { return Ok(None) };
-    let fail = |source| LayoutError::Data { context: name(context), file: file.clone(), source };
-    let too_long = || LayoutError::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
+    let fail = |source| LayoutProblem::Data { context: name(context), file: file.clone(), source };
+    let too_long = || LayoutProblem::DataTooLong { context: name(context), file: file.clone(), memory, allowed };
     let bytes = read_at_most(Path::new(file), allowed).map_err(fail)?;
     if bytes.len() as u64 > allowed { Err(too_long()) } else { Ok(Some(bytes)) }
 }
@@ -184,29 +206,34 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
         let size = spec.size.unwrap_or(part);
         if spec.addr.is_none() && size > part {
             let (needed, left) = (u64::from(size), u64::from(part));
-            return Err(LayoutError::NoRoom { context: name(context), memory: "handler memory", needed, left });
+            let problem = LayoutProblem::NoRoom { context: name(context), memory: "handler memory", needed, left };
+            return Err(at(checked, index, "handler_memory", problem));
         }
         let first = spec.addr.unwrap_or(free + index as u64 * u64::from(part));
         let last = first.saturating_add(u64::from(size));
         if first < base || last > end {
             let allowed = format!("{base:#x} to {:#x}", end - 1);
             let (context, memory) = (name(context), "handler memory");
-            return Err(LayoutError::Outside { context, memory, first, last: last.max(1) - 1, allowed });
+            let problem = LayoutProblem::Outside { context, memory, first, last: last.max(1) - 1, allowed };
+            return Err(at(checked, index, "handler_memory", problem));
         }
         let meets = |&&(from, to): &&(u32, u64)| first < last && u64::from(from) < last && first < to;
         if let Some(&(from, _)) = loaded.in_handler_memory.iter().find(meets) {
-            return Err(LayoutError::OverStaticData { context: name(context), at: first.max(from.into()) });
+            let problem = LayoutProblem::OverStaticData { context: name(context), at: first.max(from.into()) };
+            return Err(at(checked, index, "handler_memory", problem));
         }
         regions.push((first, last));
     }
-    refuse_overlaps(checked, "handler memory", &regions)?;
+    refuse_overlaps(checked, ("handler_memory", "handler memory"), &regions)?;
     let to_words = |&(first, last): &(u64, u64)| match last > first {
         true => (first / WORD * WORD, last.next_multiple_of(WORD)),
         false => (first, first),
     };
     let words: Vec<_> = regions.iter().map(to_words).collect();
-    if let Some((context, other, at)) = meeting(checked, &words) {
-        return Err(LayoutError::SharedWord { context, other, at });
+    if let Some(([one, other], word)) = meeting(&words) {
+        let [context, name_of_other] = [one, other].map(|index| name(&checked.contexts[index]));
+        let problem = LayoutProblem::SharedWord { context, other: name_of_other, at: word };
+        return Err(at(checked, one.max(other), "handler_memory", problem));
     }
     Ok(regions.iter().map(|&(first, last)| Region { addr: first as u32, size: (last - first) as u32 }).collect())
 }
@@ -219,11 +246,12 @@ fn host_memory(checked: &Checked) -> Result<Vec<(u64, u32)>, LayoutError> {
         let first = spec.addr.unwrap_or(HOST_BASE + index as u64 * u64::from(HOST_BYTES));
         let Some(last) = first.checked_add(u64::from(size)) else {
             let (context, memory, allowed) = (name(context), "host memory", "the 2^64 bytes of host memory".into());
-            return Err(LayoutError::Outside { context, memory, first, last: u64::MAX, allowed });
+            let problem = LayoutProblem::Outside { context, memory, first, last: u64::MAX, allowed };
+            return Err(at(checked, index, "host_memory", problem));
         };
         regions.push((first, last));
     }
-    refuse_overlaps(checked, "host memory", &regions)?;
+    refuse_overlaps(checked, ("host_memory", "host memory"), &regions)?;
     Ok(regions.iter().map(|&(first, last)| (first, (last - first) as u32)).collect())
 }
 
@@ -240,7 +268,8 @@ fn scratchpads(checked: &Checked) -> Result<Vec<Region>, LayoutError> {
         let size = context.spec.scratchpad_bytes.unwrap_or(part);
         if u64::from(size) > u64::from(room - addr) {
             let (needed, left) = (u64::from(size), u64::from(room - addr));
-            return Err(LayoutError::NoRoom { context: name(context), memory: "scratchpad", needed, left });
+            let problem = LayoutProblem::NoRoom { context: name(context), memory: "scratchpad", needed, left };
+            return Err(at(checked, context.index, "scratchpad_bytes", problem));
         }
         regions.push(Region { addr, size });
         addr = addr.saturating_add(round(size)).min(room);
@@ -252,18 +281,21 @@ fn round(size: u32) -> u32 {
     size.checked_next_multiple_of(ALIGN).unwrap_or(u32::MAX)
 }
 
-fn refuse_overlaps(checked: &Checked, memory: &'static str, regions: &[(u64, u64)]) -> Result<(), LayoutError> {
-    match meeting(checked, regions) {
-        Some((context, other, at)) => Err(LayoutError::Overlap { context, other, memory, at }),
-        None => Ok(()),
-    }
+fn refuse_overlaps(
+    checked: &Checked,
+    (key, memory): (&str, &'static str),
+    regions: &[(u64, u64)],
+) -> Result<(), LayoutError> {
+    let Some(([one, other], addr)) = meeting(regions) else { return Ok(()) };
+    let [context, name_of_other] = [one, other].map(|index| name(&checked.contexts[index]));
+    let problem = LayoutProblem::Overlap { context, other: name_of_other, memory, at: addr };
+    Err(at(checked, one.max(other), key, problem))
 }
 
 /// The first two contexts whose regions meet, and where.
-fn meeting(checked: &Checked, regions: &[(u64, u64)]) -> Option<(String, String, u64)> {
+fn meeting(regions: &[(u64, u64)]) -> Option<([usize; 2], u64)> {
     let mut sorted: Vec<usize> = (0..regions.len()).filter(|&i| regions[i].1 > regions[i].0).collect();
     sorted.sort_by_key(|&i| regions[i]);
     let pair = sorted.windows(2).find(|pair| regions[pair[0]].1 > regions[pair[1]].0)?;
-    let [context, other] = [pair[0], pair[1]].map(|i| name(&checked.contexts[i]));
-    Some((context, other, regions[pair[1]].0))
+    Some(([pair[0], pair[1]], regions[pair[1]].0))
 }

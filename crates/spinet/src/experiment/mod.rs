@@ -10,7 +10,9 @@ mod text;
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub(crate) use check::gives;
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
-pub use layout::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, PlacedContext, PlacedProgram, place};
+pub use layout::{
+    DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, LayoutProblem, PlacedContext, PlacedProgram, place,
+};
 pub use text::{FaultSpec, Settings, Span, TextOr};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};

@@ -12,6 +12,7 @@ pub(crate) use remarks::{file_name, grouped};
 
 use crate::experiment::Experiment;
 use crate::stats::EventStats;
+use blocks::mhz::Mhz;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::capture::CaptureCounts;
@@ -288,7 +289,7 @@ pub struct TimeSummary {
     pub simulated_ns: f64,
     pub cycles: u64,
     pub traffic_start_ns: Option<f64>,
-    pub clock_mhz: u64,
+    pub clock_mhz: Mhz,
 }
 
 #[derive(Clone, Debug, Serialize)]

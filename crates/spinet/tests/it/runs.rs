@@ -303,3 +303,21 @@ fn sources_must_be_compiled_first() {
     let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
     assert!(matches!(Run::new(checked, None, &Wanted::default()), Err(RunError::NotCompiled)));
 }
+
+#[test]
+fn a_clock_of_any_ratio_is_exact_and_changes_nothing_but_the_time_of_a_cycle() {
+    let of = |clock: &str| {
+        // As fast as they are taken: a time of arrival would be another cycle.
+        let experiment = format!(
+            "program = 'nic.elf'\ntraffic = {{ source = 'udp:size=64,count=50', pacing = 'asap' }}\n\
+             nic = {{ preset = 'pspin-rtl', set = ['clock_mhz={clock}'] }}\n[[context]]\nhandler = 'echo'\n"
+        );
+        let time = summary(&format!("clock of {clock}"), &experiment).time;
+        (time.clock_mhz.to_string(), time.cycles, time.simulated_ns)
+    };
+    let (whole, cycles, ns) = of("1000");
+    assert_eq!((whole.as_str(), ns), ("1000", cycles as f64));
+    // 3.2 ns a cycle; a clock of 312 MHz would be 5 cycles late after 3000.
+    assert_eq!(of("312.5"), ("312.5".into(), cycles, cycles as f64 * 3.2));
+    assert_eq!(of("1000.0"), ("1000".into(), cycles, cycles as f64));
+}

@@ -127,7 +127,7 @@ fn add(bench: &mut Bench, params: &DmaParams, input: Vec<(Cycle, Flit)>, sends: 
     let wires = DmaWiring {
         node: NodeId(1),
         flit_bytes: 64,
-        clock_mhz: 1000,
+        clock_hz: 1_000_000_000,
         input: bench.input("in", 8, input),
         sources,
         classifier: Rc::new(RefCell::new(Bound)),

@@ -164,6 +164,19 @@ impl Movement {
             || !self.finished.is_empty()
     }
 
+    /// The first cycle behind `now` in which it may ask L2 or a transfer may end, if no chunk and no answer comes.
+    pub fn shows_at(&self, now: Cycle) -> Cycle {
+        let ended = self.finished.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
+        let Some(first) = self.chunks.front() else { return ended };
+        let is_all_asked = self.next_read.0 == self.first + self.chunks.len() as u64;
+        if !is_all_asked || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
+            return now + 1;
+        }
+        // At best a beat is written in each cycle from the next one on.
+        let written = if self.passes.chunk == self.first { self.passes.beat } else { 0 };
+        ended.min(now + Cycle::from(first.writes - written) + RESPONSE + RESPONSE_TO_ENGINE)
+    }
+
     /// Lives through a cycle, but for L1.
     pub fn tick(&mut self, now: Cycle, l1: &L1) {
         self.take_replies(now);
@@ -205,7 +218,10 @@ impl Movement {
 
     /// What L2 answers. Of data, the first beat shows at the engine in this cycle; if it pauses, it does so behind that.
     fn take_replies(&mut self, now: Cycle) {
-        while let Some(reply) = self.replies.take() {
+        // Its cycle may lie behind that of the cluster, which ticks when an answer comes.
+        while self.replies.is_due(now)
+            && let Some(reply) = self.replies.take()
+        {
             match reply {
                 BurstReply::Data { data, last, .. } => {
                     let number = self.at_l2.pop_front().expect("a reply to a read");

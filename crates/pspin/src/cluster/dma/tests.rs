@@ -41,6 +41,8 @@ struct Set {
     has_company: bool,
     shows: Shows,
     log: Log,
+    /// The next cycle in which the engine moves something.
+    next: Cycle,
     /// L1 as it was when the last transfer was done.
     seen: Rc<RefCell<Vec<u8>>>,
 }
@@ -64,29 +66,40 @@ impl Set {
         let dma = Dma::new(0, &params, (l2.requests, l2.replies));
         let (wide, log) = (WidePorts::default(), bench.log.clone());
         let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> Asked);
-        bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows, log, seen: Rc::clone(&seen) });
+        let next = Cycle::MAX;
+        bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows, log, next, seen: Rc::clone(&seen) });
         (store, seen)
+    }
+
+    /// Lives through a cycle. Whether a transfer ends in it.
+    fn live(&mut self, at: Cycle) -> bool {
+        let (finished, asked) = self.dma.tick(at, &self.l1);
+        let granted = self.wide.grant(at, &mut self.l1, (self.nhi)(at), asked).dma;
+        if let Some(side) = granted {
+            if self.shows == Shows::Beats {
+                let offset = if side == Side::Read { asked.read } else { asked.write };
+                self.log.note(at, format!("{side:?} {:#x}", offset.expect("it asked")));
+            }
+            self.dma.granted(at, side, &mut self.l1);
+        }
+        // Whose turn it is depends on what the other port asks for in each cycle.
+        self.next = if self.has_company { at + 1 } else { self.dma.next_event(at) };
+        finished.is_some()
     }
 }
 
 impl Component for Set {
+    /// As in a cluster, cycles in which nothing shows are lived through later: in [`kernel::Mode::Sleepless`] they are not.
     fn tick(&mut self, now: Cycle) -> Activity {
-        if self.dma.is_busy() {
-            let (finished, asked) = self.dma.tick(now, &self.l1);
-            if finished.is_some() {
-                self.log.note(now, "done".to_owned());
-                let mut seen = self.seen.borrow_mut();
-                seen.clear();
-                self.l1.read(0, L1_BYTES, &mut seen);
-            }
-            let granted = self.wide.grant(now, &mut self.l1, (self.nhi)(now), asked).dma;
-            if let Some(side) = granted {
-                if self.shows == Shows::Beats {
-                    let offset = if side == Side::Read { asked.read } else { asked.write };
-                    self.log.note(now, format!("{side:?} {:#x}", offset.expect("it asked")));
-                }
-                self.dma.granted(now, side, &mut self.l1);
-            }
+        while self.next < now {
+            let has_ended = self.live(self.next);
+            assert!(!has_ended, "a transfer ends in a cycle in which something may show");
+        }
+        if self.dma.is_busy() && self.live(now) {
+            self.log.note(now, "done".to_owned());
+            let mut seen = self.seen.borrow_mut();
+            seen.clear();
+            self.l1.read(0, L1_BYTES, &mut seen);
         }
         if self.dma.accepts(now)
             && let Some((src, dst, size)) = self.launches.take()
@@ -96,14 +109,16 @@ impl Component for Set {
                 self.log.note(now, "launched".to_owned());
             }
         }
-        let waits = self.launches.has_item();
-        match self.dma.next_event(now).filter(|_| self.dma.is_busy()) {
-            _ if waits => Activity::Busy,
-            // Whose turn it is depends on what the other port asks for in each cycle.
-            _ if self.has_company && self.dma.is_busy() => Activity::Busy,
-            Some(at) if at == now + 1 => Activity::Busy,
-            Some(at) => Activity::Until(at),
-            None => Activity::Idle,
+        if !self.dma.is_busy() {
+            self.next = Cycle::MAX;
+            return if self.launches.has_item() { Activity::Busy } else { Activity::Idle };
+        }
+        self.next = if self.has_company { now + 1 } else { self.dma.next_event(now) };
+        match self.dma.shows_at(now) {
+            _ if self.launches.has_item() => Activity::Busy,
+            Cycle::MAX => Activity::Idle,
+            at if at == now + 1 => Activity::Busy,
+            at => Activity::Until(at),
         }
     }
 

@@ -343,9 +343,9 @@ impl HpuDriver {
         }
     }
 
-    /// Whether a feedback may leave in cycle `at`.
-    pub fn may_leave(&self, at: Cycle) -> bool {
-        self.transfers == 0 && self.commands.are_done() && self.done.is_some_and(|(valid, _)| valid <= at)
+    /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
+    pub fn leaves_at(&self) -> Option<Cycle> {
+        self.done.as_ref().filter(|_| self.transfers == 0 && self.commands.are_done()).map(|&(valid, _)| valid)
     }
 
     /// Whether a feedback waits, for its time or for work of its core.

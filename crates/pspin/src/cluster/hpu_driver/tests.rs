@@ -2,11 +2,8 @@
 
 use super::*;
 use crate::protocol::{Context, Region};
+use crate::testing::paper_params;
 use std::rc::Rc;
-
-fn params() -> crate::PspinParams {
-    toml::from_str(include_str!("../../../../../presets/pspin.toml")).unwrap()
-}
 
 fn task(handler: u32) -> HpuTask {
     let context = Context { scratchpads: vec![Region { addr: 0x40, size: 0x80 }; 4], ..Context::default() };
@@ -24,9 +21,14 @@ fn task(handler: u32) -> HpuTask {
     HpuTask { task, pkt_ptr: 0x1000_4400 }
 }
 
+/// Whether the feedback may leave in cycle `at`.
+fn may_leave(driver: &HpuDriver, at: Cycle) -> bool {
+    driver.leaves_at().is_some_and(|from| from <= at)
+}
+
 #[test]
 fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut none = None;
     assert_eq!(driver.access(3, 0, None, &mut none), Answer::Blocked);
     driver.first_request(3);
@@ -37,21 +39,21 @@ fn a_task_is_seen_from_the_next_cycle_and_ends_at_the_doorbell() {
     assert_eq!(driver.access(13, 0x48, None, &mut none), Answer::Granted(13, 2));
     assert_eq!(driver.access(14, 0x4c, None, &mut none), Answer::Granted(14, 6));
     assert_eq!(driver.access(20, DOORBELL, None, &mut none), Answer::Granted(20, 0));
-    assert!(!driver.may_leave(20) && driver.may_leave(21));
+    assert!(!may_leave(&driver, 20) && may_leave(&driver, 21));
     assert!(driver.is_ready(21) && !driver.is_ready(20));
 }
 
 #[test]
 fn a_task_without_a_handler_ends_by_itself() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     driver.first_request(0);
     driver.accept(10, task(0));
-    assert!(driver.may_leave(12) && !driver.may_leave(11));
+    assert!(may_leave(&driver, 12) && !may_leave(&driver, 11));
 }
 
 #[test]
 fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
-    let mut driver = HpuDriver::new(1, 3, &params());
+    let mut driver = HpuDriver::new(1, 3, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.accept(5, task(0x1d00_0100));
@@ -62,18 +64,18 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
     assert_eq!((command.target, command.words[2], command.id.core), (CommandTarget::NicSend, 0x1000_4400, 3));
     assert_eq!(driver.access(11, 0x84, Some(0), &mut issued), Answer::Blocked);
     driver.access(12, DOORBELL, Some(0), &mut issued);
-    assert!(!driver.may_leave(30));
+    assert!(!may_leave(&driver, 30));
     driver.accept(13, task(0x1d00_0100));
     assert_eq!(driver.access(15, ISSUE, None, &mut issued), Answer::Blocked);
     assert_eq!(driver.command_done(0), Some((PacketId(7), CommandTarget::NicSend)));
-    assert!(driver.may_leave(30));
+    assert!(may_leave(&driver, 30));
     driver.leave(30);
     assert_eq!(driver.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));
 }
 
 #[test]
 fn a_second_doorbell_waits_for_the_first_feedback() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.transfers = 1;
@@ -84,13 +86,13 @@ fn a_second_doorbell_waits_for_the_first_feedback() {
     assert!(!driver.is_ready(100));
     driver.transfers = 0;
     driver.leave(100);
-    assert!(!driver.is_ready(101) && !driver.may_leave(101));
-    assert!(driver.is_ready(102) && driver.may_leave(102));
+    assert!(!driver.is_ready(101) && !may_leave(&driver, 101));
+    assert!(driver.is_ready(102) && may_leave(&driver, 102));
 }
 
 #[test]
 fn another_context_waits_for_the_end_of_the_one_before_and_for_a_clear_core() {
-    let mut driver = HpuDriver::new(0, 0, &params());
+    let mut driver = HpuDriver::new(0, 0, &paper_params());
     let mut issued = None;
     driver.first_request(0);
     driver.accept(5, task(0x1d00_0100));

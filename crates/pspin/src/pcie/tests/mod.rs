@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::host_link::{HostBurst, HostRead, HostWrite, Issuer};
-use crate::params::PspinParams;
 use crate::protocol::PacketId;
-use crate::testing::TestHost;
+use crate::testing::{TestHost, paper_params};
 use blocks::pcie::LinkParams;
 use expect_test::{Expect, expect};
 use std::rc::Rc;
@@ -72,7 +71,10 @@ impl Way {
             let memory = Box::new(TestHost::default());
             let notices = bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event));
             let ports = PciePorts { initiators: initiators.into(), notices };
-            bench.add("pcie", Pcie::new(1000, &self.pcie, &self.iommu, self.tables.clone(), ports, memory, trace));
+            bench.add(
+                "pcie",
+                Pcie::new(1_000_000_000, &self.pcie, &self.iommu, self.tables.clone(), ports, memory, trace),
+            );
             bench.log_events();
             bench.log_counters();
         })
@@ -81,8 +83,7 @@ impl Way {
 
 /// 16 lanes of PCIe 5.0: 63.015 bytes a cycle. A packet of 64 bytes and its 24 of header and framing takes 1.4 cycles.
 fn link(change: impl FnOnce(&mut LinkParams)) -> PcieParams {
-    let preset: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
-    let mut pcie = preset.pcie;
+    let mut pcie = paper_params().pcie;
     pcie.link.latency_cycles = 100;
     pcie.link.host_read_cycles = 50;
     change(&mut pcie.link);

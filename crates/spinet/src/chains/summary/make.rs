@@ -138,7 +138,7 @@ impl ChainRun {
             time: TimeSummary {
                 simulated_ns: maker.ns(self.cycles() as f64),
                 cycles: self.cycles(),
-                clock_mhz: (1e3 / maker.ns(1.0)).round() as u32,
+                clock_mhz: self.checked.nic.clock_mhz(),
             },
             troubles: self.troubles(&maker),
             tables: pipeline::tables(self.chains.borrow().rmt()),

@@ -11,6 +11,7 @@ use pipeline::{RegisterSummary, TableSummary};
 use super::experiment::ChainExperiment;
 use super::unused::Unused;
 use crate::summary::{CaptureSummary, Remark, WallSummary};
+use blocks::mhz::Mhz;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wire::faults::FaultCounts;
@@ -197,7 +198,7 @@ pub struct SourceSummary {
 pub struct TimeSummary {
     pub simulated_ns: f64,
     pub cycles: u64,
-    pub clock_mhz: u32,
+    pub clock_mhz: Mhz,
 }
 
 /// Something that the program of a unit did wrong.

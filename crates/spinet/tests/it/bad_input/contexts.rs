@@ -105,14 +105,16 @@ fn what_would_be_mistaken_for_something_else() {
     };
     check(
         &at("addr = 0x1c000000, size = 128"),
-        expect!["context `echo`: handler memory overlaps static data of a program at 0x1c000040, must be apart"],
+        expect![
+            "t.toml: line 5: context `echo`: handler memory overlaps static data of a program at 0x1c000040, must be apart"
+        ],
     );
     check(&at("addr = 0x1c000000, size = 64"), expect!["no error"]);
     check_context(
         "handler = 'echo'\n[[context]]\nhandler = 'echo'\n[[context]]\nname = 'context 1'\nhandler = 'store'",
-        expect![[
-            r#"`context 1` is the name of one context, and what reports call another that has no name of its own, must be another, or the other needs one"#
-        ]],
+        expect![
+            "t.toml: line 5: `context 1` is the name of one context, and what reports call another that has no name of its own, must be another, or the other needs one"
+        ],
     );
 }
 
@@ -219,6 +221,6 @@ fn tenants_and_what_is_done_to_them() {
     );
     check_lines(
         &format!("{context}[[at]]\ntime = '1 us'\nread = {{ context = 'a', offset = 1048570, size = 8 }}\n"),
-        expect!["at 1 us: 1048578 bytes of the handler memory of `a` are named, it has 1048576"],
+        expect!["t.toml: line 8: at 1 us: 1048578 bytes of the handler memory of `a` are named, it has 1048576"],
     );
 }

@@ -107,6 +107,24 @@ fn nics() {
         expect![[r#"t.toml: line 3: nic.set: set: cluster.n_cores is "many", must be of type integer, such as 8"#]],
     );
     check(
+        &set("['n_clusters=4.5']"),
+        expect!["t.toml: line 3: nic.set: set: n_clusters is 4.5, must be a whole number from 0 to 4294967295"],
+    );
+    check(
+        &set("['clock_mhz=312.50000001']"),
+        expect![
+            "t.toml: line 3: nic.set: set: clock_mhz is 312.50000001, must be a number of MHz with at most six decimals"
+        ],
+    );
+    check(
+        &set("['clock_mhz=0.5']"),
+        expect!["t.toml: line 3: nic.set: presets/pspin.toml with clock_mhz: clock_mhz is 0.5, must be 1 to 100000"],
+    );
+    check(
+        &set("['clock_mhz=fast']"),
+        expect![[r#"t.toml: line 3: nic.set: set: clock_mhz is "fast", must be of type integer, such as 1000"#]],
+    );
+    check(
         &set("['n_clusters']"),
         expect![[r#"
         t.toml: line 3: set: `n_clusters`, must be path=value such as cluster.n_cores=4

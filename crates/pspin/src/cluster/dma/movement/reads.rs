@@ -40,7 +40,7 @@ impl Movement {
         self.open_reads.add(place);
         self.next_read = (number + 1, now + 2);
         if place == Place::L2 {
-            self.requests.send(Burst::Read { tag: 0, addr, size });
+            self.requests.send(Burst::Read { tag: 0, addr, size, in_parts: false });
             self.at_l2.push_back(number);
         } else {
             self.faults.add(1);

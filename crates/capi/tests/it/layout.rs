@@ -1,9 +1,7 @@
 //! Structs and constants as a C compiler sees them.
 
-mod support;
-
+use super::support::Bench;
 use expect_test::expect;
-use support::Bench;
 
 /// Source of the numbers: PsPIN a49fec8, `hw/verilator_model/include`.
 #[test]

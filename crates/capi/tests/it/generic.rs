@@ -1,12 +1,7 @@
 //! The generic driver, as the drivers of PsPIN's examples use it.
 
-mod support;
-
+use super::support::{Bench, HANDLERS};
 use expect_test::expect;
-use support::Bench;
-
-/// Handlers of this crate's tests.
-const HANDLERS: &[u8] = include_bytes!("elf/host.elf");
 
 /// A bench with the generic driver and handlers where it looks for them.
 fn generic() -> Bench {

@@ -1,18 +1,12 @@
 //! C programs that use the library as nobody should: refused, in words, and never anything worse.
 
-#[path = "../../spinet/tests/it/support/mod.rs"]
-mod programs;
-mod support;
-
+use super::programs;
+use super::support::Bench;
 use expect_test::{Expect, expect};
-use support::Bench;
-
-const HANDLERS: &[u8] = include_bytes!("elf/host.elf");
 
 fn check(arguments: &[&str], want: Expect) {
-    let bench = Bench::new();
+    let bench = Bench::with_handlers();
     bench.write("runtime.elf", programs::runtime());
-    bench.write("handlers", HANDLERS);
     bench.compile("misuse");
     let ran = bench.run("misuse", arguments, &[]);
     let statistics = |line: &&str| !line.is_empty() && !line.starts_with(['#', ' ', '-', '\t']);

@@ -1,9 +1,11 @@
 //! Compiles C programs against the headers and the library, and runs them.
-#![allow(dead_code, reason = "each of the programs that share this file uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
+
+/// Handlers that the SDK built, `elf/host.c`.
+pub const HANDLERS: &[u8] = include_bytes!("../elf/host.elf");
 
 /// A folder in which a C program is built and runs.
 pub struct Bench {
@@ -30,6 +32,13 @@ impl Bench {
         let library = tests.with_file_name("libcapi.so");
         std::os::unix::fs::symlink(&library, folder.path().join("libpspin.so")).expect("a link to the library");
         Bench { folder }
+    }
+
+    /// The same with the handlers of this crate's tests, as `handlers`.
+    pub fn with_handlers() -> Self {
+        let bench = Bench::new();
+        bench.write("handlers", HANDLERS);
+        bench
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -1,11 +1,8 @@
 //! The driver from C: tenants, what they get, and what they are refused.
 
-#[path = "../../spinet/tests/it/support/mod.rs"]
-mod programs;
-mod support;
-
+use super::programs;
+use super::support::{Bench, HANDLERS};
 use expect_test::expect;
-use support::Bench;
 
 #[test]
 fn two_tenants_share_a_card_and_mistakes_are_refused() {
@@ -13,7 +10,7 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
     bench.write("runtime.elf", programs::runtime());
     bench.write("a.elf", programs::handlers_at(0x1d00_1000));
     bench.write("b.elf", programs::handlers_at(0x1d00_2000));
-    bench.write("sdk.elf", include_bytes!("elf/host.elf"));
+    bench.write("sdk.elf", HANDLERS);
     bench.compile("tenants");
     let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
     expect![[r#"

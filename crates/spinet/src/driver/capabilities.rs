@@ -1,0 +1,75 @@
+//! What tenants may ask a card for.
+
+use super::Driver;
+use super::heap::Heap;
+use pspin::params::Regions;
+
+/// What a tenant may ask the card for, and what is left of it.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Capabilities {
+    /// Clusters.
+    pub n_clusters: u32,
+    /// HPUs of a cluster.
+    pub n_cores: u32,
+    /// Messages that can be under way.
+    pub n_message_queues: u32,
+    /// So many of them each tenant with a rule is sure of, or of an equal part if that is less; 0 is none.
+    pub reserved_message_queues: u32,
+    /// Most bytes of a packet that can be copied to L1.
+    pub max_copy_bytes: u32,
+    /// The network delivers all packets, and none twice: handlers need not be idempotent.
+    pub reliable: bool,
+    /// It delivers them in the order in which they were sent.
+    pub in_order: bool,
+    /// Handlers reach nothing of other tenants, by themselves or by their transfers and commands.
+    pub isolated: bool,
+    /// Errors of handlers are written to the descriptors of their contexts.
+    pub reports_errors: bool,
+    /// Cycles that a handler may run where its context says nothing, and at most; 0 is for ever.
+    pub watchdog_cycles: u32,
+    /// Program memory.
+    pub program_memory: MemoryLeft,
+    /// L2 handler memory.
+    pub handler_memory: MemoryLeft,
+    /// Scratchpad memory, in each cluster.
+    pub scratchpad_memory: MemoryLeft,
+}
+
+/// Bytes of a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct MemoryLeft {
+    /// In all.
+    pub bytes: u64,
+    /// That nobody has.
+    pub free: u64,
+    /// The most that one can get.
+    pub largest: u64,
+    /// Where that is; in scratchpad memory from its start.
+    pub at: u64,
+}
+
+impl Driver {
+    /// What the card can do, and what is left of its memories.
+    pub fn capabilities(&self) -> Capabilities {
+        let left = |heap: &Heap| {
+            let (at, largest) = heap.largest();
+            MemoryLeft { bytes: heap.bytes(), free: heap.free(), largest, at }
+        };
+        let isolation = &self.params.isolation;
+        Capabilities {
+            n_clusters: self.params.n_clusters,
+            n_cores: self.params.cluster.n_cores,
+            n_message_queues: self.params.scheduler.n_mpqs,
+            reserved_message_queues: self.params.sharing.reserved_queues,
+            max_copy_bytes: self.max_copy_bytes(),
+            reliable: self.nic.network().reliable && self.faults.0.is_reliable(),
+            in_order: self.nic.network().in_order && self.faults.0.is_in_order(),
+            isolated: isolation.regions == Regions::Exact && isolation.check_transfers,
+            reports_errors: isolation.report_errors,
+            watchdog_cycles: isolation.watchdog_cycles,
+            program_memory: left(&self.program_memory),
+            handler_memory: left(&self.handler_memory),
+            scratchpad_memory: left(&self.scratchpad_memory),
+        }
+    }
+}
