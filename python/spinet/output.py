@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -63,12 +64,14 @@ class OutputFolder:
                 if parent.exists() and not parent.is_dir():
                     raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
             self.target.parent.mkdir(parents=True, exist_ok=True)
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", suffix=".part", dir=self.target.parent))
+            self.path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
+            # Also for who is asked to end when the folder is there and the `with` block is not yet.
+            self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+            self.path.mkdir()
         except OSError as error:
             raise OutputError(
                 f"cannot write {self._name}: {error.strerror}", hint="name a folder that you may write with -o"
             ) from error
-        self.path.chmod(0o777 & ~_umask())
 
     def _check_target(self) -> None:
         if not os.path.lexists(self.target):
@@ -111,16 +114,9 @@ class OutputFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._remove()
         if isinstance(error, OSError) and error.errno in _DISK:
             raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
         if isinstance(error, InputError) and str(self.path) in str(error):
             # The user knows the folder that was asked for, not this one.
             raise OutputError(str(error).replace(str(self.path), self._name)) from error
-
-
-def _umask() -> int:
-    """Permissions that the user's new files go without; mkdtemp makes private folders."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
