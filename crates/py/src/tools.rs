@@ -141,6 +141,9 @@ pub fn check_experiment(py: Python<'_>, text: &str, file: &str, base_dir: PathBu
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
 type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
 
+/// Packets that are made between two looks for Ctrl-C: milliseconds.
+const HEARD_EVERY: usize = 1 << 14;
+
 /// The packets of an experiment's traffic, with their contexts and messages.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml"))]
@@ -152,15 +155,24 @@ pub fn offered<'py>(
     format: &str,
 ) -> PyResult<Vec<OfferedPacket<'py>>> {
     let format = self::format(format)?;
+    let mut ended = Ok(());
     let packets = py.detach(|| {
         let checked = read_experiment(text, file, &base_dir, format)?;
-        spinet::offered::offered(&checked).map_err(input)
+        let goes_on = || {
+            ended = Python::attach(|py| py.check_signals());
+            ended.is_ok()
+        };
+        spinet::offered::offered(&checked, goes_on).map_err(input)
     })?;
-    let packet = |p: Offered| {
+    ended?;
+    let packet = |(number, p): (usize, Offered)| {
+        if number % HEARD_EVERY == 0 {
+            py.check_signals()?;
+        }
         let target = p.target.map(|t| (t.context, t.message, t.msgid, t.is_last));
-        (p.arrival_fs / 1000, PyBytes::new(py, &p.bytes), target)
+        Ok((p.arrival_fs / 1000, PyBytes::new(py, &p.bytes), target))
     };
-    Ok(packets.into_iter().map(packet).collect())
+    packets.unwrap_or_default().into_iter().enumerate().map(packet).collect()
 }
 
 /// An expression as it is understood.

@@ -30,10 +30,13 @@ pub struct Target {
     pub is_last: bool,
 }
 
-/// All packets of the traffic, as a run would take them.
+/// Packets between two calls of `goes_on`: milliseconds of host time.
+const SLICE: usize = 1 << 16;
+
+/// All packets of the traffic, as a run would take them; `None` if `goes_on`, which is asked now and then, says no.
 ///
 /// They are held in memory all at once.
-pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
+pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<Option<Vec<Offered>>, FeedError> {
     let mut classifiers = classifiers(checked)?;
     // What tenants are sure of depends on when the card is done with packets; it is left out.
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
@@ -48,8 +51,11 @@ pub fn offered(checked: &Checked) -> Result<Vec<Offered>, FeedError> {
             Target { context, message: verdict.message, msgid, is_last: verdict.is_last }
         });
         all.push(Offered { arrival_fs, target, bytes });
+        if all.len().is_multiple_of(SLICE) && !goes_on() {
+            return Ok(None);
+        }
     }
-    Ok(all)
+    Ok(Some(all))
 }
 
 #[cfg(test)]
@@ -60,14 +66,28 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    fn who_does_not_want_all_ends_it() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=1000000000'\n";
+        let checked = Checked::read(text, "test", here, Format::Toml).unwrap_or_else(|e| panic!("{e}"));
+        let mut asked = 0;
+        let came = offered(&checked, || {
+            asked += 1;
+            asked < 2
+        });
+        assert_eq!((came.unwrap_or_else(|e| panic!("{e}")), asked), (None, 2));
+    }
+
+    #[test]
     fn packets_come_with_their_context_and_message() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=6,flows=2,rate=100G'\n[[context]]\n\
                     match = 'udp.src_port == 10001'\nmessage = 'by flow count 2'\n";
         let checked = Checked::read(text, "test", here, Format::Toml).unwrap_or_else(|e| panic!("{e}"));
-        let shown: Vec<String> = offered(&checked)
+        let shown: Vec<String> = offered(&checked, || true)
             .unwrap_or_else(|e| panic!("{e}"))
             .iter()
+            .flatten()
             .map(|packet| {
                 let target = packet.target.map_or("nobody's".into(), |t| {
                     format!("message {} as {:?}{}", t.message, t.msgid, if t.is_last { ", last" } else { "" })
