@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn who_does_not_want_all_ends_it() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=1000000000'\n";
+        let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=1000000000'\n[[context]]\nmatch = 'udp'\n";
         let checked = Checked::read(text, "test", here, Format::Toml).unwrap_or_else(|e| panic!("{e}"));
         let mut asked = 0;
         let came = offered(&checked, || {

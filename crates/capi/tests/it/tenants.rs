@@ -34,7 +34,7 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         sent at 1199000 ps: 60 bytes, number 0xa5
         sent at 2199000 ps: 60 bytes, number 0xa6
         sent at 3197000 ps: 60 bytes, number 0xa3
-        sent at 3200000 ps: 60 bytes, number 0xa7
+        sent at 3199000 ps: 60 bytes, number 0xa7
         spinet_take(card, a, read, &count, sizeof(count))
           -6: ticket 16 is under way; let time go on, or wait for it
         spinet_take(card, a, read, &count, 1)
@@ -146,13 +146,13 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
         twice the same
         idle 0, idle 1
         sent at 222000 ps: 100 bytes, number 1
-        sent at 225000 ps: 60 bytes, number 1
+        sent at 224000 ps: 60 bytes, number 1
         sent at 5190000 ps: 60 bytes, number 2
         sent at 10193000 ps: 100 bytes, number 2
         sent at 20193000 ps: 100 bytes, number 3
         context 1, packet 0, message 0 (id 0, last 1): 100 bytes came at 134000 ps, stored 134000, done 233000, sent 222000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
           header 0, completion 0; payload 1 on 0.0, 159000 to 231000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 134000 ps, stored 135000, done 235000, sent 225000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+        context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 134000 ps, stored 135000, done 235000, sent 224000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
           header 0, completion 0; payload 1 on 1.0, 160000 to 233000 ps, 13 instructions, cause 0xffffffff
         context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5134000 ps, stored 5134000, done 5202000, sent 5190000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
           header 0, completion 0; payload 1 on 2.0, 5157000 to 5200000 ps, 13 instructions, cause 0xffffffff
