@@ -164,9 +164,8 @@ def other_runtime(folder: Path) -> Path:
     files = [str(sources / name) for name in ("start.S", "runtime.c")]
     script = ("-T", str(sources / "memory.ld"), "-Wl,--no-gc-sections", "-nostdlib")
     flags = (*compiler.compile_flags, "-O3", f"-I{toolchain.sdk_dir() / 'include'}", *compiler.link_flags, *script)
-    subprocess.run(
-        [*compiler.command, *flags, *files, "-o", str(elf)], check=True, env=environment(folder), capture_output=True
-    )
+    command = [*compiler.command, *flags, *files, "-o", str(elf)]
+    subprocess.run(command, check=True, env=environment(folder, folder), capture_output=True)
     return elf
 
 
