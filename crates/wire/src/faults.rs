@@ -122,6 +122,9 @@ impl FromStr for Faults {
                 _ => return Err(refuse()),
             }
         }
+        if faults.reorder == Chance::NEVER {
+            faults.distance = Self::NONE.distance;
+        }
         Ok(faults)
     }
 }
@@ -319,6 +322,13 @@ mod tests {
         let text: Vec<String> = packets.iter().map(show).collect();
         let FaultCounts { lost, duplicated, reordered } = counts;
         want.assert_eq(&format!("{}\nlost {lost}, duplicated {duplicated}, reordered {reordered}\n", text.join(" ")));
+    }
+
+    #[test]
+    fn what_never_happens_has_no_distance() {
+        let read = |text: &str| text.parse::<Faults>().unwrap();
+        assert_eq!(read("loss=1/4,reorder=0:8"), read("loss=1/4"));
+        assert_eq!(read("loss=0,reorder=0:8"), Faults::NONE);
     }
 
     #[test]
