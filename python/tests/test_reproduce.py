@@ -3,25 +3,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 from spinet import InputError, cli, plots, reproduce
-from spinet.reproduce import Point, expected, pool
+from spinet.reproduce import Claim, Point, expected, pool
 from spinet.reproduce import report as reports
-from spinet.reproduce.expected import COLUMNS, Expectation, judge
+from spinet.reproduce.expected import COLUMNS, REQUIRED, Expectation, judge
 from spinet.reproduce.results import Results, read_csv, write_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "docs" / "experiments"
 
 
-def expectation(*, relation: str = "=", value: float = 100, tolerance: str = "10 %") -> Expectation:
+def expectation(
+    *, relation: str = "=", value: float = 100, tolerance: str = "10 %", miss: str = "", basis: str = ""
+) -> Expectation:
     return Expectation(
         point="p", quantity="q", unit="ns", relation=relation, value=value, tolerance=tolerance,
-        reference="paper", source="I", miss="",
+        reference="paper", source="I", miss=miss, basis=basis,
     )  # fmt: skip
 
 
@@ -82,6 +85,46 @@ def test_a_value_agrees_up_to_its_tolerance(relation: str, tolerance: str, measu
     assert expectation(relation=relation, tolerance=tolerance).agrees(measured) == agrees
 
 
+def test_a_value_without_a_tolerance_is_not_judged() -> None:
+    row = expectation(tolerance="none")
+    assert row.agrees(100) is None
+    assert row.agrees(7) is None
+    assert judge(agrees=row.agrees(7), miss="").status == expected.OPEN
+
+
+@pytest.mark.parametrize(
+    ("agrees", "miss", "basis", "status", "fails"),
+    [
+        (True, "", "fitted: chosen by this value", expected.FITTED, False),
+        (True, "", "by construction: the model is this table", expected.CONSTRUCTED, False),
+        (False, "", "fitted: chosen by this value", expected.MISS, True),
+        (False, "the RTL does", "fitted: chosen by this value", expected.KNOWN, False),
+        (True, "the RTL does", "fitted: chosen by this value", expected.STALE, True),
+        (None, "", "by construction: the model is this table", expected.OPEN, False),
+    ],
+)
+def test_agreement_that_is_no_evidence_is_no_hit(
+    agrees: bool | None, miss: str, basis: str, status: str, fails: bool
+) -> None:
+    verdict = judge(agrees=agrees, miss=miss, basis=basis)
+    assert (verdict.status, verdict.is_failure) == (status, fails)
+
+
+def test_fitted_values_and_statements_are_counted_apart_and_say_why() -> None:
+    basis = "fitted: chosen with the value in view"
+    claims = [Claim(text="It holds", holds=True, found="yes", basis=basis), Claim(text="So", holds=True, found="yes")]
+    rows = [expectation(), expectation(basis=basis), expectation(basis="by construction: of the table")]
+    experiment = dataclasses.replace(
+        reproduce.load("pspin/table4"), points=(Point(name="p"),), expected=tuple(rows), claims=lambda _: claims
+    )
+    report = reports.make(Results(experiment, {"p": {"q": 100.0}}))
+    assert reports.counted([report]) == "2 hit, 2 fitted, 1 by construction"
+    assert not report.failed
+    page = reports.markdown(report)
+    assert "| It holds | yes | = fitted (1) |" in page
+    assert page.endswith("\n1. chosen with the value in view\n2. of the table\n")
+
+
 @pytest.mark.parametrize(
     ("agrees", "reason", "status", "fails"),
     [
@@ -106,12 +149,16 @@ def test_a_miss_needs_a_reason_and_a_reason_needs_a_miss(
         ("p,q,ns,=,fast,0,paper,I,", "could not convert string to float: 'fast'"),
         ("p,q,ns,=,1,some,paper,I,", "could not convert string to float: 'some'"),
         ("p,q,ns,=,1,0,paper,,", "an expected value needs a reference and a source"),
+        ("p,q,ns,=,1,none,paper,I,the RTL does", "a value that is not judged cannot miss"),
         ("p,q,ns", "not 9 columns"),
+        ("p,q,ns,=,1,0,paper,I,,fitted", "basis is `fitted`, must be `fitted: why` or `by construction: why`"),
+        ("p,q,ns,=,1,0,paper,I,,luck: mine", "basis is `luck: mine`, must be `fitted: why` or `by construction: why`"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, row: str, complaint: str) -> None:
     path = tmp_path / "figure.csv"
-    path.write_text(",".join(COLUMNS) + "\n" + row + "\n")
+    columns = COLUMNS if row.count(",") >= len(REQUIRED) else REQUIRED
+    path.write_text(",".join(columns) + "\n" + row + "\n")
     with pytest.raises(InputError) as caught:
         expected.read(path)
     assert str(caught.value) == f"{path}:2: {complaint}"

@@ -186,6 +186,8 @@ def _write(report: Report, output: Path, *, plot: bool) -> None:
 
 
 def _as_json(report: Report) -> dict[str, object]:
+    from spinet.reproduce import report as reports
+
     experiment = report.results.experiment
     values = [
         {
@@ -198,12 +200,17 @@ def _as_json(report: Report) -> dict[str, object]:
             "tolerance": value.row.tolerance,
             "measured": value.measured,
             "verdict": value.verdict.status,
-            "reason": value.row.miss or None,
+            "reason": reports.reason_of(value.verdict, value.row) or None,
         }
         for value in report.values
     ]
     claims = [
-        {"statement": claim.text, "found": claim.found, "verdict": verdict.status, "reason": claim.miss or None}
+        {
+            "statement": claim.text,
+            "found": claim.found,
+            "verdict": verdict.status,
+            "reason": reports.reason_of(verdict, claim) or None,
+        }
         for claim, verdict in report.claims
     ]
     return {"name": experiment.name, "title": experiment.title, "values": values, "statements": claims}

@@ -66,12 +66,15 @@ class Claim:
         What was found, in numbers.
     miss
         Why it does not hold, if that is known; empty if it should.
+    basis
+        Why it is no evidence that it holds, as in `Expectation.basis`; empty if it is.
     """
 
     text: str
     holds: bool | None
     found: str
     miss: str = ""
+    basis: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

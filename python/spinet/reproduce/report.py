@@ -15,6 +15,8 @@ from spinet.reproduce.results import Results, number
 
 MARKS = {
     expected.HIT: "✓",
+    expected.FITTED: "= fitted",
+    expected.CONSTRUCTED: "= by construction",
     expected.MISS: "✗ **miss**",
     expected.KNOWN: "✗ known",
     expected.STALE: "! hits now",
@@ -50,7 +52,8 @@ class Judged:
         if self.row.relation != "=" and self.row.agrees(self.measured):
             return ""
         difference = round(self.measured - self.row.value, 9)
-        if self.row.tolerance.endswith("%") and self.row.value:
+        in_percent = self.row.tolerance.endswith("%") or self.row.tolerance == expected.UNJUDGED
+        if in_percent and self.row.value:
             return f"{difference / self.row.value:+.1%}".replace("%", " %")
         return f"{difference:+.3g} {self.row.unit}".strip()
 
@@ -84,10 +87,10 @@ def make(results: Results) -> Report:
     values = []
     for row in results.experiment.expected:
         measured = results.get(row.point, row.quantity)
-        agrees = None if measured is None else row.agrees(measured)
-        values.append(Judged(row=row, measured=measured, verdict=judge(agrees=agrees, miss=row.miss)))
+        verdict = judge(agrees=row.agrees(measured), miss=row.miss, basis=row.basis)
+        values.append(Judged(row=row, measured=measured, verdict=verdict))
     claims = tuple(results.experiment.claims(results)) if results.complete else ()
-    judged = tuple((claim, judge(agrees=claim.holds, miss=claim.miss)) for claim in claims)
+    judged = tuple((claim, judge(agrees=claim.holds, miss=claim.miss, basis=claim.basis)) for claim in claims)
     return Report(results=results, values=tuple(values), claims=judged)
 
 
@@ -95,7 +98,8 @@ def counted(reports: Sequence[Report]) -> str:
     """All verdicts in one line."""
     total: Counter[str] = sum((report.counts for report in reports), Counter())
     words = [(expected.HIT, "hit"), (expected.MISS, "missed"), (expected.STALE, "hit, though listed as a miss")]
-    words += [(expected.KNOWN, "missed for a known reason"), (expected.OPEN, "not judged")]
+    words += [(expected.KNOWN, "missed for a known reason"), (expected.FITTED, "fitted")]
+    words += [(expected.CONSTRUCTED, "by construction"), (expected.OPEN, "not judged")]
     return ", ".join(f"{total[status]} {word}" for status, word in words if total[status]) or "nothing to judge"
 
 
@@ -109,19 +113,19 @@ def markdown(report: Report, *, heading: str = "##", image: str = "", data: str 
     if image:
         parts.append(f"![{experiment.title}]({image})" + (f"\n\n[Data]({data})" if data else ""))
     if report.values:
-        misses = [value for value in report.values if value.verdict.status != expected.HIT]
+        others = [value for value in report.values if value.verdict.status != expected.HIT]
         if len(report.values) <= _MOST_ROWS:
             parts.append(_table(report.values, reasons))
         else:
-            if misses:
-                parts.append(_table(misses, reasons))
+            if others:
+                parts.append(_table(others, reasons))
             n = len(report.values)
-            summary = f"All {n} points: {n - len(misses)} hit"
+            summary = f"All {n} points: {n - len(others)} hit"
             whole = _table(report.values, reasons)
             parts.append(f"<details><summary>{summary}</summary>\n\n{whole}\n\n</details>")
     if report.claims:
         lines = ["| statement | found | |", "|---|---|---|"]
-        lines += [f"| {c.text} | {c.found} | {_marked(verdict, c.miss, reasons)} |" for c, verdict in report.claims]
+        lines += [f"| {c.text} | {c.found} | {_marked(verdict, c, reasons)} |" for c, verdict in report.claims]
         parts.append("\n".join(lines))
     if reasons:
         parts.append("\n".join(f"{n}. {reason}" for n, reason in enumerate(reasons, 1)))
@@ -133,17 +137,25 @@ def _table(values: Sequence[Judged], reasons: list[str]) -> str:
     for value in values:
         row = value.row
         wanted = f"{value.wanted} ({row.reference}, {row.source})"
-        mark = _marked(value.verdict, row.miss, reasons)
+        mark = _marked(value.verdict, row, reasons)
         lines.append(f"| {row.point} | {row.quantity} | {wanted} | {value.found} | {value.difference} | {mark} |")
     return "\n".join(lines)
 
 
-def _marked(verdict: Verdict, reason: str, reasons: list[str]) -> str:
-    if verdict.status != expected.KNOWN:
+def _marked(verdict: Verdict, of: Expectation | Claim, reasons: list[str]) -> str:
+    reason = reason_of(verdict, of)
+    if not reason:
         return MARKS[verdict.status]
     if reason not in reasons:
         reasons.append(reason)
     return f"{MARKS[verdict.status]} ({reasons.index(reason) + 1})"
+
+
+def reason_of(verdict: Verdict, of: Expectation | Claim) -> str:
+    """Why a point misses, or why it is no evidence that it hits; empty where neither is so."""
+    if verdict.status in expected.BASES:
+        return of.basis.partition(":")[2].strip()
+    return of.miss if verdict.status in (expected.KNOWN, expected.STALE) else ""
 
 
 def _short(value: float) -> str:
@@ -162,7 +174,7 @@ def show(report: Report, *, everything: bool = False) -> None:
     # Where nobody looks, lines are as long as they are.
     out = Console(highlight=False, markup=False, soft_wrap=True, width=shutil.get_terminal_size((160, 24)).columns)
     out.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
-    quiet = () if everything else (expected.HIT, expected.OPEN)
+    quiet = () if everything else (expected.HIT, *expected.BASES, expected.OPEN)
     values = [value for value in report.values if value.verdict.status not in quiet]
     if values:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -174,7 +186,7 @@ def show(report: Report, *, everything: bool = False) -> None:
             table.add_row(*cells, style=_STYLES[value.verdict.status])
         out.print(table)
     for claim, verdict in report.claims:
-        if everything or verdict.status != expected.HIT:
+        if everything or verdict.status not in (expected.HIT, *expected.BASES):
             out.print(Text(f"  {verdict.status}: {claim.text}: {claim.found}", style=_STYLES[verdict.status]))
     for reason in dict.fromkeys(_reasons(report)):
         out.print(Text(f"  known: {reason}"))
@@ -182,12 +194,15 @@ def show(report: Report, *, everything: bool = False) -> None:
 
 
 def _reasons(report: Report) -> list[str]:
-    rows = [value.row.miss for value in report.values if value.verdict.status == expected.KNOWN]
-    return rows + [claim.miss for claim, verdict in report.claims if verdict.status == expected.KNOWN]
+    judged = [(value.verdict, value.row.miss) for value in report.values]
+    judged += [(verdict, claim.miss) for claim, verdict in report.claims]
+    return [miss for verdict, miss in judged if verdict.status == expected.KNOWN]
 
 
 _STYLES = {
     expected.HIT: "",
+    expected.FITTED: "dim",
+    expected.CONSTRUCTED: "dim",
     expected.MISS: "bold red",
     expected.KNOWN: "yellow",
     expected.STALE: "bold red",
