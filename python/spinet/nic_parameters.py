@@ -254,6 +254,20 @@ class NetworkParams:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RtlMistakes:
+    """Mistakes of the published RTL that programs can see in timing or bytes. The model makes those that are true."""
+
+    stale_handles: bool
+    """An issue that has to wait returns the lowest handle that is free when the wait begins (the highest if none
+    is), not the handle of its command.
+    """
+    atomics_return_one: bool
+    """AMOs on another cluster's L1 and on L2 handler memory return 1, not the old value. Memory is updated
+    correctly.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class PspinParams:
     """Everything that can be chosen about a PsPIN NIC."""
 
@@ -283,3 +297,5 @@ class PspinParams:
     """What contexts ask for that do not say otherwise."""
     network: NetworkParams
     """What the network promises."""
+    rtl_mistakes: RtlMistakes
+    """Mistakes of the published RTL."""

@@ -87,6 +87,8 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "isolation.host_clears_scratchpads": ("true", "false"),
         "isolation.watchdog_cycles": (0, 100_000, 4_294_967_295),
         "sharing.turns": ("true", "false"),
+        "rtl_mistakes.stale_handles": ("true", "false"),
+        "rtl_mistakes.atomics_return_one": ("true", "false"),
         "outbound.max_packet_bytes": (95, 512, 9000, 65_536),
         "pcie.model": ("ideal", "fixed_rate", "tlp"),
         "pcie.link.lanes": (1, 4, 16, 17),

@@ -39,6 +39,8 @@ pub struct PspinParams {
     pub delivery: Delivery,
     /// What the network promises.
     pub network: NetworkParams,
+    /// Mistakes of the published RTL.
+    pub rtl_mistakes: RtlMistakes,
 }
 
 /// One cluster.
@@ -210,6 +212,17 @@ pub struct NetworkParams {
     pub reliable: bool,
     /// Packets of a message arrive in the order in which they were sent.
     pub in_order: bool,
+}
+
+/// Mistakes of the published RTL that programs can see in timing or bytes. The model makes those that are true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RtlMistakes {
+    /// An issue that has to wait returns the lowest handle that is free when the wait begins (the highest if none is), not the
+    /// handle of its command.
+    pub stale_handles: bool,
+    /// AMOs on another cluster's L1 and on L2 handler memory return 1, not the old value. Memory is updated correctly.
+    pub atomics_return_one: bool,
 }
 
 /// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.

@@ -276,7 +276,8 @@ impl Cluster {
         if self.pe.1.is_due(now)
             && let Some(PeReply { core, value }) = self.pe.1.take()
         {
-            self.word_done(core as usize, now, now + 1, value);
+            let is_lost = self.mistakes.atomics_return_one && self.hpus[core as usize].is_read_and_write();
+            self.word_done(core as usize, now, now + 1, if is_lost { 1 } else { value });
         }
     }
 

@@ -8,6 +8,7 @@ use crate::map;
 use crate::params::PspinParams;
 use crate::pe::PeRequest;
 use blocks::cpu::{AccessKind, Core, Privilege, Profile};
+use isa::riscv::Amo;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -116,6 +117,12 @@ impl Hpu {
         let access = self.core.access();
         self.guard.allows_l1(access.addr, access.bytes())
             || self.core.privilege() == Privilege::Machine && self.guard.is_own_l1(addr)
+    }
+
+    /// Returns true if it waits for an AMO that reads and writes, so neither `lr.w` nor `sc.w`.
+    pub fn is_read_and_write(&self) -> bool {
+        let kind = self.core.access().kind;
+        matches!(kind, AccessKind::Amo(amo) if !matches!(amo, Amo::LoadReserved | Amo::StoreConditional))
     }
 
     /// Whether it waits for an AMO whose address is no multiple of 4.

@@ -35,7 +35,7 @@ pub use refills::MISS_PATH;
 use crate::arbiter::LockingTree;
 use crate::events::CLUSTER_ACTIVE;
 use crate::map;
-use crate::params::PspinParams;
+use crate::params::{PspinParams, RtlMistakes};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
 use crate::world::Console;
@@ -154,6 +154,7 @@ pub struct Cluster {
     /// nothing new comes to a port; 0 if that is not known. Nothing that lies at the ports can be taken.
     calm_until: Cycle,
     misaligned_amo_traps: bool,
+    mistakes: RtlMistakes,
     /// The next cycle in which a watchdog may run out.
     alarm: Cycle,
     totals: Totals,
@@ -219,6 +220,7 @@ impl Cluster {
             is_active: false,
             calm_until: 0,
             misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            mistakes: params.rtl_mistakes,
             alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,

@@ -2,6 +2,7 @@
 
 mod fidelity;
 mod host_port;
+mod mistakes;
 mod paper_host;
 mod rig;
 mod system;

@@ -22,8 +22,8 @@ const REPORT: u8 = 4;
 /// Timing:  a command is issued, and a wait for one that is done granted, in the cycle of the access; a wait for one that
 ///          is under way in the cycle in which its response is seen.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
-/// Differs: the handle that an issue returns after waiting is that of the command, and `CMD_TEST` answers for the id
-///          written to it (the RTL returns stale values in both cases).
+/// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. `CMD_TEST` answers for
+///          the id written to it.
 pub struct Commands {
     id: CommandId,
     n_commands: u32,
@@ -34,6 +34,9 @@ pub struct Commands {
     words: [u32; VISIBLE_WORDS],
     info: u32,
     tested: u32,
+    /// While an issue waits: the lowest handle that was free in its first cycle.
+    first_free: Option<u32>,
+    stale_handles: bool,
     /// Packets whose handlers issued the commands under way.
     issuers: [(PacketId, CommandTarget); REPORT as usize + 1],
 }
@@ -49,6 +52,8 @@ impl Commands {
             words: [0; VISIBLE_WORDS],
             info: 0,
             tested: 0,
+            first_free: None,
+            stale_handles: params.rtl_mistakes.stale_handles,
             issuers: [(PacketId(u64::MAX), CommandTarget::HostDma); REPORT as usize + 1],
         }
     }
@@ -67,11 +72,19 @@ impl Commands {
     /// `is_held`.
     pub fn access(&mut self, now: Cycle, offset: u32, write: Option<u32>, last_read: u32, is_held: bool) -> Answer {
         let mut shown = last_read;
+        let first_free = self.first_free.take();
         match (offset, write) {
-            (ISSUE, None) => match self.free_id() {
-                Some(id) if !is_held => shown = id,
-                _ => return Answer::Blocked,
-            },
+            (ISSUE, None) => {
+                let free = self.free_id();
+                let first = first_free.or(free).unwrap_or(self.n_commands - 1);
+                match free {
+                    Some(id) if !is_held => shown = if self.stale_handles { first } else { id },
+                    _ => {
+                        self.first_free = Some(first);
+                        return Answer::Blocked;
+                    }
+                }
+            }
             (WAIT, Some(id)) if self.under_way >> (id & 3) & 1 == 1 => return Answer::Blocked,
             (TEST, Some(id)) => self.tested = id & 3,
             (TEST, None) => shown = u32::from(self.under_way >> self.tested & 1 == 0),

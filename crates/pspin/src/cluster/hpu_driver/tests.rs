@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::{Context, Region};
-use crate::testing::paper_params;
+use crate::testing::{paper_params, params};
 use std::rc::Rc;
 
 fn task(handler: u32) -> HpuTask {
@@ -71,6 +71,49 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
     assert!(may_leave(&driver, 30));
     driver.leave(30);
     assert_eq!(driver.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));
+}
+
+/// Handles of the only command of a task, issued while the feedback of the task before waits for its command with handle 0.
+fn handle_of_a_held_issue(params: &crate::PspinParams) -> (Answer, u8) {
+    let mut driver = HpuDriver::new(0, 0, params);
+    let mut issued = None;
+    driver.first_request(0);
+    driver.accept(5, task(0x1d00_0100));
+    assert_eq!(driver.access(10, ISSUE, None, &mut issued), Answer::Granted(10, 0));
+    driver.access(12, DOORBELL, None, &mut issued);
+    driver.accept(13, task(0x1d00_0100));
+    for cycle in [15, 20] {
+        assert_eq!(driver.access(cycle, ISSUE, None, &mut issued), Answer::Blocked);
+    }
+    driver.command_done(0);
+    driver.leave(30);
+    let answer = driver.access(31, ISSUE, None, &mut issued);
+    // The next issue does not wait, so its handle is its command's.
+    assert_eq!(driver.access(40, ISSUE, None, &mut None), Answer::Granted(40, 1));
+    (answer, issued.expect("a command").id.local)
+}
+
+#[test]
+fn an_issue_that_was_held_returns_the_handle_that_was_free_when_it_began_to_wait() {
+    assert_eq!(handle_of_a_held_issue(&params()), (Answer::Granted(31, 1), 0));
+    assert_eq!(handle_of_a_held_issue(&paper_params()), (Answer::Granted(31, 0), 0));
+}
+
+#[test]
+fn an_issue_that_waits_for_a_handle_returns_the_last_one_or_its_own() {
+    for (params, shown) in [(params(), 3), (paper_params(), 1)] {
+        let mut driver = HpuDriver::new(0, 0, &params);
+        let mut issued = None;
+        driver.first_request(0);
+        driver.accept(5, task(0x1d00_0100));
+        for cycle in 10..14 {
+            driver.access(cycle, ISSUE, None, &mut issued);
+        }
+        assert_eq!(driver.access(14, ISSUE, None, &mut issued), Answer::Blocked);
+        driver.command_done(1);
+        assert_eq!(driver.access(20, ISSUE, None, &mut issued), Answer::Granted(20, shown));
+        assert_eq!(issued.expect("a command").id.local, 1);
+    }
 }
 
 #[test]

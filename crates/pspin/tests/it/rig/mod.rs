@@ -32,13 +32,25 @@ pub struct Load {
     /// The way to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
     /// 16 MiB are registered.
     pub is_paper_host: bool,
+    /// The card makes the mistakes of the RTL.
+    pub makes_mistakes: bool,
     pub mode: Mode,
 }
 
 impl Load {
     pub fn new(program: &'static str, packets: u64, bytes: usize, gap: u64) -> Self {
         let host = 0x1000_0000_0000_0000;
-        Load { program, packets, bytes, gap, messages: 1, host, is_paper_host: false, mode: Mode::Normal }
+        Load {
+            program,
+            packets,
+            bytes,
+            gap,
+            messages: 1,
+            host,
+            is_paper_host: false,
+            makes_mistakes: true,
+            mode: Mode::Normal,
+        }
     }
 }
 
@@ -191,8 +203,11 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let mut params: PspinParams =
         toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset");
     let mut tables = PageTables::default();
+    let paper: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
+    if !load.makes_mistakes {
+        params.rtl_mistakes = paper.rtl_mistakes;
+    }
     if load.is_paper_host {
-        let paper: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
         (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
         let (addr, bytes) = whole_pages(load.host, 16 << 20);
         tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
