@@ -32,7 +32,7 @@ def compiled(cc: str, opt: str, folder: Path) -> Path:
 @pytest.mark.parametrize("opt", ["-O0", "-O3"])
 def test_what_c_reaches_does_what_it_says(cc: str, opt: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program = str(compiled(cc, opt, tmp_path))
-    assert cli.main(["exec", "--isa", "rv32imac_xpulpv2", program]) == 0
+    assert cli.main(["exec", "--isa", "rv32imac_zicsr_zifencei_sm_xpulpv2", program]) == 0
     assert capfd.readouterr().out.startswith("pass; ")
 
 

@@ -128,7 +128,7 @@ impl Pspin {
         }
         let mut bytes = image.program.clone();
         bytes.resize(allowed as usize, 0);
-        let program = Rc::new(Program::new(Isa::Rv32imacXpulpv2, map::PROGRAM_BASE, &bytes));
+        let program = Rc::new(Program::new(Isa::RV32IMAC_XPULPV2, map::PROGRAM_BASE, &bytes));
 
         let mut b = SystemBuilder::new(seed);
         let clock = b.clock(freq);

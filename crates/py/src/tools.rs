@@ -206,18 +206,18 @@ pub fn elf_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// Runs a program on the plain machine; what came of it, as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
-#[pyo3(signature = (path, *, isa = "rv32imac", max_instructions = None, max_cycles = None, signature = None, linux_user = false, trace = None))]
+#[pyo3(signature = (path, *, isa = None, max_instructions = None, max_cycles = None, signature = None, linux_user = false, trace = None))]
 pub fn exec_elf(
     py: Python<'_>,
     path: PathBuf,
-    isa: &str,
+    isa: Option<&str>,
     max_instructions: Option<u64>,
     max_cycles: Option<u64>,
     signature: Option<PathBuf>,
     linux_user: bool,
     trace: Option<PathBuf>,
 ) -> PyResult<String> {
-    let isa: Isa = isa.parse().map_err(input)?;
+    let isa: Isa = isa.map(str::parse).transpose().map_err(input)?.unwrap_or_default();
     let all = Limits::default();
     let (most, cycles) = (max_instructions.unwrap_or(all.instructions), max_cycles.unwrap_or(all.cycles));
     py.detach(|| {

@@ -5,7 +5,7 @@
 
 use crate::assembler::{Assembler, i, r, s, u};
 use crate::linked::{DATA_BYTES, RECORD_BYTES, REGISTERS_BYTES, SYS_WRITE};
-use isa::riscv::{Class, Operands, Row, format, rows};
+use isa::riscv::{Class, Extension, Operands, Row, format, rows};
 use kernel::Stream;
 
 const RA: u8 = 1;
@@ -54,7 +54,7 @@ impl Generator {
     pub(crate) fn new(mut random: Stream) -> Self {
         // PULP's instructions are unknown to the reference.
         let of = |classes: &[Class]| -> Vec<_> {
-            rows().filter(|row| classes.contains(&row.op.class()) && !row.op.is_pulp()).collect()
+            rows().filter(|row| classes.contains(&row.op.class()) && row.extension != Extension::Xpulpv2).collect()
         };
         let short = 8 + random.below(8) as u8;
         let free = loop {

@@ -12,7 +12,13 @@ from spinet.cli import errors, parameters
 
 @click.command(short_help="Run a bare RISC-V program.")
 @click.argument("program", type=click.Path(), metavar="FILE.elf")
-@click.option("--isa", metavar="NAME", default="rv32imac", show_default=True, help="What the core understands.")
+@click.option(
+    "--isa",
+    metavar="NAME",
+    default="rv32imac_zicsr_zifencei_sm",
+    show_default=True,
+    help="Instruction set of the core: rv32i with any of the extensions listed below.",
+)
 @click.option(
     "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
 )
@@ -38,9 +44,19 @@ def command(
     Exit code 0 if it passed, 1 if it failed, 2 if it did not end.
 
     \b
+    Extensions of --isa, such as rv32imc_zicsr. Letters come first, then names, each after a "_":
+      m         multiplication and division
+      a         atomic memory operations
+      c         compressed instructions of 16 bits
+      zicsr     access to control and status registers
+      zifencei  fence.i
+      sm        machine and user mode: mret, uret, wfi
+      xpulpv2   PULP's extensions, which PsPIN's cores have
+
+    \b
     Examples:
       spinet exec rv32ui-p-add
-      spinet exec --isa rv32imac --signature add.signature add.elf
+      spinet exec --isa rv32i_zicsr_sm --signature add.signature add.elf
       spinet exec add.elf --trace add.log
     """
     from spinet import _core

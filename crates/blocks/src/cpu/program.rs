@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_write_decodes_anew_what_it_touches() {
         let nop = 0x0000_0013u32.to_le_bytes();
-        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(4));
+        let mut program = Program::new(Isa::RV32IMAC, 0x100, &nop.repeat(4));
         assert_eq!(program.slot(0x104).map(|slot| slot.kind()), Some(Kind::Alu));
         program.write(0x106, &0x0000u16.to_le_bytes()); // Upper half of the second nop: `addi x0, x0, 0` still.
         program.write(0x104, &0x0063u16.to_le_bytes()); // Its lower half: now `beq x0, x0, 0`.
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn a_block_ends_where_a_write_puts_a_jump() {
         let nop = 0x0000_0013u32.to_le_bytes();
-        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(40));
+        let mut program = Program::new(Isa::RV32IMAC, 0x100, &nop.repeat(40));
         let n = |program: &Program, at| program.block(at).map(|block| block.plain.len());
         assert_eq!(
             (n(&program, 0), n(&program, 2), n(&program, 48)),
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_write_forgets_the_blocks_around_it_and_where_a_jump_lands_otherwise_those_that_jump_there() {
         let nop = 0x0000_0013u32.to_le_bytes();
-        let mut program = Program::new(Isa::Rv32imac, 0x100, &nop.repeat(100));
+        let mut program = Program::new(Isa::RV32IMAC, 0x100, &nop.repeat(100));
         program.write(0x100, &0x1080_006fu32.to_le_bytes()); // jal x0, +264: to 0x208
         let is_made = |program: &Program, at: usize| program.blocks[at].get().is_some();
         let make = |program: &Program| [0, 132].map(|at| program.block(at).is_some());
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn a_jump_takes_longer_once_a_write_makes_its_target_straddle_lines() {
         let jump = 0x00e0_006fu32.to_le_bytes(); // jal x0, +14: to the last half word of the line
-        let mut program = Program::new(Isa::Rv32imac, 0x100, &[&jump[..], &[0; 28]].concat());
+        let mut program = Program::new(Isa::RV32IMAC, 0x100, &[&jump[..], &[0; 28]].concat());
         let taken = |program: &Program| program.block(0).map(|block| block.end);
         assert_eq!(taken(&program), Some(End::Jump { taken: 2 }));
         program.write(0x10e, &0x0000_0013u32.to_le_bytes()); // nop

@@ -45,7 +45,7 @@ impl Machine {
         let mut core = Core::new(Profile::Ri5cy, 0, BASE);
         core.set_x(10, DATA);
         core.set_x(11, DATA + 0x100);
-        Machine { core, program: Program::new(Isa::Rv32imacXpulpv2, 0, &memory), memory }
+        Machine { core, program: Program::new(Isa::RV32IMAC_XPULPV2, 0, &memory), memory }
     }
 
     /// Runs to the first trap.

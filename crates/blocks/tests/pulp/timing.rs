@@ -148,7 +148,7 @@ fn a_core_without_pulps_instructions_traps() {
     let mut memory = vec![0; 0x200];
     memory[BASE as usize..][..code.len()].copy_from_slice(&code);
     let mut core = Core::new(Profile::Ri5cy, 0, BASE);
-    let program = Program::new(Isa::Rv32imac, 0, &memory);
+    let program = Program::new(Isa::RV32IMAC, 0, &memory);
     assert_eq!(core.run(&program, &Cached, 100), Stop::Trap);
     let trap = core.last_trap();
     assert_eq!((trap.cause, trap.pc, trap.value), (2, BASE + 4, 0x1005_05b3));

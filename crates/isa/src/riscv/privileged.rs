@@ -2,13 +2,14 @@
 //!
 //! There is no supervisor mode: `sret` and `sfence.vma` are illegal.
 
-macro_rules! privileged { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! privileged { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { I
     /// Calls the environment.
     Ecall "ecall" System NONE "0000000 00000 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Ecall);
     /// Stops for a debugger.
     Ebreak "ebreak" System NONE "0000000 00001 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Ebreak);
+} { Sm
     /// Returns from a trap taken in user mode. Privileged Architecture 20190608, chapter 5.
     Uret "uret" System NONE "0000000 00010 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Uret);
@@ -18,4 +19,4 @@ macro_rules! privileged { (($next:ident $($more:ident)*) $($rows:tt)*) => { $nex
     /// Waits for an interrupt.
     Wfi "wfi" System NONE "0001000 00101 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Wfi);
-}}}
+}}}}

@@ -1,5 +1,6 @@
 //! A row of the instruction table.
 
+use super::extension::Extension;
 use super::format::{Format, Operands};
 use super::rv32c::COMPRESSED;
 use super::table::{BASE, Op};
@@ -16,6 +17,8 @@ pub struct Row {
     pub pattern: Pattern,
     /// ... unless it shows one of these as well.
     pub except: &'static [Pattern],
+    /// The extension it belongs to; a core without it does not know the instruction.
+    pub extension: Extension,
     /// The operation. A compressed instruction has that of the instruction it stands for.
     pub op: Op,
 }

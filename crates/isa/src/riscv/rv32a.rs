@@ -2,7 +2,7 @@
 //!
 //! Acquire and release bits are decoded and shown but order nothing: a hart here performs its accesses in order.
 
-macro_rules! rv32a { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! rv32a { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { A
     /// rd = word at rs1, which becomes reserved.
     LrW "lr.w" Amo LR "00010 .. 00000 ..... 010 ..... 0101111" =>
         |h, i| h.amo(i.rd, h.x(i.rs1), 0, Amo::LoadReserved);
@@ -36,4 +36,4 @@ macro_rules! rv32a { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = word at rs1, which becomes the larger of it and rs2, unsigned.
     AmomaxuW "amomaxu.w" Amo AMO "11100 .. ..... ..... 010 ..... 0101111" =>
         |h, i| h.amo(i.rd, h.x(i.rs1), h.x(i.rs2), Amo::MaxU);
-}}}
+}}}}

@@ -3,6 +3,7 @@
 //! Hints (such as `c.addi` by 0 or `c.li` into register 0) are rows like others: what they stand for changes nothing.
 //! What the standard reserves is excepted. Compressed floating point is absent, so its encodings are illegal.
 
+use super::extension::Extension;
 use super::format;
 use super::row::Row;
 use super::table::Op;
@@ -17,6 +18,7 @@ macro_rules! compressed {
             format: format::$format,
             pattern: Pattern::parse($pattern),
             except: &[$($(Pattern::parse($except)),+)?],
+            extension: Extension::C,
             op: Op::$op,
         }),*];
     };

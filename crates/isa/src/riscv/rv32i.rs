@@ -1,6 +1,6 @@
 //! RV32I and Zifencei, the base. U chapters 2 and 3.
 
-macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { I
     /// rd = imm, whose low 12 bits are 0.
     Lui "lui" Alu U ".................... ..... 0110111" => |h, i| h.set(i.rd, i.imm as u32);
     /// rd = pc + imm, the low 12 bits of imm are 0.
@@ -122,7 +122,8 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// Orders all but a store before a later load.
     FenceTso "fence.tso" Fence NONE "1000 0011 0011 ..... 000 ..... 0001111" =>
         |h, _i| h.system(System::Fence);
+} { Zifencei
     /// Makes stores visible to instruction fetch. U chapter 3.
     FenceI "fence.i" Fence NONE "............ ..... 001 ..... 0001111" =>
         |h, _i| h.system(System::FenceI);
-}}}
+}}}}

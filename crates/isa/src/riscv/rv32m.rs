@@ -1,6 +1,6 @@
 //! RV32M: multiplication and division. U chapter 7.
 
-macro_rules! rv32m { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! rv32m { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { M
     /// rd = low word of rs1 * rs2.
     Mul "mul" Mul R "0000001 ..... ..... 000 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).wrapping_mul(h.x(i.rs2)));
@@ -25,4 +25,4 @@ macro_rules! rv32m { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = rest of rs1 / rs2, unsigned.
     Remu "remu" Div R "0000001 ..... ..... 111 ..... 0110011" =>
         |h, i| h.set(i.rd, flow::remu(h.x(i.rs1), h.x(i.rs2)));
-}}}
+}}}}

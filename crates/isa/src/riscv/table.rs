@@ -3,6 +3,7 @@
 use super::bits;
 use super::csr::CsrWrite;
 use super::decode::Inst;
+use super::extension::Extension;
 use super::flow;
 use super::format;
 use super::hart::{Amo, Hart, Load, LoopPart, System, Width};
@@ -48,19 +49,18 @@ pub enum Class {
     Illegal,
 }
 
-// A row reads: documentation, `Op`, name, `Class`, format, pattern, meaning for a hart `h` and an instruction `i`. PULP's
-// come behind the others, which stand in brackets.
+// A group of rows begins with its extension. A row reads: documentation, `Op`, name, `Class`, format, pattern, meaning for a
+// hart `h` and an instruction `i`.
 macro_rules! instructions {
-    (() [$($(#[$doc:meta])* $op:ident $name:tt $class:ident $format:ident $pattern:tt
-        $(except $($except:literal)+)? => |$h:ident, $i:ident| $meaning:expr;)*]
-        $($(#[$pulp_doc:meta])* $pulp_op:ident $pulp_name:tt $pulp_class:ident $pulp_format:ident $pulp_pattern:tt
-        $(except $($pulp_except:literal)+)? => |$pulp_h:ident, $pulp_i:ident| $pulp_meaning:expr;)*) => {
+    (() $({ $extension:ident
+        $($(#[$doc:meta])* $op:ident $name:tt $class:ident $format:ident $pattern:tt
+        $(except $($except:literal)+)? => |$h:ident, $i:ident| $meaning:expr;)*
+    })*) => {
         /// Operations: one per 32-bit instruction, and what illegal words decode to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum Op {
-            $($(#[$doc])* $op,)*
-            $($(#[$pulp_doc])* $pulp_op,)*
+            $($($(#[$doc])* $op,)*)*
             /// A word that is no instruction.
             Illegal,
         }
@@ -70,51 +70,33 @@ macro_rules! instructions {
             #[inline]
             pub const fn class(self) -> Class {
                 match self {
-                    $(Op::$op => Class::$class,)*
-                    $(Op::$pulp_op => Class::$pulp_class,)*
+                    $($(Op::$op => Class::$class,)*)*
                     Op::Illegal => Class::Illegal,
                 }
-            }
-
-            /// Whether it is of PULP's extensions.
-            pub const fn is_pulp(self) -> bool {
-                matches!(self, $(Op::$pulp_op)|*)
             }
         }
 
         /// The rows of the 32-bit instructions; that of operation `op` stands at `op as usize`.
         pub(super) static BASE: &[Row] = &[
-            $(Row {
+            $($(Row {
                 name: $name,
                 format: format::$format,
                 pattern: Pattern::parse($pattern),
                 except: &[$($(Pattern::parse($except)),+)?],
+                extension: Extension::$extension,
                 op: Op::$op,
-            },)*
-            $(Row {
-                name: $pulp_name,
-                format: format::$pulp_format,
-                pattern: Pattern::parse($pulp_pattern),
-                except: &[$($(Pattern::parse($pulp_except)),+)?],
-                op: Op::$pulp_op,
-            },)*
+            },)*)*
         ];
 
         impl<H: Hart> Meanings<H> {
             /// That of operation `op` stands at `op as usize`.
             const ALL: [Meaning<H>; Op::Illegal as usize + 1] = [
-                $({
+                $($({
                     fn meaning<H: Hart>($h: &mut H, $i: &Inst) {
                         $meaning
                     }
                     meaning
-                },)*
-                $({
-                    fn meaning<H: Hart>($pulp_h: &mut H, $pulp_i: &Inst) {
-                        $pulp_meaning
-                    }
-                    meaning
-                },)*
+                },)*)*
                 |hart, inst| hart.illegal(inst.imm as u32),
             ];
         }
@@ -140,9 +122,5 @@ pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
     meaning(inst.op)(hart, inst);
 }
 
-macro_rules! pulp { (() $($rows:tt)*) => {
-    xpulp_mem! { (xpulp_alu xpulp_mac xpulp_loop xpulp_simd instructions) [$($rows)*] }
-}}
-
 // Each extension adds its rows to those it was given and hands them all to the next; the last is `instructions!`.
-rv32i! { (rv32m rv32a zicsr privileged pulp) }
+rv32i! { (rv32m rv32a zicsr privileged xpulp_mem xpulp_alu xpulp_mac xpulp_loop xpulp_simd instructions) }

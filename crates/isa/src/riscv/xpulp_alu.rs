@@ -3,7 +3,7 @@
 //! A field of bits is named by its size less 1 and its offset, as constants or in bits 9 to 5 and 4 to 0 of rs2. Where
 //! PULP's assembler leaves a register field 0, it must be; the RTL does not look.
 
-macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2
     /// Jumps to pc + imm if rs1 is the constant, -16 to 15.
     PBeqimm "p.beqimm" Branch P_BRANCH "....... ..... ..... 010 ..... 1100011" =>
         |h, i| if h.x(i.rs1) as i32 == i.constant() { h.jump(h.pc().wrapping_add(i.imm as u32)) };
@@ -107,4 +107,4 @@ macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     /// rd = rs1 within 0 and rs2.
     PClipur "p.clipur" Alu R "0001010 ..... ..... 110 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::clip_unsigned(h.x(i.rs1), h.x(i.rs2)));
-}}}
+}}}}

@@ -3,7 +3,7 @@
 //! There are two, x0 and x1. A loop's end is the address of its last instruction; how a core follows it is the core's
 //! business.
 
-macro_rules! xpulp_loop { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! xpulp_loop { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2
     /// The loop starts at pc + imm.
     LpStarti "lp.starti" Loop P_LOOP "............ 00000 000 0000. 1111011" =>
         |h, i| h.hardware_loop(i.rs2, LoopPart::Start, h.pc().wrapping_add(i.imm as u32));
@@ -29,4 +29,4 @@ macro_rules! xpulp_loop { (($next:ident $($more:ident)*) $($rows:tt)*) => { $nex
         h.hardware_loop(i.rs2, LoopPart::End, h.pc().wrapping_add(i.imm as u32 & 0xffff));
         h.hardware_loop(i.rs2, LoopPart::Count, i.imm as u32 >> 16);
     };
-}}}
+}}}}

@@ -4,7 +4,7 @@
 //! both operands, else the low ones count. A product without a shift is the same instruction with a shift of 0 and has
 //! a name of its own.
 
-macro_rules! xpulp_mac { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! xpulp_mac { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2
     /// rd += rs1 * rs2.
     PMac "p.mac" Mul P_ACC "0100001 ..... ..... 000 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs3).wrapping_add(h.x(i.rs1).wrapping_mul(h.x(i.rs2))));
@@ -205,4 +205,4 @@ macro_rules! xpulp_mac { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
         let sum = h.x(i.rs3).wrapping_sub(h.x(i.rs1)).wrapping_add(bits::half(h.x(i.rs2)));
         h.set(i.rd, sum.wrapping_shr(h.x(i.rs2)));
     };
-}}}
+}}}}

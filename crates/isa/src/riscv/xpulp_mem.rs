@@ -5,7 +5,7 @@
 //! increment. "Buffered" stores are for a store buffer that PsPIN's cores do not have: they are plain stores, and those
 //! with post-increment in their syntax do not perform it.
 
-macro_rules! xpulp_mem { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! xpulp_mem { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2
     /// rd = word at rs1 + imm; the event unit answers when the event is there.
     PElw "p.elw" Elw LOAD "............ ..... 110 ..... 0000011" =>
         |h, i| h.load(i.rd, h.x(i.rs1).wrapping_add(i.imm as u32), Load::Elw);
@@ -168,4 +168,4 @@ macro_rules! xpulp_mem { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     /// Word at rs1 + rs3 = rs2; rs1 stays.
     PBSwRegPost "p.bsw" Store P_STORE_REG_POST "0000000 ..... ..... 110 ..... 1110111" =>
         |h, i| h.store(h.x(i.rs1).wrapping_add(h.x(i.rs3)), h.x(i.rs2), Width::Word);
-}}}
+}}}}

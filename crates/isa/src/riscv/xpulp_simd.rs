@@ -9,7 +9,7 @@
 macro_rules! simd_lines {
     (($next:ident $($more:ident)*) [$($rows:tt)*] { $($single:tt)* } $($each:literal $lanes:ident $name:literal $op:literal
         $reg:ident $imm:ident [$h:ident $sch:ident $scih:ident $b:ident $scb:ident $scib:ident]
-        |$hart:ident, $inst:ident, $result:ident| $value:expr;)*) => { $next! { ($($more)*) $($rows)* $(
+        |$hart:ident, $inst:ident, $result:ident| $value:expr;)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2 $(
         #[doc = concat!("`", $name, ".h`: ", $each, ", for half words.")]
         $h (concat!($name, ".h")) Alu $reg (concat!($op, "0 ..... ..... 000 ..... 1010111")) => |$hart, $inst| {
             let $result = lanes::$lanes::<16>($hart.x($inst.rs1), $hart.x($inst.rs2));
@@ -40,7 +40,7 @@ macro_rules! simd_lines {
             let $result = lanes::$lanes::<8>($hart.x($inst.rs1), lanes::replicate::<8>($inst.imm as u32));
             $hart.set($inst.rd, $value);
         };
-    )* $($single)* } };
+    )* $($single)* } } };
 }
 
 macro_rules! xpulp_simd { (($next:ident $($more:ident)*) $($rows:tt)*) => { simd_lines! { ($next $($more)*) [$($rows)*] {

@@ -2,7 +2,7 @@
 //!
 //! Setting or clearing with register 0 (or the constant 0) does not write; `csrrw` into register 0 does not read.
 
-macro_rules! zicsr { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
+macro_rules! zicsr { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Zicsr
     /// rd = csr; csr = rs1.
     Csrrw "csrrw" Csr CSR "............ ..... 001 ..... 1110011" =>
         |h, i| h.csr(i.rd, i.csr(), CsrWrite::Write(h.x(i.rs1)), i.rd != 0);
@@ -29,4 +29,4 @@ macro_rules! zicsr { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
         let write = if i.zimm() == 0 { CsrWrite::None } else { CsrWrite::Clear(i.zimm()) };
         h.csr(i.rd, i.csr(), write, true)
     };
-}}}
+}}}}

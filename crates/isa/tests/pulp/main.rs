@@ -5,7 +5,7 @@ mod header;
 mod oracle;
 mod words;
 
-use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, Row, System, Width, decode, execute, row, rows};
+use isa::riscv::{Amo, CsrWrite, Extension, Hart, Load, LoopPart, Row, System, Width, decode, execute, row, rows};
 use oracle::{Effect, Given};
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ impl Hart for Witness {
 }
 
 fn pulp_rows() -> impl Iterator<Item = &'static Row> {
-    rows().filter(|row| row.op.is_pulp())
+    rows().filter(|row| row.extension == Extension::Xpulpv2)
 }
 
 /// Registers and effect after `word` was executed; what was loaded arrives last.

@@ -16,7 +16,7 @@ use blocks::cpu::{AccessKind, Core, Privilege, Profile, Program, Stop, TrapInfo}
 use calls::{Called, MAX_OUTPUT, Output};
 use htif::{Heard, Htif, Moment, PATIENCE};
 pub use isa::riscv::Isa;
-use isa::riscv::{Amo, cause};
+use isa::riscv::{Amo, cause, decode};
 use kernel::{Clock, Cycle, Freq};
 use memory::{MAX_BYTES, Memory};
 use serde::Serialize;
@@ -100,6 +100,7 @@ pub enum ExecError {
 
 /// The machine.
 pub struct Machine {
+    isa: Isa,
     core: Core,
     memory: Memory,
     /// Memory that is not there, to run into.
@@ -127,7 +128,7 @@ impl Machine {
         let htif = Htif { tohost: find("tohost"), fromhost: find("fromhost"), told: None };
         let nothing = Program::new(isa, 0, &[]);
         let output = Output::default();
-        Ok(Machine { core, memory, nothing, host, htif, output, reserved: None, symbols: elf, reason: None })
+        Ok(Machine { isa, core, memory, nothing, host, htif, output, reserved: None, symbols: elf, reason: None })
     }
 
     /// Runs to the end or to a limit.
@@ -325,10 +326,16 @@ impl Machine {
         let at = self.symbols.place(pc);
         let what = match cause {
             cause::LOAD_FAULT | cause::STORE_FAULT => format!(" of {value:#010x}"),
-            cause::ILLEGAL_INSTRUCTION if value != 0 => format!(" {value:#x}"),
+            cause::ILLEGAL_INSTRUCTION if value != 0 => format!(" {value:#x}{}", self.lacking(value)),
             _ => String::new(),
         };
         format!("{}{what} at {at}, and nothing there to handle it", cause_name(cause))
+    }
+
+    /// The reason why a word is illegal that is an instruction on other cores, in brackets; else nothing.
+    fn lacking(&self, word: u32) -> String {
+        let Some(row) = decode(word).row().filter(|row| !self.isa.has(row.extension)) else { return String::new() };
+        format!(" ({} needs the extension {}, but the core is {})", row.name, row.extension.name(), self.isa)
     }
 
     /// What the run was if it ended then; `number` is the test that failed or what the program exited with.

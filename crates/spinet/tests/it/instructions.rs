@@ -86,7 +86,7 @@ fn a_line_says_what_an_instruction_did() {
         asm("lw", 9, 0, 0, 16),
     ];
     let file = support::elf(CODE, &[(CODE, &code), (CODE + 0x1000, &[0; 4])], &[]);
-    let mut machine = Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Isa::Rv32imac, Host::Bare).unwrap();
+    let mut machine = Machine::new(Elf::parse("x.elf".into(), file).unwrap(), Isa::RV32IMAC, Host::Bare).unwrap();
     let path = support::folder("trace_exec").join("x.log");
     let trace = machine.trace(&path).unwrap();
     machine.run(Limits { instructions: 12, cycles: 10_000 });
@@ -128,7 +128,7 @@ fn accumulators_and_post_increments_are_told() {
     ];
     let file = support::elf(CODE, &[(CODE, &code), (CODE + 0x1000, &[3; 4])], &[]);
     let elf = Elf::parse("x.elf".into(), file).unwrap();
-    let mut machine = Machine::new(elf, Isa::Rv32imacXpulpv2, Host::Bare).unwrap();
+    let mut machine = Machine::new(elf, Isa::RV32IMAC_XPULPV2, Host::Bare).unwrap();
     let path = support::folder("trace_pulp").join("x.log");
     let trace = machine.trace(&path).unwrap();
     machine.run(Limits { instructions: 8, cycles: 10_000 });

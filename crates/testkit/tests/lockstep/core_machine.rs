@@ -90,7 +90,7 @@ impl Machine {
         memory.extend(&programs.image);
         Machine {
             core: Core::new(Profile::Standard, 0, BOOT),
-            program: Program::new(Isa::Rv32imac, 0, &memory),
+            program: Program::new(Isa::RV32IMAC, 0, &memory),
             lines: Unreliable::new(memory.len() / 16 + 1),
             memory,
             reserved: None,

@@ -1,6 +1,6 @@
 //! The caches: direct-mapped, filled by whole lines.
 
-use isa::riscv::{Class, Inst, decode};
+use isa::riscv::{Class, Inst, Isa};
 
 /// The bits of the instruction that makes the data cache forget everything, or the line around `rs1` if that is not register 0.
 /// Source: VexRiscv, README, DBusCachedPlugin.
@@ -24,13 +24,8 @@ impl Slot {
         if word & !RS1_MASK == FLUSH {
             return Slot::Flush((word >> RS1_SHIFT & 0x1f) as u8);
         }
-        let inst = decode(word);
-        let is_rv32i = match inst.class() {
-            Class::Alu | Class::Load | Class::Store | Class::Branch => true,
-            Class::Jump | Class::JumpReg | Class::Csr | Class::System | Class::Fence => true,
-            Class::Mul | Class::MulHigh | Class::Div | Class::Amo | Class::Elw | Class::Loop | Class::Illegal => false,
-        };
-        if !is_rv32i || inst.bytes() != 4 || inst.op.is_pulp() {
+        let inst = Isa::RV32I.decode(word);
+        if inst.class() == Class::Illegal {
             return Slot::Illegal(word);
         }
         let mut reads = [0; 2];

@@ -212,7 +212,7 @@ fn no_damage_makes_the_plain_machine_panic() {
         let mut file = good.clone();
         file[at] ^= 0x81;
         if let Ok(elf) = Elf::parse("x.elf".into(), file)
-            && let Ok(mut machine) = Machine::new(elf, Isa::Rv32imac, Host::LinuxUser)
+            && let Ok(mut machine) = Machine::new(elf, Isa::RV32IMAC, Host::LinuxUser)
         {
             assert!(machine.run(Limits { instructions: 100, cycles: 10_000 }).instructions <= 100);
         }
