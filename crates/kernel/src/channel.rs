@@ -13,7 +13,7 @@ pub(crate) struct Endpoint {
     pub domain: Rc<Domain>,
     /// Index of the component within its domain.
     pub index: u32,
-    /// Where its bit says that something changed at its ports since it last asked.
+    /// The word whose bit is set when a port changes; the component clears it.
     pub mail: Rc<Cell<u64>>,
 }
 
@@ -57,30 +57,30 @@ impl Endpoint {
     }
 }
 
-/// Where somebody outside the system sends from, between two runs.
+/// The sending end of a channel that is fed from outside the system, between two runs.
 pub struct Inlet<T>(Rc<Channel<T>>);
 
-/// What both ends share.
+/// State shared by both ends.
 struct Channel<T> {
     name: String,
     capacity: usize,
-    /// Cycles of the sender from sending to being seen.
+    /// Latency, in cycles of the sender.
     latency: u64,
     sender: OnceCell<(Endpoint, String)>,
     receiver: OnceCell<(Endpoint, String)>,
-    /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none. Asked at every tick, so
-    /// kept apart.
+    /// The receiver's cycle from which the first item is visible; `Cycle::MAX` if there is none. Read at every tick, so
+    /// stored apart from the queue.
     first: Cell<Cycle>,
-    /// The receiver's cycle from which the item that was sent last is seen, for none behind it is seen before.
+    /// The receiver's cycle from which the last item is visible. Later items cannot be visible earlier.
     last: Cell<Cycle>,
-    /// Items, each with the receiver's cycle from which it is seen.
+    /// Items, each with the receiver's cycle from which it is visible.
     items: RefCell<VecDeque<(Cycle, T)>>,
-    /// Room of taken items that was not usable when last asked: from which cycle of the sender it is, and for how many items.
-    /// One pair is enough, for what was taken before the sender's last edge is usable by now.
+    /// Room that was freed but is not usable yet: the sender's cycle from which it is usable, and the number of items.
+    /// One pair is enough, because items taken before the sender's last edge are usable by now.
     freed: Cell<(Cycle, usize)>,
-    /// Items there are, and those of `freed`: while they are fewer than the capacity, there is room whatever the cycle.
+    /// Items in the queue plus those in `freed`. While this is below the capacity, there is room in any cycle.
     occupied: Cell<usize>,
-    /// The sender asked for room and found none.
+    /// True after the sender asked for room and found none.
     sender_waits: Cell<bool>,
 }
 
@@ -93,7 +93,7 @@ impl<T> Channel<T> {
         &self.receiver.get().expect("a channel is used only once its system is built").0
     }
 
-    /// Adds an item that the receiver sees at `cycle`, or with the one before it if that is later.
+    /// Adds an item that becomes visible at `cycle`, or together with the item before it if that is later.
     #[inline]
     fn push(&self, receiver: &Endpoint, cycle: Cycle, item: T) {
         let seen = cycle.max(self.last.get());
@@ -104,7 +104,7 @@ impl<T> Channel<T> {
         receiver.wake(seen);
     }
 
-    /// Forgets room that is usable by now. Says how much of it there is.
+    /// Clears the freed room if it is usable by now, and returns its size in items.
     fn reclaim(&self) -> usize {
         let (usable, n) = self.freed.get();
         if usable <= self.sender().now() {
@@ -115,7 +115,7 @@ impl<T> Channel<T> {
     }
 }
 
-/// Makes a channel that is not yet attached to components; [`crate::SystemBuilder::channel`] is the public way.
+/// Makes a channel that is not attached to components yet. Public: [`crate::SystemBuilder::channel`].
 pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
     let channel = Rc::new(Channel {
         name: name.to_owned(),
@@ -133,19 +133,19 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
     (Tx(channel.clone()), Rx(channel))
 }
 
-/// Makes a channel into a system in `domain` that somebody outside feeds; [`crate::SystemBuilder::inlet`] is the public way.
+/// Makes a channel into `domain` that is fed from outside. Public: [`crate::SystemBuilder::inlet`].
 pub(crate) fn inlet<T: 'static>(name: &str, domain: Rc<Domain>) -> (Inlet<T>, Rx<T>) {
     let (tx, rx) = channel(name, usize::MAX, 1);
-    // No component has this index; room is never asked for, so nobody is woken.
+    // No component has this index. An inlet never asks for room, so it wakes nothing.
     let outside = Endpoint { domain, index: u32::MAX, mail: Rc::default() };
     tx.bind(outside, "outside").expect("the channel is new");
     (Inlet(tx.0), rx)
 }
 
 impl<T> Inlet<T> {
-    /// Sends an item that is seen at `cycle`, or with those before it if that is later.
+    /// Sends an item that becomes visible at `cycle`, or together with earlier items if those are later.
     ///
-    /// Panics unless `cycle` is after all that was lived through, in the clock domain of the inlet.
+    /// Panics unless `cycle` is after the last simulated cycle of the inlet's clock domain.
     pub fn send_at(&self, cycle: Cycle, item: T) {
         let channel = &*self.0;
         let (sender, receiver) = (channel.sender(), channel.receiver());
@@ -168,7 +168,7 @@ pub struct Tx<T>(Rc<Channel<T>>);
 pub struct Rx<T>(Rc<Channel<T>>);
 
 impl<T> Tx<T> {
-    /// Whether an item may be sent at this edge. If not, the component is woken when that changes.
+    /// Returns true if an item may be sent at this edge. If not, the component is woken when there is room.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.0.occupied.get() < self.0.capacity || self.finds_room()
@@ -185,19 +185,19 @@ impl<T> Tx<T> {
         room
     }
 
-    /// How many items may be sent at this edge.
+    /// Number of items that may be sent at this edge.
     pub fn room(&self) -> usize {
         self.0.reclaim()
     }
 
-    /// Sends an item; it is seen after the channel's latency. Panics when there is no room: ask first.
+    /// Sends an item, which becomes visible after the channel's latency. Panics if there is no room.
     pub fn send(&self, item: T) {
         self.send_late(item, 0);
     }
 
-    /// Sends an item that takes `extra` cycles of the sender longer than the channel's latency.
+    /// Sends an item that takes `extra` sender cycles more than the channel's latency.
     ///
-    /// Items still arrive in the order in which they were sent: one that follows a late one is late too.
+    /// Items still arrive in order: an item behind a delayed one is delayed too.
     pub fn send_late(&self, item: T, extra: u64) {
         let channel = &*self.0;
         let has_room = channel.occupied.get() < channel.capacity || channel.reclaim() > 0;
@@ -222,38 +222,38 @@ impl<T> Tx<T> {
 }
 
 impl<T> Rx<T> {
-    /// Whether an item is there to take at this edge.
+    /// Returns true if an item can be taken at this edge.
     #[inline]
     pub fn has_item(&self) -> bool {
         let first = self.0.first.get();
         first != Cycle::MAX && first <= self.0.receiver().now()
     }
 
-    /// The same for a receiver that knows its cycle: the cheapest way to ask, once for every port at every edge.
+    /// The same for a receiver that passes its own cycle; the cheapest form.
     #[inline]
     pub fn is_due(&self, now: Cycle) -> bool {
         self.0.first.get() <= now
     }
 
-    /// The receiver's cycle from which the first item is seen; `Cycle::MAX` while there is none.
+    /// The receiver's cycle from which the first item is visible; `Cycle::MAX` if there is none.
     #[inline]
     pub fn due(&self) -> Cycle {
         self.0.first.get()
     }
 
-    /// The clock of the receiver, in a system that was built.
+    /// The receiver's clock, once the system is built.
     pub fn clock(&self) -> Clock {
         self.0.receiver().domain.clock
     }
 
-    /// Whether any port of the receiving component has changed since this was asked last: an item has come, or room for
-    /// one that waits to be sent. A component that has left nothing lying at its ports need not look at them otherwise.
+    /// Returns true if any port of the receiving component has changed since the last call: an item arrived, or room for
+    /// an item that waits. A component that left no item at its ports can skip them if this is false.
     #[inline]
     pub fn take_mail(&self) -> bool {
         self.0.receiver().take_mail()
     }
 
-    /// A look at the item that [`Rx::take`] would give.
+    /// The item that [`Rx::take`] would return.
     #[inline]
     pub fn peek(&self) -> Option<Ref<'_, T>> {
         if !self.has_item() {
@@ -262,7 +262,7 @@ impl<T> Rx<T> {
         Ref::filter_map(self.0.items.borrow(), |items| items.front().map(|(_, item)| item)).ok()
     }
 
-    /// Takes the oldest item that has arrived. Its room is usable for the sender from the sender's next edge on.
+    /// Takes the oldest item that has arrived. The sender can use its room from the sender's next edge.
     #[inline]
     pub fn take(&self) -> Option<T> {
         if self.has_item() { self.take_first() } else { None }
@@ -289,8 +289,8 @@ impl<T> Rx<T> {
         Some(item)
     }
 
-    /// The item that is taken next, even if it has not arrived, with the receiver's cycle from which it is seen: for those who
-    /// watch between two runs.
+    /// The next item, even if it has not arrived yet, and the receiver's cycle from which it is visible. For observers
+    /// between two runs.
     pub fn peek_ahead(&self) -> Option<Ref<'_, (Cycle, T)>> {
         Ref::filter_map(self.0.items.borrow(), VecDeque::front).ok()
     }
@@ -322,7 +322,7 @@ fn attach(
     })
 }
 
-/// A channel, as the builder keeps it to check that both ends are attached.
+/// The builder's view of a channel, for checking that both ends are attached.
 pub(crate) trait AnyChannel {
     fn check(&self) -> Result<(), WiringError>;
 }

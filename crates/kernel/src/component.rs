@@ -1,33 +1,33 @@
-//! What a part of the simulated machine has to offer the kernel.
+//! The interface between the kernel and a part of the simulated machine.
 
 use crate::channel::{Endpoint, Rx, Tx};
 use crate::time::Cycle;
 use crate::wiring::WiringError;
 
-/// What a component will do next, as it says at the end of a tick.
+/// A component's answer at the end of a tick: when it wants to tick next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
-    /// Tick me at the next edge.
+    /// At the next edge.
     Busy,
-    /// Nothing to do before this cycle, unless a port changes.
+    /// At this cycle, or earlier if a port changes.
     Until(Cycle),
-    /// Nothing to do until a port changes: another tick before that would change nothing.
+    /// When a port changes. Promises that a tick before that would change nothing.
     Idle,
 }
 
-/// A part of the machine: it owns its state and meets others only at its ports.
+/// A part of the machine. It owns its state and reaches other components only through its ports.
 pub trait Component {
-    /// Lives through edge `now` of its clock.
+    /// Simulates edge `now` of its clock.
     fn tick(&mut self, now: Cycle) -> Activity;
 
-    /// Names each port to the kernel, which wires it.
+    /// Names each port, so that the kernel can wire it.
     fn ports(&self, ports: &mut Ports);
 
-    /// Names each counter and its total.
+    /// Reports each counter by name, with its total.
     fn counters(&self, _counters: &mut CounterList) {}
 }
 
-/// Which way a port faces.
+/// Direction of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// The component reads from it.
@@ -36,16 +36,16 @@ pub enum Direction {
     Output,
 }
 
-/// A port, as drawings and errors name it.
+/// A port, for drawings and errors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {
     /// Path of the component and name of the port: `nic.mpq.hers`.
     pub path: String,
-    /// Which way it faces.
+    /// Its direction.
     pub direction: Direction,
-    /// Name of the channel it is attached to.
+    /// Name of its channel.
     pub channel: String,
-    /// The type that the channel carries.
+    /// Type of the channel's items.
     pub carries: &'static str,
 }
 
@@ -92,20 +92,20 @@ impl Ports<'_> {
     }
 }
 
-/// Counters of a component, as they are read for a report.
+/// Counters of a component, collected for a report.
 pub struct CounterList<'a> {
     pub(crate) component: &'a str,
     pub(crate) found: &'a mut Vec<(String, u64)>,
 }
 
 impl CounterList<'_> {
-    /// One counter; its full name is the component's path, a dot and `name`.
+    /// Adds a counter. Its full name is the component's path, a dot and `name`.
     pub fn add(&mut self, name: &str, total: u64) {
         self.found.push((format!("{}.{name}", self.component), total));
     }
 }
 
-/// A component on which its builder keeps a handle, to look at it between runs.
+/// A shared component: its builder keeps a handle, to read its state between runs.
 impl<C: Component> Component for std::rc::Rc<std::cell::RefCell<C>> {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.borrow_mut().tick(now)

@@ -1,4 +1,4 @@
-//! A clock domain, and when its components tick.
+//! A clock domain: decides when its components tick.
 
 use crate::component::{Activity, Component};
 use crate::random::Stream;
@@ -9,21 +9,21 @@ use crate::wheel::{Cause, Wheel};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A clock domain: one clock, and which of its components wants which edge.
+/// A clock domain: one clock, and the edge that each of its components wants next.
 pub(crate) struct Domain {
     pub clock: Clock,
     pub now: Cell<Cycle>,
-    /// The first edge that some component wants, kept up to date by all that changes it; `NEVER` if none does.
+    /// The first edge that any component wants; `NEVER` if none. Updated at every change.
     next: Cell<Cycle>,
     plan: OnceCell<Plan>,
 }
 
-/// What the kernel remembers of the components between their ticks. A set of components is words of 64 bits.
+/// State of the components between ticks. Sets of components are stored as 64-bit words.
 struct Plan {
     wheel: Wheel,
-    /// Components that want the edge after `now`, by their own word; most edges know no others.
+    /// Components that asked for the edge after `now`; at most edges there are no others.
     busy: Box<[Cell<u64>]>,
-    /// Components at whose ports something changed since they last asked; the words are shared with the ports.
+    /// Components whose ports changed since they last asked. The ports share these words.
     mail: Box<[Rc<Cell<u64>>]>,
     timers: Box<[Timer]>,
 }
@@ -34,16 +34,16 @@ pub(crate) struct Slot {
     pub component: Box<dyn Component>,
 }
 
-/// Components of a word of a set.
+/// Number of components in a word.
 const WORD: usize = u64::BITS as usize;
 
-/// The edge for which a component asked itself.
+/// The edge that a component asked for.
 struct Timer {
     at: Cell<Cycle>,
-    /// Whether it stands in the wheel's set for `at`.
+    /// True if it is in the wheel's set for `at`.
     is_near: Cell<bool>,
-    /// The edge of its one entry in the wheel's heap, which stays where it is while the component asks for later
-    /// edges: a component may put off a far timer at every tick.
+    /// The edge of its only entry in the wheel's heap. The entry stays there while the component asks for later
+    /// edges, because a component may postpone a far timer at every tick.
     far: Cell<Cycle>,
 }
 
@@ -55,7 +55,7 @@ impl Domain {
         Domain { clock, now: Cell::new(0), next: Cell::new(NEVER), plan: OnceCell::new() }
     }
 
-    /// Makes place for this many components, once.
+    /// Allocates this many components, once.
     pub fn expect(&self, n: usize) {
         let words = || 0..n.div_ceil(WORD);
         let (busy, mail) = (words().map(|_| Cell::new(0)).collect(), words().map(|_| Rc::default()).collect());
@@ -75,7 +75,7 @@ impl Domain {
         Some(self.next.get()).filter(|&cycle| cycle != NEVER)
     }
 
-    /// Where the component's bit, its index modulo 64, says that a port of it has changed: an item has come, or room.
+    /// The word with the component's bit (its index modulo 64), which is set when one of its ports changes.
     pub fn mail(&self, index: u32) -> Rc<Cell<u64>> {
         self.plan().mail[index as usize / WORD].clone()
     }
@@ -87,8 +87,8 @@ impl Domain {
         self.next.set(self.next.get().min(cycle));
     }
 
-    /// Lives through edge `cycle`: ticks the components that are due, each once, and hears when they want to tick next if no
-    /// port wakes them before. `slots` are the domain's components.
+    /// Simulates edge `cycle`: ticks each component that is due once, and records when it wants to tick next.
+    /// `slots` are the domain's components.
     #[inline]
     pub fn live(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
         self.now.set(cycle);
@@ -109,7 +109,7 @@ impl Domain {
 }
 
 impl Plan {
-    /// The components of this word of a set that are due, from now on no longer.
+    /// Removes the due components of this word from the sets and returns them.
     #[inline]
     fn take_due(&self, cycle: Cycle, word: usize, is_wanted: bool) -> u64 {
         let mut due = self.busy[word].take();
@@ -122,11 +122,11 @@ impl Plan {
         due
     }
 
-    /// Ticks a component. Whether it wants the next edge.
+    /// Ticks a component. Returns true if it wants the next edge.
     #[inline(always)]
     fn tick(&self, index: u32, slot: &mut Slot, cycle: Cycle) -> bool {
         match slot.component.tick(cycle) {
-            // An edge it asked for before may still come; it would tick then anyway, or the next answer forgets it.
+            // An edge that it asked for earlier may still come. The tick then does no harm, or the next answer removes it.
             Activity::Busy => return true,
             Activity::Until(later) => {
                 assert!(later > cycle, "{} waits for the past", slot.path);
@@ -137,7 +137,7 @@ impl Plan {
         false
     }
 
-    /// Ticks the components that are due. Whether some want the next edge.
+    /// Ticks the due components. Returns true if any of them wants the next edge.
     #[inline(always)]
     fn live_in_order(&self, cycle: Cycle, is_wanted: bool, slots: &mut [Slot]) -> bool {
         let mut is_busy = false;
@@ -155,7 +155,7 @@ impl Plan {
         is_busy
     }
 
-    /// The same in another order, or with all components.
+    /// The same in another order, or with all components, for tests.
     #[cold]
     fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, slots: &mut [Slot]) -> bool {
         let words = 0..self.busy.len();
@@ -173,7 +173,7 @@ impl Plan {
         self.busy.iter().any(|word| word.get() != 0)
     }
 
-    /// The component asks for `cycle` itself, or for nothing; what it asked for before is forgotten.
+    /// Replaces the edge that the component asked for by `cycle`, or by none.
     fn set_timer(&self, index: u32, cycle: Cycle) {
         let timer = &self.timers[index as usize];
         let before = timer.at.replace(cycle);
@@ -186,7 +186,7 @@ impl Plan {
         self.enter(index, timer);
     }
 
-    /// Enters a timer that stands in no set, unless an entry that rings before it stands for it.
+    /// Enters a timer that is in no set, unless an earlier entry of the heap stands for it.
     fn enter(&self, index: u32, timer: &Timer) {
         let at = timer.at.get();
         if at == NEVER {
@@ -203,7 +203,7 @@ impl Plan {
         self.wheel.insert(at, index, Cause::Timer);
     }
 
-    /// The heap's entry of this timer for `cycle` is taken out; if it stood for a later one, that gets one of its own.
+    /// Removes the timer's heap entry for `cycle`. If the entry stood for a later edge, that edge gets its own entry.
     fn put_off(&self, index: u32, cycle: Cycle) {
         let timer = &self.timers[index as usize];
         if timer.far.get() == cycle {
@@ -214,7 +214,7 @@ impl Plan {
         }
     }
 
-    /// Puts what the heap has for `cycle` into its sets.
+    /// Moves the heap's entries for `cycle` into its sets.
     fn take_far(&self, cycle: Cycle) {
         while let Some((index, cause)) = self.wheel.take_far(cycle) {
             match cause {
@@ -224,7 +224,7 @@ impl Plan {
         }
     }
 
-    /// The first edge that some component wants, or `NEVER`; timers that were put off are moved on.
+    /// The first edge that any component wants, or `NEVER`. Moves postponed timers to their later edge.
     fn first(&self) -> Cycle {
         while let Some((at, index)) = self.wheel.first_far_timer()
             && self.timers[index as usize].at.get() != at
@@ -243,7 +243,7 @@ impl Timer {
     }
 }
 
-/// The members of a set that this word of it tells.
+/// Indices of the components in word `word` of a set.
 #[inline]
 fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
     members(bits).map(move |bit| (word * WORD) as u32 + bit)

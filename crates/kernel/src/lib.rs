@@ -1,9 +1,9 @@
 //! The simulation kernel: time, clocks, components, channels, wake-ups, random streams, counters and trace events.
 //!
 //! A [`System`] is a set of [`Component`]s, each in a clock domain, joined only by channels ([`Tx`], [`Rx`]). A component
-//! is ticked at an edge of its clock when it asked for that edge or when one of its ports changed; all else is asleep and
-//! costs nothing. What is sent at an edge is seen at a later one and room freed at an edge is usable at a later one, so
-//! the order in which components tick within an edge cannot change a result.
+//! ticks at an edge of its clock if it asked for that edge or if one of its ports changed. All other components sleep and
+//! cost nothing. An item sent at one edge is seen at a later one, and room freed at one edge is usable at a later one, so the
+//! order of ticks within an edge cannot change a result.
 //!
 //! The kernel knows no NIC, no packet and no instruction.
 

@@ -1,8 +1,8 @@
-//! Random streams that have names.
+//! Named random streams.
 
-/// A deterministic stream of random numbers, set by a run's seed and a name: the path of the component that draws.
+/// A deterministic stream of random numbers. The run's seed and a name, the path of the component, determine it.
 ///
-/// Two streams of one run do not share draws, so a new component cannot change what an old one sees.
+/// Streams of one run share no draws, so a new component cannot change the draws of another.
 /// The generator is xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -34,7 +34,7 @@ impl Stream {
         result
     }
 
-    /// A number from 0 to `bound - 1`, each as likely to within `bound / 2^64`. Panics for a bound of 0.
+    /// A uniform number from 0 to `bound - 1`; the bias is below `bound / 2^64`. Panics if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a draw from an empty range");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -75,8 +75,8 @@ mod tests {
         assert_eq!(mixed, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
     }
 
-    /// Names that differ in a letter and seeds that differ by one, as those of like components and of a sweep do: of the bits of
-    /// any two streams half agree, within six standard deviations, and no draw of one comes again in another.
+    /// Similar components have names that differ in a letter, and a sweep has seeds that differ by one. Half of the bits of any
+    /// two such streams agree, within six standard deviations, and no draw occurs in two streams.
     #[test]
     fn streams_of_like_names_and_seeds_know_nothing_of_each_other() {
         const N_DRAWS: usize = 64;
@@ -93,7 +93,7 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), streams.len() * N_DRAWS, "a draw comes again");
-        // Of 4096 bits that agree by chance 2048 do, and the standard deviation is 32.
+        // 2048 of 4096 bits agree by chance, with a standard deviation of 32.
         for (i, one) in streams.iter().enumerate() {
             for other in &streams[..i] {
                 let agreeing: u32 = one.iter().zip(other).map(|(a, b)| (a ^ b).count_zeros()).sum();

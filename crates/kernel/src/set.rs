@@ -1,4 +1,4 @@
-//! Sets of small numbers as the bits of a word.
+//! Sets of small numbers, stored as the bits of a word.
 
 /// The members of a set: member *i* is bit *i*.
 #[inline]

@@ -1,4 +1,4 @@
-//! Building a system of components and running it.
+//! Builds a system of components and runs it.
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Component, CounterList, Port, Ports};
@@ -14,22 +14,22 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockId(usize);
 
-/// In which way a system is run; all ways give the same results, which is what tests use them for.
+/// The order of ticks. All modes give the same results; tests compare them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Tick what is awake, in the order in which it was added.
+    /// Tick awake components, in the order in which they were added.
     #[default]
     Normal,
-    /// Tick what is awake, each edge in another order, drawn from this seed.
+    /// Tick awake components, in a random order at each edge, from this seed.
     Shuffled(u64),
-    /// Tick everything at every edge at which anything is awake: sleepers must not mind.
+    /// Tick all components at every edge at which any is awake. This tests the promise of `Idle`.
     Sleepless,
 }
 
-/// Why a run came back.
+/// The reason why a run returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Everything sleeps and nothing is on its way.
+    /// All components sleep and no item is in flight.
     Quiet,
     /// The time limit is reached.
     Limit,
@@ -44,12 +44,12 @@ pub struct SystemBuilder {
 }
 
 impl SystemBuilder {
-    /// An empty system whose random streams depend on `seed`.
+    /// An empty system. Its random streams depend on `seed`.
     pub fn new(seed: u64) -> Self {
         SystemBuilder { seed, domains: Vec::new(), channels: Vec::new(), hub: Rc::default() }
     }
 
-    /// A clock domain.
+    /// Adds a clock domain.
     pub fn clock(&mut self, freq: Freq) -> ClockId {
         let domain = Domain::new(Clock::new(freq));
         self.domains.push((Rc::new(domain), Vec::new()));
@@ -61,17 +61,17 @@ impl SystemBuilder {
         self.domains[clock.0].0.clock
     }
 
-    /// A channel for up to `capacity` items, each seen `latency` cycles of its sender after it was sent.
+    /// Adds a channel with room for `capacity` items and a latency of `latency` sender cycles.
     ///
-    /// The capacity counts what is on its way too. An item a cycle through a latency of L needs a capacity of L + 1.
+    /// The capacity includes items in flight. One item a cycle through a latency of L needs a capacity of L + 1.
     pub fn channel<T: 'static>(&mut self, name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
         let (tx, rx) = channel(name, capacity, latency);
         self.channels.push(Box::new((tx.alias(), rx.alias())));
         (tx, rx)
     }
 
-    /// A way into a component of `clock`'s domain for somebody outside the system, who sends between two runs. What is
-    /// sent has no bound but the sender's, as a file has none.
+    /// Adds a channel that is fed from outside the system, between two runs. Its capacity is unlimited, like that of an
+    /// input file.
     pub fn inlet<T: 'static>(&mut self, name: &str, clock: ClockId) -> (Inlet<T>, Rx<T>) {
         let (inlet, rx) = inlet(name, self.domains[clock.0].0.clone());
         self.channels.push(Box::new((inlet.end(), rx.alias())));
@@ -83,18 +83,18 @@ impl SystemBuilder {
         Stream::new(self.seed, name)
     }
 
-    /// What a component at `path` with this clock emits its events with.
+    /// The tracer of the component at `path`, with this clock.
     pub fn tracer(&self, path: &str, clock: ClockId) -> Tracer {
         Tracer { hub: self.hub.clone(), clock: self.domains[clock.0].0.clock, source: path.into() }
     }
 
-    /// Adds a component; it ticks first at edge 0.
+    /// Adds a component. Its first tick is at edge 0.
     pub fn add(&mut self, path: &str, clock: ClockId, component: impl Component + 'static) {
         let (_, slots) = &mut self.domains[clock.0];
         slots.push(Slot { path: path.into(), component: Box::new(component) });
     }
 
-    /// Wires all ports. Errors name the port or the channel; the first one found is returned.
+    /// Wires all ports. Returns the first error, which names the port or the channel.
     pub fn build(self) -> Result<System, WiringError> {
         let (mut ports, mut errors, mut paths) = (Vec::new(), Vec::new(), HashSet::new());
         for (domain, slots) in &self.domains {
@@ -127,12 +127,12 @@ pub struct System {
 }
 
 impl System {
-    /// Sets how the system is run from now on.
+    /// Sets the order of ticks from now on.
     pub fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
     }
 
-    /// Lets `sink` hear every event from now on.
+    /// Sends every event to `sink` from now on.
     pub fn listen(&mut self, sink: Box<dyn Sink>) {
         self.hub.listen(sink);
     }
@@ -151,12 +151,12 @@ impl System {
         found
     }
 
-    /// The current cycle of a domain: the last edge lived through, or 0.
+    /// The current cycle of a domain: its last simulated edge, or 0.
     pub fn now(&self, clock: ClockId) -> Cycle {
         self.domains[clock.0].0.now.get()
     }
 
-    /// Lives through every edge up to and including `limit` that some component wants.
+    /// Simulates every edge up to and including `limit` that any component wants.
     pub fn run_until(&mut self, limit: Time) -> Outcome {
         if let [(domain, slots)] = &mut self.domains[..] {
             return run_single(domain, slots, self.mode, limit);
@@ -182,14 +182,14 @@ impl System {
         }
     }
 
-    /// Lives through one edge of one domain.
+    /// Simulates one edge of one domain.
     fn live(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
         domain.live(cycle, self.mode, slots);
     }
 }
 
-/// As [`System::run_until`], for one clock, without comparing times at every edge.
+/// [`System::run_until`] for a system with one clock, without comparing times at every edge.
 fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> Outcome {
     let end = domain.clock.cycle_after(limit);
     loop {

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// Index of an edge of some clock; edge 0 is at time zero. Which clock is said by the context.
+/// Index of a clock edge; edge 0 is at time zero. The context determines the clock.
 pub type Cycle = u64;
 
 const FS_PER_SECOND: u64 = 1_000_000_000_000_000;
 
-/// A point in simulated time, or a span of it, in femtoseconds. Reaches over five hours.
+/// A point in simulated time, or a duration, in femtoseconds. The range is a little over five hours.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Time(u64);
 
@@ -68,7 +68,7 @@ impl Sub for Time {
     }
 }
 
-/// Prints nanoseconds with as many decimals as are not zero.
+/// Prints nanoseconds without trailing zeros.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let (ns, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
@@ -153,14 +153,14 @@ impl Clock {
         Clock { freq, fs: fs / common, cycles: hz / common }
     }
 
-    /// When edge `cycle` is. Panics beyond [`Time::MAX`].
+    /// Time of edge `cycle`. Panics beyond [`Time::MAX`].
     pub fn edge(&self, cycle: Cycle) -> Time {
         self.edge_within(cycle).expect("an edge beyond 2^64 fs")
     }
 
-    /// When edge `cycle` is, if that is not beyond [`Time::MAX`].
+    /// Time of edge `cycle`, or `None` beyond [`Time::MAX`].
     fn edge_within(&self, cycle: Cycle) -> Option<Time> {
-        // What passes 128 bits here is beyond 64 behind the division, for `cycles` has no more than 64.
+        // A product beyond 128 bits is beyond 64 bits after the division, because `cycles` has at most 64.
         let wide = || u64::try_from(u128::from(cycle).checked_mul(self.fs)? / self.cycles).ok();
         scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles).or_else(wide).map(Time)
     }
@@ -172,7 +172,7 @@ impl Clock {
         scaled(time.0, self.cycles, self.fs, u64::div_ceil).or_else(wide).expect("a cycle beyond 2^64")
     }
 
-    /// The first edge later than `time`; [`Cycle::MAX`] if no cycle counts so far.
+    /// The first edge later than `time`, or [`Cycle::MAX`] if that is not representable.
     pub fn cycle_after(&self, time: Time) -> Cycle {
         match time.checked_add(Time::from_fs(1)) {
             Some(later) => self.cycle_at_or_after(later),
@@ -186,17 +186,17 @@ impl Clock {
     }
 }
 
-/// An edge of a clock that moves on. The next edge is had from the one before by exact remainders, which costs no division.
+/// A clock edge that advances. It computes the next edge from the last one with exact remainders, without a division.
 pub(crate) struct Edge {
     clock: Clock,
     cycle: Cycle,
     at: Time,
-    /// The edge is exactly so many parts of a femtosecond later.
+    /// The exact edge is this many parts of a femtosecond later.
     rest: u64,
     step: Step,
 }
 
-/// A period: femtoseconds, and parts of one, of which `of` are a whole.
+/// A period: whole femtoseconds, and a fraction with the denominator `of`.
 struct Step {
     fs: u64,
     parts: u64,
@@ -206,7 +206,7 @@ struct Step {
 impl Edge {
     /// Edge 0 of `clock`.
     pub fn new(clock: Clock) -> Edge {
-        // A clock whose period does not fit is had by division at every edge.
+        // A clock whose period does not fit uses a division at every edge.
         let narrow = |wide: u128| u64::try_from(wide).unwrap_or(0);
         let step = match u64::try_from(clock.cycles) {
             Ok(of) if of < u64::MAX / 2 => {
@@ -217,7 +217,7 @@ impl Edge {
         Edge { clock, cycle: 0, at: Time::ZERO, rest: 0, step }
     }
 
-    /// When edge `cycle` is; none beyond [`Time::MAX`], which no run reaches.
+    /// Time of edge `cycle`, or `None` beyond [`Time::MAX`], which no run reaches.
     #[inline]
     pub fn at(&mut self, cycle: Cycle) -> Option<Time> {
         if cycle == self.cycle {
@@ -238,7 +238,7 @@ impl Edge {
     }
 }
 
-/// `value * factor / divisor` where all of it fits 64 bits, which is where wide division need not be paid for.
+/// `value * factor / divisor`, or `None` if the product needs more than 64 bits. Avoids a slow 128-bit division.
 #[inline]
 fn scaled(value: u64, factor: u128, divisor: u128, divide: fn(u64, u64) -> u64) -> Option<u64> {
     let product = value.checked_mul(u64::try_from(factor).ok()?)?;

@@ -1,10 +1,10 @@
-//! What a run tells: counters that components keep, and one stream of events for whoever listens.
+//! Observation: counters of components, and one stream of trace events.
 
 use crate::time::{Clock, Cycle, Time};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// A statistic that a component keeps and never reads.
+/// A statistic. The component adds to it and never reads it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counter(u64);
 
@@ -15,29 +15,29 @@ impl Counter {
         self.0 += n;
     }
 
-    /// For the report.
+    /// The total, for reports.
     pub fn total(&self) -> u64 {
         self.0
     }
 }
 
-/// What all events of one kind have in common; a `static` beside the component that emits them.
+/// A kind of event: a `static` beside the component that emits it.
 #[derive(PartialEq, Eq, Debug)]
 pub struct EventKind {
-    /// What happened, as `handler_end`.
+    /// Name of the event, such as `handler_end`.
     pub name: &'static str,
-    /// What each value means, in order.
+    /// Names of the values, in order.
     pub fields: &'static [&'static str],
 }
 
-/// Something that happened in a component.
+/// One event of a component.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// Path of the component, as `nic.cluster[2]`.
+    /// Path of the component, such as `nic.cluster[2]`.
     pub source: &'a str,
-    /// What.
+    /// Kind of the event.
     pub kind: &'static EventKind,
     /// One value for each of the kind's fields.
     pub values: &'a [u64],
@@ -51,15 +51,14 @@ impl Event<'_> {
     }
 }
 
-/// Listens to events. Events of one component come in the order in which it emits them. How those of different components
-/// interleave follows the order in which these are ticked, which is no promise, and a core that runs ahead emits early: who wants
-/// order sorts by time.
+/// Receives events. Events of one component arrive in the order in which it emits them. Events of different components may
+/// arrive in any order, because components tick in any order and a core may run ahead; sort by time if order matters.
 pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: &Event);
 }
 
-/// Where all events of a system meet.
+/// The place where all events of a system arrive.
 #[derive(Default)]
 pub(crate) struct Hub {
     listening: Cell<bool>,
@@ -73,7 +72,7 @@ impl Hub {
     }
 }
 
-/// A component's way to emit events; costs one test of a flag when nobody listens.
+/// Emits a component's events. Without a sink this costs one test of a flag.
 #[derive(Clone)]
 pub struct Tracer {
     pub(crate) hub: Rc<Hub>,
@@ -82,13 +81,13 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Whether somebody listens; ask before work that only an event needs.
+    /// Returns true if there is a sink. Check it before work that only an event needs.
     #[inline]
     pub fn on(&self) -> bool {
         self.hub.listening.get()
     }
 
-    /// Tells that something happened at `cycle` of the component's clock.
+    /// Emits an event at `cycle` of the component's clock.
     #[inline]
     pub fn emit(&self, kind: &'static EventKind, cycle: Cycle, values: &[u64]) {
         if self.on() {

@@ -1,14 +1,14 @@
-//! Which component of a clock domain is woken at which edge.
+//! Timer wheel: which component of a clock domain wakes at which edge.
 
 use crate::time::Cycle;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Edges ahead that have sets of their own; what is further away waits in a heap.
+/// Edges ahead that have sets; edges further away are kept in a heap.
 const NEAR: u64 = 64;
 
-/// What wakes a component.
+/// Cause of a wake-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause {
     /// One of its ports changes.
@@ -17,13 +17,13 @@ pub(crate) enum Cause {
     Timer,
 }
 
-/// A calendar of wake-ups: for each of the next 64 edges the set of components that each cause wakes, a heap for the rest.
+/// Wake-ups: for each of the next 64 edges one set of components per cause, and a heap for later edges.
 pub(crate) struct Wheel {
-    /// Edges before this one have no entries any more.
+    /// Edges before this one have no entries.
     next: Cell<Cycle>,
-    /// Word w of edge e's sets is at w * 64 + e % 64; in each, a bit a component, by cause.
+    /// Word w of the sets of edge e is at w * 64 + e % 64. It has one bit per component, for each cause.
     sets: Box<[[Cell<u64>; 2]]>,
-    /// Bit e % 64 is set where some set of edge e may have components.
+    /// Bit e % 64 is set if a set of edge e may have components.
     occupied: Cell<u64>,
     far: RefCell<BinaryHeap<Reverse<(Cycle, u32, bool)>>>,
     /// The first edge of the heap; `Cycle::MAX` if it is empty.
@@ -43,7 +43,7 @@ impl Wheel {
         }
     }
 
-    /// Whether an entry for this edge would wait in the heap.
+    /// Returns true if an entry for this edge belongs in the heap.
     #[inline]
     pub fn is_far(&self, cycle: Cycle) -> bool {
         cycle - self.next.get() >= NEAR
@@ -51,7 +51,7 @@ impl Wheel {
 
     #[inline]
     fn set(&self, cycle: Cycle, component: u32, cause: Cause) -> &Cell<u64> {
-        // Both the words of a set and the edges ahead go by 64.
+        // The number of bits in a word and the number of edges ahead are both 64.
         &self.sets[component as usize / 64 * 64 + (cycle % NEAR) as usize][cause as usize]
     }
 
@@ -73,13 +73,13 @@ impl Wheel {
         self.first_far.set(self.first_far.get().min(cycle));
     }
 
-    /// Takes a timer out of its set; the edge counts as occupied still.
+    /// Removes a timer from its set. The edge stays marked as occupied.
     pub fn remove(&self, cycle: Cycle, component: u32) {
         let set = self.set(cycle, component, Cause::Timer);
         set.set(set.get() & !(1 << (component % 64)));
     }
 
-    /// The first edge at which some component may be woken; `Cycle::MAX` if there is none.
+    /// The first edge at which a component may wake; `Cycle::MAX` if there is none.
     pub fn first(&self) -> Cycle {
         self.first_near().min(self.first_far.get())
     }
@@ -90,7 +90,7 @@ impl Wheel {
         if occupied == 0 { Cycle::MAX } else { next + ahead }
     }
 
-    /// The timer that is first in the heap, if nothing comes before it.
+    /// The first timer of the heap, if no set has an earlier edge.
     pub fn first_far_timer(&self) -> Option<(Cycle, u32)> {
         if self.first_near() < self.first_far.get() {
             return None;
@@ -99,7 +99,7 @@ impl Wheel {
         is_timer.then_some((at, component))
     }
 
-    /// Takes the first entry out of the heap if it is for `cycle` or before.
+    /// Removes and returns the heap's first entry if its edge is at most `cycle`.
     #[inline]
     pub fn take_far(&self, cycle: Cycle) -> Option<(u32, Cause)> {
         if self.first_far.get() > cycle {
@@ -111,21 +111,21 @@ impl Wheel {
         Some((component, if is_timer { Cause::Timer } else { Cause::Port }))
     }
 
-    /// Goes to `cycle`, before which there are no entries. Whether there may be some for it.
+    /// Advances to `cycle`; there are no entries before it. Returns true if there may be entries for it.
     #[inline]
     pub fn reach(&self, cycle: Cycle) -> bool {
-        // A set belongs to `cycle` only if that was within reach; if it was not, all are empty.
+        // A set belongs to `cycle` only if that edge was within reach. If it was not, all sets are empty.
         self.next.set(cycle);
         self.occupied.get() >> (cycle % NEAR) & 1 == 1 || self.first_far.get() <= cycle
     }
 
-    /// Empties word `word` of the sets of `cycle`: who is woken by a port, and who by a timer.
+    /// Empties word `word` of the sets of `cycle` and returns the components woken by ports and by timers.
     #[inline]
     pub fn take(&self, cycle: Cycle, word: usize) -> [u64; 2] {
         self.sets[word * 64 + (cycle % NEAR) as usize].each_ref().map(|set| set.take())
     }
 
-    /// All entries of `cycle` are taken.
+    /// Marks the edge `cycle` as empty.
     pub fn pass(&self, cycle: Cycle) {
         self.occupied.set(self.occupied.get() & !(1 << (cycle % NEAR)));
     }

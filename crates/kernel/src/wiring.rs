@@ -1,6 +1,6 @@
-//! Wirings that cannot work.
+//! Errors of a wiring.
 
-/// A wiring that cannot work.
+/// The reason why a wiring cannot work.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum WiringError {

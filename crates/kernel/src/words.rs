@@ -1,8 +1,8 @@
-//! Enums whose variants reports call by words.
+//! Enums whose variants have names for reports.
 
-/// An enum of which each variant is a row: what it means, its name, and its word in reports.
+/// Declares an enum. Each variant is a row: documentation, variant, and its name in reports.
 ///
-/// Makes `ALL`, the variants in order, `NAMES`, their words, and `word`.
+/// Also defines `ALL` (the variants in order), `NAMES` (their names) and `word` (one name).
 #[macro_export]
 macro_rules! words {
     ($(#[$about:meta])* $visibility:vis enum $name:ident { $($(#[$meaning:meta])+ $variant:ident = $word:literal,)+ }) => {
@@ -11,12 +11,12 @@ macro_rules! words {
         $visibility enum $name { $($(#[$meaning])+ $variant,)+ }
 
         impl $name {
-            /// All, in order.
+            /// All variants, in order.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
-            /// Their words, in order.
+            /// Their names, in order.
             pub const NAMES: [&'static str; $name::ALL.len()] = [$($word),+];
 
-            /// What reports call it.
+            /// Its name in reports.
             pub const fn word(self) -> &'static str {
                 $name::NAMES[self as usize]
             }
