@@ -115,6 +115,7 @@ impl HostDma {
         while let Some(reply) = self.nhi.reply() {
             match reply {
                 BurstReply::Data { data, last, .. } => self.to_host.data(now, data, last),
+                BurstReply::Later => unreachable!("this unit is told each beat"),
                 BurstReply::Written { .. } => end(self.from_host.written()),
             }
             changed = true;

@@ -115,6 +115,11 @@ impl HostSlave {
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
+            if reply == BurstReply::Later {
+                let read = |access: &&mut UnderWay| !access.data.is_empty();
+                self.under_way.iter_mut().rev().find(read).expect("data have come").until += 1;
+                continue;
+            }
             let writes = matches!(reply, BurstReply::Written { .. });
             let asked = |access: &&mut UnderWay| matches!(access.op, HostOp::Write(_)) == writes;
             let mut waiting = self.under_way.iter_mut().filter(|access| access.unanswered > 0);
@@ -126,6 +131,7 @@ impl HostSlave {
                     access.data.extend_from_slice(&data);
                     access.until = last;
                 }
+                BurstReply::Later => unreachable!("seen above"),
             }
             access.until = access.until.max(now);
             changed = true;

@@ -13,7 +13,7 @@ pub const L1_ALIAS: u32 = 0x10_0000;
 
 /// Bursts of one initiator and direction under way to L2 packet memory, and to each other target: what the identity
 /// remappers before the targets let through for one identity (PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`).
-const PACKET_BURSTS: u32 = 8;
+const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
 
 /// Nothing answers at this address.
@@ -257,7 +257,7 @@ impl NhiMaster {
         self.in_burst = !last;
         self.parts.push_back(last);
         self.bus_free = now + u64::from(beats(addr, size));
-        self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data });
+        self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data, last });
     }
 
     /// The next reply that has arrived, if any; there may be one for each direction. Data of a read from L1 come with their
@@ -274,6 +274,7 @@ impl NhiMaster {
                     self.reads.replied(Some(*last));
                 }
             }
+            BurstReply::Later => self.reads.reply_until = self.reads.reply_until.map(|until| until + 1),
             BurstReply::Written { .. } => {
                 let last = self.parts.pop_front().expect("a reply answers a request");
                 if last {

@@ -121,7 +121,16 @@ impl Outbound {
     fn take_data(&mut self) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
-            let BurstReply::Data { data, last, .. } = reply else { unreachable!("this engine only reads") };
+            let (data, last) = match reply {
+                BurstReply::Data { data, last, .. } => (data, last),
+                BurstReply::Later => {
+                    let is_fetched = |packet: &&mut Outgoing| packet.ready_at > 0;
+                    let packet = self.fetching.front_mut().filter(is_fetched).or(self.leaving.back_mut());
+                    packet.expect("the last data are of a packet").ready_at += 1;
+                    continue;
+                }
+                BurstReply::Written { .. } => unreachable!("this engine only reads"),
+            };
             let packet = self.fetching.front_mut().expect("data belong to a packet");
             assert!(!data.is_empty(), "addresses are checked before they are read");
             match packet.bytes.is_empty() {

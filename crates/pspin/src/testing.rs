@@ -100,7 +100,7 @@ impl TestMemory {
                 let byte = |addr: u32| byte(&self.store, addr.into());
                 (first, BurstReply::Data { tag, data: (addr..addr + size).map(byte).collect(), last })
             }
-            Burst::Write { tag, addr, data } => {
+            Burst::Write { tag, addr, data, .. } => {
                 assert!(now >= self.write_free, "one beat a cycle on the write data bus");
                 self.log.note(now, format!("{}: write {} at {addr:#x}", self.name, data.len()));
                 self.write_free = now + u64::from(beats(addr, data.len() as u32));

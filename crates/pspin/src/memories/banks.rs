@@ -15,8 +15,6 @@ struct Beats {
     from: Cycle,
     /// The cycle behind the last one.
     end: Cycle,
-    /// The cycle of the last one is promised.
-    is_promised: bool,
 }
 
 /// Who asks for a bank in a cycle: a beat of a burst, or a single access.
@@ -34,7 +32,6 @@ struct Asking {
 /// Order:   each bank has an arbiter of its own among the sides.
 /// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
 ///          platform. A beat on handler memory takes eight banks of 64 bits, which are asked for together: here they are one.
-/// Differs: a read burst under way is not refused, since its last beat is promised with its first: who meets it waits.
 pub(super) struct Banks {
     /// For each bank whose turn it is, and since when.
     turns: Vec<(Cycle, RoundRobinTree)>,
@@ -56,12 +53,14 @@ impl Banks {
     /// A burst comes to a side whose last one is over; whether its first beat passes in this cycle, [`Banks::decide`] says.
     pub(super) fn begin(&mut self, side: usize, addr: u32, n_beats: u64, now: Cycle) {
         self.settle(side, now);
-        self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats, is_promised: false });
+        self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats });
     }
 
-    /// The last beat of the burst on a side passes when it would now.
-    pub(super) fn promise(&mut self, side: usize) {
-        self.bursts[side].as_mut().expect("a burst that has begun").is_promised = true;
+    /// The next beat of the burst on a side does not ask in this cycle.
+    pub(super) fn hold(&mut self, side: usize, now: Cycle) {
+        self.settle(side, now);
+        let beats = self.bursts[side].as_mut().expect("a burst that has begun");
+        (beats.from, beats.end) = (now + 1, beats.end + 1);
     }
 
     /// A single access asks in this cycle.
@@ -75,20 +74,23 @@ impl Banks {
     }
 
     /// Decides who passes in this cycle: the sides whose beat does not, and those whose single access does not, by bit. A beat
-    /// that does not passes a cycle later, and all behind it.
+    /// that does not passes a cycle later, and all behind it. A side asks for one bank: a single access goes before a beat.
     pub(super) fn decide(&mut self, now: Cycle) -> (u64, u64) {
-        let mut asking = [Asking { side: 0, bank: 0, is_single: false }; 2 * SIDES];
+        let mut asking = [Asking { side: 0, bank: 0, is_single: false }; SIDES];
+        let (mut beats, mut singles) = (0, 0);
         let mut n = 0;
         for side in 0..SIDES {
             let single = self.singles[side].take().map(|bank| Asking { side, bank, is_single: true });
             let beat = self.next_bank(side, now).map(|bank| Asking { side, bank, is_single: false });
-            for one in single.into_iter().chain(beat) {
+            if single.is_some() && beat.is_some() {
+                beats |= 1 << side;
+            }
+            if let Some(one) = single.or(beat) {
                 asking[n] = one;
                 n += 1;
             }
         }
         let asking = &asking[..n];
-        let (mut beats, mut singles) = (0, 0);
         for (i, &Asking { side, bank, is_single }) in asking.iter().enumerate() {
             let by = asking.iter().filter(|other| other.bank == bank).fold(0, |by, other| by | 1u64 << other.side);
             if by == 1 << side {
@@ -102,10 +104,7 @@ impl Banks {
                 }
             }
         }
-        for side in kernel::members(beats) {
-            let beats = self.bursts[side as usize].as_mut().expect("a burst that was refused");
-            (beats.from, beats.end) = (now + 1, beats.end + 1);
-        }
+        kernel::members(beats).for_each(|side| self.hold(side as usize, now));
         (beats, singles)
     }
 
@@ -118,12 +117,6 @@ impl Banks {
     /// Who of several sides gets a bank. All beats before this cycle count, and none that will pass.
     fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
         (0..SIDES).for_each(|side| self.settle(side, now));
-        let is_promised = |side: &usize| self.bursts[*side].is_some_and(|beats| beats.is_promised);
-        let promised = (0..SIDES).filter(is_promised).find(|&side| self.next_bank(side, now) == Some(bank));
-        if let Some(side) = promised {
-            self.note(bank, side, now);
-            return side;
-        }
         let (at, turn) = &mut self.turns[bank];
         *at = now;
         turn.take(by).expect("somebody asks") as usize
@@ -131,13 +124,13 @@ impl Banks {
 
     /// The beats of a side before this cycle have passed, and nobody else asked for their banks.
     fn settle(&mut self, side: usize, now: Cycle) {
-        let Some(Beats { bank, from, end, is_promised }) = self.bursts[side] else { return };
+        let Some(Beats { bank, from, end }) = self.bursts[side] else { return };
         let n = self.turns.len();
         let until = now.min(end).max(from);
         let bank_at = |at: Cycle| (bank + (at - from) as usize) % n;
         // Of those that took the same bank the last counts.
         (from.max(until.saturating_sub(n as u64))..until).for_each(|at| self.note(bank_at(at), side, at));
-        self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end, is_promised });
+        self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end });
     }
 
     /// A side took a bank, and nobody else asked.
@@ -166,15 +159,13 @@ mod tests {
     fn timeline(bursts: &[Burst], cycles: Cycle) -> [String; SIDES] {
         let mut banks = Banks::new(N_BANKS);
         let mut lines: [String; SIDES] = Default::default();
-        let mut is_new = [false; SIDES];
         let mut waiting = bursts.to_vec();
         for now in 0..cycles {
-            for (side, is_new) in is_new.iter_mut().enumerate() {
+            for side in 0..SIDES {
                 let next = waiting.iter().position(|&(at, of, ..)| of == side && at <= now);
                 if let Some(next) = next.filter(|_| banks.end(side) <= now) {
                     let (_, _, bank, n_beats) = waiting.remove(next);
                     banks.begin(side, bank * BEAT_BYTES, n_beats, now);
-                    *is_new = true;
                 }
             }
             let asked = [0, 1, 2, 3].map(|side| banks.next_bank(side, now));
@@ -186,9 +177,6 @@ mod tests {
                     Some(_) => '-',
                     None => '.',
                 });
-                if asked[side].is_some() && passes && std::mem::take(&mut is_new[side]) && side % 2 == 0 {
-                    banks.promise(side);
-                }
             }
         }
         lines
@@ -227,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_under_way_may_be_passed_and_a_read_is_not() {
+    fn a_burst_under_way_may_be_passed() {
         check(
             &[(0, 3, 0, 8), (3, 0, 3, 2)],
             expect![[r#"
@@ -241,8 +229,8 @@ mod tests {
             &[(0, 2, 0, 8), (3, 1, 3, 2)],
             expect![[r#"
                 near reads  ..............
-                near writes ...-30........
-                far reads   01230123......
+                near writes ...30.........
+                far reads   012-30123.....
                 far writes  ..............
             "#]],
         );

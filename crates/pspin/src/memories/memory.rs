@@ -1,6 +1,7 @@
 //! The bytes of one L2 memory, and who uses its ports.
 
 use super::banks::{Banks, SIDES};
+use super::reads::Reads;
 use crate::protocol::Burst;
 use blocks::memory::Store;
 use blocks::policy::RoundRobinTree;
@@ -9,15 +10,42 @@ use kernel::Cycle;
 /// One direction of one port of a memory: 64 bytes a cycle.
 #[derive(Default)]
 pub(super) struct Side {
-    /// First cycle in which the next burst may come.
-    pub(super) free: Cycle,
     /// The burst whose first beat has not passed, with the position of its initiator.
     pub(super) coming: Option<(usize, Burst)>,
     /// The write whose last beat has not passed: the position of its initiator, and its tag.
     pub(super) writing: Option<(usize, u32)>,
+    /// The read whose first beat has passed.
+    pub(super) reading: Option<Reading>,
+    /// The identity of the read that comes.
+    pub(super) identity: usize,
+    /// The address of the next write has passed the demultiplexer.
+    pub(super) has_address: bool,
+    /// The initiator of a write of which parts are to come.
+    pub(super) in_parts: Option<usize>,
     /// Whose turn it is: DMA engines by cluster, and between them and single accesses; or initiators.
     pub(super) dma: RoundRobinTree,
     pub(super) turn: RoundRobinTree,
+}
+
+impl Side {
+    /// Whether the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
+    /// one behind it is looked at when its first beat has passed.
+    pub(super) fn address_passes(&mut self, is_asking: bool, reads: &mut Reads, now: Cycle) -> bool {
+        self.has_address |= is_asking && self.coming.is_none() && reads.is_open(now);
+        self.has_address
+    }
+}
+
+/// A read of which beats are to come, or were in the last cycle that was looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    /// The position of its initiator.
+    pub(super) initiator: usize,
+    pub(super) identity: usize,
+    /// The demultiplexer counts it.
+    pub(super) is_counted: bool,
+    /// Each beat is told by itself: the tag, address and bytes of what is to come.
+    pub(super) parts: Option<(u32, u32, u32)>,
 }
 
 /// The port towards the clusters.
@@ -36,6 +64,8 @@ pub(super) struct Memory {
     pub(super) banks: Banks,
     /// By [`position`].
     pub(super) sides: [Side; SIDES],
+    /// Of each port.
+    pub(super) reads: [Reads; 2],
     /// Somebody was refused a bank, and may meet another in the next cycle.
     pub(super) goes_on: bool,
 }
@@ -44,12 +74,32 @@ impl Memory {
     /// A memory of so many banks of 64 bytes.
     pub(super) fn new(base: u32, bytes: u32, n_banks: u32) -> Self {
         let store = Store::new(base.into(), bytes);
-        Memory { store, banks: Banks::new(n_banks), sides: Default::default(), goes_on: false }
+        Memory {
+            store,
+            banks: Banks::new(n_banks),
+            sides: Default::default(),
+            reads: Default::default(),
+            goes_on: false,
+        }
+    }
+
+    /// Reads whose last beat has passed are over.
+    pub(super) fn end_reads(&mut self, now: Cycle) {
+        let Memory { banks, sides, reads, .. } = self;
+        for (port, reads) in reads.iter_mut().enumerate() {
+            let at = position(port, 0);
+            if let Some(reading) = sides[at].reading.take_if(|_| banks.end(at) <= now)
+                && reading.is_counted
+            {
+                reads.end(banks.end(at) - 1, reading.identity);
+            }
+        }
     }
 
     /// The next cycle in which there is something to do, even if nobody comes.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
-        if self.goes_on {
+        let in_parts = self.sides.iter().any(|side| side.reading.is_some_and(|reading| reading.parts.is_some()));
+        if self.goes_on || in_parts || self.reads.iter().any(Reads::is_waiting) {
             return Some(now + 1);
         }
         let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());

@@ -5,15 +5,17 @@ mod filter;
 mod memory;
 mod near;
 mod program;
+mod reads;
 mod singles;
 
-use self::memory::{FAR, Memory, NEAR, position};
+use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::program::ProgramMemory;
+use self::reads::Read;
 use self::singles::Singles;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{Burst, BurstReply, beats};
+use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -97,9 +99,8 @@ const PACKET_BANKS: u32 = 32;
 /// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts in turn and whole, but for the single
 ///          reads that pass between their beats.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
-/// Differs: a read burst under way is not delayed by what passes between its beats, the next one is, nor by whom it meets in
-///          a bank; an atomic operation on handler memory returns the old value (the RTL returns 1), and its write meets
-///          nobody; one on packet memory only reads.
+/// Differs: reads of handler memory by clusters are not counted by a demultiplexer; an atomic operation on handler memory
+///          returns the old value (the RTL returns 1), and its write meets nobody; one on packet memory only reads.
 pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
@@ -166,18 +167,36 @@ impl Memories {
 
     /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
     fn serve(&mut self, memory: usize, now: Cycle) {
+        self.memories[memory].end_reads(now);
         let singles = self.take_near(memory, now);
-        [READ, WRITE].into_iter().for_each(|side| self.take_far(memory, side, now));
+        self.take_far_read(memory, now);
+        self.take_far_write(memory, now);
+        let held = self.hold_parts(memory, now);
         let (refused, refused_singles) = self.memories[memory].banks.decide(now);
         self.memories[memory].goes_on = refused != 0;
         self.pass_singles(memory, singles, refused_singles, now);
         for at in 0..banks::SIDES {
+            let Memory { sides, .. } = &mut self.memories[memory];
             if refused >> at & 1 != 0 {
-                self.memories[memory].sides[at].free += 1;
+                if sides[at].coming.is_none()
+                    && let Some(Reading { initiator, parts: None, .. }) = sides[at].reading
+                {
+                    self.ports.replies(at, initiator).send(BurstReply::Later);
+                    if at == position(NEAR, READ) {
+                        self.dma_reads[initiator]
+                            .iter_mut()
+                            .rfind(|(free, _)| *free != Cycle::MAX)
+                            .expect("its place")
+                            .0 += 1;
+                    }
+                }
                 continue;
             }
-            if let Some((initiator, burst)) = self.memories[memory].sides[at].coming.take() {
-                self.begin_burst(memory, at, initiator, burst, now);
+            if let Some((initiator, burst)) = sides[at].coming.take() {
+                self.begin_burst(memory, at, initiator, burst);
+            }
+            if at == position(FAR, READ) && !held && self.memories[memory].banks.end(at) > now {
+                self.read_part(memory, at, now);
             }
             if let Memory { banks, sides, .. } = &mut self.memories[memory]
                 && let Some((initiator, tag)) = sides[at].writing.take_if(|_| banks.end(at) <= now + 1)
@@ -187,16 +206,80 @@ impl Memories {
         }
     }
 
-    /// The next burst comes to a side of the port towards NIC and host.
-    fn take_far(&mut self, memory: usize, side: usize, now: Cycle) {
-        let at = position(FAR, side);
-        if now < self.memories[memory].sides[at].free {
+    /// Reads of the port towards NIC and host go on their way, and the next burst comes to its side.
+    fn take_far_read(&mut self, memory: usize, now: Cycle) {
+        let at = position(FAR, READ);
+        let asking = burst_candidates(&self.ports.bursts, &self.memories[memory], READ);
+        let Memory { sides, reads, .. } = &mut self.memories[memory];
+        if asking != 0
+            && reads[FAR].has_room(now)
+            && let Some(initiator) = sides[at].turn.take(asking)
+        {
+            let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
+            reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst));
+        }
+        self.come_read(memory, FAR, now);
+    }
+
+    /// A read of a port passes the demultiplexer, and the next burst comes to its side when the one before is over.
+    fn come_read(&mut self, memory: usize, port: usize, now: Cycle) {
+        let at = position(port, READ);
+        let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
+        reads[port].pass(now);
+        if sides[at].coming.is_none()
+            && sides[at].reading.is_none()
+            && let Some((initiator, burst, identity)) = reads[port].take_burst()
+        {
+            let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
+            banks.begin(at, burst.addr(), n_beats, now);
+            sides[at].identity = identity;
+            sides[at].coming = Some((initiator, burst));
+        }
+    }
+
+    /// The next burst comes to the side of writes of the port towards NIC and host, if its address may.
+    fn take_far_write(&mut self, memory: usize, now: Cycle) {
+        let at = position(FAR, WRITE);
+        let mut asking = burst_candidates(&self.ports.bursts, &self.memories[memory], WRITE);
+        let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
+        let side = &mut sides[at];
+        if let Some(initiator) = side.in_parts {
+            asking &= 1 << initiator;
+        } else if !side.address_passes(asking != 0, &mut reads[FAR], now) {
             return;
         }
-        let asking = burst_candidates(&self.ports.bursts, &self.memories[memory], side);
-        if let Some(initiator) = self.memories[memory].sides[at].turn.take(asking) {
+        if banks.end(at) <= now
+            && let Some(initiator) = side.turn.take(asking)
+        {
             self.take_burst(memory, at, initiator as usize, now);
         }
+    }
+
+    /// The beat that is told by itself does not ask for its bank where its initiator cannot take it. Whether that is so.
+    fn hold_parts(&mut self, memory: usize, now: Cycle) -> bool {
+        let at = position(FAR, READ);
+        let Memory { banks, sides, .. } = &mut self.memories[memory];
+        let initiator = match (&sides[at].coming, &sides[at].reading) {
+            (Some((initiator, Burst::Read { in_parts: true, .. })), _) => *initiator,
+            (None, Some(Reading { initiator, parts: Some(_), .. })) => *initiator,
+            _ => return false,
+        };
+        let is_held = banks.end(at) > now && !self.ports.replies(at, initiator).has_room();
+        if is_held {
+            banks.hold(at, now);
+        }
+        is_held
+    }
+
+    /// A beat that is told by itself passes.
+    fn read_part(&mut self, memory: usize, at: usize, now: Cycle) {
+        let Memory { sides, .. } = &mut self.memories[memory];
+        let Some(Reading { initiator, parts: Some((tag, addr, size)), .. }) = &mut sides[at].reading else { return };
+        let (initiator, tag, from) = (*initiator, *tag, *addr);
+        let n = (*size).min(BEAT_BYTES - from % BEAT_BYTES);
+        (*addr, *size) = (from.wrapping_add(n), *size - n);
+        let data = self.memories[memory].read(from, n);
+        self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last: now + latency::BURST_REPLY });
     }
 
     /// The burst of an initiator comes to a side.
@@ -205,31 +288,44 @@ impl Memories {
         let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
         let Memory { banks, sides, .. } = &mut self.memories[memory];
         banks.begin(at, burst.addr(), n_beats, now);
-        sides[at].free = now + n_beats;
         sides[at].coming = Some((initiator, burst));
         n_beats
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.
-    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
+    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst) {
         match burst {
-            Burst::Read { tag, addr, size, .. } => {
-                let Memory { banks, .. } = &mut self.memories[memory];
-                banks.promise(at);
-                let reply_latency = if at == position(NEAR, READ) { latency::DMA_REPLY } else { latency::BURST_REPLY };
-                let last = banks.end(at) - 1 + reply_latency;
+            Burst::Read { tag, addr, size, in_parts } => {
+                let Memory { banks, sides, .. } = &mut self.memories[memory];
+                let is_near = at == position(NEAR, READ);
+                let parts = (in_parts && !is_near).then_some((tag, addr, size));
+                sides[at].reading = Some(Reading {
+                    initiator,
+                    identity: sides[at].identity,
+                    is_counted: !is_near || memory == PACKET,
+                    parts,
+                });
+                if parts.is_some() {
+                    return;
+                }
+                let in_bank = banks.end(at) - 1;
+                let last = in_bank + if is_near { latency::DMA_REPLY } else { latency::BURST_REPLY };
                 let data = self.memories[memory].read(addr, size);
-                if at == position(NEAR, READ) {
-                    let n_beats = u64::from(beats(addr, size)).max(1);
-                    self.dma_reads[initiator].push_back((now + near::DMA_READ_PLACE + n_beats - 1, memory));
+                if is_near {
+                    let free = in_bank + near::DMA_READ_PLACE;
+                    let places = &mut self.dma_reads[initiator];
+                    places.iter_mut().find(|(free, _)| *free == Cycle::MAX).expect("a read has a place").0 = free;
                 }
                 self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last });
             }
-            Burst::Write { tag, addr, data } => {
+            Burst::Write { tag, addr, data, last } => {
                 self.memories[memory].write(addr, &data);
                 // A write that begins within a word changes that too.
                 self.forget_reservations(addr & !3..addr + data.len() as u32);
-                self.memories[memory].sides[at].writing = Some((initiator, tag));
+                let side = &mut self.memories[memory].sides[at];
+                side.writing = Some((initiator, tag));
+                side.has_address = false;
+                side.in_parts = (!last).then_some(initiator);
             }
         }
     }

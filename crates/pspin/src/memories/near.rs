@@ -1,6 +1,7 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
 use super::memory::{Memory, NEAR, Side, position};
+use super::reads::Read;
 use super::{HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
 use crate::map;
 use crate::params::MAX_CORES;
@@ -63,11 +64,15 @@ impl Memories {
         let mut singles = [None; 2];
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
+            if side == READ && memory == PACKET {
+                singles[READ] = self.take_near_reads(now).then_some(0);
+                break;
+            }
             let single_at = self.single_at(memory, side);
             if side == READ && singles[WRITE].is_some() && self.single_at(memory, WRITE) == at {
                 break; // The read of an atomic operation goes before other reads.
             }
-            let is_free = now >= self.memories[memory].sides[at].free;
+            let is_free = self.memories[memory].banks.end(at) <= now;
             // A single read passes between the beats of a burst.
             let single = (is_free || side == READ) && self.passes(memory, side, now);
             let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
@@ -81,7 +86,10 @@ impl Memories {
                 }
             }
             let asking = u64::from(single) | u64::from(dma != 0) << 1;
-            let Memory { banks, sides, .. } = &mut self.memories[memory];
+            let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
+            if side == WRITE && !sides[at].address_passes(asking != 0, &mut reads[NEAR], now) {
+                continue;
+            }
             match sides[at].turn.choose(asking) {
                 Some(0) => {
                     let addr = self.singles.next(side).expect("an access that was seen").addr;
@@ -90,8 +98,12 @@ impl Memories {
                 }
                 Some(_) => {
                     sides[at].turn.grant(asking);
+                    sides[at].reading = None;
                     let cluster = sides[at].dma.take(dma).expect("somebody asks") as usize;
                     let n_beats = self.take_burst(memory, at, cluster, now);
+                    if side == READ {
+                        self.dma_reads[cluster].push_back((Cycle::MAX, memory));
+                    }
                     if side == READ && memory == HANDLER {
                         self.singles.filter.pass_burst(now, n_beats);
                     }
@@ -102,16 +114,57 @@ impl Memories {
         singles
     }
 
+    /// Reads of packet memory go on their way; whether a single access asks for its bank.
+    fn take_near_reads(&mut self, now: Cycle) -> bool {
+        let at = position(NEAR, READ);
+        let mut dma = burst_candidates(&self.ports.dma, &self.memories[PACKET], READ);
+        if dma != 0 {
+            dma &= !self.clusters_elsewhere(PACKET, READ, now);
+        }
+        if dma != 0 {
+            dma &= self.clusters_with_place(now);
+        }
+        let single = self.singles.next(READ).is_some_and(|request| self.memories[PACKET].contains(request.addr));
+        let asking = u64::from(single) | u64::from(dma != 0) << 1;
+        let Memory { sides, reads, .. } = &mut self.memories[PACKET];
+        if asking != 0 && reads[NEAR].has_room(now) {
+            match sides[at].turn.take(asking) {
+                Some(0) => {
+                    let (cluster, request) = self.singles.take(READ, now);
+                    let core = self.ports.dma.len() + cluster * MAX_CORES + request.core as usize;
+                    reads[NEAR].push(core, Read::Single(cluster, request));
+                }
+                _ => {
+                    let cluster = sides[at].dma.take(dma).expect("somebody asks") as usize;
+                    let burst = self.ports.dma[cluster].0.take().expect("just seen");
+                    self.dma_reads[cluster].push_back((Cycle::MAX, PACKET));
+                    reads[NEAR].push(cluster, Read::Burst(cluster, burst));
+                }
+            }
+        }
+        self.come_read(PACKET, NEAR, now);
+        let Memory { banks, reads, .. } = &mut self.memories[PACKET];
+        let single = reads[NEAR].single();
+        if let Some(addr) = single {
+            banks.ask(at, addr);
+        }
+        single.is_some()
+    }
+
     /// Single accesses pass whose banks have not refused them.
     pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
             let single_at = self.single_at(memory, side);
             let Some(asking) = singles[side].filter(|_| refused >> single_at & 1 == 0) else { continue };
-            let place = &mut self.memories[memory].sides[at];
-            place.turn.grant(asking);
-            place.free = place.free.max(now) + 1;
-            let (cluster, request) = self.singles.take(side, now);
+            let Memory { sides, reads, .. } = &mut self.memories[memory];
+            let (cluster, request) = if side == READ && memory == PACKET {
+                reads[NEAR].take_single(now)
+            } else {
+                sides[at].turn.grant(asking);
+                sides[at].has_address = false;
+                self.singles.take(side, now)
+            };
             self.access(cluster, request, memory, now);
         }
     }

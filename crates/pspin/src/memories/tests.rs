@@ -2,6 +2,7 @@ use super::*;
 use crate::pe::PeOp;
 use crate::protocol::BEAT_BYTES;
 use crate::testing::params;
+use expect_test::{Expect, expect};
 use isa::riscv::Amo;
 use proptest::prelude::*;
 use testkit::bench;
@@ -11,10 +12,12 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     let log = bench(20_000, |bench| {
         let reads = dma.iter().map(|&(at, addr, size)| (at, Burst::Read { tag: 0, addr, size, in_parts: false }));
         let bytes = |size| vec![0; size as usize].into();
-        let writes = far.iter().map(|&(at, addr, size)| (at, Burst::Write { tag: 0, addr, data: bytes(size) }));
+        let writes =
+            far.iter().map(|&(at, addr, size)| (at, Burst::Write { tag: 0, addr, data: bytes(size), last: true }));
         let show = |reply: &BurstReply| match reply {
             BurstReply::Data { data, .. } => data.len().to_string(),
             BurstReply::Written { .. } => "none".to_owned(),
+            BurstReply::Later => "later".to_owned(),
         };
         let near = (bench.input("reads", 2, reads.collect()), bench.output("answer", 4, |_| true, show));
         let far = (bench.input("writes", 2, writes.collect()), bench.output("written", 4, |_| true, show));
@@ -22,7 +25,8 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
         let params = PspinParams { n_clusters: 1, ..params() };
         bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
     });
-    log.lines().filter(|line| line.contains("answer")).map(|line| bytes_of(line).expect("a number is last")).collect()
+    let answers = log.lines().filter(|line| line.contains("answer") && !line.ends_with("later"));
+    answers.map(|line| bytes_of(line).expect("a number is last")).collect()
 }
 
 /// What core 0's `sc.w` to the first word of handler memory answers, 50 cycles after its `lr.w`, if between them this is done
@@ -35,8 +39,12 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
         let mut asked: Vec<_> = (20..).step_by(10).zip(others).collect();
         asked.insert(0, (1, own(Amo::LoadReserved)));
         asked.push((51, own(Amo::StoreConditional)));
-        let writes =
-            host.iter().map(|&(offset, n)| Burst::Write { tag: 0, addr: word(offset), data: vec![0; n].into() });
+        let writes = host.iter().map(|&(offset, n)| Burst::Write {
+            tag: 0,
+            addr: word(offset),
+            data: vec![0; n].into(),
+            last: true,
+        });
         let of_core_0 = |reply: &PeReply| format!("core {} {}", reply.core, reply.value);
         let single = (bench.input("asked", 4, asked), bench.output("answer", 4, |_| true, of_core_0));
         let writes = bench.input("writes", 4, (20..).zip(writes).collect());
@@ -46,6 +54,134 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
         bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
     });
     log.lines().rfind(|line| line.contains("core 0")).and_then(bytes_of).expect("core 0 is answered")
+}
+
+/// What packet memory answers to reads of the clusters' DMA engines in turn, to loads of a cluster's cores, and to an initiator each of reads and of
+/// writes at the other port: all of them by when they come, address and size.
+fn check(
+    dma: &[(Cycle, u32, u32)],
+    loads: &[(Cycle, u32)],
+    reads: &[(Cycle, u32, u32)],
+    writes: &[(Cycle, u32, u32)],
+    want: Expect,
+) {
+    want.assert_eq(&bench(1_000, |bench| {
+        let at = |addr| map::L2_PACKET_BASE + addr;
+        let read = |&(cycle, addr, size)| (cycle, Burst::Read { tag: 0, addr: at(addr), size, in_parts: false });
+        let write = |&(cycle, addr, size): &(Cycle, u32, u32)| {
+            (cycle, Burst::Write { tag: 0, addr: at(addr), data: vec![0; size as usize].into(), last: true })
+        };
+        let load = |(core, &(cycle, addr))| (cycle, PeRequest { core, addr: at(addr), op: PeOp::Load });
+        let show = |reply: &BurstReply| match reply {
+            BurstReply::Data { last, .. } => format!("last beat in {last}"),
+            BurstReply::Written { .. } => String::new(),
+            BurstReply::Later => "a cycle later".to_owned(),
+        };
+        // The reads of the clusters in turn.
+        let dma = (0..4).map(|cluster| {
+            let of_cluster = dma.iter().skip(cluster).step_by(4).map(read).collect();
+            let name = |what| format!("{what} {cluster}");
+            (bench.input(&name("dma"), 8, of_cluster), bench.output(&name("copied to"), 32, |_| true, show))
+        });
+        let dma = dma.collect();
+        let loads = bench.input("loads", 8, (0..).zip(loads).map(load).collect());
+        let loads = (loads, bench.output("loaded", 32, |_| true, |reply: &PeReply| reply.core.to_string()));
+        let reads = bench.input("reads", 8, reads.iter().map(read).collect());
+        let reads = (reads, bench.output("read", 32, |_| true, show));
+        let writes = bench.input("writes", 8, writes.iter().map(write).collect());
+        let writes = (writes, bench.output("written", 32, |_| true, show));
+        let bursts = vec![reads, writes];
+        let ports = MemoryPorts { dma, pe: vec![loads], bursts, ..Default::default() };
+        let params = params();
+        bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
+    }));
+}
+
+#[test]
+fn a_load_passes_between_the_beats_of_a_copy_and_delays_the_rest() {
+    check(
+        &[(10, 0, 0x200)],
+        &[(12, 0x400), (14, 0x400)],
+        &[],
+        &[],
+        expect![[r#"
+            11   copied to 0 last beat in 20
+            13   copied to 0 a cycle later
+            15   copied to 0 a cycle later
+            15   loaded 0
+            17   loaded 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_are_under_way() {
+    let copies: Vec<_> = (0..8).map(|i| (10, i * 0x400, 0x400)).collect();
+    check(&copies, &[(20, 0x8000)], &[], &[], expect![[r#"
+        11   copied to 0 last beat in 28
+        27   copied to 1 last beat in 44
+        43   copied to 2 last beat in 60
+        59   copied to 3 last beat in 76
+        75   copied to 0 last beat in 92
+        76   copied to 0 a cycle later
+        78   loaded 0
+        92   copied to 1 last beat in 109
+        108  copied to 2 last beat in 125
+        124  copied to 3 last beat in 141
+    "#]]);
+    check(&copies[..4], &[(20, 0x8000)], &[], &[], expect![[r#"
+        11   copied to 0 last beat in 28
+        21   copied to 0 a cycle later
+        23   loaded 0
+        28   copied to 1 last beat in 45
+        44   copied to 2 last beat in 61
+        60   copied to 3 last beat in 77
+    "#]]);
+}
+
+#[test]
+fn a_write_waits_while_three_reads_of_its_port_are_under_way() {
+    check(
+        &[],
+        &[],
+        &[(10, 0, 0x400), (11, 0x400, 0x400)],
+        &[(13, 0x800, 0x40)],
+        expect![[r#"
+        11   read last beat in 28
+        14   written
+        27   read last beat in 44
+    "#]],
+    );
+    let reads = [(10, 0, 0x400), (11, 0x400, 0x400), (12, 0x800, 0x400), (13, 0xc00, 0x400)];
+    check(
+        &[],
+        &[],
+        &reads,
+        &[(14, 0x1000, 0x40)],
+        expect![[r#"
+        11   read last beat in 28
+        27   read last beat in 44
+        28   written
+        43   read last beat in 60
+        59   read last beat in 76
+    "#]],
+    );
+}
+
+#[test]
+fn who_loses_a_bank_is_late_from_then_on() {
+    // In cycle 13 both want the fourth bank. The read has it, and both writes are a cycle later.
+    check(
+        &[],
+        &[],
+        &[(10, 0, 0x400)],
+        &[(13, 0xc0, 0x400), (15, 0x1000, 0x400)],
+        expect![[r#"
+            11   read last beat in 28
+            30   written
+            46   written
+        "#]],
+    );
 }
 
 #[test]

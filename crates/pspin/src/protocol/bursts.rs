@@ -48,6 +48,8 @@ pub enum Burst {
         addr: u32,
         /// The bytes.
         data: Box<[u8]>,
+        /// No part of the same burst is to come.
+        last: bool,
     },
 }
 
@@ -80,6 +82,8 @@ pub enum BurstReply {
         /// Cycle in which the last beat arrives at the requester.
         last: u64,
     },
+    /// The beats of the last [`BurstReply::Data`] that have not arrived by now do so a cycle later each.
+    Later,
     /// Seen when the write response arrives.
     Written {
         /// Of the request.

@@ -231,6 +231,9 @@ impl Movement {
                     self.coming.push_back(now);
                     self.coming.extend(last + 1 - behind..=last);
                 }
+                BurstReply::Later => {
+                    self.coming.iter_mut().filter(|at| **at >= now).for_each(|at| *at += 1);
+                }
                 BurstReply::Written { .. } => {
                     let number = self.sent.pop_front().expect("a reply to a write");
                     self.chunk_mut(number).has(now);

@@ -91,7 +91,7 @@ impl Movement {
         }
         let data = std::mem::take(&mut chunk.data).into_boxed_slice();
         let addr = chunk.to.1;
-        self.requests.send(Burst::Write { tag: 0, addr, data });
+        self.requests.send(Burst::Write { tag: 0, addr, data, last: true });
         self.sent.push_back(number);
     }
 

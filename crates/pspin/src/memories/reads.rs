@@ -1,0 +1,149 @@
+//! Reads on their way into a port of an L2 memory.
+
+use crate::pe::PeRequest;
+use crate::protocol::Burst;
+use kernel::Cycle;
+use std::collections::VecDeque;
+
+/// Addresses that the register in front of the demultiplexer holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
+const REGISTER: usize = 2;
+/// Identities behind the remapper. Source: the same, `l2_xbar.sv`, `nhi_xbar.sv`, AxiSlvPortMaxUniqIds.
+const IDENTITIES: usize = 8;
+/// Reads of even identities, and of odd ones, at which the demultiplexer is full. Source: the same,
+/// `axi_to_mem_banked_mp.sv`, AxiLookBits and MaxTrans; `axi_demux.sv`, a counter of two bits.
+const FULL: u32 = 3;
+/// From the last beat in the bank until the demultiplexer counts the read no more: memory, counter.
+const LAST_TO_COUNT: Cycle = 2;
+/// From the last beat in the bank until the remapper can use the identity again: a register more, and the one in front of the
+/// demultiplexer.
+const LAST_TO_IDENTITY: Cycle = 4;
+
+/// What is read.
+pub(super) enum Read {
+    /// A burst of an initiator.
+    Burst(usize, Burst),
+    /// An access of a core of a cluster.
+    Single(usize, PeRequest),
+}
+
+/// A read with its identity behind the remapper.
+struct Named {
+    read: Read,
+    identity: usize,
+}
+
+/// Reads of a port from the multiplexer on until the memory's converter takes them, and the counts of those under way.
+///
+/// Timing:  a read passes the register and the demultiplexer in no further cycle while neither is full.
+/// Order:   bursts are read one after the other. Single accesses have priority and pass between their beats.
+/// Source:  PsPIN RTL a49fec8, `axi_demux.sv`, `axi_id_remap.sv`, `axi_to_mem.sv`.
+#[derive(Default)]
+pub(super) struct Reads {
+    register: VecDeque<Named>,
+    /// The last cycle in which a read left the register, whose place can be used in the cycle behind the next.
+    left_at: Option<Cycle>,
+    bursts: VecDeque<Named>,
+    singles: VecDeque<Named>,
+    /// Who has an identity, and how many reads.
+    identities: [Option<(usize, u32)>; IDENTITIES],
+    /// Reads that the demultiplexer counts, of even and of odd identities.
+    counts: [u32; 2],
+    /// A cycle, and whether the demultiplexer is open in it.
+    open: (Cycle, bool),
+    /// The last beats of reads that are counted, and of those whose identity is in use, with their identities.
+    counted: VecDeque<(Cycle, usize)>,
+    named: VecDeque<(Cycle, usize)>,
+}
+
+impl Reads {
+    /// What has ended counts no more.
+    fn settle(&mut self, now: Cycle) {
+        while let Some(&(last, identity)) = self.counted.front()
+            && last + LAST_TO_COUNT <= now
+        {
+            self.counted.pop_front();
+            self.counts[identity % 2] -= 1;
+        }
+        while let Some(&(last, identity)) = self.named.front()
+            && last + LAST_TO_IDENTITY <= now
+        {
+            self.named.pop_front();
+            let slot = &mut self.identities[identity];
+            *slot = slot.filter(|&(_, n)| n > 1).map(|(who, n)| (who, n - 1));
+        }
+    }
+
+    /// Whether the multiplexer may hand on a read in this cycle.
+    pub(super) fn has_room(&mut self, now: Cycle) -> bool {
+        self.settle(now);
+        let leaving = self.left_at.is_some_and(|at| at + 1 == now);
+        self.register.len() + usize::from(leaving) < REGISTER && self.identities.iter().any(Option::is_none)
+    }
+
+    /// A read of somebody passes the multiplexer.
+    pub(super) fn push(&mut self, who: usize, read: Read) {
+        let of_who = self.identities.iter().position(|slot| slot.is_some_and(|(other, _)| other == who));
+        let identity = of_who.or_else(|| self.identities.iter().position(Option::is_none)).expect("there is room");
+        let n = self.identities[identity].map_or(0, |(_, n)| n);
+        self.identities[identity] = Some((who, n + 1));
+        self.register.push_back(Named { read, identity });
+    }
+
+    /// Whether the demultiplexer lets addresses pass in this cycle, one of a read and one of a write: its counts of the cycle
+    /// before decide.
+    pub(super) fn is_open(&mut self, now: Cycle) -> bool {
+        if self.open.0 != now {
+            self.settle(now);
+            self.open = (now, self.counts.iter().all(|&count| count < FULL));
+        }
+        self.open.1
+    }
+
+    /// The oldest read in the register passes the demultiplexer if it may.
+    pub(super) fn pass(&mut self, now: Cycle) {
+        if self.register.is_empty() || !self.is_open(now) {
+            return;
+        }
+        let named = self.register.pop_front().expect("just seen");
+        self.left_at = Some(now);
+        self.counts[named.identity % 2] += 1;
+        match named.read {
+            Read::Burst(..) => self.bursts.push_back(named),
+            Read::Single(..) => self.singles.push_back(named),
+        }
+    }
+
+    /// The address of the single access that asks for its bank.
+    pub(super) fn single(&self) -> Option<u32> {
+        self.singles.front().map(|named| match &named.read {
+            Read::Single(_, request) => request.addr,
+            Read::Burst(..) => unreachable!("single accesses are kept here"),
+        })
+    }
+
+    /// That access passes, with its cluster.
+    pub(super) fn take_single(&mut self, now: Cycle) -> (usize, PeRequest) {
+        let Named { read, identity } = self.singles.pop_front().expect("an access that was seen");
+        self.end(now, identity);
+        let Read::Single(cluster, request) = read else { unreachable!("single accesses are kept here") };
+        (cluster, request)
+    }
+
+    /// The next burst, of which initiator it is and with which identity.
+    pub(super) fn take_burst(&mut self) -> Option<(usize, Burst, usize)> {
+        let Named { read, identity } = self.bursts.pop_front()?;
+        let Read::Burst(initiator, burst) = read else { unreachable!("bursts are kept here") };
+        Some((initiator, burst, identity))
+    }
+
+    /// The last beat of a read with this identity passes its bank.
+    pub(super) fn end(&mut self, last: Cycle, identity: usize) {
+        self.counted.push_back((last, identity));
+        self.named.push_back((last, identity));
+    }
+
+    /// Whether anything waits here.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.register.is_empty() || !self.bursts.is_empty() || !self.singles.is_empty()
+    }
+}
