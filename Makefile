@@ -119,9 +119,9 @@ bench: $(VENV)/.native ## speed and memory on one core; writes target/bench.json
 	@python benches/run.py
 
 .PHONY: fidelity
-fidelity: ## PsPIN against its RTL, figure by figure; writes the table of docs/machines/pspin.md
+fidelity: ## PsPIN against its RTL, figure by figure; writes the tables of docs/machines/pspin.md and pspin-fidelity.md
 	@cargo run --quiet --locked --release -p pspin --example fidelity -- --write
-	echo 'docs/machines/pspin.md is up to date'
+	echo 'docs/machines/pspin.md and pspin-fidelity.md are up to date'
 
 .PHONY: reproduce
 reproduce: $(VENV)/.native ## every published figure and table, measured anew; writes docs/experiments

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the ELF files beside this script and in ``crates/capi/tests/elf`` from the sources there, with the SDK's runtime
-and the compiler from PyPI.
+and the compiler from PyPI; and those of ``crates/pspin/tests/rtl``, which bring a runtime of their own.
 
 They are committed, since ``cargo test`` has no compiler. Run after a change of the sources or of the runtime:
 ``python crates/pspin/tests/elf/build.py``.
@@ -9,15 +9,20 @@ They are committed, since ``cargo test`` has no compiler. Run after a change of 
 from __future__ import annotations
 
 import struct
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FOLDERS = [HERE, HERE.parents[2] / "capi" / "tests" / "elf"]
+MEASURED = HERE.parent / "rtl"
+# Alignments of functions; without one, they begin in the last halfword of a fetch line.
+ALIGNMENTS = {"handlers": (4, 16, 32), "remote": (4, 16, 32)}
 sys.path.insert(0, str(HERE.parents[3] / "python"))
 
 from spinet import toolchain  # noqa: E402
+from spinet._compiler import environment, find_compiler  # noqa: E402
 
 SECTION = struct.Struct("<10I")  # Elf32_Shdr: name, type, flags, addr, offset, size, link, info, addralign, entsize
 NULL, SYMBOLS, STRINGS = 0, 2, 3
@@ -60,9 +65,25 @@ def renumbered(symbols: bytes, kept: list[int]) -> bytes:
     return bytes(out)
 
 
+def measured(folder: Path) -> None:
+    """Build the programs that were measured on the RTL, each laid out as it was there."""
+    compiler = find_compiler(cc=None, cache=folder)
+    for source in sorted(set(MEASURED.glob("*.S")) - {MEASURED / "runtime.S"}):
+        for alignment in (None, *ALIGNMENTS.get(source.stem, ())):
+            target = source.with_name(source.stem + (f"_a{alignment}" if alignment else "") + ".elf")
+            defines = (f"-DALIGN={alignment}",) if alignment else ()
+            script = ("-nostdlib", "-Wl,-n", "-Wl,--no-gc-sections", "-T", str(MEASURED / "place.ld"))
+            files = (str(MEASURED / "runtime.S"), str(source), "-o", str(target))
+            command = (*compiler.command, *compiler.compile_flags, *defines, *compiler.link_flags, *script, *files)
+            subprocess.run(command, check=True, env=environment(folder, folder))
+            target.write_bytes(without_debug(target.read_bytes()))
+            print(f"{target.name}: {target.stat().st_size} bytes")
+
+
 def main() -> None:
     """Build every program."""
     with tempfile.TemporaryDirectory() as folder:
+        measured(Path(folder))
         for source in sorted(source for known in FOLDERS for source in known.glob("*.[cS]")):
             build = toolchain.build([source], cache=Path(folder), debug=False)
             target = source.with_suffix(".elf")

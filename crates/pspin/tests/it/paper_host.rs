@@ -1,6 +1,6 @@
 //! What the paper's host costs against the RTL's: PCIe in packets, and translated addresses.
 
-use crate::rig::rtl::section;
+use crate::rig::rtl::instructions;
 use crate::rig::{self, Load, packet, run};
 use expect_test::expect;
 use kernel::{Mode, Outcome};
@@ -12,7 +12,7 @@ fn commands(load: Load) -> [u64; 4] {
     let seen = run(load);
     assert_eq!(seen.outcome, Outcome::Quiet);
     [29, 30, 31, 32].map(|number| {
-        let section = section(&seen, number);
+        let section = instructions(&seen, number, true);
         let issue = section.iter().position(|(_, text)| text.starts_with("lw")).expect("an issue");
         section[issue + 2].0 - (section[issue].0 + 1)
     })

@@ -1,6 +1,8 @@
-//! Runs a program of `tests/elf` on the published machine and keeps everything that comes of it.
+//! Runs a program on the published machine and keeps everything that comes of it.
 #![allow(dead_code, reason = "each of the programs that share this file uses a part of it")]
 
+pub mod driver;
+pub mod measured;
 pub mod rtl;
 
 use blocks::cpu::Retired;
@@ -144,11 +146,9 @@ pub fn packet(index: u64, bytes: usize) -> Box<[u8]> {
     packet.into()
 }
 
-/// The image of an ELF file, and its handlers: header, payload, completion.
-fn image(program: &str) -> (Image, [Region; 3]) {
-    let path = format!("{}/tests/elf/{program}.elf", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(&path).expect("a program that is committed");
-    let elf = object::File::parse(&*bytes).expect("an ELF file");
+/// The image of an ELF file, and the handlers whose names end so: header, payload, completion.
+pub fn image(elf: &[u8], suffixes: [&str; 3]) -> (Image, [Region; 3]) {
+    let elf = object::File::parse(elf).expect("an ELF file");
     let mut image = Image::default();
     for segment in elf.segments() {
         let (addr, data) = (segment.address() as u32, segment.data().expect("data"));
@@ -161,7 +161,7 @@ fn image(program: &str) -> (Image, [Region; 3]) {
             _ => image.handler_memory.push((addr, data.to_vec())),
         }
     }
-    let handlers = ["_hh", "_ph", "_th"].map(|suffix| {
+    let handlers = suffixes.map(|suffix| {
         let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(suffix)));
         Region { addr: symbol.map_or(0, |symbol| symbol.address() as u32), size: 4096 }
     });
@@ -175,18 +175,10 @@ pub fn run(load: Load) -> Seen {
 
 /// The same after what `host` does to the NIC, which may run it a while.
 pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
-    let (image, [header, payload, completion]) = image(load.program);
-    let context = Rc::new(Context {
-        id: 0,
-        handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
-        host_mem_addr: load.host,
-        host_mem_size: 1 << 29,
-        header,
-        payload,
-        completion,
-        scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
-        ..Context::default()
-    });
+    let path = format!("{}/tests/elf/{}.elf", env!("CARGO_MANIFEST_DIR"), load.program);
+    let elf = std::fs::read(&path).expect("a program that is committed");
+    let (image, handlers) = image(&elf, ["_hh", "_ph", "_th"]);
+    let context = context(handlers, load.host);
     let each = load.packets / load.messages;
     let source = (0..load.packets).map(move |i| Arrival {
         earliest: 0,
@@ -200,8 +192,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         evicts: None,
         user: i,
     });
-    let mut params: PspinParams =
-        toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset");
+    let mut params = published();
     let mut tables = PageTables::default();
     let paper: PspinParams = toml::from_str(include_str!("../../../../../presets/pspin.toml")).expect("a preset");
     if !load.makes_mistakes {
@@ -212,6 +203,44 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
         let (addr, bytes) = whole_pages(load.host, 16 << 20);
         tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
     }
+    simulate(Card { params, tables, mode: load.mode }, image, source, host_does)
+}
+
+/// The machine of the RTL.
+pub fn published() -> PspinParams {
+    toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset")
+}
+
+/// The first context of PsPIN's generic driver.
+pub fn context([header, payload, completion]: [Region; 3], host_mem_addr: u64) -> Rc<Context> {
+    Rc::new(Context {
+        id: 0,
+        handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
+        host_mem_addr,
+        host_mem_size: 1 << 29,
+        header,
+        payload,
+        completion,
+        scratchpads: vec![Region { addr: 0, size: 400 << 10 }; 4],
+        ..Context::default()
+    })
+}
+
+/// The card that packets come to.
+pub struct Card {
+    pub params: PspinParams,
+    pub tables: PageTables,
+    pub mode: Mode,
+}
+
+/// Runs packets through a card until nothing more can happen, or for a million cycles.
+pub fn simulate(
+    card: Card,
+    image: Image,
+    source: impl Iterator<Item = Arrival> + 'static,
+    host_does: impl FnOnce(&mut Pspin),
+) -> Seen {
+    let Card { params, tables, mode } = card;
     let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
     let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
     let told = Shared::<Vec<(u64, HostEvent)>>::default();
@@ -230,7 +259,7 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let heard = log.clone();
     nic.log_instructions(0, 0, Box::new(move |retired: &Retired| heard.borrow_mut().push((retired.cycle, retired.pc))));
     nic.listen(Box::new(Keep(events.clone())));
-    nic.set_mode(load.mode);
+    nic.set_mode(mode);
     host_does(&mut nic);
     let outcome = nic.run_until(1_000_000);
     let counters = nic.counters();
