@@ -22,10 +22,15 @@ pub fn no_panic<T>(body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Runs the body of the C function `name`, and says on stderr why it fails.
+/// Runs the body of the C function `name`, and says on stderr why it fails. A mistake of the person who started the program ends
+/// the process, since drivers do not look at what `gdriver_init` returns.
 pub fn call<T>(name: &str, body: impl FnOnce() -> Result<T, Error>) -> Result<T, c_int> {
     no_panic(body).map_err(|error| {
+        let ends = error.is_of_the_command_line();
         complain(name, error);
+        if ends {
+            std::process::exit(ERROR);
+        }
         ERROR
     })
 }

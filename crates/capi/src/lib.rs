@@ -90,3 +90,10 @@ enum Error {
     #[error("{0}")]
     Stuck(String),
 }
+
+impl Error {
+    /// Returns true if an option or `SPINET_NIC` is wrong: the C program can do nothing about it.
+    fn is_of_the_command_line(&self) -> bool {
+        matches!(self, Error::Options(_) | Error::Preset(_))
+    }
+}

@@ -1,7 +1,7 @@
 //! The generic driver, as the drivers of PsPIN's examples use it.
 
 use super::support::{Bench, HANDLERS};
-use expect_test::expect;
+use expect_test::{Expect, expect};
 
 /// A bench with the generic driver and handlers where it looks for them.
 fn generic() -> Bench {
@@ -156,11 +156,44 @@ fn the_generic_drivers_command_line_is_gengetopts() {
     "#]]
     .assert_eq(&bench.run("generic", &["--help"], &[]).text());
     expect![[r#"
-        -1 contexts
         stderr: error: gdriver_init: there is no option --packets; --help lists them
         exit code 1
     "#]]
     .assert_eq(&bench.run("generic", &["--packets", "3"], &[]).text());
+}
+
+/// PsPIN's drivers ignore what `gdriver_init` returns, and return 0 where `gdriver_fini` fails.
+#[test]
+fn a_driver_that_ignores_errors_ends_with_an_error_code_if_options_or_the_card_are_wrong() {
+    let bench = generic();
+    bench.compile("careless");
+    let check = |arguments: &[&str], nic: &str, want: Expect| {
+        want.assert_eq(&bench.run("careless", arguments, &[("SPINET_NIC", nic)]).text());
+    };
+    check(
+        &["-x"],
+        "pspin-rtl",
+        expect![[r#"
+            stderr: error: gdriver_init: there is no option -x; --help lists them
+            exit code 1
+        "#]],
+    );
+    check(
+        &["-m", "many"],
+        "pspin-rtl",
+        expect![[r#"
+            stderr: error: gdriver_init: --num-messages is `many`, must be a number from 0 to 2147483647
+            exit code 1
+        "#]],
+    );
+    check(
+        &[],
+        "no.toml",
+        expect![[r#"
+            stderr: error: gdriver_init: SPINET_NIC: no.toml: No such file or directory (os error 2)
+            exit code 1
+        "#]],
+    );
 }
 
 /// Drivers of before October 2022 name their handlers in `gdriver_init`, those of some weeks behind it have plain contexts.

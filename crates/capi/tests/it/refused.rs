@@ -110,7 +110,6 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     .assert_eq(&bench.run("variables", &[], &variables).text());
     let variables = [("PSPIN_HW", &hw[..]), ("SPINET_NIC", "pspn")];
     expect![[r#"
-        line 7: pspinsim_init(argc, argv, NULL) failed
         stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
         exit code 1
     "#]].assert_eq(&bench.run("variables", &[], &variables).text());
