@@ -2,7 +2,7 @@
 """What tenants share and one can use up: how much later a victim's packets are, and what it loses.
 
 In each scene a hostile tenant takes all it can get of one thing, with handlers that do only what they may and are ended
-by their watchdog, while a victim has modest traffic. The table of docs/machines/pspin.md is made here, by
+by their watchdog, while a victim has modest traffic. The table of docs/machines/pspin-sharing.md is made here, by
 `UPDATE_EXPECT=1`.
 """
 
@@ -33,7 +33,7 @@ from test_tenants import (
     victim_packets,
 )
 
-PAGE = Path("docs/machines/pspin.md")
+PAGE = Path("docs/machines/pspin-sharing.md")
 WATCHDOG = 2_000
 UNSHARED = ("sharing.reserved_queues=0", "sharing.turns=false", "sharing.packet_memory_percent=100")
 # Packet memory for a few hundred packets, so that it is soon full.
