@@ -62,6 +62,7 @@ __all__ = [
     "Run",
     "SpinetError",
     "UsageError",
+    "address",
     "card_design",
     "card_design_of",
     "card_firmware",
@@ -114,3 +115,19 @@ def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
     if not least <= number <= most:
         raise UsageError(f"{what} is {number}, must be {least} to {most}")
     return number
+
+
+def address(given: int | str, *, what: str = "addr") -> int:
+    """An address: a number, or a text such as ``"0x1c300000"``, the form that addresses have in summaries.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, or does not fit into 64 bits; the text calls it `what`.
+    """
+    if isinstance(given, str):
+        try:
+            given = int(given, 16) if given.lower().startswith("0x") else int(given)
+        except ValueError:
+            raise UsageError(f"{what} is {given!r}, must be a number or a text such as '0x1c300000'") from None
+    return whole(what, given, bits=64)

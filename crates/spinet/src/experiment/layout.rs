@@ -209,7 +209,7 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
             let problem = LayoutProblem::NoRoom { context: name(context), memory: "handler memory", needed, left };
             return Err(at(checked, index, "handler_memory", problem));
         }
-        let first = spec.addr.unwrap_or(free + index as u64 * u64::from(part));
+        let first = spec.addr.map_or(free + index as u64 * u64::from(part), |addr| addr.0);
         let last = first.saturating_add(u64::from(size));
         if first < base || last > end {
             let allowed = format!("{base:#x} to {:#x}", end - 1);
@@ -243,7 +243,7 @@ fn host_memory(checked: &Checked) -> Result<Vec<(u64, u32)>, LayoutError> {
     for (index, context) in checked.contexts.iter().enumerate() {
         let spec = &context.spec.host_memory;
         let size = spec.size.unwrap_or(HOST_BYTES);
-        let first = spec.addr.unwrap_or(HOST_BASE + index as u64 * u64::from(HOST_BYTES));
+        let first = spec.addr.map_or(HOST_BASE + index as u64 * u64::from(HOST_BYTES), |addr| addr.0);
         let Some(last) = first.checked_add(u64::from(size)) else {
             let (context, memory, allowed) = (name(context), "host memory", "the 2^64 bytes of host memory".into());
             let problem = LayoutProblem::Outside { context, memory, first, last: u64::MAX, allowed };

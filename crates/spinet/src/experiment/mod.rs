@@ -13,7 +13,7 @@ pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
 pub use layout::{
     DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, LayoutProblem, PlacedContext, PlacedProgram, place,
 };
-pub use text::{FaultSpec, Settings, Span, TextOr};
+pub use text::{Address, FaultSpec, Settings, Span, TextOr};
 
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use schemars::JsonSchema;
@@ -202,7 +202,7 @@ impl DeliverySpec {
 pub struct MemorySpec {
     /// First byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub addr: Option<u64>,
+    pub addr: Option<Address>,
     /// Bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,

@@ -3,7 +3,7 @@
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,6 +19,41 @@ pub enum TextOr<T> {
     Text(String),
     /// The table.
     Table(T),
+}
+
+/// An address: a number, or a text such as `0x1c300000`, the form in which it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "TextOr<u64>")]
+pub struct Address(pub u64);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Address;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an address: a number from 0 to 2^64 - 1, or a text such as \"0x1c300000\"")
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Address, E> {
+                Ok(Address(number))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Address, E> {
+                u64::try_from(number).map(Address).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Address, E> {
+                let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'));
+                let number = digits.and_then(|digits| u64::from_str_radix(&digits.replace('_', ""), 16).ok());
+                number.map(Address).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#010x}", self.0))
+    }
 }
 
 /// One text or a list of them.

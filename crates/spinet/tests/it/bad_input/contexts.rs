@@ -63,6 +63,27 @@ fn contexts() {
         ],
     );
     check_context(
+        "handler = 'echo'\nhandler_memory = { addr = '0x0' }",
+        expect![
+            "t.toml: line 5: context `echo`: handler memory is at 0x0 to 0xfffff, must be within 0x1c000000 to 0x1c3fffff"
+        ],
+    );
+    check_context("handler = 'echo'\nhost_memory = { addr = '0xffff_ffff_ffff_ff00', size = 64 }", expect!["no error"]);
+    check_context(
+        "handler = 'echo'\nhandler_memory = { addr = '1c300000' }",
+        expect![[r#"
+        t.toml: line 5: found the text "1c300000", must be an address: a number from 0 to 2^64 - 1, or a text such as "0x1c300000"
+          handler_memory = { addr = '1c300000' }
+                                    ^^^^^^^^^^"#]],
+    );
+    check_context(
+        "handler = 'echo'\nhandler_memory = { addr = -1 }",
+        expect![[r#"
+        t.toml: line 5: found the number -1, must be an address: a number from 0 to 2^64 - 1, or a text such as "0x1c300000"
+          handler_memory = { addr = -1 }
+                                    ^^"#]],
+    );
+    check_context(
         "handler = 'echo'\nhandler_memory = { size = 0xffffffff }",
         expect!["t.toml: line 5: context `echo`: handler memory needs 4294967295 bytes, 1048576 are left"],
     );
