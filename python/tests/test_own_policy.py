@@ -2,6 +2,7 @@
 """Policies of one's own: the guide's, and what goes wrong."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,59 @@ def test_a_policy_hears_what_is_served_and_dropped() -> None:
     result = run(Loud())
     assert heard.count("rank") == heard.count("served") == 50
     assert result.latency is not None and result.latency.min > 500 * 4, "nobody goes before 500 cycles of 4 ns"
+
+
+def test_eligible_is_asked_again_only_when_a_policy_may_have_changed() -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.changes = self.asked = 0
+            self.seen: set[tuple[int, int]] = set()
+
+        def rank(self, packet: Any) -> int:
+            self.changes += 1
+            return int(packet.now)
+
+        def served(self, rank: int) -> None:
+            self.changes += 1
+
+        def eligible(self, rank: int) -> int:
+            assert (rank, self.changes) not in self.seen, "asked twice in the same state"
+            self.seen.add((rank, self.changes))
+            self.asked += 1
+            return rank + 500
+
+    policy = Slow()
+    assert run(policy).complete
+    assert 50 <= policy.asked <= policy.changes + 50
+
+
+def test_policies_that_share_state_are_asked_when_either_changes_it() -> None:
+    """A limit for two services together: a packet of one lets the other wait."""
+
+    class Limit:
+        def __init__(self) -> None:
+            self.free_at = 0
+
+        def rank(self, packet: Any) -> int:
+            return int(packet.now)
+
+        def served(self, rank: int) -> None:
+            self.free_at = max(self.free_at, rank) + 1000
+
+        def eligible(self, rank: int) -> int:
+            return self.free_at
+
+    limit = Limit()
+    result = spinet.run_chains(
+        services=["one: delay, cycles=1", "two: delay, cycles=1"],
+        chains=["left [udp.dst_port == 1]: one", "right: two"],
+        traffic=[f"udp:size=64,count=20,rate=10G,dst_port={port}" for port in (1, 2)],
+        policies={"one": limit, "two": limit},
+    )
+    left = sorted(int(time) for time in result.columns["left_ps"])
+    assert result.complete and len(left) == 40
+    gaps = [later - earlier for earlier, later in pairwise(left)]
+    assert min(gaps[2:]) > 900 * 4000, "a service did not hear of what the other had sent"
 
 
 def test_equal_runs_give_equal_digests() -> None:

@@ -1,6 +1,6 @@
 //! A run of a NIC of offload chains.
 
-use crate::policy::{Failure, OwnPolicy};
+use crate::policy::{Failure, OwnPolicy, Shared};
 use crate::run::start_error;
 use crate::told::{self, Described};
 use crate::tools::format;
@@ -40,9 +40,9 @@ impl ChainRun {
         policies: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
-        let failure = Failure::default();
+        let shared = Shared::default();
         let own = |(service, object): (String, Py<PyAny>)| {
-            let policy = OwnPolicy::new(py, &service, object, failure.clone())?;
+            let policy = OwnPolicy::new(py, &service, object, shared.clone())?;
             Ok((service, policy))
         };
         let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
@@ -56,7 +56,7 @@ impl ChainRun {
             };
             Worker::start(build).map_err(start_error)
         })?;
-        Ok(ChainRun { worker, failure })
+        Ok(ChainRun { worker, failure: shared.failure })
     }
 
     /// Runs for about that long. Raises what a policy raised.

@@ -3,6 +3,8 @@
 use kernel::Cycle;
 use pyo3::prelude::*;
 use spinet::chains::{Arrival, Policy};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first thing that went wrong in a policy; the run that meets it ends.
@@ -22,6 +24,28 @@ impl Failure {
     fn note(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
+}
+
+/// Counts the calls that may change the state of a run's policies: objects may share state, or be the policy of two services.
+#[derive(Clone, Default)]
+pub struct Changes(Arc<AtomicU64>);
+
+impl Changes {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a run's policies share.
+#[derive(Clone, Default)]
+pub struct Shared {
+    /// What went wrong.
+    pub failure: Failure,
+    changes: Changes,
 }
 
 /// A packet that comes to a service, as a policy sees it.
@@ -51,12 +75,14 @@ pub struct OwnPolicy {
     hears_served: bool,
     hears_dropped: bool,
     says_eligible: bool,
-    failure: Failure,
+    shared: Shared,
+    /// The last answer of `eligible`, with its rank and the count of changes before the call. The scheduler asks in every cycle.
+    answer: Cell<Option<(u64, u64, Cycle)>>,
 }
 
 impl OwnPolicy {
     /// The policy of a service that `object` is.
-    pub fn new(py: Python<'_>, service: &str, object: Py<PyAny>, failure: Failure) -> PyResult<OwnPolicy> {
+    pub fn new(py: Python<'_>, service: &str, object: Py<PyAny>, shared: Shared) -> PyResult<OwnPolicy> {
         let class = object.bind(py).get_type().name()?.to_string();
         let name = format!("{class}, the policy of service `{service}`");
         if !object.bind(py).hasattr("rank")? {
@@ -64,18 +90,18 @@ impl OwnPolicy {
         }
         let has = |name| object.bind(py).hasattr(name);
         let (hears_served, hears_dropped, says_eligible) = (has("served")?, has("dropped")?, has("eligible")?);
-        Ok(OwnPolicy { object, name, hears_served, hears_dropped, says_eligible, failure })
+        Ok(OwnPolicy { object, name, hears_served, hears_dropped, says_eligible, shared, answer: Cell::new(None) })
     }
 
     /// Calls a method. Once one has failed, none is called any more: the run is about to end. What it raises says whose it is.
     fn call<'py, R>(&self, py: Python<'py>, otherwise: R, call: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<R>) -> R {
-        if self.failure.is_noted() {
+        if self.shared.failure.is_noted() {
             return otherwise;
         }
         call(self.object.bind(py)).unwrap_or_else(|error| {
             // An exception that takes no notes is raised without one.
             let _ = error.value(py).call_method1("add_note", (format!("in {}", self.name),));
-            self.failure.note(error);
+            self.shared.failure.note(error);
             otherwise
         })
     }
@@ -95,6 +121,7 @@ impl OwnPolicy {
 
 impl Policy for OwnPolicy {
     fn rank(&mut self, arrival: &Arrival) -> u64 {
+        self.shared.changes.add();
         Python::attach(|py| {
             self.call(py, u64::MAX, |object| {
                 self.number("rank", &object.call_method1("rank", (PacketArrival::from(arrival),))?)
@@ -104,12 +131,14 @@ impl Policy for OwnPolicy {
 
     fn served(&mut self, rank: u64) {
         if self.hears_served {
+            self.shared.changes.add();
             Python::attach(|py| self.call(py, (), |object| object.call_method1("served", (rank,)).map(drop)));
         }
     }
 
     fn dropped(&mut self, arrival: &Arrival, rank: u64) {
         if self.hears_dropped {
+            self.shared.changes.add();
             let arrival = PacketArrival::from(arrival);
             Python::attach(|py| self.call(py, (), |object| object.call_method1("dropped", (arrival, rank)).map(drop)));
         }
@@ -119,8 +148,16 @@ impl Policy for OwnPolicy {
         if !self.says_eligible {
             return 0;
         }
-        Python::attach(|py| {
+        let changes = self.shared.changes.count();
+        if let Some((asked, since, said)) = self.answer.get()
+            && (asked, since) == (rank, changes)
+        {
+            return said;
+        }
+        let said = Python::attach(|py| {
             self.call(py, 0, |object| self.number("eligible", &object.call_method1("eligible", (rank,))?))
-        })
+        });
+        self.answer.set(Some((rank, changes, said)));
+        said
     }
 }
