@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was built before, found by content.
+"""Finished builds, found by everything that decided them.
 
-`builds/<key>.json` tells, for each set of headers seen with this key, which ELF file came of it, and
-`runtime/<key>.json` which objects the runtime became. Files are written elsewhere and moved to their place in one step,
-so that processes can share the folder. Names of what was built end with its hash, so that what is not whole, as after a
-power cut, is built again.
+`builds/<key>.json` describes a build and names its ELF file; `runtime/<key>.json` names the objects of a runtime. A key
+covers what the preprocessor reads now, so a new header that hides another one changes it. Files are written elsewhere
+and moved to their place in one step: processes can share the folder. Names of built files end with a hash of their
+content; a damaged file, as after a power cut, is built again. The least recently used files go when the cache is full
+(`spinet.cache`).
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
+import secrets
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from spinet import _files
-from spinet._compiler import Compiler
+from spinet._compiler import Compiler, run
 
-FORMAT = 3  # of what the cache holds; goes up when its meaning changes
-_KEPT = 16  # sets of headers remembered for each key
+FORMAT = 4  # of what the cache holds; goes up when its meaning changes
 _HASH = 24  # digits of hashes in names
+
+# Line markers in the preprocessor's output name the files that it read: `# 12 "handler.h" 2`.
+_LINE_MARKER = re.compile(rb'^#(?:line)? \d+ "((?:[^"\\\n]|\\.)+)"', re.MULTILINE)
+# Assembly that reads files which no preprocessor opens, and linker scripts that read others.
+_READS_MORE = re.compile(rb"incbin|\.\s*include\b")
+_SCRIPT_READS_MORE = re.compile(rb"\b(INCLUDE|INPUT|GROUP|STARTUP|SEARCH_DIR)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +57,59 @@ class Request:
     is_unit: bool = False  # for a core-based unit of a PANIC NIC
     handler: str | None = None  # for such a unit: the set of handlers, if there are several
 
-    def key(self, compiler: Compiler) -> str:
-        """Stands for all that decides the build, except the headers of the user."""
-        digest = hashlib.sha256(
-            repr((FORMAT, compiler.identity, compiler.compile_flags, self.flags, self.place)).encode()
-        )
-        if self.is_unit:
-            digest.update(repr(("unit", self.handler)).encode())
-        if self.sdk is not None:
-            digest.update(hash_sdk(self.sdk).encode())
-        if self.script is not None:
-            digest.update(hash_file(self.script).encode())
-        for source in self.sources:
-            digest.update(repr((str(source), hash_file(source))).encode())
-        return digest.hexdigest()
+    def include_flags(self) -> tuple[str, ...]:
+        """Where the preprocessor looks for the SDK's headers."""
+        if self.sdk is None:
+            return ()
+        folders = ("panic/include", "include") if self.is_unit else ("include",)
+        return tuple(f"-I{self.sdk / folder}" for folder in folders)
+
+    def key(self, compiler: Compiler) -> str | None:
+        """A text that stands for everything that decides the build; None if that cannot be known."""
+        if self.script is not None and _SCRIPT_READS_MORE.search(self.script.read_bytes()):
+            return None
+        with _files.scratch() as scratch, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            read = list(pool.map(lambda source: _read_by(self, compiler, source, scratch), self.sources))
+        if any(digest is None for digest in read):
+            return None
+        decides = [FORMAT, compiler.identity, compiler.compile_flags, compiler.link_flags, self.flags, self.place, read]
+        decides += [_hash_named(self.flags), "unit" if self.is_unit else "", self.handler]
+        decides += [hash_sdk(self.sdk) if self.sdk else "", hash_file(self.script) if self.script else ""]
+        return hashlib.sha256(repr(decides).encode()).hexdigest()
+
+
+def unknown_key() -> str:
+    """A key that no later request has: the build is not found again."""
+    return secrets.token_hex(32)
+
+
+def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) -> str | None:
+    """Stands for what the preprocessor makes of a source, and for the files that it reads; None if it fails."""
+    flags = (*compiler.compile_flags, *request.flags, *request.include_flags())
+    if source.suffix == ".s":
+        text = source.read_bytes()
+    else:
+        done = run(compiler, (*flags, "-E", str(source)), cache=request.cache, workshop=scratch)
+        if done.returncode != 0:
+            return None  # the compiler will say why
+        text = done.stdout
+    if _READS_MORE.search(text):
+        return None
+    digest = hashlib.sha256(repr(str(source)).encode() + text)
+    # Warnings and places quote the files themselves, comments included.
+    for name in dict.fromkeys([os.fsencode(source), *_LINE_MARKER.findall(text)]):
+        path = re.sub(rb"\\(.)", rb"\1", name)
+        if os.path.isfile(path):
+            digest.update(repr(path).encode() + hash_file(Path(os.fsdecode(path))).encode())
+            if not os.path.isabs(path):  # debug information has the folder that it starts from
+                digest.update(os.fsencode(os.getcwd()))
+    return digest.hexdigest()
+
+
+def _hash_named(flags: Sequence[str]) -> list[str]:
+    """Of files that flags name, such as `-include=FILE`, `@FILE` or `-fprofile-use=FILE`."""
+    names = {name for flag in flags for name in (flag, flag.removeprefix("@"), flag.partition("=")[2]) if name}
+    return [hash_file(Path(name)) for name in sorted(names) if os.path.isfile(name)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,37 +119,30 @@ class Product:
     elf: Path
     handlers: dict[str, int]
     sections: dict[str, int]
-    headers: dict[str, str]  # path and hash of each header that the sources included, the SDK's left out
     messages: str
 
 
 def look_up(request: Request, key: str) -> Product | None:
-    """The product of the same request, if the headers are still the same too."""
+    """The product of an equal request."""
     folder = request.cache / "builds"
+    note = folder / f"{key}.json"
     try:
-        for entry in json.loads((folder / f"{key}.json").read_text()):
-            product = Product(**{**entry, "elf": folder / entry["elf"]})
-            if _is_whole(product.elf) and all(
-                hash_file(Path(path)) == known for path, known in product.headers.items()
-            ):
-                return product
+        entry = json.loads(note.read_text())
+        product = Product(**{**entry, "elf": folder / entry["elf"]})
+        if not _is_whole(product.elf):
+            return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # nothing there, a header is gone, or the file is damaged: build again
-    return None
+        return None  # nothing there, or the file is damaged: build again
+    _files.mark_used(note, product.elf)
+    return product
 
 
 def store(request: Request, key: str, product: Product) -> Product:
-    """Move the ELF file into the cache and remember what it came from."""
+    """Move the ELF file into the cache and remember what it is."""
     folder = request.cache / "builds"
     with _files.keeping(request.cache):
         kept = dataclasses.replace(product, elf=_move(product.elf, folder, key[:_HASH]))
-        index = folder / f"{key}.json"
-        try:
-            others = [entry for entry in json.loads(index.read_text()) if entry["headers"] != kept.headers]
-        except (OSError, ValueError, KeyError, TypeError):
-            others = []
-        newest = {**dataclasses.asdict(kept), "elf": kept.elf.name}
-        _files.write(index, json.dumps([newest, *others][:_KEPT]))
+        _files.write(folder / f"{key}.json", json.dumps({**dataclasses.asdict(kept), "elf": kept.elf.name}))
     return kept
 
 
@@ -111,9 +152,12 @@ def look_up_runtime(cache: Path, key: str, names: Sequence[str]) -> dict[str, Pa
     try:
         known = json.loads((folder / f"{key}.json").read_text())
         objects = {name: folder / known[name] for name in names}
-        return objects if all(_is_whole(path) for path in objects.values()) else None
+        if not all(_is_whole(path) for path in objects.values()):
+            return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    _files.mark_used(folder / f"{key}.json", *objects.values())
+    return objects
 
 
 def store_runtime(cache: Path, key: str, objects: Mapping[str, Path]) -> dict[str, Path]:

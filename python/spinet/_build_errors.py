@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spinet._core import SpinetError
 
-class BuildError(Exception):
+
+class BuildError(SpinetError):
     """A program could not be built. `hint`, if not empty, says what to try."""
 
     exit_code = 2
@@ -25,11 +27,15 @@ class CompilerNotFound(BuildError):
 
 
 class CompileError(BuildError):
-    """The compiler or the linker refused. `stderr` is what it said, word for word."""
+    """The compiler or the linker refused. `stderr` is what it said, word for word; `message` is ours alone."""
 
-    def __init__(self, message: str, *, stderr: str) -> None:
+    def __init__(self, message: str, *, stderr: str = "") -> None:
         super().__init__(message)
+        self.message = message
         self.stderr = stderr
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.stderr.strip()}" if self.stderr.strip() else self.message
 
 
 class UnsupportedByTarget(BuildError):
@@ -39,7 +45,7 @@ class UnsupportedByTarget(BuildError):
 class MissingHandlers(BuildError):
     """The program has no handlers, or not the ones asked for. `functions` are those it does have."""
 
-    def __init__(self, message: str, *, functions: Sequence[str], hint: str = "") -> None:
+    def __init__(self, message: str, *, functions: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.functions = tuple(functions)
 
@@ -47,7 +53,9 @@ class MissingHandlers(BuildError):
 class ProgramTooLarge(BuildError):
     """The program exceeds a memory. `sections` are bytes by section name, `limit` the bytes of the memory."""
 
-    def __init__(self, message: str, *, sections: Mapping[str, int], limit: int, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, sections: Mapping[str, int] | None = None, limit: int = 0, hint: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.sections = dict(sections)
+        self.sections = dict(sections or {})
         self.limit = limit

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spinet import _build_cache, _elf, _files, _unit
-from spinet._build_cache import FORMAT, Product, Request, hash_file, hash_sdk
+from spinet import _build_cache, _elf, _files, _unit, cache
+from spinet._build_cache import FORMAT, Product, Request, hash_sdk
 from spinet._build_errors import CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
-from spinet._compiler import Compiler, environment
+from spinet._compiler import Compiler, run
 
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
 PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
@@ -36,41 +36,60 @@ _ALL = "/* all */"  # ends the line of a linker script that keeps functions whic
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
 
 
-def compile_and_link(request: Request, compiler: Compiler, key: str) -> Product:
-    """Run the compiler; the result is in the cache.
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A product, and how it came about."""
+
+    product: Product
+    key: str
+    cached: bool  # no compiler made it
+
+
+def build(request: Request, compiler: Compiler) -> Built:
+    """The product of a request: from the cache, else made and kept there.
 
     Raises
     ------
     CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
+    key = request.key(compiler)
+    if key is not None and (known := _build_cache.look_up(request, key)) is not None:
+        return Built(product=known, key=key, cached=True)
     with _files.workshop(request.cache) as workshop:
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            jobs = [
-                pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
-                for index, source in enumerate(request.sources)
-            ]
-            runtime = _runtime(request, compiler, pool, workshop)
-            units = [job.result() for job in jobs]
-        elf = workshop / "program.elf"
-        objects = [unit.object for unit in units]
-        begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
-        if not begin.is_main:
-            objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
-        warnings = "".join(unit.messages for unit in units)
-        try:
-            link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
-        except CompileError as error:
-            error.stderr = warnings + error.stderr  # which may have warned of the missing function
-            raise
-        contents = _elf.read(elf)
-        product = Product(
-            elf=elf,
-            handlers=_handlers(request, contents),
-            sections=contents.sections,
-            headers=_headers(request, workshop),
-            messages=warnings + link_messages + _near_handlers(request),
-        )
-        return _build_cache.store(request, key, product)
+        made = _compile_and_link(request, compiler, workshop)
+        if key is None or request.key(compiler) != key:  # sources changed while they were compiled
+            key = _build_cache.unknown_key()
+        product = _build_cache.store(request, key, made)
+    cache.trim(request.cache)
+    return Built(product=product, key=key, cached=False)
+
+
+def _compile_and_link(request: Request, compiler: Compiler, workshop: Path) -> Product:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        jobs = [
+            pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
+            for index, source in enumerate(request.sources)
+        ]
+        runtime = _runtime(request, compiler, pool, workshop)
+        units = [job.result() for job in jobs]
+    elf = workshop / "program.elf"
+    objects = [unit.object for unit in units]
+    begin = _unit.begin(objects, request.sources, request.handler) if request.is_unit else _unit.Begin(is_main=True)
+    if not begin.is_main:
+        objects.append(_unit_handlers(request, compiler, workshop / "handlers.o", begin))
+    warnings = "".join(unit.messages for unit in units)
+    try:
+        link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
+    except CompileError as error:
+        error.stderr = warnings + error.stderr  # which may have warned of the missing function
+        raise
+    contents = _elf.read(elf)
+    return Product(
+        elf=elf,
+        handlers=_handlers(request, contents),
+        sections=contents.sections,
+        messages=warnings + link_messages + _near_handlers(request),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +99,9 @@ class _Unit:
 
 
 def _compile_source(request: Request, compiler: Compiler, source: Path, target: Path) -> _Unit:
-    flags = (*compiler.compile_flags, *request.flags, "-MMD", "-MF", str(target.with_suffix(".d")))
-    return _compile_one(request, compiler, source, target, flags)
+    # zig writes a list of headers in any case, and its own is not readable if the source's name has a `#`.
+    dependencies = ("-MMD", "-MF", str(target.with_suffix(".d")))
+    return _compile_one(request, compiler, source, target, (*compiler.compile_flags, *request.flags, *dependencies))
 
 
 def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
@@ -115,9 +135,9 @@ def _unit_handlers(request: Request, compiler: Compiler, target: Path, begin: _u
 
 
 def _compile_one(request: Request, compiler: Compiler, source: Path, target: Path, flags: Sequence[str]) -> _Unit:
-    folders = () if request.sdk is None else (("panic/include", "include") if request.is_unit else ("include",))
-    include = tuple(f"-I{request.sdk / folder}" for folder in folders if request.sdk is not None)
-    done = _run(request, compiler, (*flags, *include, "-c", str(source), "-o", str(target)), target.parent)
+    done = _run(
+        request, compiler, (*flags, *request.include_flags(), "-c", str(source), "-o", str(target)), target.parent
+    )
     if done.returncode != 0:
         raise CompileError(
             f"{source.name} does not compile", stderr=(done.stderr.strip() and done.stderr) or _silent(done)
@@ -213,26 +233,15 @@ def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
 def _run(
     request: Request, compiler: Compiler, arguments: Sequence[str], workshop: Path
 ) -> subprocess.CompletedProcess[str]:
-    command, env = (*compiler.command, *arguments), environment(request.cache, workshop)
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", env=env)
+    done = run(compiler, arguments, cache=request.cache, workshop=workshop)
+    said = [stream.decode(errors="replace") for stream in (done.stdout, done.stderr)]
+    return subprocess.CompletedProcess(done.args, done.returncode, *said)
 
 
 def _silent(done: subprocess.CompletedProcess[str]) -> str:
     """What there is to say of a compiler that failed and said nothing, as where the disk is full."""
     end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
     return f"{done.args[0]} says nothing; it ended with {end}"
-
-
-def _headers(request: Request, workshop: Path) -> dict[str, str]:
-    """Path and hash of every header that the sources include, the SDK's own left out."""
-    found: dict[str, str] = {}
-    for rules in workshop.glob("*.d"):
-        _, _, names = rules.read_text().partition(": ")
-        for name in re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()):
-            path = Path(re.sub(r"\\([ #])", r"\1", name).replace("$$", "$")).absolute()  # as make writes names
-            if path not in request.sources and not (request.sdk and path.is_relative_to(request.sdk)):
-                found[str(path)] = hash_file(path)
-    return found
 
 
 def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:

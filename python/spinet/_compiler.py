@@ -11,12 +11,16 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spinet import _files
 from spinet._build_errors import CompilerNotFound
 from spinet._target import RISCV, Kind, Target
+
+# What compilers see of the user's environment: where programs are, and how they are loaded.
+_PASSED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +77,9 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     wanted = cc or os.environ.get(target.variable)
     command = _resolve(wanted, target) if wanted else _first_of(target)
     status = os.stat(command[0])
-    identity = hashlib.sha256(repr((command, status.st_size, status.st_mtime_ns)).encode()).hexdigest()
+    # gcc and clang start other programs, which they may find by PATH.
+    started = "" if _is_zig(command) else os.environ.get("PATH", "")
+    identity = hashlib.sha256(repr((command, status.st_size, status.st_mtime_ns, started)).encode()).hexdigest()
     note = cache / "compilers" / f"{identity}-{target.name}.json"
     answer = _noted(note, target)
     if answer is None:
@@ -98,13 +104,26 @@ def _noted(note: Path, target: Target) -> tuple[Kind, str] | None:
 
 
 def environment(cache: Path, workshop: Path) -> dict[str, str]:
-    """What compilers find in their environment: zig needs no home.
+    """The environment of compilers; they see nothing else of the user's.
 
-    It keeps the library of its helpers in `cache`. What it makes of sources we keep ourselves: it would trust an object
-    that a full disk or a power cut has left cut off.
+    Variables such as ``CPATH`` or ``CCC_OVERRIDE_OPTIONS`` change what a compiler makes. `PATH` stays, for compilers
+    that start others; `identity` covers it. zig keeps the library of its helpers in `cache`. It keeps nothing of
+    sources: it would trust an object that a full disk or a power cut has left cut off.
     """
-    folders = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(workshop / "zig")}
-    return {**os.environ, **folders, "LC_ALL": "C.UTF-8"}
+    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    zig = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(workshop / "zig")}
+    return {**passed, **zig, "HOME": str(workshop), "TMPDIR": str(workshop), "LC_ALL": "C.UTF-8"}
+
+
+def run(
+    compiler: Compiler, arguments: Sequence[str], *, cache: Path, workshop: Path
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a compiler in an environment of our own."""
+    command = (*compiler.command, *arguments)
+    try:
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env=environment(cache, workshop))
+    except OSError as error:
+        raise CompilerNotFound(f"{command[0]} does not run: {error.strerror}", hint=compiler.target.hint) from error
 
 
 def _first_of(target: Target) -> tuple[str, ...]:
@@ -149,7 +168,7 @@ def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple
     if said is None:
         raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)
     first_line = said.splitlines()[0] if said else ""
-    if command[-1] == "cc" and Path(command[0]).name.startswith("zig"):
+    if _is_zig(command):
         zig = _output((command[0], "version"), env) or ""
         return "zig", f"zig {zig.strip()} ({first_line})"
     if "clang" in said:
@@ -163,6 +182,10 @@ def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple
         other = (machine or "an unknown machine").strip()
         raise CompilerNotFound(f"{shlex.join(command)} compiles for {other}, not for {target.name}", hint=target.hint)
     return "gcc", first_line
+
+
+def _is_zig(command: Sequence[str]) -> bool:
+    return command[-1] == "cc" and Path(command[0]).name.startswith("zig")
 
 
 def _output(command: tuple[str, ...], env: dict[str, str] | None = None) -> str | None:

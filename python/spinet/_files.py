@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear whole or not at all, whatever happens while they are written."""
+"""Files that appear whole or not at all, and scratch folders that go away even if their process is killed."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import os
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from spinet._build_errors import BuildError
+from spinet._core import UsageError
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -27,6 +32,7 @@ def write(path: Path, content: str | bytes) -> None:
             return
         target = path.resolve()  # where a link leads to
         scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        _remove_torn(target)
         try:
             scratch.write_bytes(data)
             os.replace(scratch, target)
@@ -35,6 +41,97 @@ def write(path: Path, content: str | bytes) -> None:
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _remove_torn(target: Path) -> None:
+    """Remove what processes left that were killed while they wrote this file."""
+    for name in glob.glob(f".{glob.escape(target.name)}.*.tmp", root_dir=target.parent):
+        pid = re.search(r"\.(\d+)\.tmp$", name)
+        if pid and not _is_alive(int(pid[1])):
+            (target.parent / name).unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
+
+
+def mark_used(*paths: Path) -> None:
+    """Note that files of the cache were used now; where the cache cannot be written, nobody removes files either."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+
+
+class Lease:
+    """Holds a folder, so that `sweep` leaves it alone. The kernel ends a lease when its process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Between its making and the lock somebody may have swept it.
+            if os.fstat(self._fd).st_ino != folder.stat().st_ino:
+                raise FileNotFoundError(folder)
+        except OSError:
+            os.close(self._fd)
+            raise
+
+    def end(self) -> None:
+        """Let go of the folder."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def sweep(parent: Path, prefix: str, suffix: str = "") -> None:
+    """Remove folders with such names whose processes are gone, as after `kill -9`."""
+    made = re.compile(rf"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")
+    try:
+        names = [name for name in os.listdir(parent) if made.fullmatch(name)]
+    except OSError:
+        return  # a folder that cannot be read has nothing that we could remove
+    for folder in (parent / name for name in names):
+        # Another user's, a file, or one that a process holds: it stays.
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lease = Lease(folder)
+            try:
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                lease.end()
+
+
+@contextlib.contextmanager
+def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iterator[Path]:
+    """A folder for this block. What killed processes left under such a name is removed first."""
+    if parent is None:
+        parent = Path(tempfile.gettempdir())
+        try:
+            str(parent).encode()
+        except UnicodeEncodeError:
+            name = os.fsencode(parent).decode(errors="backslashreplace")
+            raise UsageError(
+                f"the folder of temporary files, {name}, is not UTF-8", hint="name one with TMPDIR"
+            ) from None
+    sweep(parent, prefix)
+    while True:
+        with tempfile.TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as name:
+            try:
+                lease = Lease(Path(name))
+            except (BlockingIOError, FileNotFoundError):
+                continue  # a sweeper was faster
+            try:
+                yield Path(name)
+            finally:
+                lease.end()
+            return
 
 
 @contextlib.contextmanager
@@ -46,11 +143,11 @@ def workshop(cache: Path) -> Iterator[Path]:
     BuildError
         If nothing can be written there.
     """
-    with keeping(cache):
-        cache.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=cache, prefix="build-", ignore_cleanup_errors=True)
-    with folder as path:
-        yield Path(path)
+    with contextlib.ExitStack() as stack:
+        with keeping(cache):
+            cache.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(scratch("build-", cache))
+        yield folder
 
 
 @contextlib.contextmanager

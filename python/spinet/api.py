@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,8 +207,8 @@ def collect(prepared: Experiment, *, build: Build | None, tenants: Sequence[Path
     """Run, and keep everything in memory."""
     rows = packet_table.Collected()
     console: list[tuple[int, int, int, str]] = []
-    with tempfile.TemporaryDirectory(prefix="spinet-") as scratch:
-        sent = Path(scratch) / output.SENT
+    with _files.scratch() as scratch:
+        sent = scratch / output.SENT
         native = start(prepared, build=build, tenants=tenants, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
         return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)

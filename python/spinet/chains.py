@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spinet import _core, _driving, output, packet_table, toolchain
+from spinet import _core, _driving, _files, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
 from spinet.chain_result import ChainResult, Latency, Service, Tenant
 from spinet.experiment import as_settings
@@ -135,7 +134,7 @@ def run_chains(
     with contextlib.ExitStack() as stack:
         # First of all: a folder that cannot be is told before minutes are spent.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made is None else made.path
+        scratch = stack.enter_context(_files.scratch()) if made is None else made.path
         summary = drive(
             prepared,
             captures=scratch,

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _build_cache, _elf
+from spinet import _elf
 from spinet._build_cache import Request
 from spinet._build_errors import BuildError, SourceNotFound
-from spinet._compile import compile_and_link
+from spinet._compile import build as compile_request
 from spinet._compiler import find_compiler
 from spinet._target import MIPS
 from spinet.toolchain import cache_dir, copy_elf, define_flags, readable
@@ -119,11 +119,8 @@ def build(
         script=_script(files[0].parent) if script is None else readable(Path(script)),
     )
     compiler = find_compiler(cc=cc, cache=request.cache, target=MIPS)
-    key = request.key(compiler)
-    product = _build_cache.look_up(request, key)
-    cached = product is not None
-    if product is None:
-        product = compile_and_link(request, compiler, key)
+    built = compile_request(request, compiler)
+    product = built.product
     if out is not None:
         copy_elf(product.elf, out)
     return Firmware(
@@ -132,8 +129,8 @@ def build(
         version=compiler.version,
         sections=product.sections,
         messages=product.messages,
-        cached=cached,
-        key=key,
+        cached=built.cached,
+        key=built.key,
     )
 
 

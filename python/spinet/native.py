@@ -12,7 +12,6 @@ import json
 import shutil
 import struct
 import subprocess
-import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _offered, api, toolchain
+from spinet import _core, _files, _offered, api, toolchain
 from spinet import experiment as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
@@ -162,8 +161,7 @@ def run(
         handler_memory=api.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=api.overrides(nic=None, set=(), seed=seed, pacing=None, count=count, limit=None),
     )
-    with tempfile.TemporaryDirectory(prefix="spinet-native-") as folder:
-        workshop = Path(folder)
+    with _files.scratch() as workshop:
         setting = _Setting.of(prepared, defines)
         compiler = _compile(prepared, setting, workshop / "program", cc=cc, flags=flags, defines=defines or {})
         _write_input(setting, _offered.each(prepared), workshop / "input")
@@ -201,7 +199,7 @@ class _Setting:
                 f"the experiment's card has another shape ({found}): native runs have 4 clusters of 8 cores",
                 hint="the published shape runs here: leave n_clusters and cluster.n_cores as they are",
             )
-        address, size = memory.get("addr", _HANDLER_MEMORY), memory.get("size", _HANDLER_MEMORY_BYTES)
+        address, size = _core.address(memory.get("addr", _HANDLER_MEMORY)), memory.get("size", _HANDLER_MEMORY_BYTES)
         content = Path(memory["data"]).read_bytes() if memory.get("data") else b""
         if len(content) > size:
             raise UsageError(f"{memory['data']} has more than the {size} bytes of its handler memory")
@@ -211,7 +209,7 @@ class _Setting:
         return _Setting(
             symbols=_symbols(prepared, context, defines),
             handler_memory=(address, size, content),
-            host_memory=(host.get("addr", _HOST_MEMORY), host.get("size", _HOST_MEMORY_BYTES)),
+            host_memory=(_core.address(host.get("addr", _HOST_MEMORY)), host.get("size", _HOST_MEMORY_BYTES)),
             scratchpad_bytes=min(context.get("scratchpad_bytes", room), room),
             copy_bytes=context.get("copy_bytes", 0xFFFF_FFFF),
             n_queues=card["scheduler"]["n_mpqs"],

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from spinet import _files
 from spinet._core import InputError, UsageError
 
 SUMMARY = "summary.json"
@@ -64,10 +65,12 @@ class OutputFolder:
                 if parent.exists() and not parent.is_dir():
                     raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
             self.target.parent.mkdir(parents=True, exist_ok=True)
+            _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
             self.path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
             # Also for who is asked to end when the folder is there and the `with` block is not yet.
             self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
             self.path.mkdir()
+            self._lease = _files.Lease(self.path)
         except OSError as error:
             raise OutputError(
                 f"cannot write {self._name}: {error.strerror}", hint="name a folder that you may write with -o"
@@ -115,6 +118,7 @@ class OutputFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._remove()
+        self._lease.end()
         if isinstance(error, OSError) and error.errno in _DISK:
             raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
         if isinstance(error, InputError) and str(self.path) in str(error):

@@ -87,6 +87,7 @@ class ParquetFile:
         self._writer = pq.ParquetWriter(path, schema(self._columns), compression="zstd")
         self._waiting = Collected(self._columns)
         self._bytes = 0
+        self._failed = False
         # A row's size on the way in, from any column's width.
         self._first, dtype = self._columns[0][:2]
         self._width = int(dtype[-1])
@@ -99,12 +100,25 @@ class ParquetFile:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write_table(to_arrow(self._waiting.all(), self._columns))
+        try:
+            self._writer.write_table(to_arrow(self._waiting.all(), self._columns))
+        except BaseException:
+            self._failed = True
+            raise
         self._waiting = Collected(self._columns)
         self._bytes = 0
 
     def close(self) -> None:
-        """Write the last rows and the file's index."""
-        if self._bytes:
-            self._flush()
-        self._writer.close()
+        """Write the last rows and the file's index; after a failed write, only let go of the file."""
+        try:
+            if self._bytes and not self._failed:
+                self._flush()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            self._writer.close()
+        except Exception:
+            if not self._failed:
+                raise  # else the first failure says what is wrong

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From C handlers to an ELF file that the simulated NIC runs.
 
-A build is looked up by content before any compiler runs: the sources, the headers they include, the SDK, the flags and
-the compiler. The cache lies in ``$SPINET_CACHE``, else ``$XDG_CACHE_HOME/spinet``, else ``~/.cache/spinet``.
+A build is first looked up in the cache (`spinet.cache`), by what the preprocessor reads, the SDK, the flags and the
+compiler.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from spinet import _build_cache, _elf, _files
+from spinet import _elf, _files
 from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
@@ -26,9 +26,11 @@ from spinet._build_errors import (
     SourceNotFound,
     UnsupportedByTarget,
 )
-from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES, compile_and_link
+from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES
+from spinet._compile import build as compile_request
 from spinet._compiler import find_compiler
 from spinet._target import RISCV, RV32I
+from spinet.cache import cache_dir
 
 __all__ = [
     "SOURCES",
@@ -127,23 +129,6 @@ def sdk_dir() -> Path:
     raise BuildError(f"no SDK beside {here} nor in {here.parent.parent}", hint="reinstall spinet")
 
 
-def cache_dir() -> Path:
-    """Where builds are kept.
-
-    Raises
-    ------
-    BuildError
-        If nothing in the environment tells, and the user has no home.
-    """
-    if own := os.environ.get("SPINET_CACHE"):
-        return Path(own)
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spinet"
-    except RuntimeError as error:
-        hint = "name one with SPINET_CACHE"
-        raise BuildError("there is no folder to keep builds in: HOME is not set", hint=hint) from error
-
-
 def build(
     sources: Sequence[Path | str],
     *,
@@ -240,11 +225,8 @@ def _is_unit(target: str) -> bool:
 
 def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
     compiler = find_compiler(cc=cc, cache=request.cache, target=RV32I if request.is_unit else RISCV)
-    key = request.key(compiler)
-    product = _build_cache.look_up(request, key)
-    cached = product is not None
-    if product is None:
-        product = compile_and_link(request, compiler, key)
+    built = compile_request(request, compiler)
+    product = built.product
     if out is not None:
         copy_elf(product.elf, out)
         product = dataclasses.replace(product, elf=out)
@@ -255,8 +237,8 @@ def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
         handlers=product.handlers,
         sections=product.sections,
         messages=product.messages,
-        cached=cached,
-        key=key,
+        cached=built.cached,
+        key=built.key,
     )
 
 

@@ -11,10 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 import spinet.cli
+from spinet import api
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 
@@ -222,3 +224,121 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"cannot keep builds in .*file/cache: Not a directory") as caught:
         find_compiler(cc="zig", cache=tmp_path / "file" / "cache")
     assert "SPINET_CACHE" in caught.value.hint
+
+
+def test_processes_that_measure_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = (*SPINET, "reproduce", "pspin/fig9", "--no-plot", "--fresh", "--jobs", "2", "-o", tmp_path / "out")
+    env = {**os.environ, "TMPDIR": str(scratch), "SPINET_CACHE": str(tmp_path / "cache")}
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(scratch.glob("*/*")) and time.monotonic() < deadline:  # of a process that measures
+            time.sleep(0.01)
+        workers = [int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()]
+        assert len(workers) >= 2
+    finally:
+        run.kill()
+        run.wait()
+    deadline = time.monotonic() + 30
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+    # The next one removes what they left.
+    subprocess.run((*SPINET, "compare", HANDLER, "-t", "udp:count=20", "--nic", "pspin"), env=env, capture_output=True)
+    assert list(scratch.iterdir()) == []
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"run {HANDLER} -t udp:count=3 -o out",
+        f"compare {HANDLER} -t udp:count=20 --nic pspin --no-plot -o out",
+        "reproduce pspin/table3 --no-plot -o out",
+        "nic list",
+        f"build {HANDLER} -o out",
+    ],
+)
+def test_commands_work_with_closed_streams(command: str, closed: str, tmp_path: Path) -> None:
+    shell = f"{sys.executable} -m spinet.cli {command} {closed}"
+    assert subprocess.run(shell, shell=True, cwd=tmp_path).returncode == 0
+    assert "out" not in command or (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("command", [f"run {HANDLER} -t udp:count=3", "nic list", "schema nic", "run --help", "cache"])
+@pytest.mark.parametrize("full", [">/dev/full", "2>/dev/full >/dev/full"])
+def test_output_to_a_full_device_is_an_error_of_the_environment(command: str, full: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m spinet.cli {command} {full}", shell=True, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) -> None:
+    assert spinet.cli.main(["build", str(HANDLER)]) == 0
+    command = (*SPINET, "run", HANDLER, "-t", "udp:size=64,count=150000", "--pace", "asap", "-o", "out")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(200))
+    assert (done.returncode, done.stderr) == (2, "error: cannot write out: File too large\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (MemoryError(), 2, "not enough memory"),
+        (OSError(28, "No space left on device"), 2, "error: No space left on device"),
+        (RuntimeError("can't start new thread"), 2, "starts no more threads"),
+        (UnicodeEncodeError("utf-8", "/tmp/\udcff", 5, 6, "surrogates not allowed"), 2, "/tmp/\\xff is not UTF-8"),
+        (BrokenProcessPool("a child has died"), 2, "was killed"),
+        (ZeroDivisionError("division by zero"), 70, "a mistake in spinet: ZeroDivisionError: division by zero"),
+        (RecursionError("deep"), 70, "a mistake in spinet: RecursionError: deep"),
+        (AssertionError("promise"), 70, "a mistake in spinet: AssertionError: promise"),
+    ],
+)
+def test_no_error_ends_with_an_accidental_code(
+    raised: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_options: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(api, "prepare", fail)
+    assert spinet.cli.main(["run", str(HANDLER), "-t", "udp:count=1"]) == code
+    printed = capfd.readouterr().err
+    assert said in printed
+    assert ("Traceback" in printed) == (code == 70)
+
+
+@pytest.mark.parametrize("name", ["SPINET_CACHE", "XDG_CACHE_HOME", "TMPDIR"])
+def test_folders_that_are_not_utf8_are_named(name: str, tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(folder)
+    env = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items() if key != "SPINET_CACHE"}
+    env[b"XDG_CACHE_HOME"] = os.fsencode(tmp_path)
+    command = (*SPINET, "compare", HANDLER, "-t", "udp:count=20", "--nic", "pspin")
+    done = subprocess.run(command, env={**env, name.encode(): folder}, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, "\\xff" in done.stderr, "UTF-8" in done.stderr) == (2, True, True), done.stderr
+
+
+def test_a_process_that_is_killed_while_it_measures_is_told(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys, spinet.cli, spinet.reproduce.pool as pool\n"
+        "def end(scratch): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    (tmp_path / "deadly.py").write_text(code + "pool._begin = end\n")
+    run = "import deadly, sys, spinet.cli\nif __name__ == '__main__': sys.exit(spinet.cli.main(sys.argv[1:]))"
+    (tmp_path / "main.py").write_text(run)
+    command = (sys.executable, tmp_path / "main.py", "reproduce", "pspin/fig9", "--no-plot", "--fresh", "-j", "2")
+    done = subprocess.run((*command, "-o", tmp_path / "out"), capture_output=True, text=True)
+    assert (done.returncode, "was killed" in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr

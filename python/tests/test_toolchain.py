@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path, PurePosixPath
 
 import pytest
+import spinet
 from spinet import toolchain
 from spinet.toolchain import CompileError, CompilerNotFound, MissingHandlers, ProgramTooLarge, SourceNotFound, build
 
@@ -107,11 +109,16 @@ def test_the_compilers_helper_functions_are_found(cc: str, tmp_path: Path) -> No
     assert build([write(tmp_path, text)], cc=cc, cache=toolchain.cache_dir()).sections[".text"] > 2000
 
 
-def test_a_second_build_runs_no_compiler(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_build_runs_no_more_than_the_preprocessor(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = build([source], cache=cache)
+    start = subprocess.Popen
 
-    def refuse(command: object, *_arguments: object, **_options: object) -> None:
-        pytest.fail(f"it runs {command}")
+    def refuse(command: tuple[str, ...], **options: object) -> object:
+        if "-E" not in command:
+            pytest.fail(f"it runs {command}")
+        return start(command, **options)  # type: ignore[call-overload]
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     second = build([source], cache=cache)
@@ -258,7 +265,11 @@ def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None
     path = write(tmp_path, "#include <handler.h>\nvoid bad_ph(handler_args_t *args) { return args->taks; }\n")
     with pytest.raises(CompileError) as caught:
         build([path], cache=cache)
-    assert str(caught.value) == "handler.c does not compile"
+    assert caught.value.message == "handler.c does not compile"
+    assert str(caught.value) == f"handler.c does not compile\n{caught.value.stderr.strip()}"
+    assert isinstance(caught.value, spinet.SpinetError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.stderr) == (str(caught.value), caught.value.stderr)
     assert caught.value.exit_code == 2
     assert (
         caught.value.stderr
@@ -274,7 +285,7 @@ def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None
 
 def test_the_linkers_message_is_passed_on(tmp_path: Path, cache: Path) -> None:
     text = "#include <handler.h>\nvoid elsewhere(void);\n__handler__ void l_ph(handler_args_t *args) { elsewhere(); }\n"
-    with pytest.raises(CompileError, match=r"^handler\.c does not link$") as caught:
+    with pytest.raises(CompileError, match=r"^handler\.c does not link\n") as caught:
         build([write(tmp_path, text)], cache=cache)
     assert "undefined symbol: elsewhere" in caught.value.stderr
 

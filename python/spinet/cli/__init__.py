@@ -31,6 +31,7 @@ _COMMANDS = {
     "reproduce": "Measure published figures and tables anew.",
     "exec": "Run a bare RISC-V program on a plain machine.",
     "diff-trace": "Compare instruction traces and name the first difference.",
+    "cache": "Show or empty the build cache.",
     "doctor": "Check that everything spinet needs is there.",
     "completion": "Print what makes your shell complete spinet's commands.",
 }
@@ -170,15 +171,25 @@ def _print_what_can_be() -> None:
             stream.reconfigure(errors="replace")
 
 
+def _open_what_is_closed() -> None:
+    """After `2>&-`, let output go nowhere: else a file that is opened later could get the stream's number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number
+            setattr(sys, name, os.fdopen(null, "r" if name == "stdin" else "w", encoding="utf-8"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _open_what_is_closed()
     with _asked_to_end_once():
         try:
             return _run(arguments)
         except (BrokenPipeError, _ReaderGone):
+            return errors.READER_GONE
+        finally:
             for stream in (sys.stdout, sys.stderr):
                 _close_if_broken(stream)
-            return errors.READER_GONE
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -186,20 +197,28 @@ def _run(arguments: Sequence[str] | None) -> int:
         _print_what_can_be()
         _check_texts(sys.argv[1:] if arguments is None else arguments)
         code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
-        if sys.stdout is not None:  # as after `>&-`
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, _ReaderGone):
         raise
-    except BaseException as error:  # errors.report raises again what is not its business
+    except BaseException as error:
+        return _report(error)
+
+
+def _report(error: BaseException) -> int:
+    try:
         return errors.report(error)
+    except BrokenPipeError:
+        raise
+    except OSError:  # stderr takes nothing either
+        return errors.BAD_INPUT
 
 
 def _close_if_broken(stream: TextIO | None) -> None:
-    """What is left in a stream that nobody reads, as with `| head`, goes nowhere."""
+    """Drop what a stream does not take, as with `| head` or on a full disk: Python would end with a code of its own."""
     if stream is None:  # as after `>&-`
         return
     try:
         stream.flush()
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

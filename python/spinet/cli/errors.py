@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 
 import click
@@ -25,9 +27,11 @@ class NoSuchCommand(click.ClickException):
 
 
 def report(error: BaseException) -> int:
-    """Tell the user about an error and return the exit code; what no user can cause is raised again."""
+    """Tell the user about an error and return the exit code, which is never 1: that is a result of some commands."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else BAD_INPUT
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return BAD_INPUT
@@ -42,33 +46,52 @@ def report(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         complain(_lower_first(error.format_message().rstrip(".")), hint=_usage_hint(error))
         return BAD_INPUT
-    return _report_ours(error)
+    return _report_environment(error) or _report_ours(error)
 
 
-def _report_ours(error: BaseException) -> int:
-    # Not at the top: these need the simulator, whose absence `spinet doctor` is there to explain.
-    try:
-        from spinet._core import InputError, InternalError
-        from spinet.toolchain import BuildError, CompileError
-    except ImportError as missing:
-        complain(str(missing), hint="spinet doctor says what else is missing")
-        return BAD_INPUT
-    if isinstance(error, CompileError):
-        click.echo(error.stderr.rstrip("\n"), err=True)
-        complain(str(error), hint=error.hint)
-        return BAD_INPUT
-    if isinstance(error, InputError | BuildError):
-        complain(str(error), hint=getattr(error, "hint", ""))
-        return BAD_INPUT
+def _report_environment(error: BaseException) -> int:
+    """Exit code of what this machine does not have or do; 0 if it is something else."""
     if isinstance(error, OSError):
         # Writes to a full disk do not say which file they were for.
         place = f"{error.filename}: " if error.filename is not None else ""
         complain(f"{place}{error.strerror or error}")
         return BAD_INPUT
-    if isinstance(error, InternalError) or type(error).__name__ == "PanicException":
-        complain(f"this is a mistake in spinet: {error}", hint="please report it with the command that caused it")
-        return OUR_BUG
-    raise error
+    if isinstance(error, MemoryError):
+        complain("this machine has not enough memory for the run", hint="take fewer packets, or leave tables away")
+        return BAD_INPUT
+    if isinstance(error, UnicodeEncodeError):
+        raw = os.fsencode(str(error.object)).decode(errors="backslashreplace")[:200]
+        complain(f"{raw} is not UTF-8", hint="rename the file or folder, or name another with TMPDIR or SPINET_CACHE")
+        return BAD_INPUT
+    if type(error).__name__ == "BrokenProcessPool":
+        complain("a process that measured was killed", hint="was there memory for all of them? --jobs takes fewer")
+        return BAD_INPUT
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        complain("this machine starts no more threads", hint="a limit of processes (ulimit -u) may be too low")
+        return BAD_INPUT
+    return 0
+
+
+def _report_ours(error: BaseException) -> int:
+    # Not at the top: these need the simulator, whose absence `spinet doctor` is there to explain.
+    try:
+        from spinet._core import InternalError, SpinetError
+        from spinet.toolchain import CompileError
+    except ImportError as missing:
+        complain(str(missing), hint="spinet doctor says what else is missing")
+        return BAD_INPUT
+    if isinstance(error, CompileError):
+        click.echo(error.stderr.rstrip("\n"), err=True)
+        complain(error.message, hint=error.hint)
+        return BAD_INPUT
+    if isinstance(error, SpinetError) and not isinstance(error, InternalError):
+        complain(str(error), hint=getattr(error, "hint", ""))
+        return BAD_INPUT
+    if not isinstance(error, InternalError) and type(error).__name__ != "PanicException":
+        click.echo("".join(traceback.format_exception(error)).rstrip("\n"), err=True)
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    complain(f"this is a mistake in spinet: {error}", hint="please report it with the command that caused it")
+    return OUR_BUG
 
 
 def complain(message: str, *, hint: str = "") -> None:

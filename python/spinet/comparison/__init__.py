@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from spinet import _core, toolchain
+from spinet import _core, _files, toolchain
 from spinet._core import InputError, UsageError
 from spinet.comparison import rows as _rows
 from spinet.comparison import runners
@@ -113,8 +112,8 @@ def compare(
         )
     observed: dict[str, Observed] = {}
     not_run: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="spinet-compare-") as scratch:
-        file = Path(scratch) / "offered.pcapng"
+    with _files.scratch() as scratch:
+        file = scratch / "offered.pcapng"
         packets.write(file)
         job = Job(
             program=sources,
@@ -209,4 +208,4 @@ def _first_error(error: toolchain.BuildError) -> str:
     """The message, and of a compiler's the first line that says what is wrong."""
     lines = getattr(error, "stderr", "").splitlines()
     told = next((line for line in lines if "error" in line or "undefined" in line), "")
-    return f"{error}: {told.strip()}" if told else str(error)
+    return f"{error.args[0]}: {told.strip()}" if told else str(error)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from spinet import _pcapng, card_run, wiring
+from spinet import _files, _pcapng, card_run, wiring
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, Times
 
 
@@ -24,8 +23,8 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
     lines = [part.parameters["line_bps"] for part in parts if part.module == "packet-feeder"]
     if not lines:
         raise CannotRun("it has no `packet-feeder`, so nothing comes from the network")
-    with tempfile.TemporaryDirectory(prefix="spinet-compare-") as scratch:
-        folder = Path(scratch) / "card"
+    with _files.scratch() as scratch:
+        folder = scratch / "card"
         result = card_run.run_card(
             nic,
             traffic=job.file,

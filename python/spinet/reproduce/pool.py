@@ -7,9 +7,11 @@ import contextlib
 import hashlib
 import json
 import multiprocessing
+import multiprocessing.process
 import os
 import signal
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -112,8 +114,8 @@ def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
     """Fresh ones: what this one has loaded, threads included, does not go along."""
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     # Here are the scratch files of processes that end before they can clean up.
-    with tempfile.TemporaryDirectory(prefix="spinet-reproduce-", ignore_cleanup_errors=True) as scratch:
-        pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin, initargs=(scratch,))
+    with _files.scratch() as scratch:
+        pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin, initargs=(str(scratch),))
         try:
             yield pool
         except (KeyboardInterrupt, GeneratorExit):
@@ -133,6 +135,15 @@ def _begin(scratch: str) -> None:
     """Ctrl-C ends a process of the pool at once: the one that the user talks to says what there is to say."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     tempfile.tempdir = scratch
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a process of the pool was started by another"
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    """End this process when the one that started it is gone: nobody waits for what is being measured."""
+    parent.join()
+    os._exit(1)
 
 
 def _measure_there(name: str, point: Point) -> dict[str, float]:
