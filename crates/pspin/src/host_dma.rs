@@ -26,6 +26,8 @@ const DATA_TO_BEAT: u64 = 4;
 const WRITTEN_TO_RESPONSE: u64 = 3;
 /// Beats that an engine holds between source and destination: its buffer of 3 and the registers of four cuts.
 const BEATS_ON_THE_WAY: usize = 7;
+/// Beats of the source that wait to be shifted: the buffer of 3. Those in front of it wait in registers, which are channels.
+const BEATS_WAITING: usize = 3;
 /// Bursts of an engine that may be under way at its source, `SOC_DMA_AXI_REQ_DEPTH`.
 const SOURCE_BURSTS: usize = 12;
 
@@ -55,8 +57,10 @@ pub struct HostDmaPorts {
     pub commands: Rx<Command>,
     /// To the command unit; capacity 2, latency 1.
     pub responses: Tx<CommandResponse>,
-    /// To L2 and every L1.
-    pub nhi: NhiMaster,
+    /// To L2 and every L1, for reads.
+    pub sources: NhiMaster,
+    /// The same for writes.
+    pub targets: NhiMaster,
     /// To the host.
     pub host: HostPort,
 }
@@ -78,7 +82,8 @@ pub struct HostDma {
     fifo: usize,
     commands: Rx<Command>,
     responses: Tx<CommandResponse>,
-    nhi: NhiMaster,
+    sources: NhiMaster,
+    targets: NhiMaster,
     host: HostPort,
     trace: Tracer,
     to_host: ToHost,
@@ -96,7 +101,8 @@ impl HostDma {
             fifo: fifo as usize,
             commands: ports.commands,
             responses: ports.responses,
-            nhi: ports.nhi,
+            sources: ports.sources,
+            targets: ports.targets,
             host: ports.host,
             trace,
             to_host: ToHost::default(),
@@ -112,12 +118,18 @@ impl HostDma {
         let mut changed = false;
         let ended = &mut self.ended;
         let mut end = |id: Option<CommandId>| ended.extend(id.map(|id| (now + WRITTEN_TO_RESPONSE, id)));
-        while let Some(reply) = self.nhi.reply() {
-            match reply {
-                BurstReply::Data { data, last, .. } => self.to_host.data(now, data, last),
-                BurstReply::Later => unreachable!("this unit is told each beat"),
-                BurstReply::Written { .. } => end(self.from_host.written()),
-            }
+        while self.to_host.has_room()
+            && let Some(reply) = self.sources.reply()
+        {
+            let BurstReply::Data { data, last, .. } = reply else {
+                unreachable!("this unit is told each beat that it reads")
+            };
+            self.to_host.data(now, data, last, &self.sources);
+            changed = true;
+        }
+        while let Some(reply) = self.targets.reply() {
+            assert!(matches!(reply, BurstReply::Written { .. }), "nothing is read here");
+            end(self.from_host.written());
             changed = true;
         }
         while self.host.written.take().is_some() {
@@ -145,7 +157,7 @@ impl HostDma {
         self.n_commands.add(1);
         let [low, high, nic, size, ..] = command.words;
         let host = u64::from(high) << 32 | u64::from(low);
-        let fault = match self.nhi.check(nic, size) {
+        let fault = match self.sources.check(nic, size) {
             _ if size == 0 => Some((CommandFault::Length, u64::from(nic))),
             Err(undecoded) => Some((CommandFault::Address, undecoded.addr.into())),
             Ok(()) => host.checked_add(u64::from(size - 1)).is_none().then_some((CommandFault::Address, host)),
@@ -182,12 +194,14 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // Beats leave before answers are taken: what an answer frees is usable from the next cycle on.
-        let mut activity = sooner(self.to_host.send(now, &self.host), self.from_host.send(now, &mut self.nhi));
+        // Beats leave for the host before answers are taken: what an answer frees is usable from the next cycle on. The way to NIC
+        // memory waits for answers behind the unit's register, so what they free there is usable at once.
+        let mut activity = self.to_host.send(now, &self.host);
         activity = sooner(activity, after(self.take_answers(now)));
+        activity = sooner(activity, self.from_host.send(now, &mut self.targets));
         activity = sooner(activity, self.to_host.form_beat(now));
         activity = sooner(activity, self.from_host.form_beat(now));
-        activity = sooner(activity, self.to_host.read(now, &mut self.nhi));
+        activity = sooner(activity, self.to_host.read(now, &mut self.sources));
         activity = sooner(activity, self.to_host.announce(now, &self.host));
         activity = sooner(activity, self.from_host.read(now, &self.host));
         activity = sooner(activity, after(self.take_command(now)));
@@ -197,7 +211,8 @@ impl Component for HostDma {
     fn ports(&self, ports: &mut Ports) {
         ports.input("commands", &self.commands);
         ports.output("responses", &self.responses);
-        self.nhi.ports(ports);
+        self.sources.ports(ports);
+        self.targets.ports(ports);
         self.host.ports(ports);
     }
 

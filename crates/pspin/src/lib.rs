@@ -3,6 +3,7 @@
 pub mod arbiter;
 pub mod bit_set;
 pub mod cluster;
+pub mod cluster_noc;
 pub mod cmd_unit;
 pub mod cost;
 pub mod delivery;

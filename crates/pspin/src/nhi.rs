@@ -1,5 +1,6 @@
 //! The initiator's side of the NIC-host interconnect (512 bit), which itself has no registers.
 
+use crate::cluster_noc::ClusterNoc;
 use crate::map::{L1_BASE, L1_STRIDE, L2_HANDLER_BASE, L2_PACKET_BASE, PROGRAM_BASE};
 use crate::params::PspinParams;
 use crate::protocol::{Burst, BurstReply, beats};
@@ -11,8 +12,9 @@ pub use crate::protocol::PAGE_BYTES;
 /// From L1 to its alias.
 pub const L1_ALIAS: u32 = 0x10_0000;
 
-/// Bursts of one initiator and direction under way to L2 packet memory, and to each other target: what the identity
-/// remappers before the targets let through for one identity (PsPIN RTL a49fec8, `nhi_xbar.sv`, `cluster_noc.sv`).
+/// Bursts of one initiator and direction under way to L2 packet memory or to all clusters together, and to each other target: what
+/// the demultiplexer of the initiator counts, and what the identity remappers before the targets let through for one identity
+/// (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits; `nhi_xbar.sv`, `cluster_noc.sv`).
 const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
 
@@ -45,6 +47,8 @@ enum Target {
     Packet,
     Program,
     L1(usize),
+    /// All L1s, where something else tells them apart.
+    Clusters,
 }
 
 impl NhiMap {
@@ -137,7 +141,7 @@ impl Lane {
     /// the cycle of the last beat is at its target in the next.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
         let draining = self.reply_until.filter(|&until| until > now);
-        let limit = if target == Target::Packet { PACKET_BURSTS } else { OTHER_BURSTS };
+        let limit = if matches!(target, Target::Packet | Target::Clusters) { PACKET_BURSTS } else { OTHER_BURSTS };
         let same = self.target == Some(target);
         match (same, self.outstanding, draining) {
             (true, n, None) if n < limit => Ready::Now,
@@ -169,7 +173,7 @@ impl Lane {
 pub struct NhiMaster {
     map: NhiMap,
     l2: NhiPort,
-    l1s: Vec<NhiPort>,
+    clusters: Clusters,
     reads: Lane,
     writes: Lane,
     /// From when the write data bus is free.
@@ -182,14 +186,50 @@ pub struct NhiMaster {
     unread: VecDeque<u32>,
 }
 
+/// The way to the L1s.
+enum Clusters {
+    /// A port for each.
+    Each(Vec<NhiPort>),
+    /// One port, to what tells them apart.
+    One(NhiPort),
+    /// What tells them apart.
+    Noc(Box<ClusterNoc>),
+}
+
 impl NhiMaster {
     /// A master that reaches what `map` names; `l1s` has a port for each cluster in it.
     pub fn new(map: NhiMap, l2: NhiPort, l1s: Vec<NhiPort>) -> Self {
         let reached = map.windows.iter().all(|window| !matches!(window.target, Target::L1(c) if c >= l1s.len()));
         assert!(reached, "each cluster that is mapped has a port");
+        NhiMaster::with(map, l2, Clusters::Each(l1s))
+    }
+
+    /// A master that only reads and reaches L1s through `clusters`.
+    pub fn through(map: NhiMap, l2: NhiPort, clusters: NhiPort) -> Self {
+        NhiMaster::with(map, l2, Clusters::One(clusters))
+    }
+
+    /// A master that only reads, of which the way to the L1s is a part; see [`NhiMaster::begin`].
+    pub fn around(map: NhiMap, l2: NhiPort, clusters: ClusterNoc) -> Self {
+        NhiMaster::with(map, l2, Clusters::Noc(Box::new(clusters)))
+    }
+
+    fn with(map: NhiMap, l2: NhiPort, clusters: Clusters) -> Self {
         let (parts, unread) = (VecDeque::new(), VecDeque::new());
         let (reads, writes) = (Lane::default(), Lane::default());
-        NhiMaster { map, l2, l1s, reads, writes, bus_free: 0, parts, in_burst: false, in_parts: false, unread }
+        NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst: false, in_parts: false, unread }
+    }
+
+    /// Beats come in this cycle. Called before [`NhiMaster::reply`] where the way to the L1s is a part of this.
+    pub fn begin(&mut self) {
+        if let Clusters::Noc(noc) = &mut self.clusters {
+            noc.deliver();
+        }
+    }
+
+    /// Addresses go on in this cycle; whether any waits. Called after [`NhiMaster::read`], likewise.
+    pub fn end(&mut self, now: Cycle) -> bool {
+        if let Clusters::Noc(noc) = &mut self.clusters { noc.forward(now) } else { false }
     }
 
     /// The same for an initiator that does something with each beat when it comes.
@@ -202,21 +242,43 @@ impl NhiMaster {
         self.map.check(addr, size)
     }
 
-    fn port(&self, target: Target) -> &NhiPort {
-        match target {
-            Target::Handler | Target::Packet | Target::Program => &self.l2,
-            Target::L1(cluster) => &self.l1s[cluster],
-        }
+    /// Whether `addr` is in a cluster that is reached through something else, which takes a cycle there and one back.
+    pub fn is_through(&self, addr: u32) -> bool {
+        let is_l1 = self.map.window(addr).is_ok_and(|window| matches!(window.target, Target::L1(_)));
+        is_l1 && matches!(self.clusters, Clusters::One(_))
     }
 
     fn room(&self, target: Target) -> Ready {
-        if self.port(target).requests.has_room() { Ready::Now } else { Ready::Later }
+        let has_room = match (target, &self.clusters) {
+            (Target::L1(cluster), Clusters::Each(l1s)) => l1s[cluster].requests.has_room(),
+            (Target::L1(_), Clusters::One(port)) => port.requests.has_room(),
+            (Target::L1(_), Clusters::Noc(noc)) => noc.has_room(),
+            _ => self.l2.requests.has_room(),
+        };
+        if has_room { Ready::Now } else { Ready::Later }
+    }
+
+    fn send(&mut self, target: Target, burst: Burst) {
+        match (target, &mut self.clusters) {
+            (Target::L1(cluster), Clusters::Each(l1s)) => l1s[cluster].requests.send(burst),
+            (Target::L1(_), Clusters::One(port)) => port.requests.send(burst),
+            (Target::L1(_), Clusters::Noc(noc)) => noc.send(burst),
+            _ => self.l2.requests.send(burst),
+        }
+    }
+
+    /// A target as this master tells them apart.
+    fn seen(&self, target: Target) -> Target {
+        match (target, &self.clusters) {
+            (Target::L1(_), Clusters::One(_) | Clusters::Noc(_)) => Target::Clusters,
+            _ => target,
+        }
     }
 
     /// When a read at `addr` can be sent.
     pub fn read_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
         let target = self.map.window(addr)?.target;
-        Ok(match self.reads.ready(now, target) {
+        Ok(match self.reads.ready(now, self.seen(target)) {
             Ready::Now => self.room(target),
             wait => wait,
         })
@@ -227,10 +289,11 @@ impl NhiMaster {
         assert_eq!(self.read_ready(now, addr), Ok(Ready::Now), "a read is sent when it can be");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
         let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
-        self.reads.sent(target);
+        self.reads.sent(self.seen(target));
         self.unread.push_back(size);
         let addr = addr - base + seen_as;
-        self.port(target).requests.send(Burst::Read { tag, addr, size, in_parts: self.in_parts });
+        let in_parts = self.in_parts;
+        self.send(target, Burst::Read { tag, addr, size, in_parts });
     }
 
     /// When a write at `addr` can be sent, or the next part of the burst that is being sent.
@@ -257,13 +320,17 @@ impl NhiMaster {
         self.in_burst = !last;
         self.parts.push_back(last);
         self.bus_free = now + u64::from(beats(addr, size));
-        self.port(target).requests.send(Burst::Write { tag, addr: addr - base + seen_as, data, last });
+        self.send(target, Burst::Write { tag, addr: addr - base + seen_as, data, last });
     }
 
     /// The next reply that has arrived, if any; there may be one for each direction. Data of a read from L1 come with their
     /// last beat, or [`NhiMaster::beat_by_beat`].
     pub fn reply(&mut self) -> Option<BurstReply> {
-        let reply = std::iter::once(&self.l2).chain(&self.l1s).find_map(|port| port.replies.take())?;
+        let reply = self.l2.replies.take().or_else(|| match &mut self.clusters {
+            Clusters::Each(l1s) => l1s.iter().find_map(|port| port.replies.take()),
+            Clusters::One(port) => port.replies.take(),
+            Clusters::Noc(noc) => noc.take(),
+        })?;
         match &reply {
             BurstReply::Data { data, last, .. } => {
                 let left = self.unread.front_mut().expect("data answer a read");
@@ -289,9 +356,18 @@ impl NhiMaster {
     pub fn ports(&self, ports: &mut Ports) {
         ports.output("l2_requests", &self.l2.requests);
         ports.input("l2_replies", &self.l2.replies);
-        for (cluster, port) in self.l1s.iter().enumerate() {
-            ports.output(&format!("l1_requests[{cluster}]"), &port.requests);
-            ports.input(&format!("l1_replies[{cluster}]"), &port.replies);
+        match &self.clusters {
+            Clusters::Each(l1s) => {
+                for (cluster, port) in l1s.iter().enumerate() {
+                    ports.output(&format!("l1_requests[{cluster}]"), &port.requests);
+                    ports.input(&format!("l1_replies[{cluster}]"), &port.replies);
+                }
+            }
+            Clusters::One(port) => {
+                ports.output("cluster_requests", &port.requests);
+                ports.input("cluster_replies", &port.replies);
+            }
+            Clusters::Noc(noc) => noc.ports(ports),
         }
     }
 }

@@ -251,12 +251,14 @@ impl Outbound {
 
 impl Component for Outbound {
     fn tick(&mut self, now: Cycle) -> Activity {
+        self.nhi.begin();
         let mut changed = self.take_data();
         let sending = self.send_packet(now);
         changed |= self.take_command(now);
         changed |= self.build_packet();
         let reading = self.send_read(now);
         changed |= self.respond();
+        changed |= self.nhi.end(now);
         sooner(after(changed), sooner(sending, reading))
     }
 

@@ -6,7 +6,8 @@ use crate::nhi::NhiPort;
 use crate::params::PspinParams;
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{
-    Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region, beats,
+    BEAT_BYTES, Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region,
+    beats,
 };
 use crate::world::HostMemory;
 use blocks::pcie::PcieParams;
@@ -92,12 +93,23 @@ impl TestMemory {
 
     fn answer(&mut self, now: Cycle, burst: Burst) {
         let (due, reply) = match burst {
-            Burst::Read { tag, addr, size, .. } => {
+            Burst::Read { tag, addr, size, in_parts } => {
                 let first = now.max(self.read_free) + self.read_latency;
                 self.read_free = first - self.read_latency + u64::from(beats(addr, size));
                 let last = first + u64::from(beats(addr, size)) - 1;
                 self.log.note(now, format!("{}: read {size} at {addr:#x}", self.name));
                 let byte = |addr: u32| byte(&self.store, addr.into());
+                if in_parts {
+                    let end = addr + size;
+                    let lines = (addr - addr % BEAT_BYTES..end).step_by(BEAT_BYTES as usize);
+                    for (at, line) in (first..).zip(lines) {
+                        let bytes = line.max(addr)..(line + BEAT_BYTES).min(end);
+                        let part = BurstReply::Data { tag, data: bytes.map(byte).collect(), last: at };
+                        self.pending.push_back((at, part));
+                    }
+                    self.pending.make_contiguous().sort_by_key(|&(at, _)| at);
+                    return;
+                }
                 (first, BurstReply::Data { tag, data: (addr..addr + size).map(byte).collect(), last })
             }
             Burst::Write { tag, addr, data, .. } => {
@@ -118,10 +130,10 @@ impl Component for TestMemory {
         while let Some(burst) = self.requests.take() {
             self.answer(now, burst);
         }
-        while self.pending.front().is_some_and(|(due, _)| *due <= now + 1) {
+        while self.replies.has_room() && self.pending.front().is_some_and(|(due, _)| *due <= now + 1) {
             self.replies.send(self.pending.pop_front().expect("a reply is due").1);
         }
-        self.pending.front().map_or(Activity::Idle, |(due, _)| Activity::Until(due - 1))
+        self.pending.front().map_or(Activity::Idle, |(due, _)| Activity::Until((due - 1).max(now + 1)))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -20,11 +20,15 @@ fn set(bench: &mut Bench, pcie: PcieParams, script: &[Copy], nic_store: &Store, 
     });
     let mut memory = |name, latency| TestMemory::with_store(bench, name, latency, nic_store.clone());
     let l2 = memory("l2", 3);
-    let l1s = ["l1[0]", "l1[1]", "l1[2]", "l1[3]"].map(|name| memory(name, 1));
+    // A register there and one back more than from the outbound engine.
+    let l1 = memory("l1", 3);
+    let into_l2 = memory("into l2", 3);
+    let into_l1s = ["into l1[0]", "into l1[1]", "into l1[2]", "into l1[3]"].map(|name| memory(name, 1));
     let ports = HostDmaPorts {
         commands: bench.input("commands", 8, commands.collect()),
         responses: bench.output("response", 2, |_| true, |response: &CommandResponse| response.id.core.to_string()),
-        nhi: NhiMaster::new(NhiMap::all(&params()), l2, l1s.into()),
+        sources: NhiMaster::through(NhiMap::all(&params()), l2, l1),
+        targets: NhiMaster::new(NhiMap::all(&params()), into_l2, into_l1s.into()),
         host: TestHost::add(bench, pcie, host_store.clone()),
     };
     let trace = bench.tracer("host_dma");
@@ -91,7 +95,7 @@ fn to_the_host_from_l2_responds_after_17_cycles_from_l1_after_15() {
     check(
         &[(10, 0x1000, 0x1000_4400, 64, TO_HOST)],
         expect![[r#"
-            15   l1[0]: read 64 at 0x10004400
+            14   l1: read 64 at 0x10004400
             22   event host_written addr=0x1000 bytes=0x40
             26   response 0
         "#]],
@@ -114,7 +118,7 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
         &[(10, 0x1000, 0x1c40_0000, 64, FROM_HOST)],
         expect![[r#"
             17   event host_read addr=0x1000 bytes=0x40
-            22   l2: write 64 at 0x1c400000
+            22   into l2: write 64 at 0x1c400000
             29   response 0
         "#]],
     );
@@ -124,12 +128,25 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
             17   event host_read addr=0x1000 bytes=0x40
             18   event host_read addr=0x1040 bytes=0x40
             19   event host_read addr=0x1080 bytes=0x40
-            22   l1[0]: write 64 at 0x10004400
-            23   l1[0]: write 64 at 0x10004440
-            24   l1[0]: write 64 at 0x10004480
+            22   into l1[0]: write 64 at 0x10004400
+            23   into l1[0]: write 64 at 0x10004440
+            24   into l1[0]: write 64 at 0x10004480
             31   response 0
         "#]],
     );
+}
+
+#[test]
+fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_for() {
+    // The memories answer 3 cycles after a write, and the second one is at its cluster in the cycle behind that.
+    check(&[(10, 0, 0x1000_4400, 64, FROM_HOST), (11, 64, 0x1040_4400, 64, FROM_HOST)], expect![[r#"
+        17   event host_read addr=0x0 bytes=0x40
+        18   event host_read addr=0x40 bytes=0x40
+        22   into l1[0]: write 64 at 0x10004400
+        26   into l1[1]: write 64 at 0x10404400
+        29   response 0
+        33   response 1
+    "#]]);
 }
 
 #[test]
@@ -151,8 +168,8 @@ fn bytes_move_to_their_place_in_the_line() {
             17   event host_read addr=0xfe3 bytes=0x1d
             18   event host_read addr=0x1000 bytes=0x40
             19   event host_read addr=0x1040 bytes=0x7
-            23   l2: write 48 at 0x1c400fd0
-            24   l2: write 52 at 0x1c401000
+            23   into l2: write 48 at 0x1c400fd0
+            24   into l2: write 52 at 0x1c401000
             31   response 0
         "#]],
     );

@@ -1,6 +1,6 @@
 //! The engine that copies from NIC memory to the host.
 
-use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, SOURCE_BURSTS, Transfer};
+use super::{BEATS_ON_THE_WAY, BEATS_WAITING, DATA_TO_BEAT, Part, SOURCE_BURSTS, Transfer};
 use crate::host_link::{HostBurst, HostPort, HostWrite};
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, CommandId, beats};
@@ -18,6 +18,8 @@ struct Chunk {
     /// When its first and its last beat are here.
     first: Cycle,
     last: Cycle,
+    /// Cycles until its bytes can leave as a beat.
+    behind: Cycle,
 }
 
 /// Reads bursts, shifts bytes to where they lie in the host's lines, and writes them a line a beat.
@@ -58,8 +60,9 @@ impl ToHost {
     /// Sends the next read burst.
     pub fn read(&mut self, now: Cycle, nhi: &mut NhiMaster) -> Activity {
         let Some(part) = self.reads.front_mut() else { return Activity::Idle };
-        if now < part.start {
-            return Activity::Until(part.start);
+        let start = part.start - Cycle::from(nhi.is_through(part.addr));
+        if now < start {
+            return Activity::Until(start);
         }
         if self.reading.len() + self.chunks.iter().filter(|chunk| chunk.ends).count() >= SOURCE_BURSTS {
             return Activity::Idle;
@@ -101,8 +104,13 @@ impl ToHost {
         Activity::Busy
     }
 
+    /// Whether another beat may come from the source.
+    pub fn has_room(&self) -> bool {
+        self.chunks.len() < BEATS_WAITING
+    }
+
     /// Takes the answer to the oldest read burst, or the next part of it.
-    pub fn data(&mut self, now: Cycle, data: Box<[u8]>, last: Cycle) {
+    pub fn data(&mut self, now: Cycle, data: Box<[u8]>, last: Cycle, nhi: &NhiMaster) {
         let (next, left) = self.reading.front_mut().expect("data answer a read");
         assert!(!data.is_empty(), "addresses are checked before they are read");
         let addr = *next;
@@ -111,7 +119,8 @@ impl ToHost {
         if ends {
             self.reading.pop_front();
         }
-        self.chunks.push_back(Chunk { addr, data, taken: 0, ends, first: now, last });
+        let behind = DATA_TO_BEAT - Cycle::from(nhi.is_through(addr));
+        self.chunks.push_back(Chunk { addr, data, taken: 0, ends, first: now, last, behind });
     }
 
     /// Forms the next beat of the oldest transfer once all its bytes are here.
@@ -127,9 +136,9 @@ impl ToHost {
             Some(_) => {}
         }
         let mut bytes = Bytes::zeros(size as usize);
-        take(&mut self.chunks, &mut bytes);
+        let behind = take(&mut self.chunks, &mut bytes);
         let last = to_page_end(part.addr, part.left) == size;
-        self.beats.push_back((now + DATA_TO_BEAT, HostWrite { addr: part.addr, bytes, last, issuer: part.issuer }));
+        self.beats.push_back((now + behind, HostWrite { addr: part.addr, bytes, last, issuer: part.issuer }));
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;
         if part.left == 0 {
@@ -186,11 +195,12 @@ fn here_at(chunks: &VecDeque<Chunk>, mut size: usize) -> Option<Cycle> {
     None
 }
 
-/// Takes the bytes that `to` has room for.
-fn take(chunks: &mut VecDeque<Chunk>, to: &mut [u8]) {
-    let mut filled = 0;
+/// Takes the bytes that `to` has room for. Cycles until they can leave.
+fn take(chunks: &mut VecDeque<Chunk>, to: &mut [u8]) -> Cycle {
+    let (mut filled, mut behind) = (0, 0);
     while filled < to.len() {
         let chunk = chunks.front_mut().expect("the bytes are here");
+        behind = chunk.behind;
         let n = (chunk.data.len() - chunk.taken).min(to.len() - filled);
         to[filled..filled + n].copy_from_slice(&chunk.data[chunk.taken..chunk.taken + n]);
         chunk.taken += n;
@@ -199,4 +209,5 @@ fn take(chunks: &mut VecDeque<Chunk>, to: &mut [u8]) {
             chunks.pop_front();
         }
     }
+    behind
 }

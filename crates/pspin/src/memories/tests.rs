@@ -117,7 +117,12 @@ fn a_load_passes_between_the_beats_of_a_copy_and_delays_the_rest() {
 #[test]
 fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_are_under_way() {
     let copies: Vec<_> = (0..8).map(|i| (10, i * 0x400, 0x400)).collect();
-    check(&copies, &[(20, 0x8000)], &[], &[], expect![[r#"
+    check(
+        &copies,
+        &[(20, 0x8000)],
+        &[],
+        &[],
+        expect![[r#"
         11   copied to 0 last beat in 28
         27   copied to 1 last beat in 44
         43   copied to 2 last beat in 60
@@ -128,15 +133,22 @@ fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_ar
         92   copied to 1 last beat in 109
         108  copied to 2 last beat in 125
         124  copied to 3 last beat in 141
-    "#]]);
-    check(&copies[..4], &[(20, 0x8000)], &[], &[], expect![[r#"
+    "#]],
+    );
+    check(
+        &copies[..4],
+        &[(20, 0x8000)],
+        &[],
+        &[],
+        expect![[r#"
         11   copied to 0 last beat in 28
         21   copied to 0 a cycle later
         23   loaded 0
         28   copied to 1 last beat in 45
         44   copied to 2 last beat in 61
         60   copied to 3 last beat in 77
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The channels that join the parts of the NIC, by what they join.
 
 use crate::cluster::Links;
+use crate::cluster_noc::ClusterNoc;
 use crate::cmd_unit::UnitPort;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::memories::{BurstPort, MemoryPorts, latency};
@@ -11,6 +12,13 @@ use kernel::{Rx, SystemBuilder, Tx};
 
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
+/// Addresses or beats in a register. Source: PsPIN RTL a49fec8, `spill_register.sv`.
+const REGISTER: usize = 2;
+/// Beats of L2 on their way to the off-cluster DMA: one in the bank, and those in two registers. Source: the same,
+/// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR; `soc_dma_wrap.sv`.
+const L2_BEATS: usize = 1 + 2 * REGISTER;
+/// Beats of an L1 that wait for their initiator. Source: the same, `nhi_port_wrap.sv`, BufDepth.
+const L1_BEATS: usize = 4;
 
 /// `n` channels alike, as their sending ends and their receiving ends.
 pub fn channels<T: 'static>(
@@ -38,15 +46,42 @@ pub fn master(
     memories: &mut MemoryPorts,
     l1s: &mut [Vec<BurstPort>],
 ) -> NhiMaster {
-    let mut link = |target: String, reply_latency: u64, ends: &mut Vec<BurstPort>| {
-        let (requests, target_requests) = b.channel(&format!("{name}_{target}"), BURSTS, latency::BURST_REQUEST);
-        let (target_replies, replies) = b.channel(&format!("{name}_{target}_replies"), BURSTS, reply_latency);
-        ends.push((target_requests, target_replies));
-        NhiPort { requests, replies }
-    };
-    let l2 = link("l2".to_owned(), latency::BURST_REPLY, &mut memories.bursts);
-    let l1s = l1s.iter_mut().enumerate().map(|(i, ends)| link(format!("l1[{i}]"), latency::L1_BURST_REPLY, ends));
-    NhiMaster::new(map, l2, l1s.collect())
+    let l2 = l2_port(b, name, BURSTS, memories);
+    NhiMaster::new(map, l2, l1_ports(b, name, BURSTS, l1s))
+}
+
+/// The outbound engine's and the off-cluster DMA's ends of the NIC-host interconnect, which read L1 through one channel.
+pub fn readers(
+    b: &mut SystemBuilder,
+    params: &PspinParams,
+    memories: &mut MemoryPorts,
+    l1s: &mut [Vec<BurstPort>],
+) -> [NhiMaster; 2] {
+    let outbound_l2 = l2_port(b, "outbound", BURSTS, memories);
+    let host_dma_l2 = l2_port(b, "host_dma_reads", L2_BEATS, memories);
+    let clusters = l1_ports(b, "outbound", L1_BEATS, l1s);
+    let (requests, from_host_dma) = b.channel("host_dma_reads_l1", REGISTER, 1);
+    let (to_host_dma, replies) = b.channel("host_dma_reads_l1_replies", REGISTER, 1);
+    let noc = ClusterNoc::new(clusters, (from_host_dma, to_host_dma));
+    let outbound = NhiMaster::around(NhiMap::all(params), outbound_l2, noc);
+    let host_dma = NhiMaster::through(NhiMap::all(params), host_dma_l2, NhiPort { requests, replies });
+    [outbound, host_dma.beat_by_beat()]
+}
+
+fn l2_port(b: &mut SystemBuilder, name: &str, replies: usize, memories: &mut MemoryPorts) -> NhiPort {
+    link(b, format!("{name}_l2"), replies, latency::BURST_REPLY, &mut memories.bursts)
+}
+
+fn l1_ports(b: &mut SystemBuilder, name: &str, replies: usize, l1s: &mut [Vec<BurstPort>]) -> Vec<NhiPort> {
+    let ports = l1s.iter_mut().enumerate();
+    ports.map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), replies, latency::L1_BURST_REPLY, ends)).collect()
+}
+
+fn link(b: &mut SystemBuilder, name: String, room: usize, reply_latency: u64, ends: &mut Vec<BurstPort>) -> NhiPort {
+    let (requests, target_requests) = b.channel(&name, BURSTS, latency::BURST_REQUEST);
+    let (target_replies, replies) = b.channel(&format!("{name}_replies"), room, reply_latency);
+    ends.push((target_requests, target_replies));
+    NhiPort { requests, replies }
 }
 
 impl Links {

@@ -1,6 +1,6 @@
 //! Who talks to whom: every channel of the NIC, by what goes through it. The numbers are items of room and cycles.
 
-use super::channels::{channels, host_channels, master, unit};
+use super::channels::{channels, host_channels, master, readers, unit};
 use crate::cluster::{ClusterPorts, Links};
 use crate::cmd_unit::CommandUnitPorts;
 use crate::host_direct::HostDirectPorts;
@@ -80,8 +80,8 @@ impl Wiring {
         let mut memories = MemoryPorts::default();
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let inbound_nhi = master(b, "inbound", NhiMap::l2(params), &mut memories, &mut []);
-        let outbound_nhi = master(b, "outbound", NhiMap::all(params), &mut memories, &mut l1s);
-        let host_dma_nhi = master(b, "host_dma", NhiMap::all(params), &mut memories, &mut l1s).beat_by_beat();
+        let [outbound_nhi, sources] = readers(b, params, &mut memories, &mut l1s);
+        let targets = master(b, "host_dma_writes", NhiMap::all(params), &mut memories, &mut l1s);
         memories.host = memories.bursts.len();
         let hosts = if params.isolation.host_clears_scratchpads { &mut l1s[..] } else { &mut [] };
         let host_nhi = master(b, "host", NhiMap::host(params), &mut memories, hosts);
@@ -140,7 +140,8 @@ impl Wiring {
             host_dma: HostDmaPorts {
                 commands: host_dma_end.0,
                 responses: host_dma_end.1,
-                nhi: host_dma_nhi,
+                sources,
+                targets,
                 host: dma_host,
             },
             pcie: PciePorts { initiators: vec![direct_target, dma_target], notices: pcie_notices },

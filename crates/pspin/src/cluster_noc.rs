@@ -1,0 +1,262 @@
+//! The way of the NIC-host interconnect into the clusters, for reads: one channel that two initiators share.
+
+use crate::map::{L1_BASE, L1_STRIDE};
+use crate::nhi::NhiPort;
+use crate::protocol::{Burst, BurstReply};
+use blocks::policy::RoundRobinTree;
+use kernel::{Cycle, Ports, Rx, Tx};
+use std::collections::VecDeque;
+
+/// The initiator that is another component: the off-cluster DMA. Both stand before the arbiter as in `nhi_xbar.sv`.
+const OTHER: usize = 0;
+/// The initiator that this is part of: the outbound engine.
+const OWN: usize = 1;
+
+/// Reads of an initiator under way. Source: PsPIN RTL a49fec8, `cluster_noc.sv`, AxiMaxTxnsPerId.
+const READS: usize = 2;
+
+/// What an initiator has under way: in one cluster.
+#[derive(Default)]
+struct UnderWay {
+    cluster: usize,
+    /// Bytes that are to come of each read.
+    left: VecDeque<u32>,
+}
+
+/// Passes reads of two initiators on to the clusters, and beats back.
+///
+/// Ports:    a pair of requests and replies for each cluster, and one for the other initiator.
+/// Timing:   none of its own. One address a cycle and one beat a cycle, for both together.
+/// Order:    addresses take turns; one that must wait, for the initiator's reads in another cluster or for the second of those
+///           under way, holds back the other initiator's too. Clusters take turns by beats; a beat that the other initiator has no
+///           room for holds back all.
+/// Source:   PsPIN RTL a49fec8, `nhi_xbar.sv` (`i_cluster_mux`), `cluster_noc.sv` (`i_mux_nhi`), `axi_demux.sv`.
+/// Differs:  while the other initiator has nothing under way, a read of the outbound engine comes whole with its last beat. So
+///           its beats do not delay those of a read that the other one begins meanwhile in another cluster.
+pub struct ClusterNoc {
+    clusters: Vec<NhiPort>,
+    other: (Rx<Burst>, Tx<BurstReply>),
+    /// The outbound engine's next address, and what has come for it in this cycle.
+    address: Option<Burst>,
+    arrived: Option<BurstReply>,
+    under_way: [UnderWay; 2],
+    /// The initiator whose address is at the head, and whose turn it is.
+    head: Option<usize>,
+    addresses: RoundRobinTree,
+    /// The cluster whose beat waits for room, and whose turn it is.
+    waiting: Option<u32>,
+    beats: RoundRobinTree,
+}
+
+impl ClusterNoc {
+    /// Channels to each cluster, and those of the other initiator.
+    pub fn new(clusters: Vec<NhiPort>, other: (Rx<Burst>, Tx<BurstReply>)) -> Self {
+        ClusterNoc {
+            clusters,
+            other,
+            address: None,
+            arrived: None,
+            under_way: Default::default(),
+            head: None,
+            addresses: RoundRobinTree::default(),
+            waiting: None,
+            beats: RoundRobinTree::default(),
+        }
+    }
+
+    /// Whether the outbound engine may send an address.
+    pub fn has_room(&self) -> bool {
+        self.address.is_none()
+    }
+
+    /// The outbound engine sends an address.
+    pub fn send(&mut self, read: Burst) {
+        assert!(self.address.is_none(), "one address waits");
+        self.address = Some(read);
+    }
+
+    /// What has come for the outbound engine.
+    pub fn take(&mut self) -> Option<BurstReply> {
+        self.arrived.take()
+    }
+
+    /// One beat comes from a cluster.
+    pub fn deliver(&mut self) {
+        let asking = (0..).zip(&self.clusters).filter(|(_, cluster)| cluster.replies.has_item());
+        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
+        let Some(chosen) = self.waiting.or_else(|| self.beats.choose(asking)) else { return };
+        let replies = &self.clusters[chosen as usize].replies;
+        let to = replies.peek().map(|reply| match *reply {
+            BurstReply::Data { tag, .. } => tag as usize,
+            _ => unreachable!("clusters answer reads"),
+        });
+        let to = to.expect("who is chosen has a beat");
+        if to == OTHER && !self.other.1.has_room() {
+            self.waiting = Some(chosen);
+            return;
+        }
+        self.waiting = None;
+        self.beats.grant(asking);
+        let Some(BurstReply::Data { data, last, .. }) = replies.take() else { unreachable!("just seen") };
+        let left = &mut self.under_way[to].left;
+        let first = left.front_mut().expect("data answer a read");
+        *first -= data.len() as u32;
+        if *first == 0 {
+            left.pop_front();
+        }
+        let reply = BurstReply::Data { tag: 0, data, last: if to == OWN { last } else { last + 1 } };
+        match to {
+            OWN => self.arrived = Some(reply),
+            _ => self.other.1.send(reply),
+        }
+    }
+
+    /// One address goes on to its cluster. Whether any address or beat waits.
+    pub fn forward(&mut self, now: Cycle) -> bool {
+        self.forward_one(now) || self.clusters.iter().any(|cluster| cluster.replies.has_item())
+    }
+
+    fn forward_one(&mut self, now: Cycle) -> bool {
+        if self.head.is_none() {
+            let asking = u64::from(self.other.0.is_due(now)) << OTHER | u64::from(self.address.is_some()) << OWN;
+            self.head = self.addresses.take(asking).map(|from| from as usize);
+        }
+        let Some(from) = self.head else { return false };
+        let is_shared = self.other.0.has_item() || !self.under_way[OTHER].left.is_empty();
+        let asked = if from == OTHER { self.other.0.peek().map(|burst| (burst.addr(), burst.size())) } else { None };
+        let asked = asked.or_else(|| self.address.as_ref().map(|burst| (burst.addr(), burst.size())));
+        let (addr, size) = asked.expect("who is at the head asks");
+        let cluster = ((addr - L1_BASE) / L1_STRIDE) as usize;
+        let UnderWay { cluster: of, left } = &mut self.under_way[from];
+        let may = left.is_empty() || *of == cluster && left.len() < READS;
+        if !may || !self.clusters[cluster].requests.has_room() {
+            return true;
+        }
+        left.push_back(size);
+        *of = cluster;
+        match from {
+            OTHER => drop(self.other.0.take()),
+            _ => self.address = None,
+        }
+        self.clusters[cluster].requests.send(Burst::Read { tag: from as u32, addr, size, in_parts: is_shared });
+        self.head = None;
+        true
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        for (cluster, port) in self.clusters.iter().enumerate() {
+            ports.output(&format!("l1_requests[{cluster}]"), &port.requests);
+            ports.input(&format!("l1_replies[{cluster}]"), &port.replies);
+        }
+        ports.input("other_requests", &self.other.0);
+        ports.output("other_replies", &self.other.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nhi::{NhiMap, NhiMaster};
+    use crate::outbound::{Outbound, OutboundPorts};
+    use crate::protocol::CommandTarget;
+    use crate::testing::{TestMemory, command, id, params};
+    use crate::world::Departure;
+    use expect_test::{Expect, expect};
+    use testkit::bench;
+
+    /// Packets of so many bytes that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
+    /// cluster and bytes. The beats that come are for the other initiator.
+    fn check(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], want: Expect) {
+        want.assert_eq(&bench(1_000, |bench| {
+            let addr = |cluster| L1_BASE + cluster * L1_STRIDE;
+            let send = |(core, &(cycle, cluster, bytes))| {
+                (cycle, command(id(core), CommandTarget::NicSend, &[0, 0, addr(cluster), 0, bytes]))
+            };
+            let commands = sends.iter().enumerate().map(send).collect();
+            let read =
+                |&(cycle, cluster, size)| (cycle, Burst::Read { tag: 0, addr: addr(cluster), size, in_parts: true });
+            let requests = bench.input("other", 2, others.iter().map(read).collect());
+            let beat = |reply: &BurstReply| match reply {
+                BurstReply::Data { data, .. } => data.len().to_string(),
+                _ => "no data".to_owned(),
+            };
+            let replies = bench.output("beat", 2, |_| true, beat);
+            let l2 = TestMemory::add(bench, "l2", 3);
+            let clusters = ["l1[0]", "l1[1]", "l1[2]", "l1[3]"].map(|name| TestMemory::add(bench, name, 1));
+            let noc = ClusterNoc::new(clusters.into(), (requests, replies));
+            let ports = OutboundPorts {
+                commands: bench.input("commands", 8, commands),
+                responses: bench.output("response", 2, |_| true, |_| String::new()),
+                nhi: NhiMaster::around(NhiMap::all(&params()), l2, noc),
+            };
+            let log = bench.log.clone();
+            let egress = move |out: Departure| log.note(out.cycle, format!("packet of {}", out.bytes.len()));
+            let trace = bench.tracer("outbound");
+            bench.add("outbound", Outbound::new(params().outbound, ports, Box::new(egress), trace));
+        }));
+    }
+
+    #[test]
+    fn beats_of_two_clusters_take_turns() {
+        check(
+            &[(11, 0, 256)],
+            &[(10, 1, 256)],
+            expect![[r#"
+            11   l1[1]: read 256 at 0x10400000
+            12   l1[0]: read 256 at 0x10000000
+            13   beat 64
+            14   beat 64
+            16   beat 64
+            18   beat 64
+            19   packet of 256
+            20   response
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_address_that_waits_holds_back_the_other_initiator() {
+        // The third read of the other initiator is of another cluster and waits for the two before. The packet is in neither.
+        check(
+            &[(13, 2, 64)],
+            &[(10, 0, 256), (11, 0, 256), (12, 1, 64)],
+            expect![[r#"
+            11   l1[0]: read 256 at 0x10000000
+            12   l1[0]: read 256 at 0x10000000
+            13   beat 64
+            14   beat 64
+            15   beat 64
+            16   beat 64
+            17   beat 64
+            18   beat 64
+            19   beat 64
+            20   beat 64
+            20   l1[1]: read 64 at 0x10400000
+            21   l1[2]: read 64 at 0x10800000
+            22   beat 64
+            22   packet of 64
+            23   response
+        "#]],
+        );
+        check(
+            &[(13, 2, 64)],
+            &[(10, 0, 256), (11, 0, 256)],
+            expect![[r#"
+            11   l1[0]: read 256 at 0x10000000
+            12   l1[0]: read 256 at 0x10000000
+            13   beat 64
+            14   beat 64
+            14   l1[2]: read 64 at 0x10800000
+            15   beat 64
+            16   beat 64
+            16   packet of 64
+            17   response
+            18   beat 64
+            19   beat 64
+            20   beat 64
+            21   beat 64
+        "#]],
+        );
+    }
+}
