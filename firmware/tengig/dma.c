@@ -6,7 +6,7 @@
 
 struct dma_ring reads, writes;
 struct dma_descriptor read_slots[DMA_ENTRIES], write_slots[DMA_ENTRIES];
-struct transfer read_transfers[DMA_ENTRIES], write_transfers[DMA_ENTRIES];
+uint32_t immediates[DMA_ENTRIES];
 
 /* Slots before this one are the assist's, or done. */
 static inline uint32_t posted_slots(struct dma_ring *ring) {

@@ -18,27 +18,36 @@ void writes_ready(uint32_t slot, uint32_t n);
  * frames' order whoever asks first. Gives the frame behind the last one that has its slots. Optimised version only. */
 uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last);
 
-/* Writes the descriptor of a slot and what it is for. */
-static inline void fill(struct dma_descriptor *slots, struct transfer *transfers, uint32_t slot, uint32_t high, uint32_t low,
-                        uint32_t nic, uint32_t length, uint32_t kind, uint32_t argument) {
+/* Writes the descriptor of a slot and what it is for. Returns it. */
+static inline struct dma_descriptor *fill(struct dma_descriptor *slots, uint32_t slot, uint32_t high, uint32_t low, uint32_t nic,
+                                          uint32_t length, uint32_t kind, uint32_t argument) {
     struct dma_descriptor *descriptor = &slots[slot % DMA_ENTRIES];
-    struct transfer *transfer = &transfers[slot % DMA_ENTRIES];
     descriptor->host_high = high;
     descriptor->host_low = low;
     descriptor->nic = nic;
     descriptor->length = length;
-    transfer->kind = kind;
-    transfer->argument = argument;
+#ifdef THESIS
+    descriptor->state = 0;
+#endif
+    descriptor->kind = kind;
+    descriptor->argument = argument;
+    return descriptor;
 }
 
-static inline void fill_read(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length, uint32_t kind,
-                             uint32_t argument) {
-    fill(read_slots, read_transfers, slot, high, low, nic, length, kind, argument);
+static inline struct dma_descriptor *fill_read(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length,
+                                               uint32_t kind, uint32_t argument) {
+    return fill(read_slots, slot, high, low, nic, length, kind, argument);
 }
 
-static inline void fill_write(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length, uint32_t kind,
-                              uint32_t argument) {
-    fill(write_slots, write_transfers, slot, high, low, nic, length, kind, argument);
+static inline struct dma_descriptor *fill_write(uint32_t slot, uint32_t high, uint32_t low, uint32_t nic, uint32_t length,
+                                                uint32_t kind, uint32_t argument) {
+    return fill(write_slots, slot, high, low, nic, length, kind, argument);
+}
+
+/* Has the assist store the sum of the bytes of a slot. */
+static inline void store_sum(struct dma_descriptor *descriptor, void *at) {
+    descriptor->state = DMA_SUM;
+    descriptor->sum_at = (uint32_t)at;
 }
 
 #endif

@@ -14,6 +14,12 @@ static handler *const handlers[EVENT_TYPES] = {
     [TIME_PASSED] = time_passed,
     [FETCH_FRAMES] = fetch_frames,
     [MARK_BUFFERS] = mark_buffers,
+#ifdef THESIS
+    [MARK_MINI_BUFFERS] = mark_mini_buffers,
+    [MARK_JUMBO_BUFFERS] = mark_jumbo_buffers,
+    [FETCH_MINI_DESCRIPTORS] = fetch_mini_descriptors,
+    [FETCH_JUMBO_DESCRIPTORS] = fetch_jumbo_descriptors,
+#endif
 };
 
 #ifdef HARDWARE_QUEUE
@@ -36,7 +42,7 @@ void dispatch(void) {
             if (left != end) enqueue(type - 1, left, end, end - left);
         }
         if (frame_fetched[sending.committed % MAC_TRANSMIT_ENTRIES]) commit_send(0);
-        if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
+        if (frame_written[receiving.committed % MAC_RECEIVE_ENTRIES]) commit_receive(0);
     }
 }
 
@@ -68,6 +74,7 @@ void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) 
 
 /* Does an event; what its handler leaves is queued again, and others go on with theirs meanwhile. */
 static void run(enum event_type type, uint32_t start, uint32_t end) {
+    COUNT(events[type]);
     uint32_t rest = handlers[type](start, end);
     if (rest != end) enqueue(type, rest, end, end - rest);
 }
@@ -88,9 +95,23 @@ static inline uint32_t newest_write(void) { return REG(DMA_WRITE_CONSUMER); }
 static inline uint32_t newest_arrived(void) {
     uint32_t frame = receiving.seen, end = REG(MAC_RECEIVE_PRODUCER);
     if (end - frame > 4 * FRAMES_AN_EVENT) end = frame + 4 * FRAMES_AN_EVENT;
+#ifdef THESIS
+    return place_frames(frame, end);
+#else
     while (frame != end && buffer_there[frame % RECEIVE_ENTRIES]) frame++;
     return frame;
+#endif
 }
+
+#ifdef THESIS
+static inline uint32_t newest_mini(void) { return REG(MAILBOX_MINI); }
+static inline uint32_t newest_jumbo(void) { return REG(MAILBOX_JUMBO); }
+static inline int can_place(void) { return !receiving.waits; }
+#define RECEIVE_MAILBOX_SEEN buffer_rings[STANDARD].seen
+#else
+static inline int can_place(void) { return buffer_there[receiving.seen % RECEIVE_ENTRIES]; }
+#define RECEIVE_MAILBOX_SEEN receiving.mailbox_seen
+#endif
 
 /* The pointer `newest` has moved on from `seen`: unless another processor was faster, that is an event. It is done at once, but
  * for what goes beyond `most` elements. */
@@ -114,9 +135,18 @@ static __attribute__((noinline)) void send_posted(void) {
     hardware_event(FETCH_SEND_DESCRIPTORS, newest_send, &sending.seen, LOCK_MAILBOX_SEND, DESCRIPTORS_AN_EVENT);
 }
 static __attribute__((noinline)) void buffers_posted(void) {
-    hardware_event(FETCH_RECEIVE_DESCRIPTORS, newest_receive, &receiving.mailbox_seen, LOCK_MAILBOX_RECEIVE,
+    hardware_event(FETCH_RECEIVE_DESCRIPTORS, newest_receive, &RECEIVE_MAILBOX_SEEN, LOCK_MAILBOX_RECEIVE,
                    DESCRIPTORS_AN_EVENT);
 }
+#ifdef THESIS
+static __attribute__((noinline)) void mini_buffers_posted(void) {
+    hardware_event(FETCH_MINI_DESCRIPTORS, newest_mini, &buffer_rings[MINI].seen, LOCK_MAILBOX_MINI, DESCRIPTORS_AN_EVENT);
+}
+static __attribute__((noinline)) void jumbo_buffers_posted(void) {
+    hardware_event(FETCH_JUMBO_DESCRIPTORS, newest_jumbo, &buffer_rings[JUMBO].seen, LOCK_MAILBOX_JUMBO,
+                   DESCRIPTORS_AN_EVENT);
+}
+#endif
 static __attribute__((noinline)) void reads_done(void) {
     hardware_event(READ_DONE, newest_read, &reads.seen, LOCK_READ_DONE, TRANSFERS_AN_EVENT);
 }
@@ -174,13 +204,17 @@ void dispatch(void) {
         if (is_alone) commit_send(0);
 #endif
         queued_events();
-        if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen && buffer_there[receiving.seen % RECEIVE_ENTRIES]) arrived();
+        if (REG(MAC_RECEIVE_PRODUCER) != receiving.seen && can_place()) arrived();
 #ifndef BASE
         if (writes.flags[writes.posted % DMA_ENTRIES] == SLOT_READY) commit_writes();
 #endif
         if (newest_write() != writes.seen) writes_done();
-        if (frame_written[receiving.committed % RETURN_ENTRIES]) commit_receive(0);
-        if (newest_receive() != receiving.mailbox_seen) buffers_posted();
+        if (frame_written[receiving.committed % MAC_RECEIVE_ENTRIES]) commit_receive(0);
+        if (newest_receive() != RECEIVE_MAILBOX_SEEN) buffers_posted();
+#ifdef THESIS
+        if (newest_mini() != buffer_rings[MINI].seen) mini_buffers_posted();
+        if (newest_jumbo() != buffer_rings[JUMBO].seen) jumbo_buffers_posted();
+#endif
         if ((int32_t)(REG(TIMER) - host.next_tick) >= 0) timer_event();
     }
 }

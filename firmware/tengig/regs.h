@@ -45,6 +45,24 @@
 /* The level of the interrupt line: firmware writes 1, the host writes 0 when it has heard. */
 #define INTERRUPT 0x048
 
+/* Firmware writes which rings and descriptors it speaks before it enables the receiver: RINGS_ONE or RINGS_THREE. */
+#define RINGS 0x04C
+#define RINGS_ONE 0   /* One ring of empty buffers; struct short_buffer, struct short_return. */
+#define RINGS_THREE 1 /* Mini, standard and jumbo buffers, statistics; struct buffer_descriptor. */
+
+/* For RINGS_THREE; the host writes them all before HOST_READY. The standard ring is RECEIVE_RING. */
+#define MINI_RING 0x050       /* Host address of the ring of mini buffers, two words. */
+#define JUMBO_RING 0x058      /* Host address of the ring of jumbo buffers, two words. */
+#define STATISTICS 0x060      /* Host address of struct statistics, two words. */
+#define MAILBOX_MINI 0x068    /* Producer of the mini ring. */
+#define MAILBOX_JUMBO 0x06C   /* Producer of the jumbo ring. */
+#define MINI_BYTES 0x070      /* Longest frame for a mini buffer, without frame check sequence. */
+#define STANDARD_BYTES 0x074  /* Longest frame for a standard buffer. */
+#define JUMBO_BYTES 0x078     /* Longest frame for a jumbo buffer; longer ones are dropped. */
+#define STATISTICS_US 0x07C   /* Microseconds from one refresh of the statistics to the next; 0 for never. */
+#define RECEIVE_SUMS 0x0CC    /* Not 0 if return descriptors are to hold the sum of their frame. */
+#define MAC_STATISTICS 0x0D0  /* Address of 32 words in frame memory in which the MAC counts drops. */
+
 /* Assists. A ring's base is set before its first producer moves. */
 #define DMA_READ_BASE 0x080      /* Host to NIC. */
 #define DMA_READ_PRODUCER 0x084  /* Firmware writes. */
@@ -84,17 +102,23 @@
 #define MAC_TRANSMIT_ENTRIES 256
 #define MAC_RECEIVE_ENTRIES 512
 
-/* What the assists read and write in control memory. */
+/* What the assists read and write in control memory. A DMA descriptor has 32 bytes, as on the Tigon-2: 224 more of them take
+ * "8 KB" (thesis, 4.5.1). */
 struct dma_descriptor {
     uint32_t host_high, host_low; /* Address in the host's memory. */
     uint32_t nic;                 /* Address on the card: control or frame memory. */
     uint32_t length;              /* Bytes. */
+    uint32_t state;               /* 0 or DMA_SUM. */
+    uint32_t sum_at;              /* Where the assist stores the 16-bit sum of the bytes. */
+    uint32_t kind, argument;      /* Firmware's. */
 };
+#define DMA_SUM 0xA00u
 
 struct transmit_descriptor {
     uint32_t frame;  /* Address in frame memory. */
-    uint32_t length; /* Bytes, without frame check sequence. */
+    uint32_t length; /* Bytes, without frame check sequence; bits 31:16: VLAN tag. */
 };
+#define TRANSMIT_TAG 0x40000000u /* Bit of the address: the tag is inserted. */
 
 struct receive_descriptor {
     uint32_t frame;  /* Address in frame memory, a multiple of 8. */
@@ -103,30 +127,73 @@ struct receive_descriptor {
 #define RECEIVE_LENGTH 0x0000FFFFu
 #define RECEIVE_ERRORS 0x00BF0000u /* A runt (0x00400000) is no error here. */
 #define FCS_BYTES 4
+#define ETHERNET_HEADER 14
 #define LONGEST_FRAME 1518 /* Bytes, with frame check sequence. */
 
 /* Rings in the host's memory; all numbers of entries are powers of two. */
-#define SEND_ENTRIES 512    /* Two for a frame: its headers, its payload. */
-#define RECEIVE_ENTRIES 512 /* One for a buffer. */
-#define RETURN_ENTRIES 512  /* One for a received frame, in the order of their buffers. */
+#define SEND_ENTRIES 512        /* Two for a frame: its headers, its payload. */
+#define RECEIVE_ENTRIES 512     /* Standard buffers: one for a frame. */
+#define MINI_ENTRIES 1024       /* As on the Tigon-2. */
+#define JUMBO_ENTRIES 256       /* As on the Tigon-2. */
+#define RETURN_ENTRIES 512      /* For RINGS_ONE: one for a received frame, in the order of their buffers. */
+#define LONG_RETURN_ENTRIES 2048 /* For RINGS_THREE: in the frames' order. */
 
 struct send_descriptor {
     uint32_t host_high, host_low;
-    uint32_t length;
-    uint32_t flags;
+    uint16_t length;
+    uint16_t flags;   /* Of the FLAG_ values below. */
+    uint16_t sum_at;  /* With FLAG_SUM: offset in the frame of the field that gets the complement of the frame's sum. */
+    uint16_t vlan;    /* With FLAG_VLAN: the tag. */
 };
 
+/* Flags of descriptors, as on the Tigon-2. */
+#define FLAG_SUM 0x1u      /* Send: the card inserts the checksum. Return: `sum` is there. */
+#define FLAG_END 0x4u      /* Last descriptor of a frame. */
+#define FLAG_JUMBO 0x10u   /* Return: a jumbo buffer. */
+#define FLAG_VLAN 0x200u   /* Send: the card inserts the tag. */
+#define FLAG_NOW 0x800u    /* Send: report this frame at once. */
+#define FLAG_MINI 0x1000u  /* Return: a mini buffer. */
+
+/* A buffer, and what comes back of it (RINGS_THREE); the layout is that of the Tigon-2. */
 struct buffer_descriptor {
+    uint32_t host_high, host_low;
+    uint16_t index, length;   /* Place in its ring; room in the buffer, then bytes of the frame. */
+    uint16_t type, flags;
+    uint16_t first_sum, sum;  /* The card's; the sum of all bytes of the frame. */
+    uint16_t errors, vlan;
+    uint32_t number;          /* The frame's number among those returned. */
+    uint32_t opaque;          /* Returned as it is. */
+};
+
+/* The same for RINGS_ONE. */
+struct short_buffer {
     uint32_t host_high, host_low;
     uint32_t length; /* Room in the buffer. */
     uint32_t opaque; /* Returned as it is. */
 };
 
-struct return_descriptor {
+struct short_return {
     uint32_t opaque;
     uint32_t length; /* Bytes without frame check sequence; 0 if the frame had an error. */
     uint32_t errors;
     uint32_t number; /* The frame's number since reset. */
+};
+
+/* What the card has counted since reset. Counts of 64 bits: high word, then low. */
+struct statistics {
+    uint32_t in_octets_high, in_octets;   /* Received frames that were given to the host, without frame check sequence. */
+    uint32_t out_octets_high, out_octets; /* Frames of which the data was asked for. */
+    uint32_t in_frames, out_frames;
+    uint32_t in_errors;                   /* Frames that were damaged or too short. */
+    uint32_t in_too_long;                 /* Frames for which no ring has buffers. */
+    uint32_t in_dropped;                  /* Frames for which the MAC had no room. */
+    uint32_t short_of_buffers;            /* Times that a frame had to wait for a buffer, */
+    uint32_t short_of_reads;              /* an event for slots of the DMA read ring, */
+    uint32_t short_of_writes;             /* for slots of the DMA write ring. */
+    uint32_t send_reports, return_reports; /* Updates of the send consumer and the return producer. */
+    uint32_t limit_hits;                  /* Those of them for which enough frames had come together. */
+    uint32_t interrupts;
+    uint32_t events[12];                  /* By type, as in events.h. */
 };
 
 #endif

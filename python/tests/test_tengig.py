@@ -11,12 +11,17 @@ import pytest
 from spinet import InputError
 from spinet.card_run import CardResult, run_card
 from spinet.firmware import build
+from spinet.toolchain import CompileError
 
 BUILDS = [
     pytest.param({}, id="optimised"),
     pytest.param({"BASE": ""}, id="base"),
     pytest.param({"HARDWARE_QUEUE": ""}, id="hardware-queue"),
+    pytest.param({"THESIS": ""}, id="thesis"),
+    pytest.param({"THESIS": "", "BASE": ""}, id="thesis-base"),
 ]
+THESIS = BUILDS[3:]
+JUMBO = ["longest_frame=9014", "buffer_bytes=20480"]
 LINE_RATE = 812_744  # frames a second of 1518 bytes; Willmann 2004, 4.1.1
 
 
@@ -34,6 +39,7 @@ def check_intact(result: CardResult) -> None:
     assert result.summary["faults"] == []
     assert result.counter("registers.dma_failures") == 0
     assert result.counter("registers.faults") == 0
+    assert result.counter("host.faults") == 0
 
 
 def sizes(seed: int) -> str:
@@ -90,7 +96,8 @@ def test_the_firmware_fits_its_memories(cc: str, defines: dict[str, str]) -> Non
     built = build("tengig", defines=defines, cc=cc)
     assert built.messages == ""
     assert built.sections[".text"] < 21 << 10  # Willmann 2004, 4.1: about 21 KB of code
-    assert built.sections[".bss"] < 100 << 10  # and about 100 KB of control data
+    # And about 100 KB of control data; rings and buffers of the Tigon-2's three kinds take more.
+    assert built.sections[".bss"] < (140 << 10 if "THESIS" in defines else 100 << 10)
 
 
 def test_firmware_of_another_card_is_refused() -> None:
@@ -103,3 +110,79 @@ def test_a_card_that_serves_no_ring_is_found_out() -> None:
     result = run_card("tengig", defines={"HARDWARE_QUEUE": ""}, send="datagrams:", limit="60 ms")
     assert result.ended == "stalled"
     assert "the card has not moved its consumer on from 0" in result.summary["ended"]["text"]
+
+
+@pytest.mark.parametrize("defines", THESIS)
+@pytest.mark.parametrize("cores", [1, 6])
+def test_all_three_rings_serve_frames_of_their_sizes(cores: int, defines: dict[str, str]) -> None:
+    draw = random.Random(cores)
+    mix = ":".join(str(draw.choice([18, 86, 87, 1472, 1473, 4000, 8972])) for _ in range(97))
+    mix = f"datagrams:bytes={mix},count=300,rate=30000pps"
+    result = run(cores, defines=defines, set=JUMBO, traffic=mix, send=mix, limit="30 ms")
+    check_intact(result)
+    assert result.ended == "complete"
+    assert (result.summary["sent"]["good"], result.summary["received"]["good"]) == (300, 300)
+
+
+@pytest.mark.parametrize("defines", THESIS)
+def test_jumbo_frames_at_saturation(defines: dict[str, str]) -> None:
+    """The receive area of 1 MiB goes round twice: frames that need two transfers have two sums."""
+    jumbo = "datagrams:bytes=8972:18:8971"
+    result = run(6, defines=defines, set=JUMBO, traffic=jumbo, send=jumbo, limit="3 ms")
+    check_intact(result)
+    assert result.summary["received"]["bytes"] > 2 << 20
+    assert result.summary["sent"]["bytes"] > 1 << 20
+
+
+@pytest.mark.parametrize("defines", THESIS)
+def test_mini_frames_take_standard_buffers_where_there_are_no_mini_ones(defines: dict[str, str]) -> None:
+    mix = "datagrams:bytes=18,count=2000,rate=200000pps"
+    for mini in (0, 128):
+        result = run(4, defines=defines, set=[f"host.mini_bytes={mini}"], traffic=mix, limit="20 ms")
+        check_intact(result)
+        assert result.summary["received"]["good"] == 2000
+
+
+@pytest.mark.parametrize("defines", THESIS)
+def test_statistics_are_what_went_through(defines: dict[str, str]) -> None:
+    """Frames are a millisecond apart and statistics are refreshed in between: all but the last are in them."""
+    frames = "datagrams:bytes=100,count=20,rate=1000pps"
+    result = run(6, defines=defines, set=["host.statistics_us=100"], traffic=frames, send=frames, limit="40 ms")
+    check_intact(result)
+    assert result.ended == "complete"
+    for way in ("in", "out"):
+        seen = result.counter(f"host.card.{way}_frames")
+        assert seen in (19, 20)
+        assert result.counter(f"host.card.{way}_octets") == seen * (100 + 42)
+    assert result.counter("host.card.in_errors") == result.counter("host.card.in_dropped") == 0
+
+
+@pytest.mark.parametrize("defines", THESIS)
+def test_the_card_counts_what_it_drops(defines: dict[str, str]) -> None:
+    small = "datagrams:bytes=18"
+    result = run(1, defines=defines, set=["host.statistics_us=50"], traffic=small, send=small, limit="3 ms")
+    check_intact(result)
+    dropped = result.counter("registers.dropped_frames")
+    assert dropped > 1000
+    # The MAC counts in memory where there was no place; what its own buffer did not hold is not there.
+    assert 0 < result.counter("host.card.in_dropped") <= dropped
+
+
+@pytest.mark.parametrize("defines", THESIS)
+@pytest.mark.parametrize("cores", [1, 6])
+def test_the_card_inserts_checksums(cores: int, defines: dict[str, str]) -> None:
+    mix = f"datagrams:bytes={sizes(cores)}"
+    result = run(cores, defines=defines, set=["host.send_sums=true"], traffic=mix, send=mix, limit="2 ms")
+    check_intact(result)
+    assert result.summary["sent"]["frames"] > 30
+
+
+def test_jumbo_frames_need_firmware_that_has_jumbo_buffers() -> None:
+    result = run_card("tengig", set=JUMBO, send="datagrams:bytes=8972,count=10", limit="2 ms")
+    assert any("the firmware has one ring of buffers" in fault for fault in result.summary["faults"])
+
+
+def test_an_event_queue_in_hardware_is_refused() -> None:
+    with pytest.raises(CompileError) as refused:
+        build("tengig", defines={"THESIS": "", "HARDWARE_QUEUE": ""})
+    assert "THESIS has its event queue in software" in refused.value.stderr

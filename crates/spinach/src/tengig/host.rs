@@ -7,7 +7,9 @@
 //! Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as
 //!          possible (3.2.3).
 
+mod buffers;
 mod driver;
+mod outgoing;
 mod rings;
 
 use super::map;
@@ -19,7 +21,7 @@ use blocks::ethernet::Frame;
 use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, TrafficError};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use driver::Driver;
+use driver::{Driver, STANDARD_BYTES};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
 
@@ -31,8 +33,20 @@ pub struct TengigHostParams {
     pub base: u64,
     /// Frames that the driver has given to the card at most, 1 to 256.
     pub send_frames: u32,
-    /// Empty buffers that the driver has given to the card at most, 1 to 512.
+    /// Empty standard buffers that the driver has given to the card at most, 1 to 512.
     pub receive_buffers: u32,
+    /// Bytes of the longest frame, without check sequence, 1514 to 9014: beyond 1514 the driver posts jumbo buffers, too, for
+    /// firmware that has three rings.
+    pub longest_frame: u32,
+    /// Bytes of the longest frame that goes to a mini buffer, 0 to 256; 0 for no mini buffers. For firmware with three rings, as
+    /// the next three.
+    pub mini_bytes: u32,
+    /// The card is to give the sum of each frame that it receives, which the driver checks.
+    pub receive_sums: bool,
+    /// The card is to insert the checksums of UDP datagrams that the host sends.
+    pub send_sums: bool,
+    /// Microseconds from one refresh of the card's statistics in the host's memory to the next, up to 1,000,000; 0 for never.
+    pub statistics_us: u32,
     /// Bytes of a frame that stand in its first descriptor. Source: thesis, 4.2.3 (42: Ethernet, IPv4 and UDP headers).
     pub header_bytes: u32,
     /// Sent frames that one report of the card stands for.
@@ -76,9 +90,6 @@ pub struct TengigHost {
     asked: Option<u32>,
 }
 
-/// Bytes of the longest frame without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
-const LONGEST_FRAME: usize = 1514;
-
 impl TengigHost {
     /// A host before its first access; `offered` is what it sends and expects.
     pub fn new(params: TengigHostParams, ports: TengigHostPorts, clock: Clock, offered: Offered) -> TengigHost {
@@ -116,7 +127,7 @@ impl TengigHost {
         let word = reply.result.ok().map(|data| blocks::bus::word(&data));
         match self.asked.take() {
             Some(map::INTERRUPT) => self.driver.look(&self.memory, now),
-            _ => self.driver.answered(word),
+            _ => self.driver.answered(now, word),
         }
     }
 
@@ -182,6 +193,14 @@ impl Component for TengigHost {
         counters.add("damaged_frames", self.driver.damaged.total());
         counters.add("faults", self.driver.faults.total());
         counters.add("interrupts", self.interrupts.total());
+        let counted = self.driver.statistics(&self.memory);
+        counters.add("card.in_frames", counted.in_frames);
+        counters.add("card.in_octets", counted.in_octets);
+        counters.add("card.in_errors", counted.in_errors);
+        counters.add("card.in_too_long", counted.in_too_long);
+        counters.add("card.in_dropped", counted.in_dropped);
+        counters.add("card.out_frames", counted.out_frames);
+        counters.add("card.out_octets", counted.out_octets);
         counters.add("dma_read_bytes", self.dma_bytes[0].total());
         counters.add("dma_write_bytes", self.dma_bytes[1].total());
     }
@@ -218,7 +237,7 @@ impl Host for TengigHost {
     }
 
     fn rings(&self) -> Vec<String> {
-        self.driver.rings().to_vec()
+        self.driver.rings()
     }
 
     fn faults(&self) -> Vec<String> {
@@ -229,7 +248,7 @@ impl Host for TengigHost {
 impl TengigHostParams {
     /// What is wrong with traffic for it.
     pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
-        let (least, most) = (self.header_bytes as usize + 1, LONGEST_FRAME);
+        let (least, most) = (self.header_bytes as usize + 1, self.longest_frame as usize);
         offered.host.check(least.max(Frame::LEAST_BYTES), most)?;
         offered.network.check(1, most)
     }
@@ -242,6 +261,11 @@ impl Module for TengigHostParams {
 base = 0x1_0000_0000
 send_frames = 256
 receive_buffers = 512
+longest_frame = 1514
+mini_bytes = 128
+receive_sums = true
+send_sums = false
+statistics_us = 1000
 header_bytes = 42
 send_coalesce = 16
 receive_coalesce = 16
@@ -264,6 +288,9 @@ firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 
     fn check(&self) -> Result<(), String> {
         checks::within("send_frames", self.send_frames, 1, rings::SEND_FRAMES)?;
         checks::within("receive_buffers", self.receive_buffers, 1, map::RECEIVE_ENTRIES)?;
+        checks::within("longest_frame", self.longest_frame, STANDARD_BYTES, 9014)?;
+        checks::within("mini_bytes", self.mini_bytes, 0, rings::MINI_BUFFER_BYTES as u32)?;
+        checks::within("statistics_us", self.statistics_us, 0, 1_000_000)?;
         checks::within("header_bytes", self.header_bytes, 1, 59)?;
         checks::within("send_coalesce", self.send_coalesce, 1, self.send_frames)?;
         checks::within("receive_coalesce", self.receive_coalesce, 1, self.receive_buffers)?;

@@ -54,6 +54,34 @@ header! {
     MAILBOX_RECEIVE = 0x044;
     /// Firmware writes 1 to call the host, the host 0 when it has heard.
     INTERRUPT = 0x048;
+    /// Which rings and descriptors the firmware speaks.
+    RINGS = 0x04C;
+    /// [`RINGS`]: one ring of empty buffers.
+    RINGS_ONE = 0;
+    /// [`RINGS`]: mini, standard and jumbo buffers, statistics.
+    RINGS_THREE = 1;
+    /// Host address of the ring of mini buffers, high word, then low.
+    MINI_RING = 0x050;
+    /// Host address of the ring of jumbo buffers.
+    JUMBO_RING = 0x058;
+    /// Host address of the statistics.
+    STATISTICS = 0x060;
+    /// Producer of the mini ring.
+    MAILBOX_MINI = 0x068;
+    /// Producer of the jumbo ring.
+    MAILBOX_JUMBO = 0x06C;
+    /// Longest frame for a mini buffer.
+    MINI_BYTES = 0x070;
+    /// Longest frame for a standard buffer.
+    STANDARD_BYTES = 0x074;
+    /// Longest frame for a jumbo buffer.
+    JUMBO_BYTES = 0x078;
+    /// Microseconds from one refresh of the statistics to the next.
+    STATISTICS_US = 0x07C;
+    /// Not 0 if return descriptors are to hold the sum of their frame.
+    RECEIVE_SUMS = 0x0CC;
+    /// Address of the words in which the MAC counts drops.
+    MAC_STATISTICS = 0x0D0;
     /// Address of the DMA read assist's ring.
     DMA_READ_BASE = 0x080;
     /// Transfers that it is to do.
@@ -118,14 +146,36 @@ header! {
     SEND_ENTRIES = 512;
     /// Descriptors of the host's receive ring.
     RECEIVE_ENTRIES = 512;
-    /// Descriptors of the host's return ring.
+    /// Descriptors of the host's mini ring.
+    MINI_ENTRIES = 1024;
+    /// Descriptors of the host's jumbo ring.
+    JUMBO_ENTRIES = 256;
+    /// Descriptors of the host's return ring, with one ring of buffers.
     RETURN_ENTRIES = 512;
+    /// Descriptors of the host's return ring, with three.
+    LONG_RETURN_ENTRIES = 2048;
+    /// Flag of a descriptor: the card inserts a checksum, or gives a sum.
+    FLAG_SUM = 0x1;
+    /// Flag of a descriptor: the last one of a frame.
+    FLAG_END = 0x4;
+    /// Flag of a return descriptor: a jumbo buffer.
+    FLAG_JUMBO = 0x10;
+    /// Flag of a send descriptor: the card inserts a VLAN tag.
+    FLAG_VLAN = 0x200;
+    /// Flag of a send descriptor: the card is to report the frame at once.
+    FLAG_NOW = 0x800;
+    /// Flag of a return descriptor: a mini buffer.
+    FLAG_MINI = 0x1000;
 }
 
 /// Bytes of the window of registers.
 pub const WINDOW_BYTES: u32 = 0x400;
-/// Bytes of a descriptor in any of the host's rings: four big-endian words.
+/// Bytes of a descriptor of the send ring, and of the others with one ring of buffers: four big-endian words.
 pub const DESCRIPTOR_BYTES: u32 = 16;
+/// Bytes of a descriptor of the other rings, with three rings of buffers.
+pub const LONG_DESCRIPTOR_BYTES: u32 = 32;
+/// Bytes of the statistics.
+pub const STATISTICS_BYTES: u32 = 112;
 
 #[cfg(test)]
 mod tests {

@@ -219,6 +219,7 @@ impl TengigRegisters {
             map::MAC_RECEIVE_CONSUMER => receive.set_consumer(value),
             map::RECEIVE_AREA => receive.area = value,
             map::RECEIVE_AREA_BYTES => receive.enable(value),
+            map::MAC_STATISTICS => receive.orders.push(ReceiveOrder::Statistics(u64::from(value))),
             map::RECEIVE_AREA_CONSUMER => receive.orders.push(ReceiveOrder::BufferConsumer(u64::from(value))),
             _ => {
                 if let Some(lock) = lock_at(offset) {

@@ -1,7 +1,9 @@
 //! The driver: what is in the rings, what the card was told, what it has said.
 
 use super::TengigHostParams;
-use super::rings::{self, descriptor};
+use super::buffers::{self, BufferRing, put, take_long, take_short};
+use super::outgoing::prepare;
+use super::rings;
 use crate::tengig::map;
 use blocks::feeders::{Checker, FrameLog, HostMemory, Offered, Passage, Traffic};
 use kernel::Time;
@@ -13,6 +15,8 @@ enum Stage {
     SetUp(usize),
     /// It asks whether the firmware has enabled the receiver.
     Waiting,
+    /// It asks which rings the firmware speaks.
+    Asking,
     Running,
 }
 
@@ -25,12 +29,17 @@ pub(super) struct Driver {
     /// Frames posted and frames reported as sent, since the start.
     posted: u64,
     sent: u64,
-    /// Buffers posted and returned.
-    buffers: u64,
+    /// Rings of empty buffers: one, or standard, mini and jumbo. None before the firmware is known.
+    rings: Vec<BufferRing>,
+    /// The firmware has three rings, and statistics.
+    has_three: bool,
     returned: u64,
-    /// Mailboxes as they were written last.
+    /// The send mailbox as it was written last.
     told_send: u32,
-    told_receive: u32,
+    /// Bytes of the frames posted.
+    posted_octets: u64,
+    /// What the card's statistics said last.
+    counted: Statistics,
     pub has_said_go: bool,
     pub checker: Checker,
     pub log: FrameLog,
@@ -46,8 +55,22 @@ pub(super) struct Driver {
     pub diagnosis: Option<String>,
 }
 
+/// What the card has counted, as far as the driver holds it against what it knows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Statistics {
+    pub in_octets: u64,
+    pub out_octets: u64,
+    pub in_frames: u64,
+    pub out_frames: u64,
+    pub in_errors: u64,
+    pub in_too_long: u64,
+    pub in_dropped: u64,
+}
+
 /// Faults that are kept in words.
 const KEPT_FAULTS: usize = 8;
+/// Bytes of the longest frame of a standard buffer, without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
+pub(super) const STANDARD_BYTES: u32 = 1514;
 
 impl Driver {
     pub fn new(params: TengigHostParams, offered: Offered) -> Driver {
@@ -63,10 +86,12 @@ impl Driver {
             start: None,
             posted: 0,
             sent: 0,
-            buffers: 0,
+            rings: Vec::new(),
+            has_three: false,
             returned: 0,
             told_send: 0,
-            told_receive: 0,
+            posted_octets: 0,
+            counted: Statistics::default(),
             has_said_go: false,
             checker: Checker::new(offered.network.frames),
             damaged: Counter::default(),
@@ -96,11 +121,12 @@ impl Driver {
     }
 
     /// Rings in words.
-    pub fn rings(&self) -> [String; 2] {
-        [
-            format!("send: {} frames posted, {} reported as sent", self.posted, self.sent),
-            format!("receive: {} buffers posted, {} returned", self.buffers, self.returned),
-        ]
+    pub fn rings(&self) -> Vec<String> {
+        let send = format!("send: {} frames posted, {} reported as sent", self.posted, self.sent);
+        let receive = |ring: &BufferRing| {
+            format!("receive, {}: {} buffers posted, {} returned", ring.name, ring.posted, ring.returned)
+        };
+        std::iter::once(send).chain(self.rings.iter().map(receive)).collect()
     }
 
     fn fault(&mut self, now: Time, text: String) {
@@ -115,24 +141,52 @@ impl Driver {
     }
 
     /// Registers to write before the card is asked anything, in this order.
-    fn set_up(&self) -> [(u32, u32); 12] {
-        let TengigHostParams { base, send_coalesce, receive_coalesce, coalesce_us, .. } = self.params;
-        let high = |offset: u64| ((base + offset) >> 32) as u32;
-        let low = |offset: u64| (base + offset) as u32;
-        [
-            (map::SEND_COALESCE, send_coalesce),
-            (map::RECEIVE_COALESCE, receive_coalesce),
-            (map::COALESCE_US, coalesce_us),
-            (map::SEND_RING, high(rings::SEND_RING)),
-            (map::SEND_RING + 4, low(rings::SEND_RING)),
-            (map::RECEIVE_RING, high(rings::RECEIVE_RING)),
-            (map::RECEIVE_RING + 4, low(rings::RECEIVE_RING)),
-            (map::RETURN_RING, high(rings::RETURN_RING)),
-            (map::RETURN_RING + 4, low(rings::RETURN_RING)),
-            (map::STATUS, high(rings::STATUS)),
-            (map::STATUS + 4, low(rings::STATUS)),
-            (map::HOST_READY, 1),
-        ]
+    fn set_up(&self) -> Vec<(u32, u32)> {
+        let params = &self.params;
+        let numbers = [
+            (map::SEND_COALESCE, params.send_coalesce),
+            (map::RECEIVE_COALESCE, params.receive_coalesce),
+            (map::COALESCE_US, params.coalesce_us),
+            (map::MINI_BYTES, params.mini_bytes),
+            (map::STANDARD_BYTES, STANDARD_BYTES),
+            (map::JUMBO_BYTES, params.longest_frame),
+            (map::STATISTICS_US, params.statistics_us),
+            (map::RECEIVE_SUMS, params.receive_sums.into()),
+        ];
+        let places = [
+            (map::SEND_RING, rings::SEND_RING),
+            (map::RECEIVE_RING, rings::RECEIVE_RING),
+            (map::MINI_RING, rings::MINI_RING),
+            (map::JUMBO_RING, rings::JUMBO_RING),
+            (map::RETURN_RING, rings::RETURN_RING),
+            (map::STATUS, rings::STATUS),
+            (map::STATISTICS, rings::STATISTICS),
+        ];
+        let words = places.into_iter().flat_map(|(register, offset)| {
+            let at = params.base + offset;
+            [(register, (at >> 32) as u32), (register + 4, at as u32)]
+        });
+        numbers.into_iter().chain(words).chain([(map::HOST_READY, 1)]).collect()
+    }
+
+    /// What the firmware says of its rings.
+    fn meet(&mut self, now: Time, said: Option<u32>) {
+        let TengigHostParams { receive_buffers, mini_bytes, longest_frame, .. } = self.params;
+        self.has_three = said == Some(map::RINGS_THREE);
+        self.rings.push(BufferRing::standard(STANDARD_BYTES, receive_buffers));
+        if self.has_three {
+            self.rings.push(BufferRing::mini(mini_bytes));
+            self.rings.push(BufferRing::jumbo(longest_frame, longest_frame > STANDARD_BYTES));
+        } else if longest_frame > STANDARD_BYTES {
+            self.fault(
+                now,
+                format!(
+                    "the firmware has one ring of buffers, for frames of up to {STANDARD_BYTES} bytes, and longest_frame is \
+                     {longest_frame}: firmware built with -D THESIS takes longer ones"
+                ),
+            );
+            self.diagnosis = self.kept_faults.last().map(|(_, text)| text.clone());
+        }
     }
 
     /// The next register access: its offset and what is written, if it is not a read.
@@ -140,11 +194,12 @@ impl Driver {
         match self.stage {
             Stage::SetUp(done) => self.set_up().get(done).map(|&(register, value)| (register, Some(value))),
             Stage::Waiting => Some((map::RECEIVE_AREA_BYTES, None)),
+            Stage::Asking => Some((map::RINGS, None)),
             Stage::Running => {
-                let (send, receive) = (2 * self.posted as u32, self.buffers as u32);
-                if receive != self.told_receive {
-                    self.told_receive = receive;
-                    return Some((map::MAILBOX_RECEIVE, Some(receive)));
+                let send = 2 * self.posted as u32;
+                if let Some(ring) = self.rings.iter_mut().find(|ring| ring.told != ring.posted as u32) {
+                    ring.told = ring.posted as u32;
+                    return Some((ring.mailbox, Some(ring.told)));
                 }
                 if send != self.told_send {
                     self.told_send = send;
@@ -156,12 +211,16 @@ impl Driver {
     }
 
     /// The access is done; with the word if it was a read.
-    pub fn answered(&mut self, word: Option<u32>) {
+    pub fn answered(&mut self, now: Time, word: Option<u32>) {
+        if matches!(self.stage, Stage::Asking) {
+            self.meet(now, word);
+        }
         self.stage = match self.stage {
             Stage::SetUp(done) if done + 1 < self.set_up().len() => Stage::SetUp(done + 1),
             Stage::SetUp(_) => Stage::Waiting,
             Stage::Waiting if word.is_none_or(|bytes| bytes == 0) => Stage::Waiting,
-            Stage::Waiting | Stage::Running => Stage::Running,
+            Stage::Waiting => Stage::Asking,
+            Stage::Asking | Stage::Running => Stage::Running,
         };
     }
 
@@ -171,8 +230,10 @@ impl Driver {
             return None;
         }
         let start = *self.start.get_or_insert(now);
-        while self.buffers - self.returned < u64::from(self.params.receive_buffers) {
-            self.post_buffer(memory);
+        for ring in &mut self.rings {
+            while ring.has_room() {
+                ring.post(memory, self.params.base, self.has_three);
+            }
         }
         if self.sent == self.posted {
             self.progressed = now;
@@ -183,7 +244,9 @@ impl Driver {
             if next.is_none_or(|due| due > now) {
                 break;
             }
-            self.post_frame(memory, now);
+            let is_last =
+                self.traffic.due(self.posted + 1).is_none_or(|due| due.checked_add(start).is_none_or(|due| due > now));
+            self.post_frame(memory, now, is_last);
         }
         let patience = (self.sent < self.posted).then(|| self.watch(now)).flatten();
         next.filter(|due| *due > now).into_iter().chain(patience).min()
@@ -201,33 +264,33 @@ impl Driver {
         (now < end).then_some(end)
     }
 
-    fn post_buffer(&mut self, memory: &mut HostMemory) {
-        let place = self.buffers as u32 % map::RECEIVE_ENTRIES;
-        let at = self.params.base + rings::BUFFERS + u64::from(place) * rings::BUFFER_BYTES;
-        let words = [(at >> 32) as u32, at as u32, rings::BUFFER_BYTES as u32, place];
-        self.put_descriptor(memory, descriptor(rings::RECEIVE_RING, place), words);
-        self.buffers += 1;
-    }
-
-    fn post_frame(&mut self, memory: &mut HostMemory, now: Time) {
+    /// Posts the next frame; the card is to report the last one that is due at once.
+    fn post_frame(&mut self, memory: &mut HostMemory, now: Time, is_last: bool) {
         let frame = self.traffic.frames.frame(self.posted).expect("a frame that is due exists");
+        let TengigHostParams { base, header_bytes, send_sums, .. } = self.params;
+        let header_bytes = header_bytes as usize;
+        let (bytes, flags, third) = if self.has_three {
+            let left = prepare(&frame.bytes, header_bytes, send_sums);
+            let now = if is_last { map::FLAG_NOW } else { 0 };
+            (left.bytes, left.flags | now, u32::from(left.sum_at) << 16 | u32::from(left.vlan))
+        } else {
+            (frame.bytes.to_vec(), 0, 0)
+        };
         let place = self.posted as u32 % rings::SEND_FRAMES;
-        let (header, payload) = frame.bytes.split_at(self.params.header_bytes as usize);
-        for (part, area, n) in [(header, rings::HEADERS, 2 * place), (payload, rings::PAYLOADS, 2 * place + 1)] {
-            let at = self.params.base + area + u64::from(place) * rings::BUFFER_BYTES;
+        let (header, payload) = bytes.split_at(header_bytes);
+        let stand = |area: u64, stride: u64| base + area + u64::from(place) * stride;
+        let parts = [
+            (header, stand(rings::HEADERS, rings::BUFFER_BYTES), flags),
+            (payload, stand(rings::PAYLOADS, rings::JUMBO_BUFFER_BYTES), flags | map::FLAG_END),
+        ];
+        for (n, (part, at, flags)) in (2 * place..).zip(parts) {
             memory.put(at, part);
-            let words = [(at >> 32) as u32, at as u32, part.len() as u32, 0];
-            self.put_descriptor(memory, descriptor(rings::SEND_RING, n), words);
+            let words = [(at >> 32) as u32, at as u32, (part.len() as u32) << 16 | flags, third];
+            put(memory, base + rings::SEND_RING + u64::from(n * map::DESCRIPTOR_BYTES), &words);
         }
-        let bytes = frame.bytes.len() as u32;
-        self.posted_log.note(Passage { id: Some(self.posted), at: now, bytes });
+        self.posted_octets += bytes.len() as u64;
+        self.posted_log.note(Passage { id: Some(self.posted), at: now, bytes: frame.bytes.len() as u32 });
         self.posted += 1;
-    }
-
-    fn put_descriptor(&self, memory: &mut HostMemory, at: u64, words: [u32; 4]) {
-        for (i, word) in (0..).zip(words) {
-            memory.put_word(self.params.base + at + 4 * i, word);
-        }
     }
 
     /// Takes what the card has reported.
@@ -243,11 +306,12 @@ impl Driver {
             self.progressed = now;
         }
         let returned = producer.wrapping_sub(self.returned as u32);
-        if u64::from(returned) > self.buffers - self.returned {
-            let (last, buffers) = (self.returned as u32, self.buffers as u32);
+        let there: u64 = self.rings.iter().map(|ring| ring.posted - ring.returned).sum();
+        if u64::from(returned) > there {
+            let last = self.returned as u32;
             self.fault(
                 now,
-                format!("return producer went from {last} to {producer}, but {buffers} buffers are posted"),
+                format!("return producer went from {last} to {producer}, but the card has {there} buffers"),
             );
             return;
         }
@@ -255,25 +319,60 @@ impl Driver {
             self.take_frame(memory, now);
             self.returned += 1;
         }
+        if self.has_three {
+            self.check_statistics(memory, now);
+        }
     }
 
     fn take_frame(&mut self, memory: &HostMemory, now: Time) {
-        let at = self.params.base + descriptor(rings::RETURN_RING, self.returned as u32);
-        let word = |i: u64| memory.word(at + 4 * i);
-        let (buffer, bytes, errors, number) = (word(0), word(1), word(2), word(3));
-        let expected = self.returned as u32;
-        if buffer != expected % map::RECEIVE_ENTRIES || number != expected || u64::from(bytes) > rings::BUFFER_BYTES {
-            let text = format!("return descriptor {expected} says frame {number}, {bytes} bytes, buffer {buffer}");
-            self.fault(now, text);
+        let TengigHostParams { base, receive_sums, .. } = self.params;
+        let number = self.returned as u32;
+        let taken = if self.has_three {
+            take_long(memory, base, &mut self.rings, number, receive_sums)
+        } else {
+            take_short(memory, base, &mut self.rings, number)
+        };
+        match taken {
+            Err(text) => self.fault(now, text),
+            Ok(returned) if returned.is_damaged => self.damaged.add(1),
+            Ok(buffers::Returned { at, bytes, .. }) => {
+                let frame = memory.get(at, bytes as usize).expect("a buffer is in the memory");
+                let id = self.checker.check(now, frame).id();
+                self.log.note(Passage { id, at: now, bytes });
+            }
+        }
+    }
+
+    /// What the card has counted; nothing without three rings.
+    pub fn statistics(&self, memory: &HostMemory) -> Statistics {
+        let word = |i: u64| memory.word(self.params.base + rings::STATISTICS + 4 * i);
+        let long = |i: u64| u64::from(word(i)) << 32 | u64::from(word(i + 1));
+        let short = |i: u64| u64::from(word(i));
+        Statistics {
+            in_octets: long(0),
+            out_octets: long(2),
+            in_frames: short(4),
+            out_frames: short(5),
+            in_errors: short(6),
+            in_too_long: short(7),
+            in_dropped: short(8),
+        }
+    }
+
+    /// Counts do not fall, and no more is counted than was given.
+    fn check_statistics(&mut self, memory: &HostMemory, now: Time) {
+        let new = self.statistics(memory);
+        if new == self.counted {
             return;
         }
-        if errors != 0 {
-            self.damaged.add(1);
-            return;
+        let last = std::mem::replace(&mut self.counted, new);
+        let falls = new.in_octets < last.in_octets || new.out_octets < last.out_octets;
+        if falls || new.out_frames as u32 > self.posted as u32 || new.out_octets > self.posted_octets {
+            let (posted, octets) = (self.posted, self.posted_octets);
+            self.fault(
+                now,
+                format!("statistics went from {last:?} to {new:?}; posted are {posted} frames, {octets} octets"),
+            );
         }
-        let place = self.params.base + rings::BUFFERS + u64::from(buffer) * rings::BUFFER_BYTES;
-        let frame = memory.get(place, bytes as usize).expect("a buffer is in the memory");
-        let id = self.checker.check(now, frame).id();
-        self.log.note(Passage { id, at: now, bytes });
     }
 }

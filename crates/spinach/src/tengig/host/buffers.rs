@@ -1,0 +1,172 @@
+//! Empty buffers of the host, and what comes back of them.
+
+use super::rings;
+use crate::tengig::map;
+use blocks::feeders::HostMemory;
+use wire::checksum::Sum;
+
+/// A ring of empty buffers. They come back in their order.
+pub(super) struct BufferRing {
+    /// What a sentence calls it.
+    pub name: &'static str,
+    /// Where its mailbox is.
+    pub mailbox: u32,
+    /// Flag of return descriptors.
+    flag: u32,
+    /// Of the host's memory: the ring, and its buffers.
+    ring: u64,
+    buffers: u64,
+    buffer_bytes: u64,
+    entries: u32,
+    /// Longest frame that goes there.
+    longest: u32,
+    /// Buffers that the card has at most.
+    most: u64,
+    pub posted: u64,
+    pub returned: u64,
+    /// The mailbox as it was written last.
+    pub told: u32,
+}
+
+/// A frame that came back, where it stands in the host's memory.
+pub(super) struct Returned {
+    pub at: u64,
+    pub bytes: u32,
+    /// The card says that it is damaged.
+    pub is_damaged: bool,
+}
+
+/// Flags of a return descriptor that say which ring its buffer is of.
+const RING_FLAGS: u32 = map::FLAG_MINI | map::FLAG_JUMBO;
+
+impl BufferRing {
+    fn new(name: &'static str, mailbox: u32, flag: u32, places: [u64; 3], entries: u32, longest: u32) -> BufferRing {
+        let [ring, buffers, buffer_bytes] = places;
+        let (posted, returned, told, most) = (0, 0, 0, u64::from(entries));
+        BufferRing { name, mailbox, flag, ring, buffers, buffer_bytes, entries, longest, most, posted, returned, told }
+    }
+
+    /// Of which the card has at most `most` buffers; for frames of up to `longest` bytes.
+    pub fn standard(longest: u32, most: u32) -> BufferRing {
+        let places = [rings::RECEIVE_RING, rings::BUFFERS, rings::BUFFER_BYTES];
+        let ring = BufferRing::new("standard", map::MAILBOX_RECEIVE, 0, places, map::RECEIVE_ENTRIES, longest);
+        BufferRing { most: most.into(), ..ring }
+    }
+
+    /// For frames of up to `longest` bytes; without them nothing is posted.
+    pub fn mini(longest: u32) -> BufferRing {
+        let places = [rings::MINI_RING, rings::MINI_BUFFERS, rings::MINI_BUFFER_BYTES];
+        let ring = BufferRing::new("mini", map::MAILBOX_MINI, map::FLAG_MINI, places, map::MINI_ENTRIES, longest);
+        BufferRing { most: if longest == 0 { 0 } else { map::MINI_ENTRIES.into() }, ..ring }
+    }
+
+    /// For frames of up to `longest` bytes; nothing is posted if they fit standard buffers.
+    pub fn jumbo(longest: u32, is_needed: bool) -> BufferRing {
+        let places = [rings::JUMBO_RING, rings::JUMBO_BUFFERS, rings::JUMBO_BUFFER_BYTES];
+        let ring = BufferRing::new("jumbo", map::MAILBOX_JUMBO, map::FLAG_JUMBO, places, map::JUMBO_ENTRIES, longest);
+        BufferRing { most: if is_needed { map::JUMBO_ENTRIES.into() } else { 0 }, ..ring }
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.posted - self.returned < self.most
+    }
+
+    /// Where buffer number `n` stands in memory that begins at `base`.
+    fn buffer(&self, base: u64, n: u64) -> u64 {
+        base + self.buffers + n % u64::from(self.entries) * self.buffer_bytes
+    }
+
+    /// Posts the next buffer, with a short descriptor or a long one.
+    pub fn post(&mut self, memory: &mut HostMemory, base: u64, is_long: bool) {
+        let place = self.posted as u32 % self.entries;
+        let at = self.buffer(base, self.posted);
+        let (high, low, room) = ((at >> 32) as u32, at as u32, self.buffer_bytes as u32);
+        if is_long {
+            let words = [high, low, place << 16 | room, 0, 0, 0, 0, self.opaque(self.posted)];
+            put(memory, base + self.ring + u64::from(place * map::LONG_DESCRIPTOR_BYTES), &words);
+        } else {
+            let words = [high, low, room, place];
+            put(memory, base + self.ring + u64::from(place * map::DESCRIPTOR_BYTES), &words);
+        }
+        self.posted += 1;
+    }
+
+    /// What the driver knows a buffer by.
+    fn opaque(&self, n: u64) -> u32 {
+        self.flag << 16 | n as u32 & 0xffff
+    }
+}
+
+/// Puts words one behind the other.
+pub(super) fn put(memory: &mut HostMemory, at: u64, words: &[u32]) {
+    for (i, word) in (0..).zip(words) {
+        memory.put_word(at + 4 * i, *word);
+    }
+}
+
+/// Reads return descriptor `number` of one ring of buffers. The error is what is wrong with it.
+pub(super) fn take_short(
+    memory: &HostMemory,
+    base: u64,
+    rings: &mut [BufferRing],
+    number: u32,
+) -> Result<Returned, String> {
+    let place = number % map::RETURN_ENTRIES * map::DESCRIPTOR_BYTES;
+    let at = base + rings::RETURN_RING + u64::from(place);
+    let word = |i: u64| memory.word(at + 4 * i);
+    let (buffer, bytes, errors, said) = (word(0), word(1), word(2), word(3));
+    let ring = &mut rings[0];
+    let at = ring.buffer(base, ring.returned);
+    ring.returned += 1;
+    if buffer != number % map::RECEIVE_ENTRIES || said != number || u64::from(bytes) > rings::BUFFER_BYTES {
+        return Err(format!("return descriptor {number} says frame {said}, {bytes} bytes, buffer {buffer}"));
+    }
+    Ok(Returned { at, bytes, is_damaged: errors != 0 })
+}
+
+/// Reads return descriptor `number` of three rings of buffers; `has_sum` if it must hold the sum of its frame.
+pub(super) fn take_long(
+    memory: &HostMemory,
+    base: u64,
+    rings: &mut [BufferRing],
+    number: u32,
+    has_sum: bool,
+) -> Result<Returned, String> {
+    let place = number % map::LONG_RETURN_ENTRIES * map::LONG_DESCRIPTOR_BYTES;
+    let at = base + rings::RETURN_RING + u64::from(place);
+    let word = |i: u64| memory.word(at + 4 * i);
+    let (index, bytes, flags, sum) = (word(2) >> 16, word(2) & 0xffff, word(3) & 0xffff, word(4) & 0xffff);
+    let (errors, said, opaque) = (word(5) >> 16, word(6), word(7));
+    let wrong = |what: String| Err(format!("return descriptor {number} {what}"));
+    let Some(found) = rings.iter().position(|ring| ring.flag == flags & RING_FLAGS) else {
+        return wrong(format!("has flags 0x{flags:x}, which are of no ring"));
+    };
+    // Only what fits no standard buffer gets a jumbo one; a mini frame may have found no mini buffer.
+    let is_wasted = rings[found].flag == map::FLAG_JUMBO && bytes <= rings[0].longest;
+    let ring = &mut rings[found];
+    if ring.returned == ring.posted {
+        return wrong(format!("is of a {} buffer, of which the card has none", ring.name));
+    }
+    let (n, name) = (ring.returned, ring.name);
+    let at = ring.buffer(base, n);
+    ring.returned += 1;
+    let expected = n as u32 % ring.entries;
+    if said != number || index != expected || opaque != ring.opaque(n) {
+        return wrong(format!("says frame {said}, {name} buffer {index}, must be {number} and {expected}"));
+    }
+    if u64::from(word(0)) << 32 | u64::from(word(1)) != at {
+        return wrong(format!("names another address than that of {name} buffer {index}"));
+    }
+    if bytes > ring.longest || is_wasted || flags & map::FLAG_END == 0 || errors != 0 {
+        return wrong(format!("has {bytes} bytes in a {name} buffer, flags 0x{flags:x}, errors 0x{errors:x}"));
+    }
+    let frame = memory.get(at, bytes as usize).expect("a buffer is in the memory");
+    // Both 0 and 0xffff stand for zero.
+    let folded = |sum: u16| if sum == 0xffff { 0 } else { sum };
+    let right = !Sum::default().with(frame).finish();
+    let is_said = flags & map::FLAG_SUM != 0;
+    if is_said != has_sum || (is_said && folded(sum as u16) != folded(right)) {
+        return wrong(format!("has flags 0x{flags:x} and sum 0x{sum:04x}, the frame's is 0x{right:04x}"));
+    }
+    Ok(Returned { at, bytes, is_damaged: false })
+}
