@@ -26,6 +26,7 @@ impl Core {
         let stretch = self.stretch;
         let Some(there) = there.get(..stretch.end_line) else { return false };
         let (mut pc, mut time) = (self.pc, self.time);
+        let mut held = std::mem::take(&mut self.held);
         while let at = program.position(pc)
             && let Some(block) = program.block(at)
             && at >= stretch.first
@@ -48,19 +49,25 @@ impl Core {
                     self.line = block.last_pc >> 4;
                     return true;
                 }
-                End::Jump { taken } => {
+                End::Jump { taken, least } => {
                     (self.pc, self.next) = (block.last_pc, block.next_pc);
                     block.last.execute(self);
                     // A jump leaves its link register time enough.
                     self.last_rd = SINK;
                     self.instructions += 1;
-                    time += if std::mem::take(&mut self.jumped) { u64::from(taken) } else { timing::PLAIN };
+                    let held = std::mem::take(&mut held);
+                    let taken = match n {
+                        0 => u64::from(taken).saturating_sub(held).max(least.into()),
+                        _ => taken.into(),
+                    };
+                    time += if std::mem::take(&mut self.jumped) { taken } else { timing::PLAIN };
                     pc = self.next;
                     if time >= end {
                         break;
                     }
                 }
                 End::Open => {
+                    held = 0;
                     self.last_rd = last_rd(&block.plain);
                     pc = block.last_pc;
                 }
@@ -69,6 +76,8 @@ impl Core {
         if time > self.time {
             // There is time left for the caller, who looks at once whether the line is there.
             self.line = NO_LINE;
+        } else {
+            self.held = held;
         }
         (self.pc, self.time) = (pc, time);
         false
@@ -99,6 +108,7 @@ impl Core {
         let mut at = program.position(self.pc);
         let (mut time, mut n, mut last_rd) = (self.time, 0, self.last_rd);
         let mut stop = None;
+        let held = self.held;
         while time < end {
             let Some(slot) = slots.get(at).filter(|_| stretch.holds(at)) else { break };
             if at == ends[0] || at == ends[1] {
@@ -124,7 +134,7 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    time += slot.taken(slots.get(at));
+                    time += slot.taken_after(if n == 0 { held } else { 0 }, slots.get(at));
                 }
                 _ => {
                     (at, last_rd) = (at + slot.halves(), slot.inst.rd);
@@ -134,6 +144,9 @@ impl Core {
             n += 1;
         }
         self.last_rd = last_rd;
+        if n > 0 {
+            self.held = 0;
+        }
         self.instructions += n;
         (self.pc, self.time) = (program.address(at), time);
         self.line = self.pc >> 4;

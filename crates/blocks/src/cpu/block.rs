@@ -52,8 +52,9 @@ pub(super) struct Block {
 pub(super) enum End {
     /// An access to memory, and whether the next instruction reads what it loads.
     Access { feeds_next: bool },
-    /// A branch or jump to a constant distance, and the cycles that it takes when it is taken.
-    Jump { taken: u8 },
+    /// A branch or jump to a constant distance, and the cycles that it takes when it is taken: at once, and after a long wait
+    /// in decode.
+    Jump { taken: u8, least: u8 },
     /// The next block, or an instruction that needs care.
     Open,
 }
@@ -75,7 +76,9 @@ impl Block {
                 Pace::Memory | Pace::MemoryLineEnd => end = End::Access { feeds_next: slot.feeds_next() },
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.checked_add_signed(slot.inst.imm as isize / 2);
-                    end = End::Jump { taken: slot.taken(target.and_then(|target| slots.get(target))) as u8 };
+                    let target = target.and_then(|target| slots.get(target));
+                    let [taken, least] = [0, u64::MAX].map(|held| slot.taken_after(held, target) as u8);
+                    end = End::Jump { taken, least };
                 }
                 _ => break,
             }

@@ -119,6 +119,8 @@ pub struct Core {
     /// Register that the last load wrote, and the cycle in which it was granted.
     pub(super) load_rd: u8,
     pub(super) load_granted: Cycle,
+    /// Cycles that the next instruction has waited in decode, behind an access.
+    pub(super) held: Cycle,
     pub(super) time: Cycle,
     /// Current fetch line, as `pc / 16`.
     pub(super) line: u32,
@@ -161,6 +163,7 @@ impl Core {
             last_rd: SINK,
             load_rd: SINK,
             load_granted: 0,
+            held: 0,
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
@@ -190,6 +193,7 @@ impl Core {
         let waited = cycle.saturating_sub(self.time);
         self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
         self.time += waited;
+        self.held = self.held.min(self.time - cycle);
     }
 
     /// Address of the next instruction, or of the one that waits.
@@ -322,6 +326,7 @@ impl Core {
     fn pass_access(&mut self, granted: Cycle) -> Cycle {
         let waited = granted - self.time;
         self.time = granted;
+        self.held = waited - 1;
         self.pc = self.next;
         self.instructions += 1;
         self.last_rd = self.access.stepped;
@@ -374,6 +379,7 @@ impl Core {
         self.stretch = Stretch::default();
         self.line = NO_LINE;
         self.last_rd = SINK;
+        self.held = 0;
         self.time += timing::TRAP;
         self.last_trap = info;
         Stop::Trap

@@ -71,6 +71,13 @@ impl Slot {
         if straddles { cycles + timing::STRADDLING_TARGET } else { cycles }
     }
 
+    /// The same for one that has waited in decode for `held` cycles: a jump redirects fetch in the first of them.
+    #[inline]
+    pub fn taken_after(&self, held: u64, target: Option<&Slot>) -> u64 {
+        let cycles = self.taken(target);
+        if self.kind() == Kind::Branch { cycles } else { cycles.saturating_sub(held).max(timing::PLAIN) }
+    }
+
     /// Half words to the next instruction in memory.
     #[inline]
     pub fn halves(&self) -> usize {
@@ -359,10 +366,10 @@ mod tests {
         let jump = 0x00e0_006fu32.to_le_bytes(); // jal x0, +14: to the last half word of the line
         let mut program = Program::new(Isa::RV32IMAC, 0x100, &[&jump[..], &[0; 28]].concat());
         let taken = |program: &Program| program.block(0).map(|block| block.end);
-        assert_eq!(taken(&program), Some(End::Jump { taken: 2 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1 }));
         program.write(0x10e, &0x0000_0013u32.to_le_bytes()); // nop
-        assert_eq!(taken(&program), Some(End::Jump { taken: 3 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 3, least: 1 }));
         program.write(0x10e, &0x0001u16.to_le_bytes()); // c.nop
-        assert_eq!(taken(&program), Some(End::Jump { taken: 2 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1 }));
     }
 }

@@ -156,7 +156,7 @@ impl Core {
             self.fetch.landed = self.instructions + 1;
         }
         self.line = NO_LINE;
-        let cycles = slot.taken(program.slot(self.next));
+        let cycles = slot.taken_after(self.held, program.slot(self.next));
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
         if ahead != NO_LINE && !lines.present(ahead << 4) {
             self.retire::<MODE>(SINK, cycles);
@@ -203,6 +203,7 @@ impl Core {
             self.log_end();
         }
         self.last_rd = rd;
+        self.held = 0;
         self.pc = self.next;
         self.time += cycles;
         self.instructions += 1;
@@ -213,8 +214,11 @@ impl Core {
         if rs1 == self.last_rd {
             // The instruction before left decode one cycle ago.
             self.time += timing::ALU_TO_JUMP - timing::PLAIN;
+            self.held = 0;
         } else if rs1 == self.load_rd {
-            self.time = self.time.max(self.load_granted + timing::LOAD_TO_JUMP);
+            let known = self.load_granted + timing::LOAD_TO_JUMP;
+            self.time = self.time.max(known);
+            self.held = self.held.min(self.time - known);
         }
         self.count(EVENT_JUMP_REGISTER, self.time - before);
     }

@@ -11,7 +11,7 @@ pub const PLAIN: u64 = 1;
 pub const MUL_HIGH: u64 = 5;
 /// A branch that is taken: it is resolved in EX.
 pub const BRANCH_TAKEN: u64 = 3;
-/// A jump: it redirects from ID.
+/// A jump: it redirects from ID, in the first cycle in which it is there. Cycles of waiting behind an access count, down to 1.
 pub const JUMP: u64 = 2;
 /// Added when the target is a 32-bit instruction that straddles two lines.
 pub const STRADDLING_TARGET: u64 = 1;

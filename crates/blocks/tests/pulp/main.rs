@@ -27,7 +27,11 @@ impl Lines for Cached {
     }
 }
 
-/// A core with flat memory that grants every access in the cycle after it left decode.
+/// Accesses from here on are granted [`SLOW_CYCLES`] later.
+const SLOW: u32 = 0x600;
+const SLOW_CYCLES: u64 = 5;
+
+/// A core with flat memory that grants every other access in the cycle after it left decode.
 struct Machine {
     core: Core,
     program: Program,
@@ -64,7 +68,8 @@ impl Machine {
                         let n = bytes.len();
                         bytes.copy_from_slice(&access.value.to_le_bytes()[..n]);
                     }
-                    self.core.complete(self.core.time() + 1, old);
+                    let wait = if access.addr < SLOW { 0 } else { SLOW_CYCLES };
+                    self.core.complete(self.core.time() + 1 + wait, old);
                 }
                 Stop::Trap => return,
                 _ => {}

@@ -153,3 +153,40 @@ fn a_core_without_pulps_instructions_traps() {
     let trap = core.last_trap();
     assert_eq!((trap.cause, trap.pc, trap.value), (2, BASE + 4, 0x1005_05b3));
 }
+
+#[test]
+fn a_jump_behind_an_access_that_waits_redirects_fetch_meanwhile() {
+    check(
+        "jal ra, next
+         next:
+         addi ra, ra, 20
+         lw t0, 512(a0)
+         jal zero, target
+         target:
+         sw t0, 512(a0)
+         jalr zero, 0(ra)
+         lw t0, 512(a0)
+         beq zero, zero, last
+         last:
+         sw t0, 512(a0)
+         addi t1, zero, 1
+         jal zero, end
+         end:
+         ebreak",
+        expect![[r#"
+            100 jal ra, 0x104                    0
+            104 addi ra, ra, 20                  2
+            108 lw t0, 512(a0)                   3
+            10c jal zero, 0x110                  9
+            110 sw t0, 512(a0)                   10
+            114 jalr zero, 0(ra)                 16
+            118 lw t0, 512(a0)                   17
+            11c beq zero, zero, 0x120            23
+            120 sw t0, 512(a0)                   26
+            124 addi t1, zero, 1                 32
+            128 jal zero, 0x12c                  33
+            12c ebreak                           35
+            ra=118 t1=1 a0=400 a1=500
+        "#]],
+    );
+}
