@@ -34,16 +34,16 @@ def span(packet: dict[str, Any], start: str, end: str) -> int:
 def test_each_beat_takes_a_cycle_into_packet_memory_and_one_to_l1(size: int) -> None:
     beats = -(-size // 64)
     packet = rows("empty", f"udp:size={size},count=3,{APART}", message="all")[2]  # the third runs warm
-    assert span(packet, "stored", "done") == 33 + 2 * (beats - 1)
-    assert span(packet, "her", "done") == 28 + (beats - 1)
+    assert span(packet, "stored", "done") == 32 + 2 * (beats - 1)
+    assert span(packet, "her", "done") == 27 + (beats - 1)
 
 
 @pytest.mark.parametrize("additions", [0, 1, 5, 40])
-def test_header_payload_and_completion_handler_follow_28_cycles_apart(additions: int) -> None:
+def test_header_payload_and_completion_handler_follow_27_cycles_apart(additions: int) -> None:
     # Messages of a packet come to the four clusters in turn: the ninth is the third of its own.
     packet = rows("chain", f"udp:size=64,count=9,{APART}", additions=additions)[8]
     assert packet["header_cycles"] == 8 + additions
-    assert span(packet, "her", "done") == 3 * 28 + additions
+    assert span(packet, "her", "done") == 3 * 27 + additions
 
 
 @pytest.mark.parametrize("handler", ["send", "to_host"])
@@ -58,7 +58,7 @@ def test_messages_of_two_clusters_share_the_way_into_packet_memory_alone(size: i
     first, second = rows("empty", f"udp:size={size},count=2,flows=2", pacing="asap")
     assert (first["cluster"], second["cluster"]) == (0, 1)
     cold = 8  # a line of instructions, for each cluster
-    assert span(first, "stored", "done") == 33 + 2 * (beats - 1) + cold
+    assert span(first, "stored", "done") == 32 + 2 * (beats - 1) + cold
     # It came a cycle later and is written behind all beats of the first.
     assert second["stored_ps"] - first["stored_ps"] == 1000
-    assert span(second, "stored", "done") == 33 + 2 * (beats - 1) + cold + beats - 1
+    assert span(second, "stored", "done") == 32 + 2 * (beats - 1) + cold + beats - 1

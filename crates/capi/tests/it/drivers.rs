@@ -30,11 +30,11 @@ fn ping_pong_sends_packets_back() {
         expect![[r#"
             trace off!
             out: 256 bytes, 50010001..., sum 147605f0
-            1060000 ps: packet 100 done, in L2 for 120000, scheduled after 8000
+            1059000 ps: packet 100 done, in L2 for 119000, scheduled after 8000
             out: 256 bytes, 51020001..., sum a95704d0
             1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
             out: 256 bytes, 52030001..., sum 3e37e5b0
-            1260000 ps: packet 102 done, in L2 for 120000, scheduled after 8000
+            1259000 ps: packet 102 done, in L2 for 119000, scheduled after 8000
             out: 256 bytes, 53040001..., sum d3152490
             1310000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
 
@@ -42,8 +42,8 @@ fn ping_pong_sends_packets_back() {
             NIC inbound engine:
             	Packets: 4; Bytes: 1024
             	Avg packet length: 256.000 B
-            	Feedback throughput: 24.576 Gbit/s (feedback arrival time: 83.333 ns)
-            	Packet latency: avg: 95.000 ns; min: 70 ns; max: 120 ns
+            	Feedback throughput: 24.478 Gbit/s (feedback arrival time: 83.667 ns)
+            	Packet latency: avg: 94.500 ns; min: 70 ns; max: 119 ns
             	HER stalls: 0
             ----------------------------------
             NIC outbound engine:
@@ -126,9 +126,9 @@ fn host_direct_tells_which_handlers_ran() {
             1333000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
             [0,0] message 0 of 64 bytes is done
-            4220000 ps: packet 101 done, in L2 for 3180000, scheduled after 5000
+            4191000 ps: packet 101 done, in L2 for 3151000, scheduled after 5000
             [1,0] message 1 of 64 bytes is done
-            4439000 ps: packet 103 done, in L2 for 3199000, scheduled after 5000
+            4409000 ps: packet 103 done, in L2 for 3169000, scheduled after 5000
             exit code 0
         "#]],
     );
@@ -142,10 +142,10 @@ fn a_handler_that_faults_is_told_of_and_its_packet_done() {
         &["trap", "-", "trap_ph", "-", "2", "64"],
         expect![[r#"
             trace off!
-            [990000][synt]: HPU (0 0) HANDLER ERROR: 5
-            1004000 ps: packet 100 done, in L2 for 64000, scheduled after 5000
-            [1085000][synt]: HPU (0 0) HANDLER ERROR: 5
-            1091000 ps: packet 101 done, in L2 for 51000, scheduled after 5000
+            [989000][synt]: HPU (0 0) HANDLER ERROR: 5
+            1003000 ps: packet 100 done, in L2 for 63000, scheduled after 5000
+            [1084000][synt]: HPU (0 0) HANDLER ERROR: 5
+            1090000 ps: packet 101 done, in L2 for 50000, scheduled after 5000
             exit code 0
         "#]],
     );

@@ -93,7 +93,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        1054000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
+        1053000 ps: packet 0 done, in L2 for 113000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &[("PSPIN_HW", &hw)]).text());
@@ -104,7 +104,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        618000 ps: packet 0 done, in L2 for 114000, scheduled after 5000
+        617000 ps: packet 0 done, in L2 for 113000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &variables).text());

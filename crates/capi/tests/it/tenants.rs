@@ -26,15 +26,15 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
         spinet_load(card, b, argv[2], &echo)
           -9: a.elf: in program memory it takes 0x1d001000 to 0x1d001333, of which 0x1d001000 is taken; link it at 0x1d001340, where 27840 bytes are free
         counter at 0x1c000000, inbox at 0x1000000000000000
-        a at 1609000 ps, context 1: message 0 done
-        a at 3210000 ps, context 2: message 5 done
-        b at 243000 ps, context 3: message 1 done
-        b at 1212000 ps, context 3: message 2 done
-        sent at 230000 ps: 60 bytes, number 0xa4
-        sent at 1199000 ps: 60 bytes, number 0xa5
-        sent at 2199000 ps: 60 bytes, number 0xa6
-        sent at 3197000 ps: 60 bytes, number 0xa3
-        sent at 3199000 ps: 60 bytes, number 0xa7
+        a at 1608000 ps, context 1: message 0 done
+        a at 3209000 ps, context 2: message 5 done
+        b at 241000 ps, context 3: message 1 done
+        b at 1211000 ps, context 3: message 2 done
+        sent at 228000 ps: 60 bytes, number 0xa4
+        sent at 1198000 ps: 60 bytes, number 0xa5
+        sent at 2198000 ps: 60 bytes, number 0xa6
+        sent at 3196000 ps: 60 bytes, number 0xa3
+        sent at 3198000 ps: 60 bytes, number 0xa7
         spinet_take(card, a, read, &count, sizeof(count))
           -6: ticket 16 is under way; let time go on, or wait for it
         spinet_take(card, a, read, &count, 1)
@@ -99,21 +99,21 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
           -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
         spinet_destroy(card, a, counts)
           -5: context 1 is used by a message that rule 1 began, which must end, or be killed first
-        a at 50158000 ps, context 1: message 3 done
+        a at 50155000 ps, context 1: message 3 done
         spinet_free(card, a, counter)
           -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
         spinet_write(card, a, counter, 0, &count, sizeof(count), NULL)
           -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
         spinet_take_events(card, a, events, 8, &n)
           -3: tenant 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        b at 2212000 ps, context 3: message 4 done
-        b at 3212000 ps, context 3: message 6 done
+        b at 2211000 ps, context 3: message 4 done
+        b at 3211000 ps, context 3: message 6 done
         spinet_now(NULL, &host_place)
           -1: machine is NULL, must point to what spinet_boot made
         60000000 ps
         -- another card
         record: error 0
-        c at 4469000 ps, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
+        c at 4468000 ps, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
         c at 4488000 ps, context 1: message 0 done
         record: error 1, cause 24, handler 0x1d002200, pc 0x1d002200, stage 1, HPU 0
         exit code 0
@@ -147,19 +147,19 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
         idle 0, idle 1
         sent at 222000 ps: 100 bytes, number 1
         sent at 224000 ps: 60 bytes, number 1
-        sent at 5190000 ps: 60 bytes, number 2
-        sent at 10193000 ps: 100 bytes, number 2
-        sent at 20193000 ps: 100 bytes, number 3
+        sent at 5189000 ps: 60 bytes, number 2
+        sent at 10192000 ps: 100 bytes, number 2
+        sent at 20192000 ps: 100 bytes, number 3
         context 1, packet 0, message 0 (id 0, last 1): 100 bytes came at 134000 ps, stored 134000, done 233000, sent 222000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 0.0, 159000 to 231000 ps, 13 instructions, cause 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 158000 to 231000 ps, 13 instructions, cause 0xffffffff
         context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 134000 ps, stored 135000, done 235000, sent 224000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 1.0, 160000 to 233000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5134000 ps, stored 5134000, done 5202000, sent 5190000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 2.0, 5157000 to 5200000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 1, message 3 (id 3, last 1): 100 bytes came at 10134000 ps, stored 10134000, done 10204000, sent 10193000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 3.0, 10159000 to 10202000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 2, message 4 (id 4, last 1): 100 bytes came at 20134000 ps, stored 20134000, done 20204000, sent 20193000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 0.0, 20159000 to 20202000 ps, 13 instructions, cause 0xffffffff
+          header 0, completion 0; payload 1 on 1.0, 159000 to 233000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5134000 ps, stored 5134000, done 5201000, sent 5189000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 2.0, 5156000 to 5199000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 1, message 3 (id 3, last 1): 100 bytes came at 10134000 ps, stored 10134000, done 10203000, sent 10192000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 3.0, 10158000 to 10201000 ps, 13 instructions, cause 0xffffffff
+        context 1, packet 2, message 4 (id 4, last 1): 100 bytes came at 20134000 ps, stored 20134000, done 20203000, sent 20192000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on 0.0, 20158000 to 20201000 ps, 13 instructions, cause 0xffffffff
         spinet_boot_with("pspin", wrong, 1, runtime, 1, &card)
           -12: presets/pspin.toml with n_clusters: n_clusters is 0, must be 1 to 16
         spinet_boot_with("pspin", unknown, 1, runtime, 1, &card)

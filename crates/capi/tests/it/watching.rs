@@ -13,35 +13,35 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         written for the start
         [940000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
         [946000][NICInbound.hpp]: HER sent (0x1c400000)
-        [965000][synt]: INFO HANDLER_START 1 0
+        [964000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 0 done
-        [1010000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
-        [1013000][NICOutbound.hpp]: packet sent; size: 128
+        [1009000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
+        [1012000][NICOutbound.hpp]: packet sent; size: 128
         [1016000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
         [1017000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
         [1023000][NICInbound.hpp]: HER sent (0x1c400080)
-        [1042000][synt]: INFO HANDLER_START 1 0
+        [1041000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 1 done, in L2 1000 ps after the one before was done
-        [1063000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
-        [1066000][NICOutbound.hpp]: packet sent; size: 128
+        [1062000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
+        [1065000][NICOutbound.hpp]: packet sent; size: 128
         [1069000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
         [1070000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
         [1076000][NICInbound.hpp]: HER sent (0x1c400100)
-        [1095000][synt]: INFO HANDLER_START 1 0
+        [1094000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 2 done, in L2 1000 ps after the one before was done
-        [1116000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
-        [1119000][NICOutbound.hpp]: packet sent; size: 128
+        [1115000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
+        [1118000][NICOutbound.hpp]: packet sent; size: 128
         [1122000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
         [1123000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
         [1129000][NICInbound.hpp]: HER sent (0x1c400180)
-        [1148000][synt]: INFO HANDLER_START 1 0
+        [1147000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 3 done, in L2 1000 ps after the one before was done
-        [1169000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
-        [1172000][NICOutbound.hpp]: packet sent; size: 128
+        [1168000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
+        [1171000][NICOutbound.hpp]: packet sent; size: 128
         read for the end: the same
         [1175000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
         stderr: error: pspinsim_run: the simulation is running, must not come from a callback
@@ -61,11 +61,11 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         b1 "
         #948000
         b1 0
-        #965000
+        #964000
         b10 1
-        #1010000
+        #1009000
         b0 1
-        #1013000
+        #1012000
         b1 #
         b10000000 $
         #1015000
@@ -78,11 +78,11 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         b10 "
         #1025000
         b1 0
-        #1042000
+        #1041000
         b10 1
-        #1063000
+        #1062000
         b0 1
-        #1066000
+        #1065000
         b10 #
         b100000000 $
         #1068000
@@ -95,11 +95,11 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         b11 "
         #1078000
         b1 0
-        #1095000
+        #1094000
         b10 1
-        #1116000
+        #1115000
         b0 1
-        #1119000
+        #1118000
         b11 #
         b110000000 $
         #1121000
@@ -112,11 +112,11 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         b100 "
         #1131000
         b1 0
-        #1148000
+        #1147000
         b10 1
-        #1169000
+        #1168000
         b0 1
-        #1172000
+        #1171000
         b100 #
         b1000000000 $
         #1174000
@@ -147,10 +147,10 @@ fn every_core_leaves_a_trace_of_what_it_executed() {
     let lines = text.lines().take(1).chain(text.lines().filter(of_the_handler).take(4));
     expect![[r#"
         |                Time           Cycles PC       Instr    Mnemonic
-        |               979000             979 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
-        |               980000             980 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
-        |               983000             983 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
-        |              1048000            1048 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               978000             978 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               979000             979 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
+        |               982000             982 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
+        |              1047000            1047 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
     "#]]
     .assert_eq(&lines.map(|line| format!("|{line}\n")).collect::<String>());
     bench.write("file", "");

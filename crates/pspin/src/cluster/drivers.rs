@@ -131,7 +131,7 @@ impl Cluster {
             && let Some(CommandResponse { id }) = self.ports.responses.take()
         {
             let core = usize::from(id.core);
-            if let Some((packet, target)) = self.hpus[core].driver.command_done(id.local) {
+            if let Some((packet, target)) = self.hpus[core].driver.command_done(now, id.local) {
                 self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
                 self.retry_driver(core, now);
             }

@@ -92,7 +92,7 @@ struct Totals {
 /// One cluster.
 ///
 /// Ports:  see [`ClusterPorts`] and [`Links`].
-/// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 15; what the parts
+/// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 14; what the parts
 ///         take stands with them.
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {

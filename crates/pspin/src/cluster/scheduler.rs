@@ -12,14 +12,10 @@ use std::collections::VecDeque;
 
 /// State of the scheduler.
 ///
-/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room; its copy is asked for in the next
-///          cycle, in which no other task is accepted, or at once if another copy was asked for in the cycle before. A task
-///          whose copy finished in cycle c is assigned in c + 1; one of each a cycle.
-/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`. assumed: it raises the request for a copy only
-///          when the DMA engine is ready, as an earlier revision of the file does (62b035e), and the arbiter before that
-///          (`rr_arb_tree.sv`) is ready for it only when it is asked: so it waits a cycle (`WaitDMA`) and asks in any case.
-///          In the cycle after, both signals still stand. The revision that brought the four rings (fccdd32) asks at once, with
-///          which the latencies of 512 packets do not agree.
+/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room, and its copy is asked for in that
+///          cycle. While the DMA engine does not take the copy, no other task is accepted. A task whose copy finished in
+///          cycle c is assigned in c + 1; one of each a cycle.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Scheduler {
     packet_buffer: u32,
     depth: usize,
@@ -28,10 +24,6 @@ pub struct Scheduler {
     fifo: VecDeque<HpuTask>,
     /// The youngest accepted task waits for the DMA engine to take its copy.
     waits_for_dma: bool,
-    /// It asks the DMA engine for that copy in this cycle.
-    asks: bool,
-    /// The last cycle in which the DMA engine took a copy.
-    asked: Option<Cycle>,
     /// Copies finished whose tasks are not assigned.
     copied: u32,
 }
@@ -44,8 +36,6 @@ impl Scheduler {
             rings: PacketRings::new(&params.cluster),
             fifo: VecDeque::new(),
             waits_for_dma: false,
-            asks: false,
-            asked: None,
             copied: 0,
         }
     }
@@ -65,7 +55,7 @@ impl Scheduler {
 
     /// Whether it asks the DMA engine for a copy in this cycle.
     pub fn asks_for_copy(&self) -> bool {
-        self.asks
+        self.waits_for_dma
     }
 
     fn head_is_ready(&self) -> bool {
@@ -112,25 +102,21 @@ impl Cluster {
             && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
-    /// Takes a task for whose packet there is room, and says whether the copy is asked for.
+    /// Takes a task for whose packet there is room, and asks for its copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
-        let mut may_ask = self.scheduler.waits_for_dma;
         if self.may_accept(now) {
-            may_ask = self.scheduler.asked.is_some_and(|asked| asked + 1 == now);
             let task = self.ports.tasks.take().expect("just seen");
             let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
             self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
             self.scheduler.waits_for_dma = task.pkt_size > 0;
             self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
         }
-        self.scheduler.asks = self.scheduler.waits_for_dma && may_ask;
     }
 
     /// The DMA engine takes the copy for the youngest task.
     pub(super) fn launch_copy(&mut self, now: Cycle) {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
         self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
-        (self.scheduler.waits_for_dma, self.scheduler.asks) = (false, false);
-        self.scheduler.asked = Some(now);
+        self.scheduler.waits_for_dma = false;
     }
 }

@@ -69,17 +69,17 @@ fn a_copy_of_a_packet_has_this_way() {
     };
     // The first walks the page tables.
     expect![[r#"
-        72   command_issued
-        334  command_done
+        71   command_issued
+        333  command_done
         335  packet_done
-        479  host_written
+        478  host_written
     "#]]
     .assert_eq(&text(0));
     expect![[r#"
-        41   command_issued
-        63   command_done
+        40   command_issued
+        62   command_done
         64   packet_done
-        208  host_written
+        207  host_written
     "#]]
     .assert_eq(&text(1));
 }

@@ -20,7 +20,7 @@ const REPORT: u8 = 4;
 /// Which commands of a core are under way, and the one it prepares.
 ///
 /// Timing:  a command is issued, and a wait for one that is done granted, in the cycle of the access; a wait for one that
-///          is under way in the cycle in which its response is seen.
+///          is under way in the cycle in which its response is seen. Feedback leaves a cycle after that at the earliest.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
 /// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. `CMD_TEST` answers for
 ///          the id written to it.
@@ -29,6 +29,8 @@ pub struct Commands {
     n_commands: u32,
     /// A bit for each local id.
     under_way: u8,
+    /// Cycle in which the last command ended.
+    ended: Cycle,
     /// Parts of each whose responses are to come.
     parts: [u32; REPORT as usize + 1],
     words: [u32; VISIBLE_WORDS],
@@ -48,6 +50,7 @@ impl Commands {
             id,
             n_commands: params.cluster.core_commands,
             under_way: 0,
+            ended: 0,
             parts: [0; REPORT as usize + 1],
             words: [0; VISIBLE_WORDS],
             info: 0,
@@ -63,9 +66,9 @@ impl Commands {
         (self.words, self.info, self.tested) = ([0; VISIBLE_WORDS], 0, 0);
     }
 
-    /// Whether none is under way.
-    pub fn are_done(&self) -> bool {
-        self.under_way == 0
+    /// The cycle from which the driver sees that no command is under way: one after the last response. `None` if one is.
+    pub fn done_from(&self) -> Option<Cycle> {
+        (self.under_way == 0).then_some(self.ended + 1)
     }
 
     /// An access to register `offset`; registers that show nothing of their own show `last_read`. An issue waits while
@@ -147,13 +150,14 @@ impl Commands {
     }
 
     /// A part of a command is done; if it was the last, which packet's handler issued it, and for which unit.
-    pub fn done(&mut self, local: u8) -> Option<(PacketId, CommandTarget)> {
+    pub fn done(&mut self, now: Cycle, local: u8) -> Option<(PacketId, CommandTarget)> {
         let parts = &mut self.parts[usize::from(local)];
         *parts -= 1;
         if *parts > 0 {
             return None;
         }
         self.under_way &= !(1 << local);
+        self.ended = now;
         Some(self.issuers[usize::from(local)])
     }
 }

@@ -345,7 +345,8 @@ impl HpuDriver {
 
     /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
     pub fn leaves_at(&self) -> Option<Cycle> {
-        self.done.as_ref().filter(|_| self.transfers == 0 && self.commands.are_done()).map(|&(valid, _)| valid)
+        let &(valid, _) = self.done.as_ref().filter(|_| self.transfers == 0)?;
+        Some(valid.max(self.commands.done_from()?))
     }
 
     /// Whether a feedback waits, for its time or for work of its core.
@@ -390,8 +391,8 @@ impl HpuDriver {
     }
 
     /// A command, or a part of it, is done; once all of it is, which packet's handler issued it, and for which unit.
-    pub fn command_done(&mut self, local: u8) -> Option<(PacketId, CommandTarget)> {
-        self.commands.done(local)
+    pub fn command_done(&mut self, now: Cycle, local: u8) -> Option<(PacketId, CommandTarget)> {
+        self.commands.done(now, local)
     }
 }
 

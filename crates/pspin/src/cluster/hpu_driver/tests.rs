@@ -67,8 +67,8 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
     assert!(!may_leave(&driver, 30));
     driver.accept(13, task(0x1d00_0100));
     assert_eq!(driver.access(15, ISSUE, None, &mut issued), Answer::Blocked);
-    assert_eq!(driver.command_done(0), Some((PacketId(7), CommandTarget::NicSend)));
-    assert!(may_leave(&driver, 30));
+    assert_eq!(driver.command_done(20, 0), Some((PacketId(7), CommandTarget::NicSend)));
+    assert!(!may_leave(&driver, 20) && may_leave(&driver, 21));
     driver.leave(30);
     assert_eq!(driver.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));
 }
@@ -85,7 +85,7 @@ fn handle_of_a_held_issue(params: &crate::PspinParams) -> (Answer, u8) {
     for cycle in [15, 20] {
         assert_eq!(driver.access(cycle, ISSUE, None, &mut issued), Answer::Blocked);
     }
-    driver.command_done(0);
+    driver.command_done(20, 0);
     driver.leave(30);
     let answer = driver.access(31, ISSUE, None, &mut issued);
     // The next issue does not wait, so its handle is its command's.
@@ -110,7 +110,7 @@ fn an_issue_that_waits_for_a_handle_returns_the_last_one_or_its_own() {
             driver.access(cycle, ISSUE, None, &mut issued);
         }
         assert_eq!(driver.access(14, ISSUE, None, &mut issued), Answer::Blocked);
-        driver.command_done(1);
+        driver.command_done(20, 1);
         assert_eq!(driver.access(20, ISSUE, None, &mut issued), Answer::Granted(20, shown));
         assert_eq!(issued.expect("a command").id.local, 1);
     }
