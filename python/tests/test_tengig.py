@@ -21,7 +21,7 @@ BUILDS = [
     pytest.param({"THESIS": "", "BASE": ""}, id="thesis-base"),
 ]
 THESIS = BUILDS[3:]
-JUMBO = ["longest_frame=9014", "buffer_bytes=20480"]
+JUMBO = ["host.longest_frame=9014", "buffer_bytes=20480"]
 LINE_RATE = 812_744  # frames a second of 1518 bytes; Willmann 2004, 4.1.1
 
 
