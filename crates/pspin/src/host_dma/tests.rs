@@ -139,14 +139,17 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
 #[test]
 fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_for() {
     // The memories answer 3 cycles after a write, and the second one is at its cluster in the cycle behind that.
-    check(&[(10, 0, 0x1000_4400, 64, FROM_HOST), (11, 64, 0x1040_4400, 64, FROM_HOST)], expect![[r#"
+    check(
+        &[(10, 0, 0x1000_4400, 64, FROM_HOST), (11, 64, 0x1040_4400, 64, FROM_HOST)],
+        expect![[r#"
         17   event host_read addr=0x0 bytes=0x40
         18   event host_read addr=0x40 bytes=0x40
         22   into l1[0]: write 64 at 0x10004400
         26   into l1[1]: write 64 at 0x10404400
         29   response 0
         33   response 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -309,7 +309,9 @@ impl Memories {
                     return;
                 }
                 let in_bank = banks.end(at) - 1;
-                let last = in_bank + if is_near { latency::DMA_REPLY } else { latency::BURST_REPLY };
+                // One more register: the filter for atomic operations.
+                let filter = u64::from(is_near && memory == HANDLER);
+                let last = in_bank + filter + if is_near { latency::DMA_REPLY } else { latency::BURST_REPLY };
                 let data = self.memories[memory].read(addr, size);
                 if is_near {
                     let free = in_bank + near::DMA_READ_PLACE;

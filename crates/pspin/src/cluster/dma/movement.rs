@@ -235,8 +235,9 @@ impl Movement {
                     self.coming.iter_mut().filter(|at| **at >= now).for_each(|at| *at += 1);
                 }
                 BurstReply::Written { .. } => {
+                    // It passes the same registers as data, so that the engine has it in this cycle.
                     let number = self.sent.pop_front().expect("a reply to a write");
-                    self.chunk_mut(number).has(now);
+                    self.chunk_mut(number).has(now - RESPONSE_TO_ENGINE);
                     self.end_chunks();
                 }
             }

@@ -165,9 +165,9 @@ fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
         &[(L1_BASE, L2_HANDLER_BASE, 4096)],
         Shows::Ends,
         expect![[r#"
-        18   l2: write 4096 at 0x1c000000
-        86   done
-    "#]],
+            18   l2: write 4096 at 0x1c000000
+            85   done
+        "#]],
     );
     check(
         &[(L1_BASE, L1_BASE + 0x2000, 4096)],
@@ -202,49 +202,49 @@ fn reads_stop_when_eleven_beats_wait() {
         &[to_l2(0), to_l2(1), to_l2(2), within],
         Shows::Beats,
         expect![[r#"
-        14   Read 0x0
-        15   Read 0x40
-        16   Read 0x80
-        17   Read 0x1000
-        18   Read 0x1040
-        18   l2: write 64 at 0x1c000000
-        19   Read 0x1080
-        19   l2: write 64 at 0x1c000040
-        20   Read 0x10c0
-        21   Read 0x1100
-        22   Read 0x1140
-        23   Read 0x1180
-        23   done
-        24   Read 0x11c0
-        24   done
-        24   l2: write 64 at 0x1c000080
-        25   Read 0x1200
-        26   Read 0x1240
-        27   Read 0x1280
-        29   done
-        30   Write 0x2000
-        31   Write 0x2040
-        32   Write 0x2080
-        33   Write 0x20c0
-        34   Read 0x12c0
-        35   Write 0x2100
-        36   Read 0x1300
-        37   Write 0x2140
-        38   Read 0x1340
-        39   Write 0x2180
-        40   Read 0x1380
-        41   Write 0x21c0
-        42   Read 0x13c0
-        43   Write 0x2200
-        44   Write 0x2240
-        45   Write 0x2280
-        46   Write 0x22c0
-        47   Write 0x2300
-        48   Write 0x2340
-        49   Write 0x2380
-        50   Write 0x23c0
-        52   done
-    "#]],
+            14   Read 0x0
+            15   Read 0x40
+            16   Read 0x80
+            17   Read 0x1000
+            18   Read 0x1040
+            18   l2: write 64 at 0x1c000000
+            19   Read 0x1080
+            19   l2: write 64 at 0x1c000040
+            20   Read 0x10c0
+            21   Read 0x1100
+            22   Read 0x1140
+            22   done
+            23   Read 0x1180
+            23   done
+            23   l2: write 64 at 0x1c000080
+            24   Read 0x11c0
+            25   Read 0x1200
+            26   Read 0x1240
+            27   Read 0x1280
+            27   done
+            28   Write 0x2000
+            29   Write 0x2040
+            30   Write 0x2080
+            31   Write 0x20c0
+            32   Read 0x12c0
+            33   Write 0x2100
+            34   Read 0x1300
+            35   Write 0x2140
+            36   Read 0x1340
+            37   Write 0x2180
+            38   Read 0x1380
+            39   Write 0x21c0
+            40   Read 0x13c0
+            41   Write 0x2200
+            42   Write 0x2240
+            43   Write 0x2280
+            44   Write 0x22c0
+            45   Write 0x2300
+            46   Write 0x2340
+            47   Write 0x2380
+            48   Write 0x23c0
+            50   done
+        "#]],
     );
 }
 

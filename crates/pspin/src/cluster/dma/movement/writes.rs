@@ -8,7 +8,7 @@ use crate::protocol::Burst;
 use kernel::Cycle;
 
 /// From a write beat on the crossbar until L2's response to it is there, at the least: L2's register, memory, and back.
-const L2_RESPONSE: u64 = 4;
+const L2_RESPONSE: u64 = 3;
 
 impl Movement {
     /// The oldest beat in the register from the engine passes the crossbar, if it may.
