@@ -170,3 +170,59 @@ pub(super) fn take_long(
     }
     Ok(Returned { at, bytes, is_damaged: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    const BASE: u64 = 0x1_0000_0000;
+    /// Sum of the frame that every scene returns: 60 bytes of 0x12.
+    const SUM: u32 = 0x1e1e;
+
+    /// What the driver says of return descriptor 0, in words 2 to 6 of which `change` may change something. The right ones say
+    /// that the first mini buffer holds a frame of 60 bytes.
+    fn check(change: impl FnOnce(&mut [u32; 5]), want: Expect) {
+        let mut memory = HostMemory::new(BASE, rings::BYTES as usize);
+        let mut buffers = [BufferRing::standard(1514, 512), BufferRing::mini(128), BufferRing::jumbo(9014, true)];
+        for ring in &mut buffers {
+            ring.post(&mut memory, BASE, true);
+        }
+        let at = BASE + rings::MINI_BUFFERS;
+        memory.put(at, &[0x12; 60]);
+        let mut words = [60, map::FLAG_END | map::FLAG_MINI | map::FLAG_SUM, SUM, 0, 0];
+        change(&mut words);
+        put(&mut memory, BASE + rings::RETURN_RING, &[(at >> 32) as u32, at as u32]);
+        put(&mut memory, BASE + rings::RETURN_RING + 8, &words);
+        put(&mut memory, BASE + rings::RETURN_RING + 28, &[buffers[1].opaque(0)]);
+        let said = take_long(&memory, BASE, &mut buffers, 0, true);
+        want.assert_eq(&said.map_or_else(|text| text, |found| format!("{} bytes, {:x}", found.bytes, found.at - BASE)));
+    }
+
+    #[test]
+    fn a_return_descriptor_is_held_against_its_buffer_and_its_frame() {
+        check(|_| {}, expect!["60 bytes, 5a1000"]);
+        check(
+            |words| words[2] ^= 1,
+            expect!["return descriptor 0 has flags 0x1005 and sum 0x1e1f, the frame's is 0x1e1e"],
+        );
+        check(
+            |words| words[1] &= !map::FLAG_SUM,
+            expect!["return descriptor 0 has flags 0x1004 and sum 0x1e1e, the frame's is 0x1e1e"],
+        );
+        check(|words| words[0] |= 1 << 16, expect!["return descriptor 0 says frame 0, mini buffer 1, must be 0 and 0"]);
+        check(|words| words[4] = 7, expect!["return descriptor 0 says frame 7, mini buffer 0, must be 0 and 0"]);
+        check(
+            |words| words[0] = 129,
+            expect!["return descriptor 0 has 129 bytes in a mini buffer, flags 0x1005, errors 0x0"],
+        );
+        check(
+            |words| words[1] |= map::FLAG_JUMBO,
+            expect!["return descriptor 0 has flags 0x1015, which are of no ring"],
+        );
+        check(
+            |words| words[1] = map::FLAG_END | map::FLAG_SUM,
+            expect!["return descriptor 0 says frame 0, standard buffer 0, must be 0 and 0"],
+        );
+    }
+}
