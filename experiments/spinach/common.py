@@ -16,7 +16,7 @@ POLLED = HERE / "polled.toml"
 POLLED_DESCRIPTORS = HERE / "polled_descriptors.toml"
 POLLED_IN_DESCRIPTORS = HERE / "polled_in_descriptors.toml"
 TIGON2 = "spinet: preset tigon2, firmware/tigon2 compiled with zig."
-TENGIG = "spinet: preset tengig, firmware/tengig compiled with zig."
+TENGIG = "spinet: preset tengig, firmware/tengig with -D THESIS compiled with zig."
 
 SIZES = (18, 100, 200, 400, 600, 800, 1000, 1200, 1472)  # of datagrams
 GIGABIT, TEN_GIGABIT = 10**9, 10**10
@@ -28,7 +28,8 @@ _LEAST_FRAME, _CHECK, _PREAMBLE_AND_GAP = 64, 4, 20
 # Which work a function of firmware/tengig does: thesis, table 4.5. Whoever waits for a lock does so where it is taken.
 _DISPATCH = (
     "dispatch", "send_posted", "buffers_posted", "reads_done", "writes_done", "arrived", "enqueue", "run",
-    "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes",
+    "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes", "mini_buffers_posted",
+    "jumbo_buffers_posted",
 )  # fmt: skip
 _SEND = (
     "fetch_send_descriptors",
@@ -40,8 +41,9 @@ _SEND = (
     "commit_send",
 )
 _RECEIVE = (
-    "fetch_receive_descriptors", "mark_buffers", "frames_arrived", "take_writes", "writes_ready", "write_done",
-    "commit_receive",
+    "fetch_receive_descriptors", "fetch_mini_descriptors", "fetch_jumbo_descriptors", "fetch_buffers", "mark_buffers",
+    "mark_mini_buffers", "mark_jumbo_buffers", "place_frames", "frames_arrived", "take_writes", "writes_ready",
+    "write_done", "add_sums", "commit_receive",
 )  # fmt: skip
 TASKS = {"dispatch": _DISPATCH, "send": _SEND, "receive": _RECEIVE}
 
@@ -98,10 +100,10 @@ def tigon2(
 def tengig(
     *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 4, profile: bool = False
 ) -> CardResult:
-    """The 10 Gigabit NIC under load both ways, with the optimised firmware or its first version."""
+    """The 10 Gigabit NIC under load both ways, with the thesis's services: optimised firmware or its first version."""
     result = run_card(
         "tengig",
-        defines={"BASE": ""} if base else {},
+        defines={"THESIS": "", **({"BASE": ""} if base else {})},
         traffic=f"datagrams:bytes={size}",
         send=f"datagrams:bytes={size}",
         set=[f"cores={cores}", f"clocks.cpu='{mhz} MHz'"],
@@ -109,6 +111,22 @@ def tengig(
         profile=profile,
     )
     return _checked(result)
+
+
+def tengig_rates(*, cores: int, mhz: int = 200, size: int = 1472, base: bool = False) -> dict[str, float]:
+    """Frames a second each way, payload and share of the line, from 2 to 6 ms.
+
+    Before, the card works off what came in while the host's first 256 frames were fetched: more than the line brings.
+    """
+    steady = Steady(*(tengig(cores=cores, mhz=mhz, size=size, base=base, limit_ms=ms) for ms in (2, 6)))
+    sent, received = (steady.frames(way) / steady.seconds for way in ("sent", "received"))
+    return {
+        "sent": sent,
+        "received": received,
+        "frames": sent + received,
+        "payload": payload_gbps(size, sent + received),
+        "share": (sent + received) / (2 * line_rate(size, TEN_GIGABIT)) * 100,
+    }
 
 
 def _checked(result: CardResult) -> CardResult:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from experiments.spinach.common import SIZES, TEN_GIGABIT, TENGIG, THESIS, line_rate, payload_gbps, rates, tengig
+from experiments.spinach.common import SIZES, TEN_GIGABIT, TENGIG, THESIS, line_rate, payload_gbps, tengig_rates
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -39,8 +39,7 @@ def points() -> list[Point]:
 
 def measure(*, size: int, firmware: str) -> dict[str, float]:
     """Frames a second each way, UDP payload, share of what the line carries."""
-    result = tengig(cores=8, size=size, base=firmware == "first")
-    found = rates(result, size, TEN_GIGABIT)
+    found = tengig_rates(cores=8, size=size, base=firmware == "first")
     return {**found, "million frames": found["frames"] / 1e6}
 
 
@@ -59,16 +58,14 @@ def claims(results: Results) -> Iterator[Claim]:
         text="The first version never exceeds 2.0 million frames/s (4.5.1)", holds=first <= 2.0, found=f"{first:.2f}"
     )
     yield Claim(
-        text="Smallest frames: optimised moves 213 % more in all, at least three times as many",
-        holds=least("frames") >= 3,
+        text="Smallest frames: optimised moves 213 % more in all, within a quarter",
+        holds=abs(least("frames") - 3.13) <= 3.13 / 4,
         found=f"{(least('frames') - 1) * 100:+.0f} %",
     )
     yield Claim(
         text="Smallest frames: optimised sends 854 % more, within a quarter",
         holds=abs(least("sent") - 9.54) <= 9.54 / 4,
         found=f"{(least('sent') - 1) * 100:+.0f} %",
-        miss="The first version here sends more than the thesis's: it asks for no send descriptors for which frame "
-        "memory has no place, so that late frames cannot crowd out early ones",
     )
     pairs = [
         (results.value(f"{size} B, optimised", "frames"), results.value(f"{size} B, first", "frames")) for size in SIZES
@@ -128,4 +125,21 @@ def plot(results: Results) -> Figure:
             ],
         ),
     ]
+    gains = {"sent": ("sent", 854.0), "in all": ("frames", 213.0)}
+    gained = []
+    for look, (label, (quantity, published)) in enumerate(gains.items()):
+        y = [
+            (results.value(f"{size} B, optimised", quantity) / results.value(f"{size} B, first", quantity) - 1) * 100
+            for size in SIZES
+        ]
+        gained.append(plots.Curve(label=label, x=x, y=y, look=look))
+        gained.append(plots.Curve(label=f"thesis: {label}", x=[18.0], y=[published], kind="published", look=look))
+    panels.append(
+        plots.Panel(
+            title="optimised over first",
+            x_label="UDP datagram (bytes)",
+            y_label="more frames (%)",
+            curves=gained,
+        )
+    )
     return plots.curves(panels, title=TITLE, caption=f"Thesis: {SOURCE}. {TENGIG}")

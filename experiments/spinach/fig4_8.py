@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from experiments.spinach.common import TEN_GIGABIT, TENGIG, THESIS, rates, tengig
+from experiments.spinach.common import TENGIG, THESIS, tengig_rates
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -22,11 +22,11 @@ SOURCE = f"{THESIS}, Fig. 4.8, 4.5.2"
 
 CORES = (1, 2, 4, 6, 8)
 CLOCKS = {
-    1: (100, 200, 300, 400, 450, 600, 800),
+    1: (100, 200, 300, 400, 500, 600, 700, 800),
     2: (100, 150, 200, 250, 300, 400),
-    4: (50, 100, 150, 175, 200),
-    6: (50, 75, 100, 150, 175, 200),
-    8: (50, 75, 100, 150, 175, 200),
+    4: (100, 150, 175, 200, 250),
+    6: (75, 100, 125, 150, 175, 200),
+    8: (75, 100, 125, 150, 175, 200),
 }
 
 
@@ -45,7 +45,7 @@ def points() -> list[Point]:
 
 def measure(*, cores: int, mhz: int) -> dict[str, float]:
     """Frames a second each way, UDP payload, share of what the line carries."""
-    return rates(tengig(cores=cores, mhz=mhz), 1472, TEN_GIGABIT)
+    return tengig_rates(cores=cores, mhz=mhz)
 
 
 def claims(results: Results) -> Iterator[Claim]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from experiments.spinach.common import TEN_GIGABIT, TENGIG, THESIS, line_rate, payload_gbps, rates, tengig
+from experiments.spinach.common import TEN_GIGABIT, TENGIG, THESIS, line_rate, payload_gbps, tengig_rates
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -29,16 +29,17 @@ def points() -> list[Point]:
 
 def measure(*, size: int) -> dict[str, float]:
     """Frames a second each way, UDP payload, share of what the line carries."""
-    return rates(tengig(cores=8, size=size), size, TEN_GIGABIT)
+    return tengig_rates(cores=8, size=size)
 
 
 def claims(results: Results) -> Iterator[Claim]:
     """Large and small."""
     large = [row.measured["share"] for row in results.rows if int(row.point.settings["size"]) >= 800]
     yield Claim(
-        text="From 800 bytes up near the maximum (4.5.2): at least 95 %",
-        holds=min(large) >= 95,
+        text="From 800 bytes up near the maximum (4.5.2); 2.65 million frames/s (4.5.1) are 92 % at 800: at least that",
+        holds=min(large) >= 2.65e6 / (2 * line_rate(800, TEN_GIGABIT)) * 100,
         found=f"{min(large):.1f} %",
+        miss="At 800 bytes the cores limit, at 2.52 million frames/s; from 1000 bytes up the line does",
     )
     small = results.value("18 B", "share")
     yield Claim(text="Small frames far below it (4.5.2): less than half", holds=small < 50, found=f"{small:.0f} %")
