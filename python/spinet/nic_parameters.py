@@ -265,6 +265,14 @@ class RtlMistakes:
     """AMOs on another cluster's L1 and on L2 handler memory return 1, not the old value. Memory is updated
     correctly.
     """
+    rdma_headers_behind: bool
+    """The header of an RDMA packet is zeros behind its data, not destination and flow in front of them."""
+    unaligned_sends: bool
+    """A packet sent from an address that is no multiple of 64 has the bytes from the multiple below on."""
+    unaligned_host_writes: bool
+    """Beats behind the first of a DMA's write to an unaligned host address land too low, by the address modulo 64.
+    The write that follows in the next 4 KiB is right.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,16 +119,18 @@ pub fn deliver(cycle: Cycle) {
 
 /// Fills `data` with the host's bytes from `addr` on; `cycle` is when they are back.
 ///
-/// A beat that begins at a line of 64 bytes asks for all of the line, even where fewer are needed.
+/// A beat asks for all of its line of 64 bytes, even where fewer are needed.
 pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
     let set = library::edge(|edge| edge.begin_read(cycle));
     let mut line = [0; LINE];
-    let wanted = if addr.is_multiple_of(LINE as u64) { LINE } else { data.len() };
+    let first = (addr % LINE as u64) as usize;
+    // What comes in packets, as on the paper's card, may lie in two lines.
+    let (first, wanted) = if first + data.len() <= LINE { (first, LINE) } else { (0, data.len()) };
     if let Some(call) = set.pcie_slv_read {
         // SAFETY: the pointer is to a line, and no more than a line is wanted.
-        unsafe { call(addr, line.as_mut_ptr(), wanted) }
+        unsafe { call(addr - first as u64, line.as_mut_ptr(), wanted) }
     }
-    data.copy_from_slice(&line[..data.len()]);
+    data.copy_from_slice(&line[first..first + data.len()]);
     library::edge(|edge| {
         edge.bytes_asked += wanted as u64;
         edge.end_call();

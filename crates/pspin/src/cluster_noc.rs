@@ -193,7 +193,10 @@ mod tests {
             let log = bench.log.clone();
             let egress = move |out: Departure| log.note(out.cycle, format!("packet of {}", out.bytes.len()));
             let trace = bench.tracer("outbound");
-            bench.add("outbound", Outbound::new(params().outbound, ports, Box::new(egress), trace));
+            bench.add(
+                "outbound",
+                Outbound::new(params().outbound, params().rtl_mistakes, ports, Box::new(egress), trace),
+            );
         }));
     }
 

@@ -3,6 +3,7 @@
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
+use crate::params::RtlMistakes;
 use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
@@ -96,7 +97,7 @@ pub struct HostDma {
 
 impl HostDma {
     /// A unit each of whose engines holds up to `fifo` commands.
-    pub fn new(fifo: u32, ports: HostDmaPorts, trace: Tracer) -> Self {
+    pub fn new(fifo: u32, mistakes: RtlMistakes, ports: HostDmaPorts, trace: Tracer) -> Self {
         HostDma {
             fifo: fifo as usize,
             commands: ports.commands,
@@ -105,7 +106,7 @@ impl HostDma {
             targets: ports.targets,
             host: ports.host,
             trace,
-            to_host: ToHost::default(),
+            to_host: ToHost::new(mistakes.unaligned_host_writes),
             from_host: FromHost::default(),
             ended: VecDeque::new(),
             n_commands: Counter::default(),

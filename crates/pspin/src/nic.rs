@@ -153,12 +153,14 @@ impl Pspin {
         let sharing = params.sharing;
         card.add("nic.scheduler", |trace| PacketScheduler::new(&params.scheduler, sharing, w.scheduler, trace));
         card.add("nic.commands", |_| CommandUnit::new(params.commands.in_flight_per_unit, w.commands));
-        card.add("nic.outbound", |trace| Outbound::new(params.outbound.clone(), w.outbound, egress, trace));
+        card.add("nic.outbound", |trace| {
+            Outbound::new(params.outbound.clone(), params.rtl_mistakes, w.outbound, egress, trace)
+        });
         let (notices, records) = w.host_events;
         card.add("nic.host_events", |_| HostEventUnit::new(notices, records, events));
         let (direct_fifo, dma_fifo) = (params.commands.host_direct_fifo, params.commands.host_dma_fifo);
         card.add("nic.host_direct", |trace| HostDirect::new(direct_fifo, w.host_direct, trace));
-        card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, w.host_dma, trace));
+        card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, params.rtl_mistakes, w.host_dma, trace));
         card.add("nic.pcie", |trace| {
             Pcie::new(params.clock_mhz.hz(), &params.pcie, &params.iommu, page_tables, w.pcie, host, trace)
         });

@@ -2,7 +2,7 @@
 
 use crate::events::{COMMAND_FAULT, PACKET_SENT};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
-use crate::params::OutboundParams;
+use crate::params::{OutboundParams, RtlMistakes};
 use crate::protocol::{
     BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PacketId,
 };
@@ -40,8 +40,10 @@ struct Outgoing {
     nid: u32,
     fid: u32,
     bytes: Vec<u8>,
-    /// Bytes it will have.
+    /// Bytes that are read for it or stand in front of them.
     size: usize,
+    /// Of these, so many are sent, and so many zeros behind them.
+    sent: (usize, usize),
     /// The last packet of its command.
     ends_command: bool,
     /// When its last byte is here.
@@ -57,11 +59,12 @@ struct Outgoing {
 ///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
-/// Differs:  the functional model leaves room for the RDMA header at the end of the packet and fills it with zeros, takes
-///           wrong bytes from unaligned sources, and never ends a command of length 0. Here such a command, one whose
-///           plain packet is too long, and one that reads where there is no memory, end at once and are counted.
+/// Differs:  the functional model never ends a command of length 0. Here such a command, one whose plain packet is too long, and one
+///           that reads where there is no memory, end at once and are counted. What it does wrong with RDMA headers and with
+///           unaligned sources, [`RtlMistakes`] says.
 pub struct Outbound {
     params: OutboundParams,
+    mistakes: RtlMistakes,
     commands: Rx<Command>,
     responses: Tx<CommandResponse>,
     nhi: NhiMaster,
@@ -93,9 +96,16 @@ pub struct Outbound {
 
 impl Outbound {
     /// An engine whose packets go to `egress`.
-    pub fn new(params: OutboundParams, ports: OutboundPorts, egress: Box<dyn Egress>, trace: Tracer) -> Self {
+    pub fn new(
+        params: OutboundParams,
+        mistakes: RtlMistakes,
+        ports: OutboundPorts,
+        egress: Box<dyn Egress>,
+        trace: Tracer,
+    ) -> Self {
         Outbound {
             params,
+            mistakes,
             commands: ports.commands,
             responses: ports.responses,
             nhi: ports.nhi,
@@ -140,6 +150,9 @@ impl Outbound {
             packet.ready_at = last;
             assert!(packet.bytes.len() <= packet.size, "a read does not cross the end of its packet");
             if packet.bytes.len() == packet.size {
+                let (read, behind) = packet.sent;
+                packet.bytes.truncate(read);
+                packet.bytes.resize(read + behind, 0);
                 self.leaving.extend(self.fetching.pop_front());
             }
             changed = true;
@@ -204,21 +217,34 @@ impl Outbound {
         let Some(mut job) = self.jobs.pop_front() else { return false };
         let header = if job.fid == 0 { 0 } else { self.params.rdma_header_bytes };
         let payload = job.left.min(self.params.max_packet_bytes - header);
-        let size = (header + payload) as usize;
-        let mut bytes = if header > 0 { Vec::with_capacity(size) } else { Vec::new() };
+        let (front, behind) = if self.mistakes.rdma_headers_behind { (0, header) } else { (header, 0) };
+        let below = if self.mistakes.unaligned_sends { job.addr % BEAT_BYTES } else { 0 };
+        let size = (front + below + payload) as usize;
+        let sent = ((front + payload) as usize, behind as usize);
+        let mut bytes = if header > 0 { Vec::with_capacity(size + behind as usize) } else { Vec::new() };
         let words = job.nid.to_le_bytes().into_iter().chain(job.fid.to_le_bytes()).chain(std::iter::repeat(0));
-        bytes.extend(words.take(header as usize));
+        bytes.extend(words.take(front as usize));
         let mut done = 0;
-        while done < payload {
-            let addr = job.addr + done;
-            let burst = burst_bytes(addr, payload - done);
+        while done < below + payload {
+            let addr = job.addr - below + done;
+            let burst = burst_bytes(addr, below + payload - done);
             self.reads.push_back((addr, burst));
             done += burst;
         }
         job.addr = job.addr.wrapping_add(payload);
         job.left -= payload;
         let Job { id, cause, nid, fid, left, .. } = job;
-        self.fetching.push_back(Outgoing { id, cause, nid, fid, bytes, size, ends_command: left == 0, ready_at: 0 });
+        self.fetching.push_back(Outgoing {
+            id,
+            cause,
+            nid,
+            fid,
+            bytes,
+            size,
+            sent,
+            ends_command: left == 0,
+            ready_at: 0,
+        });
         if left > 0 {
             self.jobs.push_back(job);
         }

@@ -215,7 +215,7 @@ pub struct NetworkParams {
 }
 
 /// Mistakes of the published RTL that programs can see in timing or bytes. The model makes those that are true.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtlMistakes {
     /// An issue that has to wait returns the lowest handle that is free when the wait begins (the highest if none is), not the
@@ -223,6 +223,13 @@ pub struct RtlMistakes {
     pub stale_handles: bool,
     /// AMOs on another cluster's L1 and on L2 handler memory return 1, not the old value. Memory is updated correctly.
     pub atomics_return_one: bool,
+    /// The header of an RDMA packet is zeros behind its data, not destination and flow in front of them.
+    pub rdma_headers_behind: bool,
+    /// A packet sent from an address that is no multiple of 64 has the bytes from the multiple below on.
+    pub unaligned_sends: bool,
+    /// Beats behind the first of a DMA's write to an unaligned host address land too low, by the address modulo 64. The write
+    /// that follows in the next 4 KiB is right.
+    pub unaligned_host_writes: bool,
 }
 
 /// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.

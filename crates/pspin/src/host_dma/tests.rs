@@ -14,6 +14,17 @@ type Copy = (Cycle, u64, u32, u32, u32);
 
 /// Adds the unit with L2, four L1s and a host. All NIC memory shares one store.
 fn set(bench: &mut Bench, pcie: PcieParams, script: &[Copy], nic_store: &Store, host_store: &Store) {
+    set_with(bench, RtlMistakes::default(), pcie, script, nic_store, host_store);
+}
+
+fn set_with(
+    bench: &mut Bench,
+    mistakes: RtlMistakes,
+    pcie: PcieParams,
+    script: &[Copy],
+    nic_store: &Store,
+    host_store: &Store,
+) {
     let commands = script.iter().enumerate().map(|(core, &(cycle, host, nic, size, direction))| {
         let words = [host as u32, (host >> 32) as u32, nic, size, direction];
         (cycle, command(id(core), CommandTarget::HostDma, &words))
@@ -32,7 +43,7 @@ fn set(bench: &mut Bench, pcie: PcieParams, script: &[Copy], nic_store: &Store, 
         host: TestHost::add(bench, pcie, host_store.clone()),
     };
     let trace = bench.tracer("host_dma");
-    bench.add("host_dma", HostDma::new(64, ports, trace));
+    bench.add("host_dma", HostDma::new(64, mistakes, ports, trace));
 }
 
 fn check(script: &[Copy], want: Expect) {
@@ -150,6 +161,27 @@ fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_
         33   response 1
     "#]],
     );
+}
+
+#[test]
+fn beats_of_an_unaligned_write_land_too_low_where_the_rtl_mistakes_them() {
+    // The second burst begins at a page, and is right.
+    let mistakes = RtlMistakes { unaligned_host_writes: true, ..RtlMistakes::default() };
+    let log = bench(1_000, |bench| {
+        let script = [(10, 0x0f50, 0x1c40_0000, 250, TO_HOST)];
+        set_with(bench, mistakes, params().pcie, &script, &Store::default(), &Store::default());
+        bench.log_events();
+    });
+    expect![[r#"
+        15   l2: read 250 at 0x1c400000
+        24   event host_written addr=0xf50 bytes=0x30
+        25   event host_written addr=0xf70 bytes=0x40
+        26   event host_written addr=0xfb0 bytes=0x40
+        27   event host_written addr=0x1000 bytes=0x40
+        28   event host_written addr=0x1040 bytes=0xa
+        32   response 0
+    "#]]
+    .assert_eq(&log);
 }
 
 #[test]

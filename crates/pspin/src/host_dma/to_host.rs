@@ -25,6 +25,10 @@ struct Chunk {
 /// Reads bursts, shifts bytes to where they lie in the host's lines, and writes them a line a beat.
 #[derive(Default)]
 pub(super) struct ToHost {
+    /// Beats behind the first of an unaligned burst land too low.
+    lands_low: bool,
+    /// By how much those of the burst that is being written do; `None` before its first beat.
+    low: Option<u64>,
     reads: VecDeque<Part<u32>>,
     /// Next address and bytes to come of each read burst that is not answered.
     reading: VecDeque<(u32, u32)>,
@@ -44,6 +48,10 @@ fn to_page_end(addr: u64, left: u32) -> u32 {
 }
 
 impl ToHost {
+    pub fn new(lands_low: bool) -> Self {
+        ToHost { lands_low, ..ToHost::default() }
+    }
+
     pub fn n_commands(&self) -> usize {
         self.open.len()
     }
@@ -138,7 +146,13 @@ impl ToHost {
         let mut bytes = Bytes::zeros(size as usize);
         let behind = take(&mut self.chunks, &mut bytes);
         let last = to_page_end(part.addr, part.left) == size;
-        self.beats.push_back((now + behind, HostWrite { addr: part.addr, bytes, last, issuer: part.issuer }));
+        let addr = part.addr - self.low.unwrap_or(0);
+        if last {
+            self.low = None;
+        } else if self.lands_low && self.low.is_none() {
+            self.low = Some(part.addr % u64::from(BEAT_BYTES));
+        }
+        self.beats.push_back((now + behind, HostWrite { addr, bytes, last, issuer: part.issuer }));
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;
         if part.left == 0 {

@@ -11,6 +11,16 @@ use testkit::{Bench, bench};
 type Send = (Cycle, u32, u32, u32);
 
 fn set(bench: &mut Bench, cycles_per_beat: u32, script: &[Send], egress: impl Egress + 'static) {
+    set_with(bench, cycles_per_beat, RtlMistakes::default(), script, egress);
+}
+
+fn set_with(
+    bench: &mut Bench,
+    cycles_per_beat: u32,
+    mistakes: RtlMistakes,
+    script: &[Send],
+    egress: impl Egress + 'static,
+) {
     let commands = script.iter().enumerate().map(|(core, &(cycle, fid, addr, left))| {
         (cycle, command(id(core), CommandTarget::NicSend, &[9, fid, addr, 0, left]))
     });
@@ -24,7 +34,37 @@ fn set(bench: &mut Bench, cycles_per_beat: u32, script: &[Send], egress: impl Eg
     };
     let params = OutboundParams { cycles_per_beat, ..params.outbound };
     let trace = bench.tracer("outbound");
-    bench.add("outbound", Outbound::new(params, ports, Box::new(egress), trace));
+    bench.add("outbound", Outbound::new(params, mistakes, ports, Box::new(egress), trace));
+}
+
+/// The packets that leave, byte by byte; those of memory are the low bytes of their addresses.
+fn sent(mistakes: RtlMistakes, script: &[Send]) -> Vec<Vec<u8>> {
+    let packets = Rc::new(RefCell::new(Vec::new()));
+    bench(1_000, |bench| {
+        packets.borrow_mut().clear();
+        let packets = packets.clone();
+        let egress = move |out: Departure| packets.borrow_mut().push(out.bytes.to_vec());
+        set_with(bench, 0, mistakes, script, egress);
+    });
+    packets.take()
+}
+
+#[test]
+fn a_packet_from_an_unaligned_source_begins_at_the_line_where_the_rtl_mistakes_it() {
+    let mistakes = RtlMistakes { unaligned_sends: true, ..RtlMistakes::default() };
+    let bytes = |from: u32, n: u32| (from..from + n).map(|addr| addr as u8).collect::<Vec<u8>>();
+    let script = [(10, 0, 0x1c40_0050, 100), (50, 0, 0x1c40_0fd0, 100)];
+    assert_eq!(sent(mistakes, &script), [bytes(0x40, 100), bytes(0xfc0, 100)]);
+    assert_eq!(sent(RtlMistakes::default(), &script), [bytes(0x50, 100), bytes(0xfd0, 100)]);
+}
+
+#[test]
+fn the_header_of_a_put_is_zeros_behind_its_data_where_the_rtl_mistakes_it() {
+    let mistakes = RtlMistakes { rdma_headers_behind: true, ..RtlMistakes::default() };
+    let header = params().outbound.rdma_header_bytes as usize;
+    let [packet] = &sent(mistakes, &[(10, 7, 0x1c40_0040, 64)])[..] else { panic!("one packet") };
+    let data: Vec<u8> = (0x40..0x80).collect();
+    assert_eq!((&packet[..64], &packet[64..]), (&data[..], &vec![0; header][..]));
 }
 
 fn check(cycles_per_beat: u32, script: &[Send], want: Expect) {

@@ -41,7 +41,7 @@ fn packets_that_touch_no_host_keep_their_timing() {
 #[test]
 fn bytes_arrive_whole_and_no_way_of_running_changes_a_result() {
     for (bytes, host) in [(64, 0x1000), (64, 0x1fc1), (1024, 0xdead_beef_dead_beef), (1500, 0x1fff)] {
-        let load = Load { host, is_paper_host: true, ..Load::new("copy_to_host", 1, bytes, 0) };
+        let load = Load { host, is_paper_host: true, makes_mistakes: false, ..Load::new("copy_to_host", 1, bytes, 0) };
         let want: BTreeMap<u64, u8> = (host..).zip(packet(0, bytes)).collect();
         assert!(run(load).host == want, "{bytes} bytes at {host:#x}");
     }
