@@ -28,7 +28,7 @@ FORMAT = 4  # of what the cache holds; goes up when its meaning changes
 _HASH = 24  # digits of hashes in names
 
 # Line markers in the preprocessor's output name the files that it read: `# 12 "handler.h" 2`.
-_LINE_MARKER = re.compile(rb'^#(?:line)? \d+ "((?:[^"\\\n]|\\.)+)"', re.MULTILINE)
+_LINE_MARKER = re.compile(rb'^#(?:line)? \d+ "((?:[^"\\\n<]|\\.)(?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 # Assembly that reads files which no preprocessor opens, and linker scripts that read others.
 _READS_MORE = re.compile(rb"incbin|\.\s*include\b")
 _SCRIPT_READS_MORE = re.compile(rb"\b(INCLUDE|INPUT|GROUP|STARTUP|SEARCH_DIR)\b")
@@ -89,20 +89,26 @@ def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) 
     if source.suffix == ".s":
         text = source.read_bytes()
     else:
-        done = run(compiler, (*flags, "-E", str(source)), cache=request.cache, workshop=scratch)
+        # zig writes a list of headers in any case; nothing may be written, so that a hit works on a full disk.
+        no_list = ("-MMD", "-MF", os.devnull)
+        done = run(compiler, (*flags, *no_list, "-E", str(source)), cache=request.cache, workshop=scratch)
         if done.returncode != 0:
             return None  # the compiler will say why
         text = done.stdout
     if _READS_MORE.search(text):
         return None
-    digest = hashlib.sha256(repr(str(source)).encode() + text)
+    read: dict[bytes, None] = {os.fsencode(source): None}
+
+    def absolute(marker: re.Match[bytes]) -> bytes:
+        """Paths within the current folder may be relative; the program's debug information knows to what."""
+        path = os.path.abspath(re.sub(rb"\\(.)", rb"\1", marker[1]))
+        read[path] = None
+        return b"# " + path
+
+    digest = hashlib.sha256(repr(str(source)).encode() + _LINE_MARKER.sub(absolute, text))
     # Warnings and places quote the files themselves, comments included.
-    for name in dict.fromkeys([os.fsencode(source), *_LINE_MARKER.findall(text)]):
-        path = re.sub(rb"\\(.)", rb"\1", name)
-        if os.path.isfile(path):
-            digest.update(repr(path).encode() + hash_file(Path(os.fsdecode(path))).encode())
-            if not os.path.isabs(path):  # debug information has the folder that it starts from
-                digest.update(os.fsencode(os.getcwd()))
+    for path in filter(os.path.isfile, read):
+        digest.update(repr(path).encode() + hash_file(Path(os.fsdecode(path))).encode())
     return digest.hexdigest()
 
 

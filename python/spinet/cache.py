@@ -61,7 +61,7 @@ def cache_dir() -> Path:
     BuildError
         If no variable names one and the user has no home, or its path is not UTF-8.
     """
-    hint = "name a folder with SPINET_CACHE"
+    hint = "name one with SPINET_CACHE"
     if own := os.environ.get("SPINET_CACHE"):
         path = Path(own)
     else:

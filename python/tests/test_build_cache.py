@@ -101,6 +101,14 @@ def test_assembly_that_reads_files_is_built_each_time(source: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_current_folder_decides_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build([source])
+    for folder in (tmp_path, Path(sys.prefix), Path("/")):  # of the source, of the compiler, of neither
+        monkeypatch.chdir(folder)
+        assert build([source]).cached
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_users_environment_decides_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = program(source)
     (tmp_path / "evil").mkdir()
