@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers and captures that come with spinet, wherever it is installed. They have the names that the guides use."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spinet import toolchain
+from spinet._core import UsageError
+
+__all__ = ["Example", "copy", "examples", "find"]
+
+_CAPTURES = "captures"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A file to begin with."""
+
+    name: str  # such as sdk/examples/ping_pong.c
+    about: str
+    path: Path  # where it lies here
+
+
+def examples() -> list[Example]:
+    """All of them, handlers first."""
+    handlers = toolchain.sdk_dir() / "examples"
+    found = [
+        Example(name=f"sdk/examples/{path.relative_to(handlers).as_posix()}", about=_about(path), path=path)
+        for path in sorted(handlers.rglob("*.c"), key=lambda path: (path.parent != handlers, path.name))
+    ]
+    captures = _captures_dir()
+    said = dict(re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", (captures / "README.md").read_text(), re.MULTILINE))
+    found += [
+        Example(name=f"captures/{path.name}", about=said[path.name], path=path)
+        for path in sorted(captures.glob("*.pcap"))
+    ]
+    return found
+
+
+def find(name: str) -> Example:
+    """An example by its name, or by the end of it: ``"captures/dns.pcap"``, ``"dns.pcap"``, ``"dns"``.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or there are several.
+
+    Examples
+    --------
+    >>> find("dns").name
+    'captures/dns.pcap'
+    """
+    known = examples()
+    ends = [one for one in known if name in _names_of(one)]
+    if len(ends) == 1:
+        return ends[0]
+    if ends:
+        raise UsageError(f"several examples are called {name}: {', '.join(one.name for one in ends)}")
+    near = difflib.get_close_matches(name, [short for one in known for short in _names_of(one)], n=1)
+    raise UsageError(
+        f"there is no example {name}", hint=f"did you mean {near[0]}?" if near else "spinet examples lists them"
+    )
+
+
+def copy(folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
+    """Copy examples, all if none is named, into a folder, each under its name; files that are there stay.
+
+    Raises
+    ------
+    UsageError
+        If there is no such example, or a file of another content is in the way.
+    """
+    chosen = [find(name) for name in names] if names else examples()
+    places = [Path(folder) / one.name for one in chosen]
+    for one, place in zip(chosen, places, strict=True):
+        if place.exists() and (not place.is_file() or place.read_bytes() != one.path.read_bytes()):
+            raise UsageError(f"{place} exists and is another file", hint="name another folder")
+    for one, place in zip(chosen, places, strict=True):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(one.path, place)
+    return places
+
+
+def _names_of(example: Example) -> set[str]:
+    parts = example.name.split("/")
+    ends = {"/".join(parts[at:]) for at in range(len(parts))}
+    return ends | {end.rpartition(".")[0] for end in ends}
+
+
+def _about(source: Path) -> str:
+    """The first sentence of a source's first comment, that on the licence left out."""
+    comments = re.findall(r"/\*(.*?)\*/", source.read_text(), re.DOTALL)
+    text = next(comment for comment in comments if "SPDX" not in comment)
+    words = " ".join(line.strip().removeprefix("*").strip() for line in text.splitlines()).strip()
+    return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
+
+
+def _captures_dir() -> Path:
+    here = Path(__file__).resolve().parent
+    for folder in (here / _CAPTURES, here.parent.parent / _CAPTURES):
+        if (folder / "README.md").is_file():
+            return folder.resolve()
+    raise UsageError(f"no captures beside {here} nor in {here.parent.parent}", hint="reinstall spinet")
