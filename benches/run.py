@@ -67,7 +67,7 @@ class Timed:
 def simulate(program: Path, traffic: str) -> Timed:
     """Build a card, start the clock, and run it to its end."""
     prepared = api.prepare(
-        program=[program], traffic=traffic, experiment_file=None, match=None, message=None, handler=None, overrides={}
+        program=[program], traffic=traffic, experiment=None, match=None, message=None, handler=None, overrides={}
     )
     build = experiment.compiled(prepared, cc=None, defines=None)
     native = api.start(prepared, build=build, out_pcapng=None, packets=False)

@@ -75,6 +75,11 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
+def __dir__() -> list[str]:
+    """All names, those included that are not loaded yet: `dir` and `help` show them."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Load a name's module when the name is first used, so that no command waits for what it does not need."""
     if name == "__version__":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 SLICE_MS = 100
+INTERRUPTED = "interrupted"  # the reason for which such a run ended
 
 P_co = TypeVar("P_co", bound=Mapping[str, Any], covariant=True)
 P = TypeVar("P", bound=Mapping[str, Any])
@@ -26,7 +27,7 @@ class Sliced(Protocol[P_co]):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
 
-    def __init__(self, summary: Mapping[str, Any]) -> None:
+    def __init__(self, summary: dict[str, Any]) -> None:
         super().__init__()
         self.summary = summary
 
@@ -37,7 +38,7 @@ def to_the_end(
     on_slice: Callable[[], None] | None = None,
     on_progress: Callable[[P], None] | None = None,
 ) -> dict[str, Any]:
-    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
+    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`, with the summary so far."""
     done = False
     try:
         while not done:
@@ -48,6 +49,18 @@ def to_the_end(
             if on_progress is not None:
                 on_progress(progress)
     except KeyboardInterrupt:
-        raise Interrupted(json.loads(run.summary())) from None
+        if on_slice is not None:
+            on_slice()
+        raise Interrupted(_interrupted(json.loads(run.summary()))) from None
     summary: dict[str, Any] = json.loads(run.summary())
     return summary
+
+
+def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary of a run that goes on, marked as one that does not."""
+    ended = summary["ended"]
+    text = ended["text"]
+    for running in ("the run goes on", "it runs"):
+        text = text.replace(running, "interrupted", 1)
+    unfinished = {"is_unfinished": True} if "is_unfinished" in ended else {}
+    return {**summary, "ended": {**ended, "reason": INTERRUPTED, "text": text, **unfinished}}

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spinet import _core, _driving, _files, output, packet_table, toolchain
+from spinet import _core, _driving, _files, _nics, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
+from spinet._nics import Settings
 from spinet.experiment import Experiment
-from spinet.result import Result, write_rest
+from spinet.result import HostMemory, Result, write_rest
 from spinet.toolchain import Build
 
 if TYPE_CHECKING:
     from spinet._core import Progress
+    from spinet._nics import Card
 
 _Table = TypeVar("_Table")
 
@@ -39,13 +41,13 @@ def run(
     *,
     program: str | Path | Sequence[str | Path] | None = None,
     traffic: str | Path | None = None,
-    experiment: str | Path | None = None,
+    experiment: str | Path | Mapping[str, Any] | None = None,
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
     handler_memory: str | Path | bytes | None = None,
-    nic: str | None = None,
-    set: Sequence[str] = (),
+    nic: Card | None = None,
+    set: Settings = (),
     seed: int | None = None,
     faults: str | None = None,
     pacing: str | None = None,
@@ -65,7 +67,8 @@ def run(
     traffic
         A capture (pcap or pcapng), or a description such as ``"udp:size=64,count=1000"``.
     experiment
-        A TOML file that says everything, also for several contexts.
+        A TOML file that says everything, also for several contexts; or a mapping with the same keys, such as
+        ``{"program": "ping_pong.c", "traffic": "udp:count=4", "context": [{"match": "udp"}]}``.
     match
         Which packets the handlers get, such as ``"udp.dst_port == 53"``; all if not given.
     message
@@ -76,9 +79,10 @@ def run(
         What stands in the handlers' L2 memory before the first packet: a file, or bytes, which are kept in a file
         beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
-        Name of a card, or the path of its TOML file.
+        Name of a card, the path of its TOML file, or parameters as `spinet.parameters_of` gives them.
     set
-        Changes of the card's parameters, such as ``"cluster.n_cores=4"``.
+        Changes of the card's parameters: ``"cluster.n_cores=4"``, several of such texts, or
+        ``{"cluster.n_cores": 4}``.
     seed
         Decides everything random.
     faults
@@ -116,7 +120,7 @@ def run(
     prepared = prepare(
         program=[program] if isinstance(program, str | Path) else program,
         traffic=traffic,
-        experiment_file=experiment,
+        experiment=experiment,
         match=match,
         message=message,
         handler=handler,
@@ -130,8 +134,8 @@ def run(
 
 def overrides(
     *,
-    nic: str | None,
-    set: Sequence[str],
+    nic: Card | None,
+    set: Settings,
     seed: int | None,
     faults: str | None = None,
     pacing: str | None,
@@ -139,9 +143,10 @@ def overrides(
     limit: str | None,
 ) -> dict[str, Any]:
     """What a caller says beside the experiment, by its place in it."""
+    card, sets = _nics.chosen(nic, set)
     given = {
-        "nic.preset": nic,
-        "nic.set": list(set) or None,
+        "nic.preset": card,
+        "nic.set": sets or None,
         "seed": seed,
         "faults": faults,
         "limit": limit,
@@ -155,7 +160,7 @@ def prepare(
     *,
     program: Sequence[str | Path] | None,
     traffic: str | Path | None,
-    experiment_file: str | Path | None,
+    experiment: str | Path | Mapping[str, Any] | None,
     match: str | None,
     message: str | None,
     handler: str | None,
@@ -163,16 +168,18 @@ def prepare(
     overrides: Mapping[str, Any],
 ) -> Experiment:
     """Check what a caller asks for."""
-    if experiment_file is not None:
-        path = Path(experiment_file)
+    if experiment is not None:
         if program is not None:
-            raise UsageError("an experiment file names its program itself", hint="leave the program or the file away")
+            raise UsageError("an experiment names its program itself", hint="leave the program or the experiment away")
         of_a_context = {"match": match, "message": message, "handler": handler, "handler_memory": handler_memory}
-        experiments.refuse_context_keywords(path, of_a_context)
+        said = "the experiment" if isinstance(experiment, Mapping) else experiment
+        experiments.refuse_context_keywords(said, of_a_context)
         more = dict(overrides)
         if traffic is not None:
             more["traffic.source"] = str(traffic)
-        return experiments.from_file(path, overrides=more)
+        if isinstance(experiment, Mapping):
+            return experiments.from_mapping(experiment, overrides=more)
+        return experiments.from_file(Path(experiment), overrides=more)
     if program and any(str(name).endswith(".toml") for name in program):
         raise UsageError("an experiment file names its program itself", hint="give it alone, or leave it away")
     if not program:
@@ -211,7 +218,13 @@ def collect(prepared: Experiment, *, build: Build | None, tenants: Sequence[Path
         sent = scratch / output.SENT
         native = start(prepared, build=build, tenants=tenants, out_pcapng=sent, packets=True)
         summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
-        return Result(summary=summary, console=tuple(console), _rows=rows.all(), _pcapng=sent.read_bytes(), _run=native)
+        return Result(
+            summary=summary,
+            console=tuple(console),
+            _rows=rows.all(),
+            _pcapng=sent.read_bytes(),
+            _host=HostMemory(native),
+        )
 
 
 def stream(
@@ -224,7 +237,10 @@ def stream(
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Run; keep nothing but the summary, and write the rest into `folder` as it comes."""
+    """Run; keep nothing but the summary, and write the rest into `folder` as it comes.
+
+    Ctrl-C ends the run: the summary then says that it was interrupted.
+    """
     with contextlib.ExitStack() as stack:
         out_pcapng, rows = None, None
         if folder is not None:
@@ -240,9 +256,12 @@ def stream(
             trace=trace,
         )
         stack.callback(native.close)
-        summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
+        try:
+            summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
+        except Interrupted as stopped:
+            summary = stopped.summary
         if folder is not None:
-            write_rest(folder, summary=summary, run=native)
+            write_rest(folder, summary=summary, host=HostMemory(native))
     return summary
 
 

@@ -8,10 +8,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, firmware, output, packet_table
+from spinet import _core, _driving, _nics, firmware, output, packet_table
 from spinet._core import UsageError
+from spinet._nics import Settings
+
+if TYPE_CHECKING:
+    from spinet._nics import Card
 
 __all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
 
@@ -94,7 +98,7 @@ class CardResult:
 
 
 def run_card(
-    nic: str = "tigon2",
+    nic: Card = "tigon2",
     *,
     firmware: str | Path | Sequence[str | Path] | None = None,
     defines: Mapping[str, str | int] | None = None,
@@ -103,7 +107,7 @@ def run_card(
     entry: int | None = None,
     traffic: str | Path | None = None,
     send: str | Path | None = None,
-    set: Sequence[str] = (),
+    set: Settings = (),
     limit: str | None = None,
     seed: int = 1,
     profile: bool = True,
@@ -158,6 +162,7 @@ def run_card(
     >>> result.ended, result.summary["sent"]["good"]
     ('complete', 20)
     """
+    nic, set = _nics.name_of(nic, set)
     with contextlib.ExitStack() as stack:
         # First of all: a folder that cannot be is told before minutes are spent.
         made = None if folder is None else stack.enter_context(output.OutputFolder(Path(folder)))
@@ -179,6 +184,8 @@ def run_card(
         )
         if made is not None:
             made.commit()
+    if summary["ended"]["reason"] == _driving.INTERRUPTED:
+        raise _driving.Interrupted(summary)
     return CardResult(summary)
 
 
@@ -233,7 +240,7 @@ def drive(
     folder: Path | None = None,
     on_progress: OnProgress | None,
 ) -> dict[str, Any]:
-    """Run to the end, and write all results into `folder`, if one is named; the summary."""
+    """Run to the end, or to Ctrl-C, and write all results into `folder`, if one is named; the summary."""
     run = _core.CardRun(
         nic,
         base_dir=str(base_dir),
@@ -249,7 +256,10 @@ def drive(
         profile=profile,
     )
     try:
-        summary = _driving.to_the_end(run, on_progress=on_progress)
+        try:
+            summary = _driving.to_the_end(run, on_progress=on_progress)
+        except _driving.Interrupted as stopped:
+            summary = dict(stopped.summary)
         if folder is not None:
             _write(folder, run, summary)
         return summary

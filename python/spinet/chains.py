@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spinet import _core, _driving, _files, output, packet_table, toolchain
+from spinet import _core, _driving, _files, _nics, output, packet_table, toolchain
 from spinet._core import InputError, UsageError
+from spinet._nics import Settings
 from spinet.chain_result import ChainResult, Latency, Service, Tenant
-from spinet.experiment import as_settings
 from spinet.output import OutputFolder
 
 if TYPE_CHECKING:
     from spinet._core import Progress
+    from spinet._nics import Card
 
 __all__ = ["ChainResult", "Latency", "Policy", "Service", "Tenant", "run_chains"]
 
@@ -44,7 +45,7 @@ class Policy(Protocol):
 def run_chains(
     experiment: str | Path | Mapping[str, Any] | None = None,
     *,
-    nic: str | None = None,
+    nic: Card | None = None,
     chains: Said | Sequence[Said] = (),
     services: Said | Sequence[Said] = (),
     tenants: Said | Sequence[Said] = (),
@@ -52,7 +53,7 @@ def run_chains(
     policies: Mapping[str, Policy] | None = None,
     traffic: Said | Sequence[Said] | None = None,
     send: Said | Sequence[Said] | None = None,
-    set: Sequence[str] = (),
+    set: Settings = (),
     faults: str | None = None,
     seed: int | None = None,
     limit: str | None = None,
@@ -113,11 +114,12 @@ def run_chains(
     >>> result.complete, result.tenants["all"].packets_out
     (True, 100)
     """
+    card, sets = _nics.chosen(nic, set)
     prepared = prepare(
         experiment,
         {
-            "nic": nic,
-            "set": list(set),
+            "nic": card,
+            "set": sets,
             "chain": _as_said(chains),
             "service": _as_said(services),
             "tenant": _as_said(tenants),
@@ -182,7 +184,7 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
             if key == "nic":
                 table["preset"] = value
             else:
-                table["set"] = [*as_settings(table.get("set", [])), *value]
+                table["set"] = [*_nics.settings(table.get("set", [])), *value]
             values["nic"] = table
         else:
             values[key] = value

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, toolchain
+from spinet import _core, _nics, toolchain
 from spinet._core import InputError, UsageError
 
 _NO_FILE = "keywords"
@@ -101,6 +101,31 @@ def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
     return _checked(json.dumps(experiment.values), file=file, base_dir=base_dir, format="json")
 
 
+def from_mapping(said: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> Experiment:
+    """An experiment that is said in Python as a file says it; relative paths start in the current folder.
+
+    Raises
+    ------
+    InputError
+        If it says what no experiment says.
+    """
+    values = json.loads(json.dumps(said, default=_plain))
+    nic = said.get("nic")
+    if nic is not None and not isinstance(nic, Mapping):
+        preset, sets = _nics.name_of(nic)
+        values["nic"] = {"preset": preset, "set": sets}
+    _override(values, overrides)
+    try:
+        return _checked(json.dumps(values), file=_NO_FILE, base_dir=str(Path.cwd()), format="json")
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
+
+
+def _plain(value: object) -> object:
+    """Paths and NumPy's numbers, which JSON does not know."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
 def _checked(text: str, *, file: str, base_dir: str, format: str) -> Experiment:
     values = json.loads(_core.check_experiment(text, file, base_dir, format))
     return Experiment(values=values, file=file, base_dir=base_dir, toml=text if format == "toml" else None)
@@ -112,18 +137,13 @@ def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
         *tables, key = name.split(".")
         table = values
         for step in tables:
+            if isinstance(table.get(step), str):  # a text stands for a table
+                table[step] = {"preset" if step == "nic" else "source": table[step]}
             table = table.setdefault(step, {})
         if name == "nic.set":
-            table[key] = [*as_settings(table.get(key, [])), *value]
+            table[key] = [*_nics.settings(table.get(key, [])), *value]
         else:
             table[key] = value
-
-
-def as_settings(sets: Any) -> list[str]:
-    """Settings in either of the two forms that an experiment allows, as texts."""
-    if isinstance(sets, Mapping):
-        return [f"{path}={json.dumps(value)}" for path, value in sets.items()]
-    return list(sets)
 
 
 def compiled(
@@ -156,7 +176,7 @@ def card(experiment: Experiment) -> dict[str, Any]:
     """All parameters of an experiment's card."""
     nic = experiment.values.get("nic", {})
     nic = {"preset": nic} if isinstance(nic, str) else nic
-    sets = as_settings(nic.get("set", []))
+    sets = _nics.settings(nic.get("set", []))
     return tomllib.loads(_core.nic_show(nic.get("preset", "pspin"), sets, experiment.base_dir))
 
 
@@ -196,7 +216,7 @@ def compiled_tenants(
     return elfs[1:]
 
 
-def refuse_context_keywords(path: Path, given: Mapping[str, object]) -> None:
+def refuse_context_keywords(path: str | Path, given: Mapping[str, object]) -> None:
     """Complain about keywords that an experiment file says for each of its contexts."""
     for name in _OF_A_CONTEXT:
         if given.get(name) is not None:

@@ -11,13 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from spinet import _core, experiment, packet_table, toolchain
+from spinet import _core, _nics, experiment, packet_table, toolchain
 from spinet._core import UsageError
 from spinet._driving import SLICE_MS
+from spinet._nics import Settings
 from spinet.result import SentPacket
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from spinet._nics import Card
 
 _PS_PER_NS = 1000
 _STEP_PS = 1_000_000
@@ -113,13 +116,12 @@ class Machine:
     True
     """
 
-    def __init__(self, *, nic: str = "pspin", set: Sequence[str] = (), seed: int = 1, cc: str | None = None) -> None:
+    def __init__(self, *, nic: Card = "pspin", set: Settings = (), seed: int = 1, cc: str | None = None) -> None:
         self._cc = cc
-        self._shape = experiment.shape(nic, set)
+        nic, sets = _nics.name_of(nic, set)
+        self._shape = experiment.shape(nic, sets)
         runtime = toolchain.build_runtime(defines=self._shape, cc=cc)
-        self._native = _core.Machine(
-            nic, runtime=str(runtime.elf), sets=list(set), seed=_core.whole("seed", seed, bits=64)
-        )
+        self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=sets, seed=_core.whole("seed", seed, bits=64))
 
     def __enter__(self) -> Machine:
         """The machine itself."""

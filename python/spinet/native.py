@@ -110,7 +110,7 @@ def run(
     *,
     program: str | Path | Sequence[str | Path] | None = None,
     traffic: str | Path | None = None,
-    experiment: str | Path | None = None,
+    experiment: str | Path | Mapping[str, Any] | None = None,
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
@@ -154,7 +154,7 @@ def run(
     prepared = api.prepare(
         program=[program] if isinstance(program, str | Path) else program,
         traffic=traffic,
-        experiment_file=experiment,
+        experiment=experiment,
         match=match,
         message=message,
         handler=handler,

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from spinet import _core, wiring
+from spinet import _core, _nics, wiring
 from spinet._core import UsageError
+from spinet._nics import Settings
 
 if TYPE_CHECKING:
+    from spinet._nics import Card
     from spinet.nic_parameters import PspinParams
 
 _Table = TypeVar("_Table")
@@ -38,35 +40,36 @@ def nics() -> list[Nic]:
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 
 
-def nic(name: str = "pspin", *, set: Sequence[str] = ()) -> str:
+def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
     """Parameters of a card as TOML text, each with its source; of one that is wired from modules, its file.
 
     Parameters
     ----------
     name
-        A name from `nics`, or the path of a TOML file.
+        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
     set
-        Changes such as ``"cluster.n_cores=4"``.
+        Changes: ``"cluster.n_cores=4"``, several of such texts, or ``{"cluster.n_cores": 4}``.
 
     Raises
     ------
     InputError
         If there is no such card, or the changes contradict each other.
     """
+    name, sets = _nics.name_of(name, set)
     if _core.card_is_wired(name):
-        return wiring.variation(name, set).to_toml() if set else _core.card_text(name)
-    return _core.nic_show(name, list(set), ".")
+        return wiring.variation(name, sets).to_toml() if sets else _core.card_text(name)
+    return _core.nic_show(name, sets, ".")
 
 
-def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParams:
+def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> PspinParams:
     """Parameters of a PsPIN as values with types; `spinet.nic_parameters` says what each means and what it may be.
 
     Parameters
     ----------
     name
-        A name from `nics`, or the path of a TOML file.
+        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
     set
-        Changes such as ``"cluster.n_cores=4"``.
+        Changes: ``"cluster.n_cores=4"``, several of such texts, or ``{"cluster.n_cores": 4}``.
 
     Raises
     ------
@@ -82,11 +85,12 @@ def parameters_of(name: str = "pspin", *, set: Sequence[str] = ()) -> PspinParam
     # Not at the top: it is generated, with the help of this module.
     from spinet.nic_parameters import PspinParams
 
+    name, sets = _nics.name_of(name, set)
     if _core.card_is_wired(name) or _core.nic_has_chains(name):
         raise UsageError(
             f"{name} is no PsPIN, whose parameters alone have types here", hint="spinet.nic gives its file"
         )
-    return _typed(PspinParams, tomllib.loads(nic(name, set=set)))
+    return _typed(PspinParams, tomllib.loads(nic(name, set=sets)))
 
 
 def _typed(kind: type[_Table], table: Mapping[str, Any]) -> _Table:
@@ -120,7 +124,7 @@ class Part:
     rule: str
 
 
-def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
+def nic_cost(name: Card = "pspin", *, set: Settings = ()) -> list[Part]:
     """Area and power of a card's parts, each before its own parts; the first is the card.
 
     Scaled from the published synthesis (Di Girolamo et al., ISCA 2021, Table III) by the rule that each part names.
@@ -128,7 +132,7 @@ def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
     Parameters
     ----------
     name
-        A name from `nics`, or the path of a TOML file.
+        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
     set
         Changes such as ``"n_clusters=8"``.
 
@@ -143,7 +147,8 @@ def nic_cost(name: str = "pspin", *, set: Sequence[str] = ()) -> list[Part]:
     >>> round(spinet.nic_cost("pspin")[0].area_mm2, 2)
     18.47
     """
-    return [Part(**part) for part in json.loads(_core.nic_cost(name, list(set), "."))]
+    name, sets = _nics.name_of(name, set)
+    return [Part(**part) for part in json.loads(_core.nic_cost(name, sets, "."))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _pcapng, output, packet_table
+from spinet import _core, _files, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+_INDEX = "index.json"  # of host memory's ranges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,7 @@ class SentPacket:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result:
-    """What came of a run.
+    """What came of a run. Results can be copied and pickled, for processes that run in parallel for example.
 
     Attributes
     ----------
@@ -43,7 +45,7 @@ class Result:
     console: tuple[tuple[int, int, int, str], ...]
     _rows: packet_table.Chunk
     _pcapng: bytes
-    _run: Run
+    _host: HostMemory
 
     def __repr__(self) -> str:
         """One line: what a person wants to know of a run first."""
@@ -82,9 +84,12 @@ class Result:
         """Packets that the card sent, in order."""
         return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in _pcapng.packets(self._pcapng))
 
-    def host_memory(self, addr: int, size: int) -> bytes:
-        """`size` bytes of host memory from `addr` on, as they are after the run; zeros where nothing was written."""
-        return self._run.host_memory(_core.whole("addr", addr, bits=64), _core.whole("size", size))
+    def host_memory(self, addr: int | str, size: int) -> bytes:
+        """`size` bytes of host memory from `addr` on, as they are after the run; zeros where nothing was written.
+
+        `addr` is a number, or a text as in the summary: ``"0x1000000000000000"``.
+        """
+        return self._host.read(_core.address(addr), _core.whole("size", size))
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write everything into a new folder, which appears complete or not at all.
@@ -106,14 +111,57 @@ class Result:
             table.append(self._rows)
             table.close()
             (folder.path / output.SENT).write_bytes(self._pcapng)
-            write_rest(folder.path, summary=self.summary, run=self._run)
+            write_rest(folder.path, summary=self.summary, host=self._host)
             folder.commit()
 
 
-def write_rest(folder: Path, *, summary: Mapping[str, Any], run: Run) -> None:
+class HostMemory:
+    """Host memory after a run: in the simulator, or in copies of a result the ranges that were written."""
+
+    def __init__(self, run: Run) -> None:
+        self._run: Run | None = run
+        self._files: dict[str, bytes] = {}
+
+    def read(self, addr: int, size: int) -> bytes:
+        """Bytes; zeros where nothing was written. Addresses wrap around at 2^64."""
+        if self._run is not None:
+            return self._run.host_memory(addr, size)
+        found = bytearray(size)
+        for start, content in self._ranges():
+            # A read that passes the last address goes on at 0.
+            for first in (addr, addr - (1 << 64)):
+                begin, end = max(start, first), min(start + len(content), first + size)
+                if begin < end:
+                    found[begin - first : end - first] = content[begin - start : end - start]
+        return bytes(found)
+
+    def write(self, folder: Path) -> None:
+        """Make a folder with a file for each range, and `index.json`."""
+        folder.mkdir()
+        if self._run is not None:
+            self._run.write_host(str(folder))
+        for name, content in self._files.items():
+            (folder / name).write_bytes(content)
+
+    def _ranges(self) -> list[tuple[int, bytes]]:
+        index = json.loads(self._files[_INDEX])
+        return [(_core.address(written["addr"]), self._files[written["file"]]) for written in index]
+
+    def __getstate__(self) -> dict[str, bytes]:
+        """The files of its folder: what copies are made of."""
+        if self._run is None:
+            return self._files
+        with _files.scratch() as scratch:
+            self.write(scratch / output.HOST)
+            return {path.name: path.read_bytes() for path in (scratch / output.HOST).iterdir()}
+
+    def __setstate__(self, files: dict[str, bytes]) -> None:
+        """A copy, which needs no simulator."""
+        self._run, self._files = None, files
+
+
+def write_rest(folder: Path, *, summary: Mapping[str, Any], host: HostMemory) -> None:
     """Write what is known only when a run is over: summary, experiment, host memory."""
-    host = folder / output.HOST
-    host.mkdir()
-    run.write_host(str(host))
+    host.write(folder / output.HOST)
     (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
     (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")

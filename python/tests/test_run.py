@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import spinet
 import spinet.cli
-from spinet import _core, _pcapng, output
+from spinet import _core, _driving, _pcapng, output
 from spinet.cli import run_report
 
 PING_PONG = "sdk/examples/ping_pong.c"
@@ -231,7 +230,7 @@ def test_ctrl_c_says_where_busy_cores_are(tmp_path: Path) -> None:
     _out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     first, *cores = err.strip().splitlines()
-    assert "3 packets being under way; nothing was written" in first
+    assert first.startswith("the run was interrupted; 3 packets are unfinished; core 0 of cluster 0 is at loop_ph")
     assert [re.sub(r"\+0x\w+", "", core) for core in cores] == [
         f"  cluster {cluster} core 0: loop_ph, runs" for cluster in range(3)
     ]
@@ -244,25 +243,80 @@ def test_json_on_stdout_is_json_alone(capfd: pytest.CaptureFixture[str]) -> None
     assert captured.err == ""
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
-    traffic = "udp:size=1500,count=100000000"
-    running = start_long_run(tmp_path, traffic)
-    deadline = time.monotonic() + 30
-    while not any(path.stat().st_size for path in tmp_path.glob(".out.*/out.pcapng")):
-        assert running.poll() is None, running.communicate()
-        assert time.monotonic() < deadline, "the run does not get going"
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    _out, err = running.communicate(timeout=20)
-    assert running.returncode == 130
-    first, *cores = err.strip().splitlines()
-    assert re.fullmatch(
-        r"stopped at [\d.]+ [mun]?s of simulated time, \d+ packets being under way; nothing was written", first
+# An interrupt between two slices of a run, whatever the speed of the machine.
+STOP_SOON = """
+import os, signal, sys
+from spinet import _driving, cli
+
+to_the_end = _driving.to_the_end
+
+def stop_soon(run, *, on_slice=None, on_progress=None):
+    slices = []
+    def look(progress):
+        slices.append(progress)
+        if len(slices) >= 3 and progress.get("frames", progress.get("packets_done")):
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    return to_the_end(run, on_slice=on_slice, on_progress=look)
+
+_driving.to_the_end = stop_soon
+sys.exit(cli.main(sys.argv[2:]))
+"""
+LONG_RUNS = {
+    "handlers": ["run", PING_PONG, "--traffic", "udp:size=64,count=100000000", "--pace", "asap"],
+    "chains": ["run", "--chain", "all: aes", "--traffic", "udp:size=64,count=100000000,rate=10G"],
+    "card": ["run", "--nic", "tigon2", "--traffic", "datagrams:", "--limit", "1000 s"],
+}
+
+
+@pytest.mark.parametrize("kind", LONG_RUNS)
+@pytest.mark.parametrize("request_to_end", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_keeps_what_it_simulated(kind: str, request_to_end: str, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    command = [sys.executable, "-c", STOP_SOON, request_to_end, *LONG_RUNS[kind], "-o", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=hear_ctrl_c, timeout=120)
+    assert done.returncode == 130, done.stderr
+    assert "the run was interrupted" in done.stderr
+    assert "interrupted" in done.stdout and f"Results are in {folder}" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["ended"]["reason"] == "interrupted"
+    if kind == "card":
+        assert pq.read_table(folder / output.FRAMES).num_rows >= summary["received"]["frames"] > 0
+        return
+    packets = summary["packets"]
+    finished = packets["done"] if kind == "handlers" else packets["left"] + packets["dropped"]
+    assert pq.read_table(folder / output.PACKETS).num_rows == finished > 0
+    left = output.SENT if kind == "handlers" else output.TO_HOST
+    assert len(list(_pcapng.packets((folder / left).read_bytes()))) > 0
+
+
+def test_python_hears_ctrl_c_with_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_told: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(_driving.Interrupted) as stopped:
+        spinet.run_chains(chains="all: aes", traffic="udp:size=64,count=100000000,rate=10G", on_progress=stop)
+    assert stopped.value.summary["ended"]["reason"] == "interrupted"
+    with pytest.raises(_driving.Interrupted) as stopped:
+        spinet.run_card("tigon2", traffic="datagrams:", on_progress=stop)
+    assert stopped.value.summary["ended"]["reason"] == "interrupted"
+
+
+def test_remarks_fail_a_strict_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.c"
+    bad.write_text(
+        "#include <handler.h>\n__handler__ void bad_ph(handler_args_t *args) { *(volatile int *)0x44 = 1; }\n"
     )
-    # Only cores with a handler under way are listed.
-    assert all(re.fullmatch(r"  cluster [0-3] core [0-7]: \S+, .+|  and \d+ more cores", core) for core in cores)
-    assert len(cores) <= 9
-    assert list(tmp_path.iterdir()) == []
+    command = ["run", str(bad), "--traffic", "udp:count=2"]
+    assert spinet.cli.main(command) == 0
+    capfd.readouterr()
+    assert spinet.cli.main([*command, "--strict"]) == 1
+    assert "error: --strict: handlers trapped on all 2 matched packets" in capfd.readouterr().err
+    assert spinet.cli.main(["run", PING_PONG, "--traffic", "udp:count=2", "--strict"]) == 0
+    chain = ["run", "--chain", "all: aes", "--tenant", "al: weight=2", "--traffic", "udp:count=2", "--strict"]
+    assert spinet.cli.main(chain) == 1
+    card = ["run", "--nic", "tigon2", "--traffic", "datagrams:count=4", "--limit", "60 ms", "--strict"]
+    assert spinet.cli.main(card) == 0
 
 
 # The interrupt comes when three handlers have begun, whatever the speed of the machine.
@@ -286,18 +340,6 @@ sys.exit(cli.main(sys.argv[1:]))
 def hear_ctrl_c() -> None:
     """A process that was started in the background, as CI may start the tests, hands down that SIGINT is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def start_long_run(folder: Path, traffic: str) -> subprocess.Popen[str]:
-    """A run that takes longer than any test waits."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "spinet.cli", "run", str(Path.cwd() / PING_PONG), "--traffic", traffic, "-o", "out"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=hear_ctrl_c,
-    )
 
 
 def test_out_pcapng_is_what_the_result_holds(result: spinet.Result, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from spinet.cli import errors
 # What `spinet --help` says of each. A command's module is imported when it runs: none waits for what another needs.
 _COMMANDS = {
     "run": "Run handlers on a card and say what came of every packet.",
+    "examples": "List handlers and captures to begin with, or copy them.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",
@@ -113,7 +114,7 @@ def cli() -> None:
     Exit codes:
       0    done
       1    the simulated program says that it failed (spinet exec), something is missing (spinet doctor), traces
-           differ (spinet diff-trace), or a point misses (spinet reproduce)
+           differ (spinet diff-trace), a point misses (spinet reproduce), or there are remarks (spinet run --strict)
       2    something about the input is wrong, or the run ended before its packets were done
       70   a mistake in spinet itself
       130  stopped with Ctrl-C or by a request to end (SIGTERM, SIGHUP)

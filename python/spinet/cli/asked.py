@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from spinet.cli import parameters
+from spinet.cli import errors, parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,15 @@ class Asked:
     cc: str | None
     defines: tuple[str, ...]
     as_json: bool
+    strict: bool
+
+    def exit_code(self, code: int, summary: Mapping[str, Any]) -> int:
+        """Of a run that would end with `code`: with --strict, remarks are a failure too."""
+        if code or not (self.strict and summary["remarks"]):
+            return code
+        first, more = summary["remarks"][0], len(summary["remarks"]) - 1
+        errors.complain(f"--strict: {first['text']}" + (f"; and {more} more remarks" if more else ""))
+        return errors.REMARKS
 
     def macros(self) -> dict[str, str | int]:
         """What -D defines."""

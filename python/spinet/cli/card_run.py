@@ -67,6 +67,12 @@ def command(asked: Asked) -> int:
         click.echo(json.dumps(summary, indent=2))
     else:
         _print(summary, asked.output)
+    return asked.exit_code(_exit_code(summary), summary)
+
+
+def _exit_code(summary: Mapping[str, Any]) -> int:
+    if summary["ended"]["reason"] == "interrupted":
+        return errors.interrupted(summary["ended"]["text"])
     if not summary["ended"]["is_unfinished"]:
         return 0
     at = (f"{core['path']} is at {core['place']}" for core in summary["cores"] if not core["is_halted"])

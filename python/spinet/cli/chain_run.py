@@ -16,7 +16,7 @@ from spinet.cli.asked import Asked
 
 def command(asked: Asked) -> int:
     """Run the chains; the exit code."""
-    from spinet import api, chains
+    from spinet import chains
     from spinet._core import UsageError
 
     card = asked.nic or "panic"
@@ -56,11 +56,8 @@ def command(asked: Asked) -> int:
             "limit": asked.limit,
         },
     )
-    try:
-        with parameters.progress_bar() as on_progress:
-            summary = _run(prepared, asked, on_progress)
-    except api.Interrupted as stopped:
-        return _stopped(stopped.summary)
+    with parameters.progress_bar() as on_progress:
+        summary = _run(prepared, asked, on_progress)
     if asked.as_json:
         click.echo(json.dumps(summary, indent=2))
         errors.warn(summary["remarks"])
@@ -71,7 +68,7 @@ def command(asked: Asked) -> int:
         chain_report.print_summary(summary, title=title)
         if asked.output is not None:
             click.echo(f"\nResults are in {asked.output}")
-    return _exit_code(summary)
+    return asked.exit_code(_exit_code(summary), summary)
 
 
 def _queued(send: str, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,28 +84,33 @@ def _run(prepared: Any, asked: Asked, on_progress: Any) -> dict[str, Any]:
 
     with contextlib.ExitStack() as stack:
         if asked.output is None:
-            return chains.drive(prepared, captures=None, cc=asked.cc, defines=asked.macros(), on_progress=on_progress)
+            return _driven(prepared, asked, on_progress, captures=None)
         # First of all: an output folder that cannot be is told before minutes are spent.
         folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
         columns, hop_columns = _core.chain_columns()
         packets = packet_table.ParquetFile(folder.path / output.PACKETS, columns)
         hops = packet_table.ParquetFile(folder.path / output.HOPS, hop_columns)
         with contextlib.closing(packets), contextlib.closing(hops):
-            summary = chains.drive(
-                prepared,
-                captures=folder.path,
-                tables=(packets, hops),
-                cc=asked.cc,
-                defines=asked.macros(),
-                on_progress=on_progress,
-            )
+            summary = _driven(prepared, asked, on_progress, captures=folder.path, tables=(packets, hops))
         chains.write_rest(folder.path, summary)
         folder.commit()
     return summary
 
 
+def _driven(prepared: Any, asked: Asked, on_progress: Any, **where: Any) -> dict[str, Any]:
+    """The summary at the end, or at Ctrl-C."""
+    from spinet import api, chains
+
+    try:
+        return chains.drive(prepared, cc=asked.cc, defines=asked.macros(), on_progress=on_progress, **where)
+    except api.Interrupted as stopped:
+        return stopped.summary
+
+
 def _exit_code(summary: Mapping[str, Any]) -> int:
     ended = summary["ended"]
+    if ended["reason"] == "interrupted":
+        return errors.interrupted(ended["text"])
     # A limit at which nothing was inside is what was asked for.
     if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
@@ -118,11 +120,3 @@ def _exit_code(summary: Mapping[str, Any]) -> int:
     }.get(ended["reason"], "")
     errors.complain(f"the run did not finish: {ended['text']}", hint=hint)
     return errors.UNFINISHED
-
-
-def _stopped(summary: Mapping[str, Any]) -> int:
-    from spinet.cli import run_report
-
-    time, inside = run_report.duration(summary["time"]["simulated_ns"]), summary["packets"]["inside"]
-    click.echo(f"stopped at {time} of simulated time, {inside:,} packets being inside; nothing was written", err=True)
-    return errors.INTERRUPTED

@@ -14,6 +14,7 @@ import click
 BAD_INPUT = 2
 UNFINISHED = 2
 OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
+REMARKS = 1  # of a run with --strict
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 READER_GONE = 141  # 128 + SIGPIPE
 
@@ -101,6 +102,12 @@ def complain(message: str, *, hint: str = "") -> None:
         click.echo(f"hint: {hint}", err=True)
     if sys.stderr is not None:  # as after `2>&-`
         sys.stderr.flush()
+
+
+def interrupted(text: str) -> int:
+    """Say that a run ended early although its results are there; the exit code."""
+    click.echo(f"the run was {text}", err=True)
+    return INTERRUPTED
 
 
 def warn(remarks: Sequence[Mapping[str, str]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,33 +30,30 @@ def command(asked: Asked) -> int:
         raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")
     prepared = _prepared(asked)
     trace = api.InstructionTrace(cores=asked.trace_cores, time=asked.trace_time) if asked.trace_instructions else None
-    try:
-        with contextlib.ExitStack() as stack:
-            # First of all: an output folder that cannot be is told before minutes are spent.
-            folder = None
-            if asked.output is not None:
-                folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
-            build = experiment.compiled(prepared, cc=asked.cc, defines=asked.macros())
-            tenants = experiment.compiled_tenants(prepared, first=build, cc=asked.cc, defines=asked.macros())
-            if build is not None and build.messages:
-                click.echo(build.messages.rstrip("\n"), err=True)
-            with parameters.progress_bar() as on_progress:
-                summary = api.stream(
-                    prepared,
-                    build=build,
-                    tenants=tenants,
-                    folder=folder.path if folder else None,
-                    trace=trace,
-                    on_progress=on_progress,
-                    on_console=_print_console,
-                )
-            if folder is not None:
-                folder.commit()
-    except api.Interrupted as stopped:
-        return _stopped(stopped.summary)
+    with contextlib.ExitStack() as stack:
+        # First of all: an output folder that cannot be is told before minutes are spent.
+        folder = None
+        if asked.output is not None:
+            folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
+        build = experiment.compiled(prepared, cc=asked.cc, defines=asked.macros())
+        tenants = experiment.compiled_tenants(prepared, first=build, cc=asked.cc, defines=asked.macros())
+        if build is not None and build.messages:
+            click.echo(build.messages.rstrip("\n"), err=True)
+        with parameters.progress_bar() as on_progress:
+            summary = api.stream(
+                prepared,
+                build=build,
+                tenants=tenants,
+                folder=folder.path if folder else None,
+                trace=trace,
+                on_progress=on_progress,
+                on_console=_print_console,
+            )
+        if folder is not None:
+            folder.commit()
     title = asked.program[0] if kinds.is_experiment(asked.program) else prepared.program_name()
     _print_summary(summary, title=title, output=asked.output, as_json=asked.as_json)
-    return _exit_code(summary)
+    return asked.exit_code(_exit_code(summary), summary)
 
 
 def _prepared(asked: Asked) -> Experiment:
@@ -67,7 +63,7 @@ def _prepared(asked: Asked) -> Experiment:
     return api.prepare(
         program=None if is_file else asked.program,
         traffic=next(iter(asked.traffics), None),
-        experiment_file=asked.program[0] if is_file else None,
+        experiment=asked.program[0] if is_file else None,
         match=asked.match,
         message=asked.message,
         handler=asked.handler,
@@ -103,6 +99,8 @@ def _print_summary(summary: dict[str, Any], *, title: str, output: Path | None, 
 
 def _exit_code(summary: dict[str, Any]) -> int:
     ended = summary["ended"]
+    if ended["reason"] == "interrupted":
+        return errors.interrupted(f"{ended['text']}{_busy_cores(ended['cores'])}")
     # A limit at which nothing was under way is what was asked for.
     if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
@@ -119,18 +117,6 @@ def _busy_cores(cores: list[dict[str, Any]]) -> str:
         for core in cores[:8]
     ]
     return "".join(where) + (f"\n  and {len(cores) - 8} more cores" if len(cores) > 8 else "")
-
-
-def _stopped(summary: Mapping[str, Any]) -> int:
-    from spinet.cli import run_report
-
-    time, ended = run_report.duration(summary["time"]["simulated_ns"]), summary["ended"]
-    click.echo(
-        f"stopped at {time} of simulated time, {ended['unfinished_packets']:,} packets being under way; "
-        f"nothing was written{_busy_cores(ended['cores'])}",
-        err=True,
-    )
-    return errors.INTERRUPTED
 
 
 def _hint(reason: str) -> str:

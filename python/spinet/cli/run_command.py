@@ -125,6 +125,7 @@ from spinet.cli.asked import Asked
 @click.option("--trace-time", metavar="FROM..TO", help="Only in this simulated time, such as '1 us..2 us'.")
 @click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
+@click.option("--strict", is_flag=True, help="Exit code 1 if there is a remark, such as a trap or a drop.")
 @parameters.json_option
 def command(**options: Any) -> int:
     """Run handlers written in C on a simulated card, and say what came of every packet.
@@ -179,9 +180,11 @@ def command(**options: Any) -> int:
     when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
 
     \b
-    Exit codes: 0 the run ended; 2 bad input, or the run did not finish (stderr says why); 130 stopped.
-    What goes wrong in the simulated world, such as a handler that traps, is counted and changes no exit code: the
-    summary begins with it, marked "!" ("remarks" in JSON; with --json, stderr tells of traps too).
+    Exit codes: 0 the run ended; 1 with --strict: there are remarks; 2 bad input, or the run did not finish (stderr
+    says why); 130 interrupted by Ctrl-C, SIGTERM or SIGHUP: the results until then are printed and saved, and say so.
+    What goes wrong in the simulated world, such as a handler that traps, is counted and changes no exit code unless
+    --strict is given: the summary begins with it, marked "!" ("remarks" in JSON; with --json, stderr tells of traps
+    too).
     """
     from spinet.cli import card_run, chain_run, handler_run
 

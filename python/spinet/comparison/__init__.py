@@ -35,7 +35,7 @@ def compare(
     rate: str | None = None,
     count: int | None = None,
     longest_gap: str = _LONGEST_GAP,
-    set: Sequence[str] = (),
+    set: str | Sequence[str] = (),
     units: int = 1,
     threads: int = 1,
     seed: int | None = None,
@@ -92,7 +92,7 @@ def compare(
     (True, 0, True)
     """
     sources = [str(name) for name in ([program] if isinstance(program, str | Path) else program)]
-    sets = _sets(set, nics)
+    sets = _sets([set] if isinstance(set, str) else set, nics)
     _check(sources, nics, units=units, match=match, message=message, handler=handler, exit=exit)
     build = toolchain.build(sources, defines=defines) if sources else None
     if build is not None:

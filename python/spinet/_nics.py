@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What callers may give as a card and as changes of it, in the one form that the simulator takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spinet import _core
+from spinet._core import UsageError
+
+if TYPE_CHECKING:
+    from spinet.nic_parameters import PspinParams
+    from spinet.presets import Nic
+
+__all__ = ["Card", "Settings", "chosen", "name_of", "settings"]
+
+if TYPE_CHECKING:
+    Card: TypeAlias = str | Path | Nic | PspinParams
+    """A name, the path of a file, what `spinet.nics` lists, or parameters as `spinet.parameters_of` gives them."""
+
+Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any]
+"""``"cluster.n_cores=4"``, several of such texts, or a mapping: ``{"cluster.n_cores": 4}``, tables in it included."""
+
+
+def chosen(nic: Card | None, set: Settings = ()) -> tuple[str | None, list[str]]:
+    """Name or path of a card, and what differs from it; None if the caller leaves the choice to others."""
+    if nic is None or isinstance(nic, str | Path):
+        return None if nic is None else str(nic), settings(set)
+    if dataclasses.is_dataclass(nic) and not isinstance(nic, type):
+        from spinet.nic_parameters import PspinParams
+        from spinet.presets import Nic
+
+        if isinstance(nic, Nic):
+            return nic.name, settings(set)
+        if isinstance(nic, PspinParams):
+            usual = dict(_leaves(tomllib.loads(_core.nic_show("pspin", [], ".")), ""))
+            wanted = dict(_leaves(dataclasses.asdict(nic), ""))
+            return "pspin", [*settings({k: v for k, v in wanted.items() if v != usual.get(k)}), *settings(set)]
+    raise UsageError(
+        f"nic is {nic!r}, must be a name, a path or spinet.nic_parameters.PspinParams",
+        hint="spinet.parameters_of gives the parameters of a PsPIN",
+    )
+
+
+def name_of(nic: Card, set: Settings = ()) -> tuple[str, list[str]]:
+    """The same where a card has to be named."""
+    name, sets = chosen(nic, set)
+    if name is None:
+        raise UsageError("nic is None, must name a card", hint="spinet.nics lists them")
+    return name, sets
+
+
+def settings(set: Settings) -> list[str]:
+    """Changes of a card as texts, ``path=value``."""
+    if isinstance(set, str):
+        return [set]
+    if isinstance(set, Mapping):
+        return [f"{path}={_value(path, value)}" for path, value in _leaves(set, "")]
+    texts = list(set)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"set has {text!r}, must be texts such as 'cluster.n_cores=4', or a mapping")
+    return texts
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _value(path: str, value: Any) -> str:
+    """As TOML says it, which for these is as JSON does; NumPy's numbers are numbers."""
+    try:
+        return json.dumps(value.item() if hasattr(value, "item") else value)
+    except TypeError:
+        raise UsageError(f"set: {path} is {value!r}, must be a number, a truth value, a text or a list") from None

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package as a user meets it: names, results that travel, and what may be given for what."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import pickle
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spinet
+import spinet.cli
+from spinet import examples
+
+PING_PONG = "sdk/examples/ping_pong.c"
+COPY = "sdk/examples/copy_to_host.c"
+
+
+def test_dir_and_help_show_every_name() -> None:
+    code = "import spinet; assert set(spinet.__all__) <= set(dir(spinet)); help(spinet)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for words in ("class Result(", "run(*, program", "class BuildError(", "run_chains(", "nics()"):
+        assert words in done.stdout
+    page = io.StringIO()
+    pydoc.Helper(output=page).help(spinet)
+    assert "Run handlers on a simulated card." in page.getvalue()
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))])
+def test_results_can_be_copied(way: Any, tmp_path: Path) -> None:
+    result = spinet.run(program=COPY, traffic="udp:size=100,count=5")
+    same = way(result)
+    base = result.summary["contexts"][0]["host_memory"]["addr"]
+    assert isinstance(base, str)
+    assert same.host_memory(base, 600) == result.host_memory(int(base, 16), 600) != bytes(600)
+    assert same.host_memory(int(base, 16) + 7, 90) == result.host_memory(base, 97)[7:]
+    assert same.host_memory((1 << 64) - 8, 16) == bytes(16)
+    assert (same.digest, same.summary, same.sent) == (result.digest, result.summary, result.sent)
+    assert same.packets.equals(result.packets)
+    assert np.array_equal(same.columns["trap_pc"], result.columns["trap_pc"])
+    for name, one in (("original", result), ("copy", same)):
+        one.save(tmp_path / name)
+    left, right = (
+        {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("original", "copy")
+    )
+    assert left.keys() == right.keys() and left == right
+
+
+def test_results_of_all_kinds_come_from_other_processes() -> None:
+    chains = spinet.run_chains(chains="all: aes", traffic="udp:count=3")
+    card = spinet.run_card("tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms")
+    for result in (chains, card):
+        same = pickle.loads(pickle.dumps(result))
+        assert same.summary == result.summary
+    assert pickle.loads(pickle.dumps(chains)).packets.equals(chains.packets)
+
+
+def digest(**more: Any) -> str:
+    return spinet.run(program=PING_PONG, traffic="udp:size=64,count=6", **more).digest
+
+
+def test_changes_of_a_card_can_be_said_in_every_form() -> None:
+    usual, fewer = digest(), digest(set=["cluster.icache.miss_cycles=30"])
+    assert usual != fewer
+    params = spinet.parameters_of("pspin", set={"cluster": {"icache": {"miss_cycles": np.int64(30)}}})
+    assert params.cluster.icache.miss_cycles == 30
+    assert digest(set="cluster.icache.miss_cycles=30") == fewer
+    assert digest(set={"cluster.icache.miss_cycles": 30}) == fewer
+    assert digest(nic=params) == fewer
+    assert digest(nic=params, set={"cluster.icache.miss_cycles": params.cluster.icache.miss_cycles}) == fewer
+    assert digest(nic=spinet.parameters_of("pspin")) == usual
+    assert digest(nic=next(nic for nic in spinet.nics() if nic.name == "pspin")) == usual
+    rtl = spinet.parameters_of("pspin-rtl")
+    assert digest(nic=rtl) == digest(nic="pspin-rtl")
+    result = spinet.run(program=PING_PONG, traffic="udp:count=1", nic=params)
+    assert result.summary["experiment"]["nic"] == {"preset": "pspin", "set": {"cluster.icache.miss_cycles": 30}}
+    assert spinet.parameters_of(dataclasses.replace(params, n_clusters=2)).n_clusters == 2
+
+
+def test_other_entries_take_the_same_forms() -> None:
+    chains = spinet.run_chains(chains="all: aes", traffic="udp:count=3", set="scheduler.chain_push=false")
+    same = spinet.run_chains(chains="all: aes", traffic="udp:count=3", set={"scheduler.chain_push": False})
+    assert chains.digest == same.digest
+    assert "n_cores = 4" in spinet.nic("pspin", set={"cluster.n_cores": 4})
+    card = spinet.run_card(
+        "tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms", set={"clocks.memory": "133 MHz"}
+    )
+    assert card.ended == "complete"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"nic": 3}, "nic is 3, must be a name, a path or spinet.nic_parameters.PspinParams"),
+        ({"set": [3]}, "set has 3, must be texts such as"),
+        ({"set": {"cluster.n_cores": object()}}, "set: cluster.n_cores is <object"),
+        ({"set": {"cluster.n_coers": 4}}, "cluster.n_coers"),
+    ],
+)
+def test_what_no_form_is_is_told(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(spinet.InputError) as refused:
+        digest(**given)
+    assert said in str(refused.value)
+
+
+def test_an_experiment_can_be_a_mapping(tmp_path: Path) -> None:
+    said: dict[str, Any] = {
+        "program": Path(PING_PONG),
+        "traffic": {"source": "captures/dns.pcap"},
+        "context": [{"match": "udp.dst_port == 53", "handler": "ping_pong"}],
+        "nic": spinet.parameters_of("pspin", set="cluster.icache.miss_cycles=30"),
+    }
+    result = spinet.run(experiment=said)
+    keywords = spinet.run(
+        program=PING_PONG,
+        traffic="captures/dns.pcap",
+        match="udp.dst_port == 53",
+        set="cluster.icache.miss_cycles=30",
+    )
+    assert result.digest == keywords.digest
+    assert spinet.run(experiment=result.summary["experiment"]).digest == result.digest
+    assert spinet.run(experiment={**said, "traffic": "udp:count=3"}, count=2).summary["packets"]["in"] == 2
+    with pytest.raises(spinet.InputError, match="progarm"):
+        spinet.run(experiment={"progarm": PING_PONG})
+    with pytest.raises(spinet.InputError, match="match belongs into the experiment"):
+        spinet.run(experiment=said, match="udp")
+    with pytest.raises(spinet.InputError, match="an experiment names its program itself"):
+        spinet.run(experiment=said, program=PING_PONG)
+
+
+def test_build_errors_are_errors_of_spinet_with_the_compilers_words(tmp_path: Path) -> None:
+    source = tmp_path / "bad.c"
+    source.write_text("#include <handler.h>\n__handler__ void bad_ph(handler_args_t *args) { nonsense; }\n")
+    with pytest.raises(spinet.SpinetError, match="use of undeclared identifier 'nonsense'"):
+        spinet.run(program=source, traffic="udp:count=1")
+
+
+def test_examples_are_found_copied_and_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    known = {one.name: one for one in examples.examples()}
+    assert {"sdk/examples/ping_pong.c", "sdk/examples/panic/nat.c", "captures/memcached.pcap"} <= known.keys()
+    assert all(one.about.endswith(".") or one.name.startswith("captures/") for one in known.values())
+    assert spinet.cli.main(["examples"]) == 0
+    assert capfd.readouterr().out.count("\n") == len(known)
+    assert spinet.cli.main(["examples", "--copy", str(tmp_path)]) == 0
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")} == known.keys()
+    capfd.readouterr()
+    assert spinet.cli.main(["examples", "dns", "--path"]) == 0
+    assert Path(capfd.readouterr().out.strip()).read_bytes() == (tmp_path / "captures/dns.pcap").read_bytes()
+    (tmp_path / "captures" / "dns.pcap").write_text("mine")
+    assert spinet.cli.main(["examples", "--copy", str(tmp_path)]) == 2
+    assert "captures/dns.pcap exists and is another file" in capfd.readouterr().err
+    assert spinet.cli.main(["examples", "ping-pong.c"]) == 2
+    assert capfd.readouterr().err == "error: there is no example ping-pong.c\nhint: did you mean ping_pong.c?\n"
+    readme = "run sdk/examples/ping_pong.c --traffic captures/memcached.pcap --match udp -o result"
+    done = subprocess.run([sys.executable, "-m", "spinet.cli", *readme.split()], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0
