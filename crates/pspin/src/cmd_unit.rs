@@ -49,7 +49,8 @@ struct Unit {
 /// Fairness: clusters take turns at each unit, units take turns for responses. A command that cannot go holds back those
 ///           behind it from the same cluster.
 /// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. There the register is before the choice and the command reaches its unit
-///           in the cycle of the choice; here the choice is a cycle earlier and the register behind it.
+///           in the cycle of the choice; here the choice is a cycle earlier and the register behind it. So where all are in flight,
+///           the next command is at its unit 2 cycles after a response is given.
 pub struct CommandUnit {
     max_in_flight: u32,
     commands: Vec<Rx<Command>>,
@@ -115,9 +116,9 @@ impl CommandUnit {
 
 impl Component for CommandUnit {
     fn tick(&mut self, _now: Cycle) -> Activity {
-        // In this order, so that what a response frees is usable from the next cycle on.
-        let forwarded = self.forward();
+        // In this order: what a response frees is usable in the next cycle, in which the command of this choice is at its unit.
         let responded = self.respond();
+        let forwarded = self.forward();
         if forwarded || responded { Activity::Busy } else { Activity::Idle }
     }
 
@@ -217,8 +218,8 @@ mod tests {
                 11   dma 0.0.0
                 12   dma 0.1.0
                 21   answer to 0: 0.0.0
-                22   dma 0.2.0
-                23   nic 0.3.0
+                21   dma 0.2.0
+                22   nic 0.3.0
                 26   answer to 0: 0.1.0
                 31   nic 1.0.0
                 41   answer to 0: 0.2.0
