@@ -233,7 +233,7 @@ fn the_program_is_the_hosts_memory() {
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 00010203..., sum 03832432
             1562000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
-            host 1000000000000014 read, 44 bytes
+            host 1000000000000000 read, 64 bytes
             host 1000000000000040 read, 64 bytes
             out: 100 bytes, 14151617..., sum 3ee00132
             2563000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
