@@ -34,7 +34,10 @@ class CardRun:
         entry: int | None = None,
         traffic: str | None = None,
         send: str | None = None,
-        limit: str = "20 ms",
+        pacing: str | None = None,
+        count: int | None = None,
+        faults: str | None = None,
+        limit: str | None = None,
         seed: int = 1,
         profile: bool = False,
     ) -> None: ...

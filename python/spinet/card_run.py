@@ -33,11 +33,6 @@ class Firmware:
     entry: int | None = None  # where execution of that begins; `load` if None
     messages: str = ""  # what the compiler said
 
-    def limit(self) -> str:
-        """End of a run that names none, in simulated time."""
-        # An image of another's may clear memory and negotiate the link for most of 100 ms before the first frame.
-        return "40 ms" if self.image is None else "400 ms"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
@@ -108,6 +103,9 @@ def run_card(
     traffic: str | Path | None = None,
     send: str | Path | None = None,
     set: Settings = (),
+    pacing: str | None = None,
+    count: int | None = None,
+    faults: str | None = None,
     limit: str | None = None,
     seed: int = 1,
     profile: bool = True,
@@ -138,8 +136,15 @@ def run_card(
         it received.
     set
         Changes of the card, such as ``"clocks.memory=133 MHz"`` or ``"cpu_a.scratchpad_bytes=8192"``.
+    pacing
+        When frames of captures and generators come: ``times``, ``times:0.5``, ``line:1G``, ``asap``.
+    count
+        Take only so many frames of `traffic` and of `send`.
+    faults
+        What the network does to `traffic`: ``loss=0.01,duplicate=0.001``.
     limit
-        End of the run in simulated time. By default 40 ms, and 400 ms with an image, which may take long to start.
+        End of the run in simulated time. By default the run ends when all frames are accounted for; with endless
+        traffic, 40 ms after the card has started.
     seed
         Decides everything random.
     profile
@@ -175,6 +180,9 @@ def run_card(
             traffic=None if traffic is None else str(traffic),
             send=None if send is None else str(send),
             set=set,
+            pacing=pacing,
+            count=count,
+            faults=faults,
             limit=limit,
             seed=seed,
             profile=profile,
@@ -233,6 +241,9 @@ def drive(
     traffic: str | None,
     send: str | None,
     set: Sequence[str],
+    pacing: str | None = None,
+    count: int | None = None,
+    faults: str | None = None,
     limit: str | None,
     seed: int,
     profile: bool,
@@ -251,7 +262,10 @@ def drive(
         entry=chosen.entry,
         traffic=traffic,
         send=send,
-        limit=limit or chosen.limit(),
+        pacing=pacing,
+        count=count,
+        faults=faults,
+        limit=limit,
         seed=seed,
         profile=profile,
     )

@@ -5,11 +5,13 @@ use crate::told::{self, Described};
 use crate::{gone, input, json, settings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, WAYS};
+use spinet::cards::{CardRun as Inner, FRAME_COLUMNS, Firmware, Setup, Terms, WAYS};
 use spinet::experiment::Span;
 use spinet::worker::Worker;
 use std::path::PathBuf;
 use std::time::Duration;
+use wire::faults::Faults;
+use wire::pacing::Pacing;
 
 /// A run of a card with firmware; it lives on a thread of its own.
 #[pyclass(frozen, module = "spinet._native")]
@@ -21,7 +23,7 @@ pub struct CardRun {
 impl CardRun {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (nic, *, base_dir, sets = Vec::new(), elf = None, image = None, load = None, entry = None, traffic = None, send = None, limit = "20 ms", seed = 1, profile = false))]
+    #[pyo3(signature = (nic, *, base_dir, sets = Vec::new(), elf = None, image = None, load = None, entry = None, traffic = None, send = None, pacing = None, count = None, faults = None, limit = None, seed = 1, profile = false))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -34,7 +36,10 @@ impl CardRun {
         entry: Option<u32>,
         traffic: Option<String>,
         send: Option<String>,
-        limit: &str,
+        pacing: Option<&str>,
+        count: Option<u64>,
+        faults: Option<&str>,
+        limit: Option<&str>,
         seed: u64,
         profile: bool,
     ) -> PyResult<Self> {
@@ -44,9 +49,14 @@ impl CardRun {
             (None, Some(image), None, _) => Some(Firmware::Image(image)),
             (None, None, ..) => None,
         };
-        let limit = Span::parse(limit).map_err(|error| input(format!("limit: {error}")))?.time();
+        let limit = limit.map(Span::parse).transpose().map_err(|error| input(format!("limit: {error}")))?;
+        let limit = limit.map(|limit| limit.time());
+        let pacing = pacing.map_or(Ok(Pacing::TIMES), str::parse).map_err(|error| input(format!("pacing: {error}")))?;
+        let faults = faults.map_or(Ok(Faults::default()), str::parse);
+        let faults = faults.map_err(|error| input(format!("faults: {error}")))?;
+        let terms = Terms { pacing, count, faults, seed };
         let settings = settings(&sets)?;
-        let setup = Setup { nic, settings, base_dir, firmware, traffic, send, limit, seed, profile };
+        let setup = Setup { nic, settings, base_dir, firmware, traffic, send, terms, limit, profile };
         let started = py.detach(|| Worker::start(move || Inner::new(setup)));
         let worker = started.map_err(start_error)?;
         Ok(CardRun { worker })

@@ -7,6 +7,7 @@ use blocks::feeders::{Checker, FrameLog, Offered};
 use blocks::netlist::{Card, Design, Module};
 use kernel::Time;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a run asks of a host.
@@ -23,6 +24,12 @@ pub trait Host {
     fn posted(&self) -> &FrameLog;
     /// What the check of those received says.
     fn checker(&self) -> &Checker;
+    /// Frames that the card handed over as damaged.
+    fn damaged(&self) -> u64;
+    /// When the next frame that it is to send is due, once it has started.
+    fn next_send(&self) -> Option<Time>;
+    /// Lets frames that it is still to send be due earlier by `span`.
+    fn skip(&self, now: Time, span: Time);
     /// Why it believes that the card does not serve it.
     fn diagnosis(&self) -> Option<String>;
     /// Rings as it sees them, in words.
@@ -43,6 +50,8 @@ pub struct HostKind {
     pub firmware: &'static str,
     /// It writes an image of firmware into the card's one memory; else firmware is in its card before the first cycle.
     pub loads_image: bool,
+    /// Bytes of the longest frame, without check sequence, that such a host of a card takes and sends.
+    pub longest: fn(&BTreeMap<String, toml::Value>) -> Option<usize>,
     /// It can answer what it receives with acknowledgements.
     pub acknowledges: bool,
     find: fn(&Card) -> Vec<SharedHost>,
@@ -54,6 +63,7 @@ pub const HOSTS: [HostKind; 2] = [
         module: Tigon2HostParams::NAME,
         firmware: "tigon2",
         loads_image: true,
+        longest: Tigon2HostParams::longest_of,
         acknowledges: true,
         find: found::<Tigon2Host>,
     },
@@ -61,6 +71,7 @@ pub const HOSTS: [HostKind; 2] = [
         module: TengigHostParams::NAME,
         firmware: "tengig",
         loads_image: false,
+        longest: |parameters| usize::try_from(parameters.get("longest_frame")?.as_integer()?).ok(),
         acknowledges: false,
         find: found::<TengigHost>,
     },
@@ -74,6 +85,15 @@ fn found<H: Host + 'static>(card: &Card) -> Vec<SharedHost> {
 pub fn kinds(design: &Design) -> Vec<HostKind> {
     let is_there = |kind: &HostKind| design.parts.iter().any(|part| part.module == kind.module);
     HOSTS.into_iter().filter(is_there).collect()
+}
+
+/// Bytes of the longest frame, without check sequence, that every host of a card takes and sends.
+pub fn longest(design: &Design) -> Option<usize> {
+    let of = |kind: &HostKind| {
+        let parts = design.parts.iter().filter(|part| part.module == kind.module);
+        parts.filter_map(|part| (kind.longest)(&part.parameters)).min()
+    };
+    kinds(design).iter().filter_map(of).min()
 }
 
 /// All hosts of a card.

@@ -1,17 +1,20 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod fates;
 mod frames;
 mod rates;
+mod remarks;
 mod run;
 mod setup;
 mod summary;
 mod traffic;
 
+pub use fates::Fates;
 pub use frames::{FRAME_COLUMNS, WAYS};
 pub use run::{CardEnded, CardProgress, CardRun, CardRunError};
 pub use setup::{Firmware, Setup};
 pub use summary::{CardSummary, Rate};
-pub use traffic::{CardTrafficError, MOST_FRAMES};
+pub use traffic::{CardTrafficError, MOST_FRAMES, Terms};
 
 use crate::nics::{self, Preset, Setting};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};

@@ -76,7 +76,4 @@ class Asked:
             "--load": self.load is not None,
             "--entry": self.entry is not None,
             "--send": self.sends,
-            "--pace": self.pace,
-            "--count": self.count,
-            "--fault": self.faults,
         }

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 _CORES_ABREAST = 4
 _MOST_FUNCTIONS = 12
+_FATES = {
+    "through": "came out of the card",
+    "too_long": "too long for the card, not given to it",
+    "filtered": "for another address, dropped",
+    "receiver_off": "came before the receiver was enabled",
+    "overrun": "no room between line and memory, dropped",
+    "no_buffer": "no buffer free, dropped",
+    "no_descriptor": "no descriptor free, dropped",
+    "damaged": "reached the host with an error flag",
+    "not_out": "in the card, or dropped by its firmware",
+    "not_given": "not due before the end",
+}
 
 
 def command(asked: Asked) -> int:
@@ -54,6 +66,9 @@ def command(asked: Asked) -> int:
             traffic=next(iter(asked.traffics), None),
             send=next(iter(asked.sends), None),
             set=asked.sets,
+            pacing=asked.pace,
+            count=asked.count,
+            faults=",".join(asked.faults) or None,
             limit=asked.limit,
             seed=1 if asked.seed is None else asked.seed,
             profile=True,
@@ -105,11 +120,17 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:
     if time["started_ns"] is not None:
         started = f", the first {run_report.duration(time['started_ns'])} of it start-up"
     simulated = run_report.duration(time["simulated_ns"])
+    if time["skipped_ns"]:
+        started += f", {run_report.duration(time['skipped_ns'])} of it idle and skipped"
     yield f"{summary['nic']}: {summary['ended']['text']}; {simulated} of simulated time{started}"
     yield from run_report.remarks(summary)
     ways = [_way(summary[way]) for way in ("sent", "received")]
     rows = [(name, *(way[name] for way in ways)) for name in ways[0]]
     yield run_report.table("Frames", "sent", "received", rows=rows)
+    fates = [(words, *(summary[way]["fates"][key] for way in ("sent", "received"))) for key, words in _FATES.items()]
+    if any(count for key, *counts in fates[1:] for count in counts):
+        rows = [(words, *(f"{count:,}" for count in counts)) for words, *counts in fates if any(counts)]
+        yield run_report.table("What happened to them", "sent", "received", rows=rows)
     if summary["unmeasured"] and any(summary[way]["frames"] for way in ("sent", "received")):
         yield f"No rates: {summary['unmeasured']}"
     if summary.get("short_window"):

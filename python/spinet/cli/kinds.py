@@ -33,17 +33,12 @@ _KINDS_OF = {
     "--load": (MODULES,),
     "--entry": (MODULES,),
     "--send": (CHAINS, MODULES),
-    "--pace": (HANDLERS, CHAINS),
-    "--count": (HANDLERS, CHAINS),
-    "--fault": (HANDLERS, CHAINS),
 }
 _HINTS = {
     ("--match", CHAINS): "which packets a chain takes stands in its brackets: --chain 'NAME [EXPR]: SERVICE'",
     ("--handler", CHAINS): "say it of the service: --service 'core: riscv, program=FILE, handler=NAME'",
     ("--firmware", CHAINS): "cores run programs: --service 'core: riscv, program=FILE' --chain 'all: core'",
     ("--firmware", HANDLERS): "handlers are named without an option: spinet run HANDLER.c",
-    ("--pace", MODULES): "its traffic says when packets come: --traffic 'udp:rate=1G'",
-    ("--count", MODULES): "its traffic says how many come: --traffic 'datagrams:count=100'",
     ("--send", HANDLERS): "cards with a host that sends are panic and tigon2, for example",
 }
 _TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --nic panic, or no --nic at all"

@@ -105,8 +105,8 @@ from spinet.cli.asked import Asked
 @click.option(
     "--limit",
     metavar="TIME",
-    help="End the run after so much simulated time, such as '10 ms'. Default for cards with a host: 40 ms, with an "
-    "image 400 ms.",
+    help="End the run after so much simulated time, such as '10 ms'. Default: when all packets are done; with endless "
+    "traffic, for cards that are wired from modules, 40 ms after the start.",
 )
 @click.option(
     "--fault",
@@ -147,7 +147,7 @@ def command(**options: Any) -> int:
 
     \b
       spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
-      spinet run --nic tigon2 --firmware tg2.bin --traffic dns.pcap
+      spinet run --nic tigon2 --firmware tg2.bin --traffic dns.pcap --set host.promiscuous=true
       spinet run --nic tigon2 --firmware tigon2 -D SPLIT --send datagrams:bytes=18
       spinet run --nic tigon2 --traffic datagrams: --send tcp-ack --limit '60 ms' -o result
       spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100

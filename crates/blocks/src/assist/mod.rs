@@ -28,5 +28,5 @@ pub use pointer_reader::{PointerReader, PointerReaderParams, PointerReaderPorts,
 pub use protocol::{
     Attention, Buffers, DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, Transfer, TransmitOrder, TransmitProgress,
 };
-pub use receive::{MacReceive, MacReceiveParams, MacReceivePorts};
+pub use receive::{MacReceive, MacReceiveParams, MacReceivePorts, ReceiveDrops};
 pub use transmit::{MacTransmit, MacTransmitParams, MacTransmitPorts};

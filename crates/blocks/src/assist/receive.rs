@@ -60,6 +60,21 @@ pub struct MacReceive {
     counts: Counts,
 }
 
+/// Frames that a [`MacReceive`] dropped, by reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiveDrops {
+    /// The receiver was not enabled.
+    pub disabled: u64,
+    /// The frame was for another address.
+    pub filtered: u64,
+    /// There was no room between line and memory.
+    pub overruns: u64,
+    /// There was no room in the ring of buffers.
+    pub buffer_full: u64,
+    /// There was no free descriptor.
+    pub ring_full: u64,
+}
+
 /// What a reply is for.
 #[derive(Clone, Copy)]
 enum Use {
@@ -131,6 +146,14 @@ impl MacReceive {
             counts: Counts::default(),
             params,
         }
+    }
+
+    /// Frames that it dropped, by reason.
+    pub fn dropped(&self) -> ReceiveDrops {
+        let Counts { disabled, filtered, overruns, buffer_full, ring_full, .. } = &self.counts;
+        let [disabled, filtered, overruns, buffer_full, ring_full] =
+            [disabled, filtered, overruns, buffer_full, ring_full].map(Counter::total);
+        ReceiveDrops { disabled, filtered, overruns, buffer_full, ring_full }
     }
 
     fn obey(&mut self, order: ReceiveOrder) {

@@ -12,6 +12,7 @@ mod host_memory;
 mod log;
 mod nic_feeder;
 mod packet_feeder;
+mod schedule;
 mod traffic;
 
 pub use acknowledgements::Acknowledgements;
@@ -23,4 +24,5 @@ pub use host_memory::HostMemory;
 pub use log::{FrameLog, Passage};
 pub use nic_feeder::{After, Contents, Mailbox, NicFeeder, NicFeederParams, NicFeederPorts, Write};
 pub use packet_feeder::{PacketFeeder, PacketFeederParams, PacketFeederPorts};
+pub use schedule::Schedule;
 pub use traffic::{Frames, Given, Offered, Pace, Traffic, TrafficError};

@@ -9,11 +9,12 @@
 
 use super::Go;
 use super::log::{FrameLog, Passage};
+use super::schedule::Schedule;
 use super::traffic::{Offered, Traffic};
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
 
 /// The network's side of a line into a card.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -37,7 +38,7 @@ pub struct PacketFeederPorts {
 pub struct PacketFeeder {
     params: PacketFeederParams,
     clock: Clock,
-    traffic: Traffic,
+    traffic: Schedule,
     wire: Tx<Frame>,
     go: Option<Rx<Go>>,
     /// When traffic started.
@@ -45,10 +46,20 @@ pub struct PacketFeeder {
     /// When the line is free again, counted from the start.
     line_free: LineTime,
     next_id: u64,
-    /// The frame on the line and the cycle from which it may be sent.
-    under_way: Option<(Cycle, Frame)>,
+    under_way: Option<UnderWay>,
     waits: Counter,
     log: FrameLog,
+}
+
+/// The next frame, on the line or not yet due.
+struct UnderWay {
+    frame: Frame,
+    /// When its first bit is on the line.
+    begins: Time,
+    /// The cycle from which it may be sent.
+    cycle: Cycle,
+    /// `line_free` before it.
+    line_before: LineTime,
 }
 
 /// A time on a line: whole femtoseconds and bits after it, so that no rounding adds up.
@@ -74,7 +85,7 @@ impl PacketFeeder {
         PacketFeeder {
             params,
             clock,
-            traffic,
+            traffic: Schedule::new(traffic),
             wire,
             go,
             start,
@@ -84,6 +95,22 @@ impl PacketFeeder {
             waits: Counter::default(),
             log,
         }
+    }
+
+    /// The same, whose idle time may be skipped.
+    pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> PacketFeeder {
+        self.traffic = self.traffic.with_skips(skips);
+        self
+    }
+
+    /// When the next frame begins, if none is on the line at `now` and there is one to come.
+    pub fn next_begin(&self, now: Time) -> Option<Time> {
+        self.under_way.as_ref().map(|next| next.begins).filter(|&begins| begins > now)
+    }
+
+    /// Lets frames that are still to come begin earlier by `span`.
+    pub fn skip(&self, now: Time, span: Time) {
+        self.traffic.skip(self.clock, now, span);
     }
 
     /// When each frame's last bit passed.
@@ -99,17 +126,19 @@ impl PacketFeeder {
     /// Puts the next frame on the line, if there is one.
     fn begin(&mut self, start: Time) {
         let Some(due) = self.traffic.due(self.next_id) else { return };
-        let frame = self.traffic.frames.frame(self.next_id).expect("a frame that is due exists");
-        let bps = self.params.line_bps;
+        let frame = self.traffic.frame(self.next_id).expect("a frame that is due exists");
+        let (bps, line_before) = (self.params.line_bps, self.line_free);
         if due > self.line_free.at(bps) {
             self.line_free = LineTime { from: due, bits: 0 };
         }
         let frame = Frame { id: self.next_id, bytes: frame.bytes, is_intact: frame.is_intact };
+        let begins = start + self.line_free.at(bps);
         // Of the overhead, preamble and start delimiter (8 bytes) come before the frame, the gap after it.
         let after = 8 * u64::from(Frame::OVERHEAD_BYTES - 8);
         self.line_free.bits += 8 * frame.line_bytes();
         let end = LineTime { bits: self.line_free.bits - after, ..self.line_free };
-        self.under_way = Some((self.clock.cycle_at_or_after(start + end.at(bps)), frame));
+        let cycle = self.clock.cycle_at_or_after(start + end.at(bps));
+        self.under_way = Some(UnderWay { frame, begins, cycle, line_before });
         self.next_id += 1;
     }
 }
@@ -119,6 +148,10 @@ impl Component for PacketFeeder {
         if self.start.is_none() && self.go.as_ref().is_some_and(|go| go.take().is_some()) {
             self.start = Some(self.clock.edge(now));
         }
+        if self.traffic.hear() && self.under_way.as_ref().is_some_and(|next| next.begins > self.clock.edge(now)) {
+            let next = self.under_way.take().expect("a frame is to come");
+            (self.line_free, self.next_id) = (next.line_before, next.frame.id);
+        }
         let Some(start) = self.start else { return Activity::Idle };
         loop {
             if self.under_way.is_none() {
@@ -126,18 +159,18 @@ impl Component for PacketFeeder {
             }
             match &self.under_way {
                 None => return Activity::Idle,
-                Some((cycle, _)) if *cycle > now => return Activity::Until(*cycle),
+                Some(next) if next.cycle > now => return Activity::Until(next.cycle),
                 Some(_) if !self.wire.has_room() => {
                     return Activity::Idle; // `wire` wakes us when room appears.
                 }
-                Some((cycle, frame)) => {
+                Some(UnderWay { cycle, frame, .. }) => {
                     let bytes = frame.bytes.len() as u32;
                     self.waits.add(u64::from(*cycle < now));
                     self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
                 }
             }
-            let (_, frame) = self.under_way.take().expect("a frame is under way");
-            self.wire.send(frame);
+            let next = self.under_way.take().expect("a frame is under way");
+            self.wire.send(next.frame);
         }
     }
 
@@ -146,6 +179,7 @@ impl Component for PacketFeeder {
         if let Some(go) = &self.go {
             ports.input("go", go);
         }
+        self.traffic.ports(ports);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -179,7 +213,8 @@ kept_times = 1000"#;
         let traffic = site.environment.get::<Offered>().map(|offered| offered.network.clone()).unwrap_or_default();
         let clock = site.system.edges(site.clock);
         let ports = PacketFeederPorts { wire: site.from::<OneWay<Frame>>("wire"), go: site.try_to::<OneWay<Go>>("go") };
-        Built::new(PacketFeeder::new(self, ports, clock, traffic))
+        let skips = site.skips();
+        Built::new(PacketFeeder::new(self, ports, clock, traffic).with_skips(skips))
     }
 }
 

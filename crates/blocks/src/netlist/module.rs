@@ -2,7 +2,7 @@
 
 use super::problem::{did_you_mean, listed};
 use super::protocol::Protocol;
-use kernel::{ClockId, Component, SystemBuilder};
+use kernel::{ClockId, Component, Inlet, Rx, SystemBuilder, Time};
 use serde::Serialize;
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -106,6 +106,11 @@ pub struct Site<'a> {
 }
 
 impl Site<'_> {
+    /// Where the run says which idle time is skipped; see [`crate::feeders::Schedule`].
+    pub fn skips(&mut self) -> (Inlet<Time>, Rx<Time>) {
+        self.system.inlet(&format!("{}.skips", self.path), self.clock)
+    }
+
     /// The connection at a port on the left of an arrow.
     ///
     /// # Panics

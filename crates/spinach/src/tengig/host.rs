@@ -23,7 +23,7 @@ use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use driver::{Driver, STANDARD_BYTES};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
 
 /// Parameters of [`TengigHost`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -105,6 +105,12 @@ impl TengigHost {
         }
     }
 
+    /// The same, whose idle time may be skipped.
+    pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> TengigHost {
+        self.driver.skip_by(skips);
+        self
+    }
+
     /// Its parameters.
     pub fn params(&self) -> &TengigHostParams {
         self.driver.params()
@@ -149,6 +155,7 @@ impl TengigHost {
 impl Component for TengigHost {
     fn tick(&mut self, now: Cycle) -> Activity {
         let time = self.clock.edge(now);
+        self.driver.traffic.hear();
         self.serve_card();
         self.take_answer(time);
         while let Some(line) = self.ports.interrupt.take() {
@@ -179,6 +186,7 @@ impl Component for TengigHost {
         if let Some(go) = &self.ports.go {
             ports.output("go", go);
         }
+        self.driver.traffic.ports(ports);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -230,6 +238,18 @@ impl Host for TengigHost {
 
     fn checker(&self) -> &Checker {
         &self.driver.checker
+    }
+
+    fn damaged(&self) -> u64 {
+        self.driver.damaged.total()
+    }
+
+    fn next_send(&self) -> Option<Time> {
+        self.driver.next_send()
+    }
+
+    fn skip(&self, now: Time, span: Time) {
+        self.driver.traffic.skip(self.clock, now, span);
     }
 
     fn diagnosis(&self) -> Option<String> {
@@ -315,6 +335,7 @@ firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 
             interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
             go: site.try_from::<OneWay<Go>>("go"),
         };
-        Built::new(TengigHost::new(self, ports, site.system.edges(site.clock), offered))
+        let (clock, skips) = (site.system.edges(site.clock), site.skips());
+        Built::new(TengigHost::new(self, ports, clock, offered).with_skips(skips))
     }
 }

@@ -58,6 +58,7 @@ impl CardRun {
         // Of several sides each log is in order, but not one behind the other.
         for passages in [&mut sent.given, &mut sent.out, &mut received.given, &mut received.out] {
             passages.sort_by_key(|passage| passage.at);
+            passages.iter_mut().for_each(|passage| passage.at = self.simulated(passage.at));
         }
         [sent, received]
     }
@@ -67,7 +68,9 @@ impl CardRun {
     pub fn frame_table(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut columns = Columns::new(FRAME_COLUMNS);
         let ps = |time: Option<Time>| time.map_or(-1, |time| time.ps() as i64);
-        for (way, passages) in (0..).zip(self.passages()) {
+        let sides = [&self.sides.host, &self.sides.network];
+        for ((way, passages), side) in (0..).zip(self.passages()).zip(sides) {
+            let number = |id: Option<u64>| id.map_or(-1, |id| side.number(id) as i64);
             let (mut out, mut others) = (BTreeMap::new(), Vec::new());
             for passage in &passages.out {
                 match passage.id {
@@ -78,13 +81,11 @@ impl CardRun {
             for given in &passages.given {
                 let end = given.id.and_then(|id| out.remove(&id));
                 let latency = end.and_then(|end| end.ps().checked_sub(given.at.ps()));
-                let id = given.id.map_or(-1, |id| id as i64);
                 let latency = latency.map_or(-1, |ps| ps as i64);
-                columns.push(&[way, id, given.bytes.into(), ps(Some(given.at)), ps(end), latency]);
+                columns.push(&[way, number(given.id), given.bytes.into(), ps(Some(given.at)), ps(end), latency]);
             }
             for other in others {
-                let id = other.id.map_or(-1, |id| id as i64);
-                columns.push(&[way, id, other.bytes.into(), -1, ps(Some(other.at)), -1]);
+                columns.push(&[way, number(other.id), other.bytes.into(), -1, ps(Some(other.at)), -1]);
             }
         }
         columns.take()
@@ -100,7 +101,7 @@ impl CardRun {
         let mut at_host = BTreeMap::new();
         let note = |strange: &mut BTreeMap<(Time, u32), Vec<u8>>, checker: &blocks::feeders::Checker| {
             for mismatch in checker.mismatches().iter().filter(|mismatch| mismatch.verdict == Verdict::Unknown) {
-                strange.insert((mismatch.at, mismatch.bytes.len() as u32), mismatch.bytes.clone());
+                strange.insert((self.simulated(mismatch.at), mismatch.bytes.len() as u32), mismatch.bytes.clone());
             }
         };
         self.sinks.iter().for_each(|sink| note(&mut at_network, sink.borrow().checker()));

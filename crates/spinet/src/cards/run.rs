@@ -1,10 +1,11 @@
 //! A run of a card that is wired from modules: firmware and traffic in, frames and where the time went out.
 
-use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup};
+use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::slices::{Sliced, Slices};
+use blocks::assist::MacReceive;
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment};
@@ -27,8 +28,17 @@ const SHORTEST_SLICE: Time = Time::from_ns(2_000);
 const GRACE: Time = Time::from_ns(200_000);
 /// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
 const LONG_GRACE: Time = Time::from_ns(5_000_000);
-/// A run in which no frame moves for so long, though some are still to come, is over.
+/// A run in which no frame moves for so long, though some are with the card, is over.
 const PATIENCE: Time = Time::from_ns(50_000_000);
+/// A run without a limit whose hosts have not started by then is over.
+const LATEST_START: Time = Time::from_ns(400_000_000);
+/// A run without a limit whose traffic has no end, or is none, goes on for so long after the start.
+const ENDLESS: Time = Time::from_ns(40_000_000);
+/// Idle time is skipped up to so long before the next frame.
+const LEAD: Time = Time::from_ns(10_000);
+/// Less idle time is not skipped: firmware has timers of microseconds to milliseconds, which stand still in skipped time.
+const LEAST_SKIP: Time = Time::from_ns(5_000_000);
+
 /// A run that cannot be.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
@@ -97,10 +107,15 @@ pub struct CardRun {
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
     pub(super) feeders: Vec<Rc<RefCell<PacketFeeder>>>,
     pub(super) sinks: Vec<Rc<RefCell<FrameSink>>>,
+    pub(super) receivers: Vec<Rc<RefCell<MacReceive>>>,
+    pub(super) sides: Sides,
     pub(super) offered: Offered,
+    /// Time that the card has run, without skipped idle time.
     pub(super) now: Time,
-    /// When a frame last came out, and how many had by then.
+    /// When a frame last moved, and how many moves there were by then.
     moved: (Time, u64),
+    /// Idle time that was skipped: when, on the card's clock, and the sum so far.
+    skips: Vec<(Time, Time)>,
     pub(super) slices: Slices,
     pub(super) ended: Option<CardEnded>,
 }
@@ -109,13 +124,14 @@ impl CardRun {
     /// Builds the card.
     pub fn new(setup: Setup) -> Result<CardRun, CardRunError> {
         let design = design(&setup.nic, &setup.settings, &setup.base_dir)?;
-        let offered = setup.offered(&design)?;
+        let sides = setup.sides(&design)?;
+        let offered = sides.offered();
         let CardProgram { elf, image } = setup.program(&design)?;
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let is_loaded_by_host = image.is_some();
         image.into_iter().for_each(|image| environment.insert(Rc::new(image)));
-        let card = Card::build(&design, setup.seed, &environment);
+        let card = Card::build(&design, setup.terms.seed, &environment);
         if let (false, Some(elf)) = (is_loaded_by_host, &elf) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
             spinach::load(&card, elf.entry, parts)
@@ -129,6 +145,7 @@ impl CardRun {
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
         let sinks = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
+        let receivers = card.parts::<MacReceive>().into_iter().map(|(_, receiver)| receiver).collect();
         let hosts = hosts::of(&card);
         for host in &hosts {
             host.borrow()
@@ -144,9 +161,12 @@ impl CardRun {
             cores,
             feeders,
             sinks,
+            receivers,
+            sides,
             offered,
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
+            skips: Vec::new(),
             slices: Slices::new(FIRST_SLICE.fs(), SHORTEST_SLICE.fs()),
             ended: None,
         })
@@ -180,10 +200,10 @@ impl CardRun {
     }
 
     fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
-        let frames = self.frames();
-        let has_started = self.hosts.iter().all(|host| host.borrow().started().is_some());
-        if frames != self.moved.1 || !has_started {
-            self.moved = (self.now, frames);
+        let moves = self.moves();
+        let has_started = self.has_started();
+        if moves != self.moved.1 || !has_started {
+            self.moved = (self.now, moves);
         }
         if let Some(text) = self.trouble() {
             return Some(CardEnded::Trouble(text));
@@ -194,14 +214,15 @@ impl CardRun {
         // Nothing moves before the hosts have started.
         let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
         let still = self.now - self.moved.0.max(begun);
-        let offered = [&self.offered.network, &self.offered.host].map(|traffic| traffic.count().unwrap_or(u64::MAX));
-        let grace = if frames >= offered[0].saturating_add(offered[1]) { GRACE } else { LONG_GRACE };
+        let grace = if self.is_accounted_for() { GRACE } else { LONG_GRACE };
         let is_through = self.is_through();
         match () {
             _ if is_through && still >= grace => Some(CardEnded::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
-            _ if self.now >= self.setup.limit => Some(CardEnded::Limit),
-            _ if still >= PATIENCE && has_started => {
+            _ if self.now >= self.limit(begun) => Some(CardEnded::Limit),
+            _ if !has_started => None,
+            _ if still >= grace && self.skip_idle() => None,
+            _ if still >= PATIENCE => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
                 Some(CardEnded::Stalled(text))
             }
@@ -209,11 +230,87 @@ impl CardRun {
         }
     }
 
+    fn has_started(&self) -> bool {
+        self.hosts.iter().all(|host| host.borrow().started().is_some())
+    }
+
+    /// A number that grows with every frame that moves. A frame that finds no room in the card does not move; of traffic
+    /// without end, only frames that leave the card do.
+    fn moves(&self) -> u64 {
+        let [sent, received] = self.fates();
+        if self.is_finite() {
+            let no_room = received.overrun + received.no_buffer + received.no_descriptor;
+            self.frames() + sent.given() + received.given() - no_room
+        } else {
+            self.frames() + received.filtered + received.damaged
+        }
+    }
+
+    /// Whether as many frames have come out, or were dropped for a reason that is counted, as were given to the card.
+    fn is_accounted_for(&self) -> bool {
+        let [sent, received] = self.fates();
+        self.frames() + sent.dropped() + received.dropped() >= sent.given() + received.given()
+    }
+
+    /// When the next frame is due, if none is on the line or waits to be sent.
+    fn next_due(&self) -> Option<Time> {
+        let feeders = self.feeders.iter().filter(|feeder| !feeder.borrow().is_done());
+        let hosts = self.hosts.iter().filter(|host| !host.borrow().is_done());
+        let network = feeders.map(|feeder| feeder.borrow().next_begin(self.now));
+        let due: Option<Vec<Time>> = network.chain(hosts.map(|host| host.borrow().next_send())).collect();
+        due?.into_iter().min()
+    }
+
+    /// Skips the time until the next frame, if none is due soon. Returns false if there is nothing to skip.
+    fn skip_idle(&mut self) -> bool {
+        let Some(next) = self.next_due() else { return false };
+        let (from, end) = (self.now + LEAD, self.setup.limit.map_or(next, |limit| self.on_card(limit).min(next)));
+        if end < from + LEAST_SKIP {
+            return false;
+        }
+        let span = end - from;
+        self.feeders.iter().for_each(|feeder| feeder.borrow().skip(self.now, span));
+        self.hosts.iter().for_each(|host| host.borrow().skip(self.now, span));
+        self.skips.push((self.now, self.skipped() + span));
+        self.moved.0 = self.now;
+        true
+    }
+
+    /// Idle time that was skipped so far.
+    pub(super) fn skipped(&self) -> Time {
+        self.skips.last().map_or(Time::ZERO, |&(_, sum)| sum)
+    }
+
+    /// The simulated time at which the card's clock shows `at`: with the idle time that was skipped before.
+    pub(super) fn simulated(&self, at: Time) -> Time {
+        let before = self.skips.partition_point(|&(when, _)| when < at);
+        before.checked_sub(1).map_or(at, |last| at + self.skips[last].1)
+    }
+
+    /// What the card's clock shows at a simulated time, if no more is skipped.
+    fn on_card(&self, simulated: Time) -> Time {
+        simulated - self.skipped().min(simulated)
+    }
+
+    /// When the run ends at the latest, on the card's clock; `begun` is when its hosts had started.
+    fn limit(&self, begun: Time) -> Time {
+        match self.setup.limit {
+            Some(limit) => self.on_card(limit),
+            None if !self.has_started() => LATEST_START,
+            None if self.is_finite() && self.offers_frames() => Time::from_fs(u64::MAX),
+            None => begun + ENDLESS,
+        }
+    }
+
+    /// Whether the traffic has an end.
+    pub(super) fn is_finite(&self) -> bool {
+        self.offered.network.count().is_some() && self.offered.host.count().is_some()
+    }
+
     /// Whether all that was offered has been given to the card and has come out or been dropped, as far as sides know.
     pub(super) fn is_through(&self) -> bool {
         let any = self.offers_frames();
-        let finite = self.offered.network.count().is_some() && self.offered.host.count().is_some();
-        any && finite
+        any && self.is_finite()
             && self.feeders.iter().all(|feeder| feeder.borrow().is_done())
             && self.hosts.iter().all(|host| host.borrow().started().is_some() && host.borrow().is_done())
     }
@@ -241,7 +338,8 @@ impl CardRun {
     pub fn progress(&self) -> CardProgress {
         let frames = self.frames();
         let part = |done: u64, all: u64| if all == 0 { 0.0 } else { done as f64 / all as f64 };
-        let by_time = part(self.now.fs(), self.setup.limit.fs());
+        let simulated = self.simulated(self.now);
+        let by_time = self.setup.limit.map_or(0.0, |limit| part(simulated.fs(), limit.fs()));
         let counts = [self.offered.network.count(), self.offered.host.count()];
         let by_frames = match counts {
             [Some(network), Some(host)] => part(frames, network + host),
@@ -249,7 +347,7 @@ impl CardRun {
         };
         let is_done = self.ended.is_some();
         let fraction = if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) };
-        CardProgress { is_done, frames, simulated: self.now, fraction }
+        CardProgress { is_done, frames, simulated, fraction }
     }
 }
 
@@ -265,12 +363,12 @@ impl Sliced for CardRun {
     }
 
     fn slice(&mut self, length: u64) -> Result<(), Infallible> {
-        let end = Time::from_fs(self.now.fs().saturating_add(length)).min(self.setup.limit);
+        let end = Time::from_fs(self.now.fs().saturating_add(length));
         let mut outcome = Outcome::Limit;
         // Ends are looked for at the same times however long slices are.
         while self.ended.is_none() && self.now < end {
             let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
-            let next = next.min(self.setup.limit);
+            let next = self.setup.limit.map_or(next, |limit| next.min(self.on_card(limit)));
             outcome = self.card.system.run_until(next);
             self.now = next;
             self.ended = self.judge(outcome);

@@ -1,11 +1,11 @@
 //! What a run of a card is given: firmware, and traffic for its sides, checked against the card.
 
 use super::run::CardRunError;
-use super::traffic::{self, Way};
+use super::traffic::{self, Side, Terms, Way};
 use crate::elf::{Elf, Machine};
 use crate::files::read_at_most;
 use crate::nics::Setting;
-use blocks::feeders::Offered;
+use blocks::feeders::{Acknowledgements, Offered};
 use blocks::netlist::{Design, Module};
 use kernel::Time;
 use spinach::BootLoaderParams;
@@ -43,12 +43,27 @@ pub struct Setup {
     pub traffic: Option<String>,
     /// What the host sends, as a text.
     pub send: Option<String>,
-    /// End of the run in simulated time.
-    pub limit: Time,
-    /// Decides everything random.
-    pub seed: u64,
+    /// What is said of the frames of both sides.
+    pub terms: Terms,
+    /// End of the run in simulated time. Without one, a run ends when all frames are accounted for; one with endless
+    /// traffic, or without any, some time after the card has started.
+    pub limit: Option<Time>,
     /// Count by program counter.
     pub profile: bool,
+}
+
+/// What comes from the network and from the host.
+pub(super) struct Sides {
+    pub network: Side,
+    pub host: Side,
+    replies: Option<Acknowledgements>,
+}
+
+impl Sides {
+    /// The same as the parts of a card know it.
+    pub fn offered(&self) -> Offered {
+        Offered { network: self.network.traffic.clone(), host: self.host.traffic.clone(), replies: self.replies }
+    }
 }
 
 /// What the cores execute, as far as anybody knows it.
@@ -64,14 +79,14 @@ fn has(design: &Design, module: &str) -> bool {
 
 impl Setup {
     /// What comes from the network and from the host of a card that has both.
-    pub(super) fn offered(&self, design: &Design) -> Result<Offered, CardRunError> {
+    pub(super) fn sides(&self, design: &Design) -> Result<Sides, CardRunError> {
         let refuse = |text: &Option<String>, what| {
             Err(CardRunError::NoSuchSide { nic: self.nic.clone(), what, text: text.clone().unwrap_or_default() })
         };
-        let mac = card_mac(design);
+        let (mac, longest) = (card_mac(design), hosts::longest(design));
         let read = |text: &Option<String>, way| match text {
-            Some(text) => traffic::parse(text, way, mac, self.seed, &self.base_dir),
-            None => Ok(Default::default()),
+            Some(text) => traffic::parse(text, way, mac, longest, &self.terms, &self.base_dir),
+            None => Ok(Side::default()),
         };
         if self.traffic.is_some() && !has(design, "packet-feeder") {
             return refuse(&self.traffic, "`packet-feeder`");
@@ -85,8 +100,8 @@ impl Setup {
             return refuse(&self.send, "host that acknowledges");
         }
         let network = read(&self.traffic, Way::Receive)?;
-        let host = if replies.is_some() { Default::default() } else { read(&self.send, Way::Send)? };
-        Ok(Offered { network, host, replies })
+        let host = if replies.is_some() { Side::default() } else { read(&self.send, Way::Send)? };
+        Ok(Sides { network, host, replies })
     }
 
     /// The firmware, as this card takes it.

@@ -1,14 +1,16 @@
 //! What came of a run of a wired card, as `spinet run --json` prints it.
 
+use super::fates::Fates;
 use super::rates::{short_window, throughput};
 use super::run::{CardEnded, CardRun};
-use crate::summary::Remark;
+use crate::summary::{CaptureSummary, Remark, grouped};
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{Line, cycle_names};
 use kernel::Time;
 use serde::Serialize;
 use spinach::measure::Flow;
 use std::collections::BTreeMap;
+use wire::pacing::PacingCounts;
 
 /// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
 #[derive(Clone, Debug, Serialize)]
@@ -63,6 +65,8 @@ pub struct EndedSummary {
 pub struct TimeSummary {
     /// Simulated time.
     pub simulated_ns: f64,
+    /// The part of it that was skipped: no frame was in the card, and its clocks stood still.
+    pub skipped_ns: f64,
     /// When the host's start-up was over and frames could come.
     pub started_ns: Option<f64>,
     /// Time of the computer that simulated it, in seconds.
@@ -102,6 +106,12 @@ pub struct WaySummary {
     pub late: u64,
     /// Frames that came out and were never given to the card.
     pub unknown: u64,
+    /// What happened to each frame of its traffic.
+    pub fates: Fates,
+    /// What was in the capture, if the traffic is one.
+    pub capture: Option<CaptureSummary>,
+    /// What was done to the times of its frames.
+    pub pacing: PacingCounts,
     /// The first few that were late or unknown, in words.
     pub mismatches: Vec<String>,
     /// The steady rate.
@@ -185,16 +195,20 @@ impl CardRun {
         for sink in &self.sinks {
             let sink = sink.borrow();
             sent.count(sink.log());
-            sent.add(sink.checker());
-            sink.replies().into_iter().for_each(|replies| sent.add(replies));
+            sent.add(sink.checker(), self);
+            sink.replies().into_iter().for_each(|replies| sent.add(replies, self));
         }
         for host in &self.hosts {
             let host = host.borrow();
             received.count(host.received());
-            received.add(host.checker());
+            received.add(host.checker(), self);
             sent.offered += host.posted().frames();
         }
         received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
+        [sent.fates, received.fates] = self.fates();
+        for (way, side) in [(&mut sent, &self.sides.host), (&mut received, &self.sides.network)] {
+            (way.capture, way.pacing) = (side.capture.clone(), side.pacing);
+        }
         let passages = self.passages();
         [sent.latency_ns, received.latency_ns] = [&passages[0], &passages[1]].map(|way| latency(&way.given, &way.out));
         let (total, unmeasured, short_window) = match throughput(&passages) {
@@ -212,11 +226,12 @@ impl CardRun {
         CardSummary {
             spinet: env!("CARGO_PKG_VERSION"),
             nic: self.design.name.clone(),
-            seed: self.setup.seed,
+            seed: self.setup.terms.seed,
             ended: self.ended_summary(),
             remarks: self.remarks(),
             time: TimeSummary {
-                simulated_ns: ns(self.now),
+                simulated_ns: ns(self.simulated(self.now)),
+                skipped_ns: ns(self.skipped()),
                 started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
                 wall_s: self.slices.wall().as_secs_f64(),
             },
@@ -233,19 +248,22 @@ impl CardRun {
         }
     }
 
-    fn remarks(&self) -> Vec<Remark> {
-        let text = match (&self.setup.traffic, &self.setup.send) {
-            _ if self.offers_frames() => return Vec::new(),
-            (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
-            _ => "the card idles: no frame is in what it is given",
-        };
-        vec![Remark::new("no_traffic", text.to_owned())]
+    /// What became of the frames of a run that is complete.
+    fn complete(&self) -> String {
+        let fates = self.fates();
+        let sum = |count: fn(&Fates) -> u64| fates.iter().map(count).sum::<u64>();
+        match (sum(|fates| fates.not_out), sum(|fates| fates.dropped() + fates.too_long)) {
+            (0, 0) => "all frames are through".to_owned(),
+            (0, _) => "all frames are accounted for".to_owned(),
+            (1, _) => "all frames were given to the card, 1 did not come out".to_owned(),
+            (n, _) => format!("all frames were given to the card, {} did not come out", grouped(n)),
+        }
     }
 
     fn ended_summary(&self) -> EndedSummary {
         let (reason, text) = match &self.ended {
             None => ("running", "it runs".to_owned()),
-            Some(CardEnded::Complete) => ("complete", "all frames are through".to_owned()),
+            Some(CardEnded::Complete) => ("complete", self.complete()),
             Some(CardEnded::Limit) => {
                 let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
                 ("limit", format!("the limit in simulated time is reached{unfinished}"))
@@ -264,10 +282,9 @@ impl CardRun {
 
     /// What a run that ends now has not come to.
     fn unfinished(&self) -> Option<&'static str> {
-        let is_finite = |traffic: &blocks::feeders::Traffic| traffic.count().is_some();
         match () {
             _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),
-            _ if !is_finite(&self.offered.network) || !is_finite(&self.offered.host) => None,
+            _ if !self.is_finite() => None,
             _ if !self.is_through() && self.offers_frames() => Some("with frames still to come"),
             _ => None,
         }
@@ -348,6 +365,9 @@ impl WaySummary {
             lost: 0,
             late: 0,
             unknown: 0,
+            fates: Fates::default(),
+            capture: None,
+            pacing: PacingCounts::default(),
             mismatches: Vec::new(),
             rate: Rate::default(),
             latency_ns: None,
@@ -359,13 +379,14 @@ impl WaySummary {
         self.bytes += log.bytes();
     }
 
-    fn add(&mut self, checker: &Checker) {
+    fn add(&mut self, checker: &Checker, run: &CardRun) {
         self.good += checker.good();
         self.lost += checker.lost();
         self.late += checker.late();
         self.unknown += checker.unknown();
         let words = |mismatch: &blocks::feeders::Mismatch| {
-            format!("{}: expected frame {}, found {:?}", mismatch.at, mismatch.expected, mismatch.verdict)
+            let at = run.simulated(mismatch.at);
+            format!("{at}: expected frame {}, found {:?}", mismatch.expected, mismatch.verdict)
         };
         self.mismatches.extend(checker.mismatches().iter().map(words));
     }

@@ -1,18 +1,23 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
-use crate::experiment::gives;
+use crate::experiment::{self, Problem, gives};
+use crate::feed::FeedError;
+use crate::streams::Stream;
+use crate::summary::CaptureSummary;
 use blocks::feeders::{Acknowledgements, Datagrams, Frames, Given, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use wire::capture::CaptureReader;
 use wire::eth::{MIN_PACKET_LEN, Mac};
-use wire::pacing::Pacing;
-use wire::source::{CaptureSource, Snapped, Source, SourceError};
-use wire::traffic::{Generator, TrafficError, TrafficSpec, TrafficTextError};
+use wire::faults::Faults;
+use wire::pacing::{Pacing, PacingCounts};
+use wire::source::Snapped;
+use wire::traffic::{TrafficSpec, TrafficTextError};
 
 /// Frames that one direction of a run may hold in memory; [`Frames::Datagrams`] have no bound.
 pub const MOST_FRAMES: u64 = 1_000_000;
+/// Bytes of Ethernet, IPv4 and UDP headers before a datagram's content.
+const HEADER_BYTES: u32 = 14 + 20 + 8;
 
 /// Traffic that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -24,14 +29,20 @@ pub enum CardTrafficError {
     Key { place: &'static str, text: String, key: String, known: &'static str },
     #[error("{place}: `{text}`: `{key}` is given twice")]
     Twice { place: &'static str, text: String, key: String },
+    #[error("{place}: `{text}`: `size` (of the packet) and `bytes` (of its content) are both given; leave one out")]
+    TwoSizes { place: &'static str, text: String },
     #[error("{place}: more than {MOST_FRAMES} frames; take fewer with count, or endless `datagrams:`")]
     TooMany { place: &'static str },
     #[error("{place}: {source}")]
     Text { place: &'static str, source: TrafficTextError },
     #[error("{place}: {source}")]
-    Generator { place: &'static str, source: TrafficError },
+    Given { place: &'static str, source: Box<Problem> },
     #[error("{place}: {source}")]
-    Source { place: &'static str, source: SourceError },
+    Feed { place: &'static str, source: FeedError },
+    #[error(
+        "{what} is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
+    )]
+    NotForDatagrams { what: &'static str },
 }
 
 /// Which way frames go.
@@ -52,38 +63,81 @@ impl Way {
     }
 }
 
+/// What a run says of the frames of both sides.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// When frames of captures and generators come.
+    pub pacing: Pacing,
+    /// Takes only so many frames of each side.
+    pub count: Option<u64>,
+    /// What the network does to frames on their way to the card.
+    pub faults: Faults,
+    /// Decides everything random.
+    pub seed: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { pacing: Pacing::TIMES, count: None, faults: Faults::default(), seed: 1 }
+    }
+}
+
+/// The traffic of one side, and what is to be told of it.
+#[derive(Clone, Default)]
+pub struct Side {
+    /// What the card gets.
+    pub traffic: Traffic,
+    /// Frames of a capture that are longer than the card takes; they are not given to it.
+    pub too_long: u64,
+    /// Bytes of the longest of them, without check sequence.
+    pub longest: usize,
+    /// Number of each frame in the capture, if some were left out.
+    pub numbers: Option<Vec<u64>>,
+    /// What was in the capture.
+    pub capture: Option<CaptureSummary>,
+    /// What was done to times.
+    pub pacing: PacingCounts,
+}
+
+impl Side {
+    /// Number in the traffic of frame `id` of those that the card gets.
+    pub fn number(&self, id: u64) -> u64 {
+        self.numbers.as_ref().map_or(id, |numbers| numbers[id as usize])
+    }
+}
+
 /// What `text` means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
 ///
-/// `card` is the card's own MAC address: what it receives is for that, unless the text gives another. `seed` decides what is
-/// random in a definition that gives none.
-pub fn parse(text: &str, way: Way, card: Mac, seed: u64, base_dir: &Path) -> Result<Traffic, CardTrafficError> {
+/// `card` is the card's own MAC address: what it receives is for that, unless the text gives another. `longest` is the
+/// longest frame of a capture, in bytes without check sequence, that the card gets.
+pub fn parse(
+    text: &str,
+    way: Way,
+    card: Mac,
+    longest: Option<usize>,
+    terms: &Terms,
+    base_dir: &Path,
+) -> Result<Side, CardTrafficError> {
     let place = way.place();
-    match text.split_once(':').map_or((text, ""), |(kind, rest)| (kind, rest)) {
-        ("datagrams", rest) => datagrams(text, rest, way, card),
-        _ if TrafficSpec::is_meant_by(text) => {
-            let mut spec = TrafficSpec::parse(text).map_err(|source| CardTrafficError::Text { place, source })?;
-            if way == Way::Receive && !gives(text, "dst_mac") {
-                spec.dst_mac = card; // A card takes what is for it.
-            }
-            if !gives(text, "seed") {
-                spec.seed = seed;
-            }
-            let generator = Generator::new(spec, Pacing::TIMES);
-            list(generator.map_err(|source| CardTrafficError::Generator { place, source })?, place)
-        }
-        _ => {
-            let known: &[&str] =
-                if way == Way::Send { &["datagrams", "udp", "tcp", "tcp-ack"] } else { &["datagrams", "udp", "tcp"] };
-            if let Some(source) = TrafficSpec::unknown(text, known)
-                && !base_dir.join(text).exists()
-            {
-                return Err(CardTrafficError::Text { place, source });
-            }
-            let capture = CaptureReader::open(base_dir.join(text)).map_err(SourceError::from);
-            let reader = capture.map_err(|source| CardTrafficError::Source { place, source })?;
-            list(CaptureSource::new(reader, Pacing::TIMES, Snapped::Pad), place)
-        }
+    if let Some(("datagrams", pairs)) = text.split_once(':') {
+        return datagrams(text, pairs, way, card, terms);
     }
+    let known: &[&str] =
+        if way == Way::Send { &["datagrams", "udp", "tcp", "tcp-ack"] } else { &["datagrams", "udp", "tcp"] };
+    if let Some(source) = TrafficSpec::unknown(text, known)
+        && !base_dir.join(text).exists()
+    {
+        return Err(CardTrafficError::Text { place, source });
+    }
+    let read = experiment::Traffic::read(&mut text.to_owned(), Snapped::Pad, terms.seed, base_dir);
+    let mut packets = read.map_err(|source| CardTrafficError::Given { place, source: Box::new(source) })?;
+    if let experiment::Traffic::Generator(spec) = &mut packets
+        && way == Way::Receive
+        && !gives(text, "dst_mac")
+    {
+        spec.dst_mac = card; // A card takes what is for it.
+    }
+    list(&packets, way, longest, terms)
 }
 
 /// What a host answers to what it receives, if `text` says so: `tcp-ack`, `tcp-ack:every=2`.
@@ -127,26 +181,59 @@ fn stations(card: Mac) -> [Station; 2] {
     [own, other]
 }
 
-/// Frames of `source` with their times.
-fn list(mut source: impl Source, place: &'static str) -> Result<Traffic, CardTrafficError> {
-    let (mut frames, mut times) = (Vec::new(), Vec::new());
-    while let Some(frame) = source.next().map_err(|source| CardTrafficError::Source { place, source })? {
+/// Frames with their times.
+fn list(
+    packets: &experiment::Traffic,
+    way: Way,
+    longest: Option<usize>,
+    terms: &Terms,
+) -> Result<Side, CardTrafficError> {
+    let place = way.place();
+    let fail = |source| CardTrafficError::Feed { place, source };
+    let faults = if way == Way::Receive { terms.faults } else { Faults::default() };
+    let count = terms.count.unwrap_or(u64::MAX);
+    let mut stream = Stream::open(packets, terms.pacing, count, (faults, terms.seed), None).map_err(fail)?;
+    // A description with frames that are too long is a slip; a capture holds what somebody else sent.
+    let longest = longest.filter(|_| matches!(packets, experiment::Traffic::Capture(..)));
+    let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), Side::default());
+    while let Some(frame) = stream.read().map_err(|source| fail(source.into()))? {
         if frames.len() as u64 == MOST_FRAMES {
             return Err(CardTrafficError::TooMany { place });
         }
         // A frame on the line is as long as Ethernet asks; captures hold shorter ones that were never padded.
-        let mut bytes = frame.bytes.to_vec();
+        let mut bytes = frame.bytes.into_vec();
         bytes.resize(bytes.len().max(MIN_PACKET_LEN), 0);
+        if longest.is_some_and(|longest| bytes.len() > longest) {
+            side.too_long += 1;
+            side.longest = side.longest.max(bytes.len());
+            continue;
+        }
+        numbers.push(frames.len() as u64 + side.too_long);
         frames.push(Given { bytes: bytes.into(), is_intact: true });
         times.push(Time::from_fs(frame.arrival_fs));
     }
-    Ok(Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) })
+    let report = stream.report();
+    side.traffic = Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
+    side.numbers = (side.too_long > 0).then_some(numbers);
+    side.capture = report.capture.map(|(counts, stop)| CaptureSummary { counts, stop });
+    side.pacing = report.pacing;
+    Ok(side)
 }
 
-fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, CardTrafficError> {
+fn datagrams(text: &str, pairs: &str, way: Way, card: Mac, terms: &Terms) -> Result<Side, CardTrafficError> {
     let place = way.place();
+    if terms.pacing != Pacing::TIMES {
+        return Err(CardTrafficError::NotForDatagrams { what: "a pace" });
+    }
+    if way == Way::Receive && terms.faults != Faults::default() {
+        return Err(CardTrafficError::NotForDatagrams { what: "a fault of the network" });
+    }
     let (mut sizes, mut count, mut pace) = (vec![1472], None, Pace::Saturating);
-    for [key, value] in pairs_of(place, text, pairs)? {
+    let pairs = pairs_of(place, text, pairs)?;
+    if ["bytes", "size"].iter().all(|key| pairs.iter().any(|[given, _]| given == key)) {
+        return Err(CardTrafficError::TwoSizes { place, text: text.to_owned() });
+    }
+    for [key, value] in pairs {
         let wrong = |allowed| CardTrafficError::Value {
             place,
             text: text.to_owned(),
@@ -160,6 +247,14 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, Ca
                 sizes =
                     read.map_err(|_| wrong("bytes of a datagram's content such as 1472, or several in turn, 18:1472"))?;
             }
+            "size" => {
+                let each = value.strip_prefix("list:").unwrap_or(value);
+                let content = |size: &str| size.parse::<u32>().ok()?.checked_sub(HEADER_BYTES);
+                let read: Option<Vec<u32>> = each.split(':').map(content).collect();
+                sizes = read.ok_or_else(|| {
+                    wrong("bytes of a packet without check sequence such as 1514, or several in turn, list:60:1514")
+                })?;
+            }
             "count" => count = Some(value.parse().map_err(|_| wrong("a number of datagrams"))?),
             "rate" => {
                 let pps = value.strip_suffix("pps").and_then(wire::units::scaled);
@@ -171,14 +266,15 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac) -> Result<Traffic, Ca
             }
             _ => {
                 let (text, key) = (text.to_owned(), key.to_owned());
-                return Err(CardTrafficError::Key { place, text, key, known: "bytes, count, rate" });
+                return Err(CardTrafficError::Key { place, text, key, known: "size, bytes, count, rate" });
             }
         }
     }
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
+    let count = [count, terms.count].into_iter().flatten().min();
     let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
-    Ok(traffic)
+    Ok(Side { traffic, ..Side::default() })
 }
 
 #[cfg(test)]
@@ -187,8 +283,9 @@ mod tests {
 
     fn frames(text: &str, seed: u64) -> Vec<Vec<u8>> {
         let card = Mac([2, 0, 0, 0, 0, 9]);
-        let traffic = parse(text, Way::Receive, card, seed, Path::new(".")).expect("a definition");
-        let Frames::List(list) = traffic.frames else { panic!("generated frames are a list") };
+        let terms = Terms { seed, ..Terms::default() };
+        let side = parse(text, Way::Receive, card, None, &terms, Path::new(".")).expect("a definition");
+        let Frames::List(list) = side.traffic.frames else { panic!("generated frames are a list") };
         list.iter().map(|given| given.bytes.to_vec()).collect()
     }
 

@@ -8,7 +8,7 @@ mod remarks;
 pub use make::cause_name;
 pub(crate) use make::{gbps, ns};
 pub use remarks::Remark;
-pub(crate) use remarks::{file_name, grouped};
+pub(crate) use remarks::{file_name, grouped, part_of};
 
 use crate::experiment::Experiment;
 use crate::stats::EventStats;

@@ -22,7 +22,7 @@ impl Remark {
 }
 
 /// `all 28 packets`, `2 of 28 packets`.
-fn part_of(part: u64, whole: u64, what: &str) -> String {
+pub(crate) fn part_of(part: u64, whole: u64, what: &str) -> String {
     let plural = if whole == 1 { "" } else { "s" };
     match whole {
         1 if part == 1 => format!("the only {what}"),
@@ -55,6 +55,7 @@ impl Run {
         let mut remarks = Vec::new();
         remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
         remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
+        remarks.extend(self.timed_out().map(|text| Remark::new("message_timeouts", text)));
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
@@ -76,6 +77,20 @@ impl Run {
             }
         }
         remarks
+    }
+
+    /// How many messages were given up, since no packet of them came for too long.
+    fn timed_out(&self) -> Option<String> {
+        let count = self.record().borrow().stats.events.message_timeout;
+        let (messages, whose) = match count {
+            0 => return None,
+            1 => ("1 message was".to_owned(), "its completion handler"),
+            _ => (format!("{} messages were", grouped(count)), "their completion handlers"),
+        };
+        Some(format!(
+            "{messages} given up, and {whose} did not run: no packet came for longer than delivery.timeout_cycles of the \
+             context; 0 waits for ever"
+        ))
     }
 
     /// How many packets handlers did not get, since no queue was free for their messages.

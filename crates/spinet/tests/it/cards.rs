@@ -1,10 +1,11 @@
 //! Runs of a Tigon-2 with firmware. `elf/tigon2.bin` is the firmware `tigon2` that comes with spinet, as an image with the
 //! header that drivers read; it is committed since `cargo test` has no compiler for MIPS.
 
+use crate::support;
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use proptest::prelude::*;
-use spinet::cards::{CardRun, CardRunError, Firmware, Setup};
+use spinet::cards::{CardRun, CardRunError, Firmware, Setup, Terms};
 use spinet::experiment::Span;
 use spinet::nics;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ fn setup(traffic: &str, send: &str, limit: &str) -> Setup {
         firmware: Some(Firmware::Image(FIRMWARE.into())),
         traffic: Some(traffic.to_owned()).filter(|text| !text.is_empty()),
         send: Some(send.to_owned()).filter(|text| !text.is_empty()),
-        limit: Span::parse(limit).unwrap().time(),
-        seed: 1,
+        terms: Terms::default(),
+        limit: Some(limit).filter(|text| !text.is_empty()).map(|text| Span::parse(text).unwrap().time()),
         profile: false,
     }
 }
@@ -132,6 +133,176 @@ fn firmware_refreshes_the_statistics_that_the_host_reads() {
     check_host(&often, slow, &counters, expect!["complete: 3 sent, 5 received, host.statistics_events 13"]);
 }
 
+/// A capture in the repository.
+fn capture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name).display().to_string()
+}
+
+/// What a run says of the frames that it was given.
+fn accounts(setup: Setup) -> String {
+    let summary = finish(setup, Mode::Normal, 60_000).summary();
+    let mut text = format!("{}: {}\n", summary.ended.reason, summary.ended.text);
+    for (name, way) in [("sent", &summary.sent), ("received", &summary.received)] {
+        let fates = serde_json::to_value(way.fates).unwrap();
+        let some = fates.as_object().unwrap().iter().filter(|(_, count)| count.as_u64() > Some(0));
+        let some: Vec<String> = some.map(|(fate, count)| format!("{fate} {count}")).collect();
+        if !some.is_empty() {
+            text += &format!("{name}: {}\n", some.join(", "));
+        }
+    }
+    summary.remarks.iter().for_each(|remark| text += &format!("! {}: {}\n", remark.kind, remark.text));
+    text
+}
+
+#[test]
+fn a_capture_runs_whole_and_every_frame_is_accounted_for() {
+    let promiscuous = |mut setup: Setup| {
+        setup.settings.push(nics::parse_setting("host.promiscuous=true").unwrap());
+        setup
+    };
+    let mut text = String::new();
+    for name in ["dns.pcap", "http.pcap", "iperf3-tcp.pcap", "iperf3-udp.pcap", "memcached.pcap", "ping.pcap"] {
+        let both = promiscuous(setup(&capture(name), &capture(name), ""));
+        text += &format!("{name}\n{}", accounts(both));
+    }
+    expect![[r#"
+        dns.pcap
+        complete: all frames are through
+        sent: through 18
+        received: through 18
+        http.pcap
+        complete: all frames are through
+        sent: through 34
+        received: through 34
+        iperf3-tcp.pcap
+        complete: all frames are through
+        sent: through 88
+        received: through 88
+        iperf3-udp.pcap
+        complete: all frames are through
+        sent: through 42
+        received: through 42
+        memcached.pcap
+        complete: all frames are through
+        sent: through 28
+        received: through 28
+        ping.pcap
+        complete: all frames are through
+        sent: through 34
+        received: through 34
+    "#]]
+    .assert_eq(&text);
+    expect![[r#"
+        complete: all frames are accounted for
+        received: filtered 18
+        ! frames_filtered: traffic: all 18 frames are for another address, and the card dropped them; to receive all frames: --set host.promiscuous=true
+    "#]].assert_eq(&accounts(setup(&capture("dns.pcap"), "", "")));
+}
+
+#[test]
+fn idle_time_is_skipped_and_told() {
+    let quiet = support::capture_of("quiet.pcapng", &[64; 4], Duration::from_secs(1800));
+    let normal = finish(setup(&quiet, &quiet, ""), Mode::Normal, 60_000);
+    let summary = normal.summary();
+    assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 4, 4));
+    assert!(summary.time.simulated_ns > 5400e9 && summary.time.skipped_ns > 5399e9, "{:?}", summary.time);
+    assert!(summary.received.latency_ns.unwrap().max < 1e6, "{:?}", summary.received.latency_ns);
+    // Frames keep their distance, and nothing depends on how the run is made.
+    let times: Vec<u64> = normal
+        .frame_table()
+        .iter()
+        .find(|(name, _)| *name == "given_ps")
+        .unwrap()
+        .1
+        .chunks(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    let near = |a: u64, b: u64| a.abs_diff(b) < 1_000_000_000;
+    assert!(
+        times.windows(2).filter(|pair| near(pair[1] - pair[0].min(pair[1]), 1_800_000_000_000_000)).count() >= 6,
+        "{times:?}"
+    );
+    let want = told(&normal);
+    for (mode, slice) in [(Mode::Normal, 1), (Mode::Shuffled(7), 60_000)] {
+        assert!(
+            told(&finish(setup(&quiet, &quiet, ""), mode, slice)) == want,
+            "{mode:?} in slices of {slice} ms differs"
+        );
+    }
+    // A limit counts skipped time too.
+    let summary = finish(setup(&quiet, "", "2000 s"), Mode::Normal, 60_000).summary();
+    assert_eq!((summary.ended.reason, summary.received.good, summary.received.fates.not_given), ("limit", 2, 2));
+    assert_eq!(summary.time.simulated_ns, 2000e9);
+}
+
+#[test]
+fn frames_too_long_for_the_card_do_not_refuse_a_capture() {
+    let mixed = support::capture_of("mixed.pcapng", &[64, 9000, 1514, 1515, 100], Duration::from_millis(1));
+    expect![[r#"
+        complete: all frames are accounted for
+        sent: through 3, too_long 2
+        received: through 3, too_long 2
+        ! frames_too_long: host's traffic: 2 of 5 frames are longer than the card takes (up to 9,000 bytes) and were not given to it
+        ! frames_too_long: traffic: 2 of 5 frames are longer than the card takes (up to 9,000 bytes) and were not given to it
+    "#]].assert_eq(&accounts(setup(&mixed, &mixed, "")));
+    let run = finish(setup(&mixed, "", ""), Mode::Normal, 60_000);
+    let numbers = run.frame_table().into_iter().find(|(name, _)| *name == "frame").unwrap().1;
+    let numbers: Vec<i64> = numbers.chunks(8).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    assert_eq!(numbers, [0, 2, 4], "frames keep their numbers in the capture");
+}
+
+#[test]
+fn damage_to_a_capture_is_told() {
+    let whole = std::fs::read(capture("dns.pcap")).unwrap();
+    let cut = file("cut.pcap", &whole[..whole.len() - 10]).display().to_string();
+    expect![[r#"
+        complete: all frames are accounted for
+        received: filtered 17
+        ! capture_damaged: traffic: the capture ends early: the capture is cut: the record at offset 2132 has 112 of 122 bytes
+        ! frames_filtered: traffic: all 17 frames are for another address, and the card dropped them; to receive all frames: --set host.promiscuous=true
+    "#]].assert_eq(&accounts(setup(&cut, "", "")).replace(env!("CARGO_TARGET_TMPDIR"), "T"));
+}
+
+#[test]
+fn pace_count_and_faults_are_for_all_captures_and_generators() {
+    let with = |text: &str, terms| Setup { terms, ..setup(text, "", "") };
+    let dns = capture("dns.pcap");
+    let asap = Terms { pacing: "asap".parse().unwrap(), count: Some(5), ..Terms::default() };
+    let summary = finish(with(&dns, asap.clone()), Mode::Normal, 60_000).summary();
+    assert_eq!((summary.ended.reason, summary.received.offered), ("complete", 5));
+    assert!(summary.time.skipped_ns == 0.0, "{:?}", summary.time);
+    let lossy = Terms { faults: "loss=0.5".parse().unwrap(), ..Terms::default() };
+    let summary = finish(with("udp:size=64,count=40,rate=100M", lossy.clone()), Mode::Normal, 60_000).summary();
+    assert!((10..30).contains(&summary.received.offered), "{}", summary.received.offered);
+    check(
+        with("datagrams:count=3", asap),
+        expect![
+            "a pace is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
+        ],
+    );
+    check(
+        with("datagrams:count=3", lossy),
+        expect![
+            "a fault of the network is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
+        ],
+    );
+    // A size means the same for all descriptions: bytes of the packet without check sequence.
+    for text in ["udp:size=64,count=2", "datagrams:size=64,count=2", "datagrams:bytes=22,count=2"] {
+        let summary = finish(setup(text, "", ""), Mode::Normal, 60_000).summary();
+        assert_eq!((summary.received.good, summary.received.bytes), (2, 128), "{text}");
+    }
+    let few = Terms { count: Some(3), ..Terms::default() };
+    assert_eq!(finish(with("datagrams:", few), Mode::Normal, 60_000).summary().received.good, 3);
+}
+
+#[test]
+fn endless_traffic_ends_some_time_after_the_start() {
+    let summary = finish(setup("datagrams:rate=1000pps", "", ""), Mode::Normal, 60_000).summary();
+    assert_eq!((summary.ended.reason, summary.ended.is_unfinished), ("limit", false));
+    let served = summary.time.simulated_ns - summary.time.started_ns.unwrap();
+    assert!((40e6..40.002e6).contains(&served), "{served}");
+}
+
 /// The error of a setup, without the test's folder.
 fn check(setup: Setup, want: Expect) {
     let error = match CardRun::new(setup) {
@@ -209,6 +380,10 @@ fn traffic_that_cannot_be_says_why() {
         "datagrams:bytes=",
         "datagrams:bytes=9000",
         "datagrams:bytes=3",
+        "datagrams:size=41",
+        "datagrams:size=59",
+        "datagrams:size=64,bytes=18",
+        "udp:bytes=18",
         "datagrams:bytes=18,count=-1",
         "datagrams:rate=0pps",
         "datagrams:rate=1G",
@@ -223,11 +398,17 @@ fn traffic_that_cannot_be_says_why() {
         error + "\n"
     });
     expect![[r#"
-        traffic: `datagrams:byts=18`: there is no `byts`, it may have bytes, count, rate
+        traffic: `datagrams:byts=18`: there is no `byts`, it may have size, bytes, count, rate
         traffic: `datagrams:bytes=many`: bytes is `many`, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
         traffic: `datagrams:bytes=`: bytes is ``, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
         tigon2: datagram_bytes[0] is 9000, must be 18 to 1472
         tigon2: datagram_bytes[0] is 3, must be 18 to 1472
+        traffic: `datagrams:size=41`: size is `41`, must be bytes of a packet without check sequence such as 1514, or several in turn, list:60:1514
+        tigon2: datagram_bytes[0] is 17, must be 18 to 1472
+        traffic: `datagrams:size=64,bytes=18`: `size` (of the packet) and `bytes` (of its content) are both given; leave one out
+        traffic: unknown key `bytes`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac
+          udp:bytes=18
+              ^^^^^
         traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
         traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken
         traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken

@@ -5,9 +5,9 @@ use super::buffers::{self, BufferRing, put, take_long, take_short};
 use super::outgoing::prepare;
 use super::rings;
 use crate::tengig::map;
-use blocks::feeders::{Checker, FrameLog, HostMemory, Offered, Passage, Traffic};
-use kernel::Time;
+use blocks::feeders::{Checker, FrameLog, HostMemory, Offered, Passage, Schedule};
 use kernel::trace::Counter;
+use kernel::{Inlet, Rx, Time};
 
 /// How far the driver is with starting the card.
 enum Stage {
@@ -23,7 +23,7 @@ enum Stage {
 pub(super) struct Driver {
     params: TengigHostParams,
     stage: Stage,
-    traffic: Traffic,
+    pub traffic: Schedule,
     /// When the card was ready.
     start: Option<Time>,
     /// Frames posted and frames reported as sent, since the start.
@@ -82,7 +82,7 @@ impl Driver {
             diagnosis: None,
             params,
             stage: Stage::SetUp(0),
-            traffic: offered.host,
+            traffic: Schedule::new(offered.host),
             start: None,
             posted: 0,
             sent: 0,
@@ -97,6 +97,22 @@ impl Driver {
             damaged: Counter::default(),
             faults: Counter::default(),
         }
+    }
+
+    /// Lets the run skip idle time.
+    pub fn skip_by(&mut self, skips: (Inlet<Time>, Rx<Time>)) {
+        let traffic = std::mem::replace(&mut self.traffic, Schedule::new(Default::default()));
+        self.traffic = traffic.with_skips(skips);
+    }
+
+    /// When frame `id` is due, once the card runs.
+    fn due(&self, id: u64) -> Option<Time> {
+        self.traffic.due(id)?.checked_add(self.start?)
+    }
+
+    /// When the next frame is due, once the card runs.
+    pub fn next_send(&self) -> Option<Time> {
+        self.due(self.posted)
     }
 
     pub fn posted(&self) -> u64 {
@@ -229,7 +245,7 @@ impl Driver {
         if !self.is_ready() {
             return None;
         }
-        let start = *self.start.get_or_insert(now);
+        self.start.get_or_insert(now);
         for ring in &mut self.rings {
             while ring.has_room() {
                 ring.post(memory, self.params.base, self.has_three);
@@ -240,12 +256,11 @@ impl Driver {
         }
         let mut next = None;
         while self.posted - self.sent < u64::from(self.params.send_frames) {
-            next = self.traffic.due(self.posted).and_then(|due| due.checked_add(start));
+            next = self.next_send();
             if next.is_none_or(|due| due > now) {
                 break;
             }
-            let is_last =
-                self.traffic.due(self.posted + 1).is_none_or(|due| due.checked_add(start).is_none_or(|due| due > now));
+            let is_last = self.due(self.posted + 1).is_none_or(|due| due > now);
             self.post_frame(memory, now, is_last);
         }
         let patience = (self.sent < self.posted).then(|| self.watch(now)).flatten();
@@ -266,7 +281,7 @@ impl Driver {
 
     /// Posts the next frame; the card is to report the last one that is due at once.
     fn post_frame(&mut self, memory: &mut HostMemory, now: Time, is_last: bool) {
-        let frame = self.traffic.frames.frame(self.posted).expect("a frame that is due exists");
+        let frame = self.traffic.frame(self.posted).expect("a frame that is due exists");
         let TengigHostParams { base, header_bytes, send_sums, .. } = self.params;
         let header_bytes = header_bytes as usize;
         let (bytes, flags, third) = if self.has_three {

@@ -6,8 +6,8 @@ use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
 use super::window::{self, events, host_control, mailbox, mailboxes, words};
 use super::{Diagnosis, Fault, Interrupts, RingState, Stage, Tigon2Host};
 use blocks::bus::word;
-use blocks::feeders::{Go, Pace, Passage};
-use kernel::Cycle;
+use blocks::feeders::{Go, Passage};
+use kernel::{Cycle, Time};
 
 /// Distance of two looks at the command ring's consumer.
 /// assumed: the Linux driver does not look; a microsecond is short beside what firmware takes.
@@ -164,7 +164,9 @@ impl Tigon2Host {
         match self.receiver.take(&self.memory) {
             Err(text) => self.bad_ring(now, text),
             Ok(returned) => {
-                if returned.errors == 0 {
+                if returned.errors != 0 {
+                    self.damaged += 1;
+                } else {
                     let bytes = self.memory.get(returned.address, returned.len as usize).expect("a posted buffer");
                     let at = self.clock.edge(now);
                     let id = self.checker.check(at, bytes).id();
@@ -322,7 +324,7 @@ impl Tigon2Host {
         if !self.send.has_room() || due.is_none() || due > elapsed {
             return self.send.announce(&mut self.bus);
         }
-        let frame = self.traffic.frames.frame(self.next_id).expect("a frame that is due exists");
+        let frame = self.traffic.frame(self.next_id).expect("a frame that is due exists");
         let (id, bytes) = (Some(self.next_id), frame.bytes.len() as u32);
         self.posted.note(Passage { id, at: self.clock.edge(now), bytes });
         self.next_id += 1;
@@ -341,7 +343,7 @@ impl Tigon2Host {
     /// Whether a host that sends as fast as it can waits until a whole batch fits.
     fn waits_for_batch(&self) -> bool {
         let room = self.params.send.frames_ahead - self.send.ahead();
-        matches!(self.traffic.pace, Pace::Saturating)
+        self.traffic.is_saturating()
             && room < self.params.send.batch_frames
             && self.send.ahead() > 0
             && self.send.unannounced() == 0
@@ -366,16 +368,17 @@ impl Tigon2Host {
         waits.then(|| self.send.moved + self.cycles(self.params.watchdog_us * 1000))
     }
 
+    /// When the next frame is due, once the card runs.
+    pub(super) fn next_send(&self) -> Option<Time> {
+        Some(self.clock.edge(self.started?) + self.traffic.due(self.next_id)?)
+    }
+
     /// When there is something to do if nothing happens before.
     fn next_deadline(&self, now: Cycle) -> Option<Cycle> {
         let boot = matches!(self.stage, Stage::Boot(_)).then_some(self.waits_since).flatten();
         let boot = boot.map(|since| since + self.cycles(self.params.boot_timeout_us * 1000));
-        let due = match (self.started, self.traffic.due(self.next_id)) {
-            (Some(start), Some(due)) if self.send.has_room() => {
-                Some(self.clock.cycle_at_or_after(self.clock.edge(start) + due)).filter(|&cycle| cycle > now)
-            }
-            _ => None,
-        };
+        let due = self.next_send().map(|due| self.clock.cycle_at_or_after(due));
+        let due = due.filter(|&cycle| cycle > now && self.send.has_room());
         [boot, due, self.handler_due, self.send_deadline()].into_iter().flatten().min().map(|cycle| cycle.max(now + 1))
     }
 }

@@ -29,12 +29,12 @@ pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Ti
 use super::FirmwareImage;
 use accesses::Accesses;
 use blocks::bus::{Requester, Responder};
-use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Traffic};
+use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Schedule};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use boot::Step;
 use drive::Handler;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
 use layout::Layout;
 use receive::Receiver;
 use send::SendRingState;
@@ -86,7 +86,7 @@ pub struct Tigon2Host {
     receiver: Receiver,
     /// When the card last returned a buffer.
     returned: Cycle,
-    traffic: Traffic,
+    traffic: Schedule,
     next_id: u64,
     replies: Option<Acknowledgements>,
     next_reply: u64,
@@ -95,6 +95,8 @@ pub struct Tigon2Host {
     posted: FrameLog,
     received: FrameLog,
     receive_errors: [u64; receive::ERRORS.len()],
+    /// Frames that the card returned with an error.
+    damaged: u64,
     link_events: u64,
     statistics_events: u64,
     group_events: u64,
@@ -148,7 +150,7 @@ impl Tigon2Host {
             send: SendRingState::new(params.send.clone(), layout.clone()),
             receiver: Receiver::new(&layout, params.receive.batch_buffers, params.receive.return_entries),
             returned: 0,
-            traffic: offered.host.clone(),
+            traffic: Schedule::new(offered.host.clone()),
             next_id: 0,
             replies: offered.replies,
             next_reply: 0,
@@ -157,6 +159,7 @@ impl Tigon2Host {
             posted: FrameLog::new(params.kept_times),
             received: FrameLog::new(params.kept_times),
             receive_errors: [0; receive::ERRORS.len()],
+            damaged: 0,
             link_events: 0,
             statistics_events: 0,
             group_events: 0,
@@ -167,6 +170,12 @@ impl Tigon2Host {
             layout,
             params,
         }
+    }
+
+    /// The same, whose idle time may be skipped.
+    pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> Tigon2Host {
+        self.traffic = self.traffic.with_skips(skips);
+        self
     }
 
     /// What a wiring says about it.
@@ -242,6 +251,7 @@ impl Tigon2Host {
 
 impl Component for Tigon2Host {
     fn tick(&mut self, now: Cycle) -> Activity {
+        self.traffic.hear();
         self.answer_card(now);
         self.hear_interrupt(now);
         let (faults, at) = (&mut self.faults, self.clock.edge(now));
@@ -260,6 +270,7 @@ impl Component for Tigon2Host {
         if let Some(go) = &self.go {
             ports.output("go", go);
         }
+        self.traffic.ports(ports);
     }
 
     fn counters(&self, counters: &mut CounterList) {
@@ -341,7 +352,8 @@ kept_times = 1000"#;
             interrupt: site.to::<OneWay<InterruptLine>>("interrupt"),
             go: site.try_from::<OneWay<Go>>("go"),
         };
-        Built::new(Tigon2Host::new(self, ports, site.system.edges(site.clock), image, &offered))
+        let (clock, skips) = (site.system.edges(site.clock), site.skips());
+        Built::new(Tigon2Host::new(self, ports, clock, image, &offered).with_skips(skips))
     }
 }
 

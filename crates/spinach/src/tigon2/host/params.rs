@@ -3,6 +3,7 @@
 use super::window::mode;
 use blocks::ethernet::Frame;
 use blocks::feeders::{Offered, TrafficError};
+use std::collections::BTreeMap;
 use wire::eth::{MIN_PACKET_LEN, Mac};
 
 /// assumed: more groups than a host is in; each is a command at start-up.
@@ -140,6 +141,12 @@ impl Tigon2HostParams {
     /// The groups, as far as they are addresses.
     pub(super) fn groups(&self) -> impl Iterator<Item = Mac> {
         self.groups.iter().filter_map(|group| group.parse().ok())
+    }
+
+    /// Bytes of the longest frame without check sequence, by parameters as a wiring says them.
+    pub fn longest_of(parameters: &BTreeMap<String, toml::Value>) -> Option<usize> {
+        let mtu = usize::try_from(parameters.get("mtu")?.as_integer()?).ok()?;
+        mtu.checked_sub(Frame::FCS_BYTES as usize)
     }
 
     /// What is wrong with the traffic of a run for this host: frames that are too short to be sent, or too long for the MTU.

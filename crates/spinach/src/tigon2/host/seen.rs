@@ -32,6 +32,18 @@ impl Host for Tigon2Host {
         &self.checker
     }
 
+    fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    fn next_send(&self) -> Option<Time> {
+        Tigon2Host::next_send(self)
+    }
+
+    fn skip(&self, now: Time, span: Time) {
+        self.traffic.skip(self.clock, now, span);
+    }
+
     fn diagnosis(&self) -> Option<String> {
         self.diagnosis.as_ref().map(ToString::to_string)
     }

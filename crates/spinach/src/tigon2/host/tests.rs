@@ -6,7 +6,7 @@ use crate::hosts::Host;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
     Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,
-    PacketFeederPorts, Station,
+    PacketFeederPorts, Station, Traffic,
 };
 use expect_test::{Expect, expect};
 use kernel::Freq;

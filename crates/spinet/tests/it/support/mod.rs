@@ -4,6 +4,8 @@
 
 use isa::riscv::{Operands, row};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wire::capture::{Interface, PcapngWriter};
 
 /// One instruction.
 pub fn asm(name: &str, rd: u8, rs1: u8, rs2: u8, imm: i32) -> u32 {
@@ -232,4 +234,22 @@ pub fn folder_with_program(test: &str) -> PathBuf {
     let folder = folder(test);
     std::fs::write(folder.join("nic.elf"), nic_program()).unwrap();
     folder
+}
+
+/// The address of the Tigon-2's host.
+const CARD: [u8; 6] = [0, 0x60, 0xcf, 0, 0, 1];
+
+/// A capture of frames of these sizes, each `gap` after the one before, for the Tigon-2's host.
+pub fn capture_of(name: &str, sizes: &[usize], gap: Duration) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut writer = PcapngWriter::new(std::fs::File::create(&path).unwrap(), "test").unwrap();
+    let port = writer.add_interface(&Interface { name: "p".into(), ..Interface::default() }).unwrap();
+    for (id, &size) in sizes.iter().enumerate() {
+        let mut bytes = vec![id as u8; size];
+        bytes[..14].copy_from_slice(&[0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0]);
+        bytes[..6].copy_from_slice(&CARD);
+        writer.write(port, id as u64 * gap.as_nanos() as u64, &bytes, None).unwrap();
+    }
+    writer.finish().unwrap();
+    path.display().to_string()
 }

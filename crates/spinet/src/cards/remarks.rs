@@ -1,0 +1,103 @@
+//! What is odd about a run of a wired card: most likely a slip.
+
+use super::fates::Fates;
+use super::run::{CardEnded, CardRun};
+use super::traffic::Side;
+use crate::summary::{Remark, grouped, part_of};
+
+impl CardRun {
+    /// What to know first.
+    pub(super) fn remarks(&self) -> Vec<Remark> {
+        let sides = [("host's traffic", &self.sides.host), ("traffic", &self.sides.network)];
+        let mut remarks: Vec<Remark> = self.idle().into_iter().collect();
+        for ((whose, side), fates) in sides.into_iter().zip(self.fates()) {
+            remarks.extend(self.remarks_of(whose, side, &fates));
+        }
+        remarks
+    }
+
+    /// What is odd about the frames of a side.
+    fn remarks_of(&self, whose: &str, side: &Side, fates: &Fates) -> Vec<Remark> {
+        let total = fates.given() + fates.too_long + fates.not_given;
+        let part = |count: u64| format!("{whose}: {}", part_of(count, total, "frame"));
+        let is = |count: u64| if count == 1 { "is" } else { "are" };
+        let was = |count: u64| if count == 1 { "was" } else { "were" };
+        let mut remarks = Vec::new();
+        if let Some(stop) = side.capture.as_ref().and_then(|capture| capture.stop.as_ref()) {
+            remarks.push(Remark::new("capture_damaged", format!("{whose}: the capture ends early: {stop}")));
+        }
+        let counts = side.capture.as_ref().map(|capture| capture.counts).unwrap_or_default();
+        if counts.snapped > 0 {
+            let frames = part_of(counts.snapped, counts.packets, "frame");
+            let text = format!("{whose}: only the front of {frames} was captured; the rest is zeros");
+            remarks.push(Remark::new("capture_snapped", text));
+        }
+        let left_out = counts.other_link_types + counts.too_short + counts.too_long + counts.malformed_blocks;
+        if left_out > 0 {
+            let records = part_of(left_out, left_out + counts.packets, "record");
+            let text = format!("{whose}: {records} of the capture cannot be given to a card");
+            remarks.push(Remark::new("capture_left_out", text));
+        }
+        if side.pacing.cut_gaps > 0 {
+            let text = format!("{whose}: gaps were cut so that the run ends within 5 hours: {}", side.pacing.cut_gaps);
+            remarks.push(Remark::new("cut_gaps", text));
+        }
+        if fates.too_long > 0 {
+            let longest = grouped(side.longest as u64);
+            let text = format!(
+                "{} {} longer than the card takes (up to {longest} bytes) and {} not given to it",
+                part(fates.too_long),
+                is(fates.too_long),
+                was(fates.too_long)
+            );
+            remarks.push(Remark::new("frames_too_long", text));
+        }
+        if fates.filtered > 0 {
+            let mut text = format!(
+                "{} {} for another address, and the card dropped them",
+                part(fates.filtered),
+                is(fates.filtered)
+            );
+            if let Some(path) = self.promiscuous() {
+                text += &format!("; to receive all frames: --set {path}=true");
+            }
+            remarks.push(Remark::new("frames_filtered", text));
+        }
+        let no_room = fates.overrun + fates.no_buffer + fates.no_descriptor;
+        if no_room > 0 {
+            let text = format!("{} found no room in the card, which dropped them", part(no_room));
+            remarks.push(Remark::new("frames_without_room", text));
+        }
+        if fates.receiver_off > 0 {
+            let text = format!("{} came while the receiver was not enabled", part(fates.receiver_off));
+            remarks.push(Remark::new("receiver_off", text));
+        }
+        if fates.damaged > 0 {
+            let text = format!("{} reached the host with an error flag", part(fates.damaged));
+            remarks.push(Remark::new("frames_damaged", text));
+        }
+        if fates.not_out > 0 && self.ended == Some(CardEnded::Complete) {
+            let text = format!("{} did not come out, and no drop is counted", part(fates.not_out));
+            remarks.push(Remark::new("frames_not_out", text));
+        }
+        remarks
+    }
+
+    /// The parameter that makes the card hand on frames for others, if it has one and it is off.
+    fn promiscuous(&self) -> Option<String> {
+        let is_off = |part: &&blocks::netlist::Part| {
+            part.parameters.get("promiscuous").and_then(toml::Value::as_bool) == Some(false)
+        };
+        self.design.parts.iter().find(is_off).map(|part| format!("{}.promiscuous", part.path))
+    }
+
+    /// That there is nothing to do.
+    fn idle(&self) -> Option<Remark> {
+        let text = match (&self.setup.traffic, &self.setup.send) {
+            _ if self.offers_frames() => return None,
+            (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
+            _ => "the card idles: no frame is in what it is given",
+        };
+        Some(Remark::new("no_traffic", text.to_owned()))
+    }
+}
