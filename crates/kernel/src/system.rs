@@ -156,6 +156,12 @@ impl System {
         self.domains[clock.0].0.now.get()
     }
 
+    /// Returns the time of the next edge that any component wants, or `None` if all components sleep.
+    pub fn next_edge(&self) -> Option<Time> {
+        let edges = self.domains.iter().filter_map(|(domain, _)| Some(domain.clock.edge(domain.next()?)));
+        edges.min()
+    }
+
     /// Simulates every edge up to and including `limit` that any component wants.
     pub fn run_until(&mut self, limit: Time) -> Outcome {
         if let [(domain, slots)] = &mut self.domains[..] {

@@ -186,7 +186,7 @@ impl ChainRun {
 
     /// Up to the next look, change or limit, whichever is first.
     fn step(&mut self) -> Result<(), ChainRunError> {
-        let look = (self.now / LOOK + 1).saturating_mul(LOOK);
+        let look = (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK);
         let change = self.next_change().unwrap_or(Cycle::MAX);
         let target = look.min(change).min(self.limit);
         let outcome = self.nic.system.run_until(self.clock.edge(target));
@@ -203,6 +203,15 @@ impl ChainRun {
             self.now = self.now.max(self.next_change().unwrap_or(self.now).saturating_sub(1)).min(self.limit);
         }
         Ok(())
+    }
+
+    /// A cycle before which nothing happens: no packet is inside, and all parts sleep. Looks before it would find nothing.
+    fn idle_until(&self) -> Cycle {
+        if self.record.borrow().n_open() > 0 {
+            return self.now;
+        }
+        let next = self.nic.system.next_edge().map(|at| self.clock.cycle_at_or_after(at).saturating_sub(1));
+        next.unwrap_or(self.now)
     }
 
     fn next_change(&self) -> Option<Cycle> {

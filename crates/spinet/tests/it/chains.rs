@@ -1,5 +1,6 @@
 //! Runs with chains of offloads: what comes of packets, and that nobody who looks on changes it.
 
+use crate::support;
 use expect_test::expect;
 use kernel::Mode;
 use proptest::prelude::*;
@@ -137,6 +138,26 @@ fn nobody_who_looks_on_changes_anything() {
     shuffled.set_mode(Mode::Shuffled(7));
     assert_eq!(finish(shuffled, Duration::from_secs(1)).digest(), alone.digest());
     std::fs::remove_dir_all(folder).expect("it was made");
+}
+
+/// Hours of silence take no time, whatever the card, and change nothing about the packets around them.
+#[test]
+fn silence_is_skipped() {
+    let quiet = support::capture_of("chains_quiet.pcapng", &[64; 6], Duration::from_secs(3000));
+    let busy = support::capture_of("chains_busy.pcapng", &[64; 6], Duration::from_micros(100));
+    for nic in ["panic", "panic-rtl", "pipeline", "manycore", "rmt"] {
+        let experiment = |file: &str| {
+            format!(
+                "nic = '{nic}'\npreset_services = false\nchain = ['all: work => network:0']\n\
+                 service = ['work: delay, cycles=20, units=1, credits=4']\ntraffic = [{{ source = '{file}' }}]\n"
+            )
+        };
+        let begin = std::time::Instant::now();
+        let (silent, other) = (run(&experiment(&quiet)), run(&experiment(&busy)));
+        assert!(begin.elapsed() < Duration::from_secs(20), "{nic}: {:?}", begin.elapsed());
+        assert_eq!((silent.ended.reason, silent.packets.left), ("complete", 6), "{nic}");
+        assert_eq!(silent.latency_ns.as_ref().unwrap().max, other.latency_ns.as_ref().unwrap().max, "{nic}");
+    }
 }
 
 #[test]
