@@ -113,6 +113,10 @@ struct Source {
     format: Format,
 }
 
+/// Seconds after which a message of a capture with its own times is given up, unless its context or its card says other.
+/// Source: RFC 4787, REQ-5: flows of UDP that are silent for less than 5 minutes should be kept.
+const SILENCE_S: u64 = 300;
+
 type Fault = (Vec<String>, Box<Problem>);
 
 /// Where packets come from.
@@ -228,6 +232,13 @@ impl Checked {
         if found == 0 || found > MAX_CONTEXTS {
             return Err(fail(&["context"], Problem::Number { found, allowed: MAX_CONTEXTS }));
         }
+        // People and servers are silent for longer than cards wait by default. Messages that end with `last` do end.
+        let is_chosen = experiment.nic.preset.ends_with(".toml")
+            || experiment.nic.set.0.iter().any(|(path, _)| path == "delivery.timeout_cycles");
+        let silence = (SILENCE_S as f64 * nic.clock_mhz.as_f64() * 1e6) as u64;
+        let may_be_silent = matches!((&traffic, pacing), (Traffic::Capture(..), Pacing::Times { .. }))
+            && !is_chosen
+            && (1..silence).contains(&nic.delivery.timeout_cycles);
         let mut contexts: Vec<CheckedContext> = Vec::new();
         for (index, spec) in experiment.context.iter_mut().enumerate() {
             let number = index.to_string();
@@ -248,13 +259,18 @@ impl Checked {
                     readable(data).map_err(|problem| fail(&path(key), problem))?;
                 }
             }
+            let mut spec = spec.clone();
+            if may_be_silent && spec.delivery.timeout_cycles.is_none() {
+                let is_bound_to_end = message.needs_index() && experiment.faults.0.is_reliable();
+                spec.delivery.timeout_cycles = Some(if is_bound_to_end { 0 } else { silence });
+            }
             let delivery = spec.delivery.over(nic.delivery);
             delivery.validate().map_err(|problem| fail(&path("delivery"), problem.into()))?;
             let tenant = spec.tenant.as_ref().map(|name| {
                 let position = experiment.tenant.iter().position(|tenant| tenant.name == *name);
                 position.ok_or_else(|| fail(&path("tenant"), Problem::NoTenant { found: name.clone() }))
             });
-            let (spec, tenant) = (spec.clone(), tenant.transpose()?);
+            let tenant = tenant.transpose()?;
             contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
         let mut checked = Checked { experiment, nic, traffic, pacing, contexts, source };

@@ -1,6 +1,7 @@
 //! Whole runs.
 
 use crate::support;
+use expect_test::expect;
 use kernel::Mode;
 use spinet::experiment::Checked;
 use spinet::run::{Run, RunError, Wanted};
@@ -239,6 +240,41 @@ delivery = { timeout_cycles = 5000 }
     assert_eq!((summary.events.message_timeout, summary.events.message_done), (1, 0));
     let tally: Vec<_> = summary.handlers.iter().map(|handler| (handler.stage, handler.runs)).collect();
     assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);
+}
+
+/// Messages of a capture whose packets come so many seconds apart: given up, done, completion handlers that ran, remarks.
+fn silent(test: &str, gap_s: u64, message: &str, more: &str) -> String {
+    let file = support::capture_of(&format!("{test}.pcapng"), &[64; 3], Duration::from_secs(gap_s));
+    let experiment = format!(
+        "program = 'nic.elf'\n{more}\n[traffic]\nsource = '{file}'\n[[context]]\nmessage = '{message}'\nhandler = 'tally'\n"
+    );
+    let summary = summary(test, &experiment);
+    let completions =
+        summary.handlers.iter().filter(|handler| handler.stage == "completion").map(|handler| handler.runs);
+    let remarks: Vec<_> =
+        summary.remarks.iter().map(|remark| format!("\n! {}: {}", remark.kind, remark.text)).collect();
+    let events = &summary.events;
+    let (given_up, done, ran) = (events.message_timeout, events.message_done, completions.sum::<u64>());
+    format!("{given_up} given up, {done} done, {ran} completed{}", remarks.concat())
+}
+
+#[test]
+fn messages_of_a_capture_outlive_its_silence() {
+    // The last packet of a message that ends with `last` comes, however late.
+    expect!["0 given up, 1 done, 1 completed"].assert_eq(&silent("silent_last", 1000, "all last", ""));
+    expect!["0 given up, 1 done, 1 completed"].assert_eq(&silent("silent_count", 200, "all count 3", ""));
+    expect![[r#"
+        2 given up, 0 done, 0 completed
+        ! message_timeouts: 2 messages were given up, and their completion handlers did not run: no packet came for longer than delivery.timeout_cycles of the context; 0 waits for ever"#]].assert_eq(&silent("silent_long", 400, "all count 3", ""));
+    // A network that loses packets may lose the last.
+    expect![[r#"
+        2 given up, 0 done, 0 completed
+        ! message_timeouts: 2 messages were given up, and their completion handlers did not run: no packet came for longer than delivery.timeout_cycles of the context; 0 waits for ever"#]].assert_eq(&silent("silent_lossy", 400, "all last", "faults = 'loss=0.000001'"));
+    // What somebody says holds.
+    let set = "nic = { preset = 'pspin', set = { 'delivery.timeout_cycles' = 3_000_000_000 } }";
+    expect![[r#"
+        2 given up, 0 done, 0 completed
+        ! message_timeouts: 2 messages were given up, and their completion handlers did not run: no packet came for longer than delivery.timeout_cycles of the context; 0 waits for ever"#]].assert_eq(&silent("silent_set", 4, "all last", set));
 }
 
 #[test]
