@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear whole or not at all, and scratch folders that go away even if their process is killed."""
+"""Files that users name, files that appear whole or not at all, and scratch folders that outlive no process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ import glob
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from spinet._build_errors import BuildError
 from spinet._core import UsageError
+
+MOST_BYTES = 64 << 20  # of a file that a user names and that is read whole
+
+
+def read(path: Path, *, most: int = MOST_BYTES) -> bytes:
+    """Read a file that a user names: it may be a pipe that nobody writes to, or a device without end.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or has more than `most` bytes.
+    """
+    try:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise UsageError(f"cannot read {path}: it is a pipe, must be a file")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > most:
+        raise UsageError(f"{path}: the file has more than {most} bytes, the most that is read")
+    return data
 
 
 def write(path: Path, content: str | bytes) -> None:

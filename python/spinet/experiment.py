@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _nics, toolchain
+from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 
 _NO_FILE = "keywords"
@@ -88,9 +88,7 @@ def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
         If the file cannot be read, or says what no experiment says.
     """
     try:
-        text = path.read_bytes().decode()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        text = _files.read(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
     file, base_dir = str(path), str(path.absolute().parent)

@@ -200,7 +200,10 @@ class _Setting:
                 hint="the published shape runs here: leave n_clusters and cluster.n_cores as they are",
             )
         address, size = _core.address(memory.get("addr", _HANDLER_MEMORY)), memory.get("size", _HANDLER_MEMORY_BYTES)
-        content = Path(memory["data"]).read_bytes() if memory.get("data") else b""
+        content = b""
+        if memory.get("data"):
+            with Path(memory["data"]).open("rb") as file:
+                content = file.read(size + 1)
         if len(content) > size:
             raise UsageError(f"{memory['data']} has more than the {size} bytes of its handler memory")
         if not 0x1C00_0000 <= address <= address + size <= 0x1C40_0000:

@@ -180,6 +180,7 @@ class Card(_Body):
             If the text is not TOML. What it says is checked by `design`.
         """
         card = cls("")
+        _core.check_limits(text, "the card", "toml")
         try:
             card._data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -9,7 +9,7 @@ use spinet::exec::{Host, Isa, Limits, Machine, Verdict};
 use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
 use spinet::offered::Offered;
-use spinet::toml_text::Format;
+use spinet::toml_text::{self, Format};
 use spinet::{cards, matching, nics, program};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -195,6 +195,13 @@ pub fn match_capture(py: Python<'_>, expr: &str, path: PathBuf, limit: usize) ->
 #[pyfunction]
 pub fn span_ps(text: &str) -> PyResult<u64> {
     Span::parse(text).map(|span| span.time().ps()).map_err(input)
+}
+
+/// Refuses the text of a file that is too long, or TOML with a key of too many parts.
+#[pyfunction]
+pub fn check_limits(text: &str, file: &str, format: &str) -> PyResult<()> {
+    let format = if format == "json" { Format::Json } else { Format::Toml };
+    toml_text::check_limits(text, file, format).map_err(input)
 }
 
 /// What a program for PsPIN has, as JSON.

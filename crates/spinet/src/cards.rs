@@ -17,6 +17,7 @@ pub use summary::{CardSummary, Rate};
 pub use traffic::{CardTrafficError, MOST_FRAMES, Terms};
 
 use crate::nics::{self, Preset, Setting};
+use crate::toml_text::{self, Format, TextFileError};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
 use serde_json::{Value, json};
 use std::io;
@@ -44,6 +45,8 @@ pub enum CardError {
     Read { file: String, source: io::Error },
     #[error("there is no module `{found}`{}", near.map_or_else(|| "; `spinet nic modules` lists them".to_owned(), |near| format!("; did you mean `{near}`?")))]
     Module { found: String, near: Option<&'static str> },
+    #[error(transparent)]
+    Text(#[from] TextFileError),
     #[error(transparent)]
     Wiring(#[from] NetlistErrors),
 }
@@ -84,6 +87,7 @@ pub fn design(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Design
 
 /// The card that `text` says, checked; `file` is what errors call it, and where paths in it begin.
 pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
+    toml_text::check_limits(text, file, Format::Toml)?;
     let find = |wanted: &str, by: &str| {
         let is_preset = PRESETS.iter().any(|preset| by == format!("presets/{}.toml", preset.name));
         let beside = if is_preset { base_dir } else { Path::new(by).parent().unwrap_or(base_dir) };

@@ -182,19 +182,19 @@ pub(crate) fn read_file(nic: &str, base_dir: &Path) -> Result<(String, String), 
     read(nic, base_dir).map_err(|(file, source)| NicError::Read { file, source })
 }
 
-/// Bytes that the file of a NIC or card may have.
-const MOST_BYTES: u64 = 1 << 20;
-
-/// Name and text of the file called `nic`, which may have [`MOST_BYTES`]; or its name and why it cannot be had.
+/// Name and text of the file called `nic`, within the limits of such texts; or its name and why it cannot be had.
 pub(crate) fn read(nic: &str, base_dir: &Path) -> Result<(String, String), (String, io::Error)> {
     let path = base_dir.join(nic);
     let file = path.display().to_string();
     let mut text = String::new();
-    match files::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)) {
-        Ok(n) if n as u64 > MOST_BYTES => {
-            Err((file, io::Error::other(format!("it has more than {MOST_BYTES} bytes, which no card needs"))))
-        }
-        Ok(_) => Ok((file, text)),
+    match files::open(&path).and_then(|file| file.take(toml_text::MOST_BYTES + 1).read_to_string(&mut text)) {
+        Ok(_) => match toml_text::check_limits(&text, &file, Format::Toml) {
+            Ok(()) => Ok((file, text)),
+            Err(error) => {
+                let line = error.line.map_or_else(String::new, |line| format!("line {line}: "));
+                Err((file, io::Error::other(format!("{line}{}", error.text))))
+            }
+        },
         Err(source) => Err((file, source)),
     }
 }

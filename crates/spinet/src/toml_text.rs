@@ -47,8 +47,70 @@ pub enum Format {
     Json,
 }
 
+/// Bytes that a file of a card or an experiment may have. What programs write as JSON may hold long tables.
+pub const MOST_BYTES: u64 = 1 << 20;
+/// The same for JSON.
+const MOST_JSON_BYTES: u64 = 64 << 20;
+/// Parts that a dotted key may have.
+const MOST_PARTS: usize = 64;
+
+/// Refuses a text that is too long, or a TOML text with a key of too many parts: each part is a table within a table, and reading
+/// thousands takes minutes.
+pub fn check_limits(text: &str, file: &str, format: Format) -> Result<(), TextFileError> {
+    let most = if format == Format::Toml { MOST_BYTES } else { MOST_JSON_BYTES };
+    if text.len() as u64 > most {
+        let text = format!("the file has more than {most} bytes, the most that is read");
+        return Err(TextFileError { file: file.into(), line: None, text });
+    }
+    match long_key(text) {
+        Some(at) if format == Format::Toml => {
+            let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let text = format!("a key has more than {MOST_PARTS} parts, the most that is read");
+            Err(TextFileError { file: file.into(), line: Some(line), text })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a key of a TOML text has a part too many. Dots within texts and comments do not count.
+fn long_key(text: &str) -> Option<usize> {
+    let (bytes, mut at, mut dots) = (text.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'.' => dots += 1,
+            b'\n' | b'=' | b',' | b'[' | b'{' => dots = 0,
+            b'#' => at += bytes[at..].iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len() - at) - 1,
+            quote @ (b'"' | b'\'') => at = end_of_text(bytes, at, quote) - 1,
+            _ => {}
+        }
+        if dots >= MOST_PARTS {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Behind the text that begins at `at` with this quote. A text that does not end goes to the end of its line, or of the file.
+fn end_of_text(bytes: &[u8], at: usize, quote: u8) -> usize {
+    let is_long = bytes[at..].starts_with(&[quote; 3]);
+    let mark: &[u8] = if is_long { &[quote; 3] } else { &[quote] };
+    let mut end = at + mark.len();
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' if quote == b'"' => end += 1,
+            b'\n' if !is_long => return end,
+            _ if bytes[end..].starts_with(mark) => return end + mark.len(),
+            _ => {}
+        }
+        end += 1;
+    }
+    bytes.len()
+}
+
 /// Reads `text`, which came from `file`.
 pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Result<T, TextFileError> {
+    check_limits(text, file, format)?;
     match format {
         Format::Toml => toml::from_str(text).map_err(|e| {
             let found = e.span().and_then(|span| text.get(span));
@@ -109,4 +171,37 @@ pub fn place_of(text: &str, format: Format, path: &[String]) -> (Option<usize>, 
         Err(_) => format!("{key}.{part}"),
     });
     (span.map(|span| newlines(span.start) + 1), key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, want: Expect) {
+        let read: Result<toml::Table, _> = read(text, "f.toml", Format::Toml);
+        want.assert_eq(&read.map_or_else(|error| error.to_string(), |table| format!("{} keys", table.len())));
+    }
+
+    #[test]
+    fn keys_and_files_have_limits() {
+        let key = |parts: usize| vec!["a"; parts].join(".");
+        check(&format!("{} = 1", key(64)), expect!["1 keys"]);
+        for text in
+            [format!("\n{} = 1", key(65)), format!("\n[{}]", key(100_000)), format!("\nb = {{ {} = 1 }}", key(65))]
+        {
+            check(&text, expect!["f.toml: line 2: a key has more than 64 parts, the most that is read"]);
+        }
+        check("\na = 'b'\n# it's a comment\nc.d = \"\\\"\"", expect!["2 keys"]);
+        let dots = ".".repeat(100);
+        check(
+            &format!("a = '{dots}'\nb = \"{dots}\\\"{dots}\"\nc = \"\"\"\n{dots}\"\n\"\"\"\nd = 1 # {dots}"),
+            expect!["4 keys"],
+        );
+        check(&"#".repeat(1 << 20), expect!["0 keys"]);
+        check(
+            &"#".repeat((1 << 20) + 1),
+            expect!["f.toml: the file has more than 1048576 bytes, the most that is read"],
+        );
+    }
 }

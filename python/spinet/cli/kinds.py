@@ -80,13 +80,14 @@ def of(program: Sequence[str], nic: str | None, chains: Sequence[str]) -> str:
 
 
 def _of_experiment(file: str) -> str | None:
-    from spinet import _core
+    from spinet import _core, _files
 
     path = Path(file)
     try:
-        text = path.read_text()
+        text = _files.read(path).decode()
+        _core.check_limits(text, file, path.suffix[1:])
         json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError, RecursionError):
+    except (_core.InputError, ValueError, RecursionError):
         return None  # whoever reads it as an experiment says what is wrong
     is_of_chains = _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
     return CHAINS if is_of_chains else HANDLERS

@@ -35,7 +35,7 @@ pub use run::{ChainRun, ChainRunError, Ended, OwnPolicies, Wanted};
 pub use summary::ChainSummary;
 pub use table::{HOP_COLUMNS, PACKET_COLUMNS, reasons};
 
-use crate::toml_text::Format;
+use crate::toml_text::{self, Format};
 use std::path::Path;
 
 /// Keys that only experiments with chains have.
@@ -43,7 +43,9 @@ const KEYS: [&str; 4] = ["chain", "service", "preset_services", "rmt"];
 
 /// Whether a text is an experiment with chains: it has what only such have, or names a NIC of chains.
 pub fn is_experiment(text: &str, base_dir: &Path, format: Format) -> bool {
+    let is_short = toml_text::check_limits(text, "", format).is_ok();
     let table: Option<toml::Table> = match format {
+        _ if !is_short => None,
         Format::Toml => toml::from_str(text).ok(),
         Format::Json => serde_json::from_str(text).ok(),
     };

@@ -257,6 +257,6 @@ proptest! {
 fn a_card_whose_file_is_too_long() {
     check(
         "nic = 'long.toml'\nprogram = 'nic.elf'\ntraffic = 'udp'\n[[context]]\n",
-        expect!["t.toml: line 1: nic: long.toml: it has more than 1048576 bytes, which no card needs"],
+        expect!["t.toml: line 1: nic: long.toml: the file has more than 1048576 bytes, the most that is read"],
     );
 }
