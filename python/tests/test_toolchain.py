@@ -6,6 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import tomllib
@@ -60,6 +61,19 @@ def test_a_wheel_has_all_that_spinet_reads_of_the_repository() -> None:
             packed = PurePosixPath("python/spinet") / link / name.removeprefix(folder)
             assert (ROOT / packed).is_file(), packed
             assert any(packed.match(pattern) for pattern in include), f"{packed} is in no wheel"
+
+
+def test_a_source_distribution_has_all_that_the_simulator_is_compiled_with() -> None:
+    include = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
+    patterns = [pattern["path"] for pattern in include if not isinstance(pattern, str)]
+    named = set()
+    for source in (ROOT / "crates").glob("*/src/**/*.rs"):
+        for name in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"', source.read_text()):
+            path = (source.parent / name).resolve()
+            if not path.is_relative_to(ROOT / "crates") and not path.is_relative_to(ROOT / "docs"):  # tests read those
+                named.add(path.relative_to(ROOT))
+    assert Path("presets/pspin.toml") in named
+    assert [path for path in named if not any(PurePosixPath(path).match(pattern) for pattern in patterns)] == []
 
 
 @pytest.fixture
