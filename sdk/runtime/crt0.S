@@ -116,7 +116,7 @@ set_registers:
  *
  * The loop is one fetch line, and its last jump stands in that line's last word, where fetch asks for the next line
  * ahead. So a core's first turn waits for a line that it does not need, if no core of its cluster has met it before:
- * 11 cycles from the doorbell to the next load instead of 3, as on PsPIN's RTL. Later turns cost nothing.
+ * 11 cycles from the doorbell to the next load instead of 3 (10 with PsPIN's own runtime, on the RTL). Later turns cost nothing.
  */
     .section .text.run_loop, "ax"
     .balign 16

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a handler begins within its fetch line of 16 bytes, and what follows it.
+ * Where a handler begins within its fetch line of 16 bytes: in the last word, and no other code is in the lines around it.
  *
- * The first run of a handler misses the instruction cache at each of its lines, so the cold figures depend on the
- * placement. That of the programs measured on the RTL is not recorded. Assumed: each begins in the last word of a line.
- * Then a handler that only returns costs two misses, as measured (16 cycles for three different ones): its own line, and
- * the next one, which fetch asks for ahead and which the return must wait for. Longer handlers then touch as many lines
- * as measured.
- *
- * The line before the handler's is nobody's either. The runtime's loop ends in the last word of a line, and the next one
- * must be cold for its first turn to take as long as measured (11 cycles from doorbell to next read, then 3).
+ * The first run of a handler misses the instruction cache at each of its lines, so cold timing depends on the placement. The
+ * programs that are compared with the RTL are in ../rtl, placed as they were there.
  */
 #define HANDLER(name) \
     .section .text.name, "ax"; \
