@@ -29,7 +29,7 @@ pub struct Row {
     pub what: String,
     pub rtl: String,
     pub model: String,
-    /// The relative error; of a list, that of its worst value.
+    /// The relative error; of a list, that of its worst value against its largest.
     pub error: f64,
     pub within: bool,
 }
@@ -73,12 +73,14 @@ impl Table<'_> {
     fn list(&mut self, what: &str, rtl: &[u64], model: &[u64], tolerance: Tolerance) {
         let text = |list: &[u64]| list.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         let same = rtl.len() == model.len();
-        let errors = rtl.iter().zip(model).map(|(&rtl, &model)| model.abs_diff(rtl) as f64 / (rtl.max(1)) as f64);
-        let error = if same { errors.fold(0.0, f64::max) } else { 1.0 };
+        let off = |(&rtl, &model): (&u64, &u64)| model.abs_diff(rtl) as f64;
         let within = match tolerance {
             Exact => rtl == model,
-            Percent(most) => error <= most / 100.0,
+            Percent(most) => same && rtl.iter().zip(model).all(|pair| off(pair) <= *pair.0 as f64 * most / 100.0),
         };
+        // Of a list, most values are offsets from one beginning: the error is that of the worst against the whole span.
+        let span = *rtl.iter().max().expect("a list has values") as f64;
+        let error = if same { rtl.iter().zip(model).map(off).fold(0.0, f64::max) / span } else { 1.0 };
         self.push(what, text(rtl), text(model), error, within);
     }
 
