@@ -36,7 +36,7 @@ def execute(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 @pytest.mark.parametrize("name", ["ui", "um", "ua", "uc", "mi", "edge", "pmp"])
 def test_a_program_passes(name: str, programs: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = execute(capfd, "--isa", "rv32imac_zicsr_zifencei_sm", programs / f"{name}.elf", "--max-instructions", 100_000)
+    code, out, err = execute(capfd, programs / f"{name}.elf", "--max-instructions", 100_000)
     assert (code, out.split(";")[0].split("\n")[0], err) == (0, "pass", "")
 
 
@@ -92,5 +92,6 @@ def test_another_isa_is_refused(programs: Path, capfd: pytest.CaptureFixture[str
 
 
 def test_a_core_takes_the_extensions_that_it_has(programs: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = execute(capfd, "--isa", "rv32i_zicsr_zifencei_sm", programs / "um.elf", "--max-instructions", 100_000)
+    isa = "rv32i_zicsr_zifencei_sm"
+    code, out, _ = execute(capfd, "--isa", isa, programs / "um.elf", "--max-instructions", 100_000)
     assert (code, out.split(";")[0]) != (0, "pass")

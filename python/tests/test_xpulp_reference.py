@@ -339,7 +339,8 @@ def test_words_do_what_the_manual_says(group: Callable[[], Iterator[Case]], tmp_
     compiler = find_compiler(cc=None, cache=tmp_path / "cache")
     flags = (*compiler.compile_flags, *compiler.link_flags, "-nostdlib", "-Wl,--no-gc-sections", "-g0")
     subprocess.run((*compiler.command, *flags, f"-Wl,-T,{LINK}", str(source), "-o", str(elf)), check=True)
-    assert cli.main(["exec", "--isa", "rv32imac_zicsr_zifencei_sm_xpulpv2", str(elf), "--signature", str(signature)]) == 0
+    isa = "rv32imac_zicsr_zifencei_sm_xpulpv2"
+    assert cli.main(["exec", "--isa", isa, str(elf), "--signature", str(signature)]) == 0
     found = [int(line, 16) for line in signature.read_text().split()]
     assert len(found) >= len(cases) * len(OPERANDS)
     wrong = []
