@@ -19,6 +19,8 @@ import spinet.cli
 from spinet import api
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
+from spinet._core import InputError
+from spinet.wiring import Card
 
 from world import ROOT
 
@@ -344,3 +346,23 @@ def test_a_process_that_is_killed_while_it_measures_is_told(tmp_path: Path) -> N
     command = (sys.executable, tmp_path / "main.py", "reproduce", "pspin/fig9", "--no-plot", "--fresh", "-j", "2")
     done = subprocess.run((*command, "-o", tmp_path / "out"), capture_output=True, text=True)
     assert (done.returncode, "was killed" in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".json"])
+def test_an_experiment_without_end_is_refused(suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    endless = tmp_path / f"endless{suffix}"
+    endless.symlink_to("/dev/zero")
+    assert spinet.cli.main(["run", str(endless)]) == 2
+    assert "the most that is read" in capfd.readouterr().err
+
+
+def test_a_key_of_100000_parts_is_refused_at_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    deep = tmp_path / "deep.toml"
+    deep.write_text("program = 'a.c'\n" + ".".join(["a"] * 100_000) + " = 1\n")
+    begin = time.monotonic()
+    assert spinet.cli.main(["run", str(deep)]) == 2
+    assert spinet.cli.main(["nic", "show", str(deep)]) == 2
+    assert capfd.readouterr().err.count("a key has more than 64 parts") == 2
+    with pytest.raises(InputError, match="the card: line 2: a key has more than 64 parts"):
+        Card.from_toml(deep.read_text())
+    assert time.monotonic() - begin < 5
