@@ -29,6 +29,8 @@ pub struct InboundParams {
     pub ring_bytes: u32,
     /// Of them, so many a tenant may have while several have rules.
     pub share_bytes: u32,
+    /// Room comes back by the bytes that were copied to L1: `rtl_mistakes.l2_freed_by_copied_bytes`.
+    pub frees_copied: bool,
     /// Most bytes of a packet that fit into an L1 packet ring.
     pub max_xfer_bytes: u32,
     /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
@@ -42,6 +44,7 @@ impl From<&PspinParams> for InboundParams {
         InboundParams {
             ring_bytes,
             share_bytes: share as u32,
+            frees_copied: params.rtl_mistakes.l2_freed_by_copied_bytes,
             max_xfer_bytes: params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings,
             fills_words: params.isolation.regions == Regions::Exact,
         }
@@ -265,7 +268,8 @@ impl Inbound {
         let bursts_left = (self.bursts.len() - before) as u32;
         let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
         let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
-        self.ring.push(offset, room, stored);
+        let moves_by = if self.params.frees_copied { xfer_size.next_multiple_of(BEAT_BYTES) } else { room };
+        self.ring.push(offset, room, moves_by, stored);
     }
 
     /// Cuts a packet at pages; one that lies within a page is not copied.

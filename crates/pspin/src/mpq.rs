@@ -41,6 +41,8 @@ pub enum Admission {
     Wait,
     /// Its packet is dropped.
     Refuse(DropReason),
+    /// It vanishes, and its packet stays in packet memory: a mistake of the RTL.
+    Lose,
 }
 
 struct Queue {
@@ -129,6 +131,11 @@ impl MpqEngine {
 
     fn queue_of(&self, msgid: u16) -> usize {
         usize::from(msgid) & (self.queues.len() - 1)
+    }
+
+    /// Returns true if another request for this message's queue would find a descriptor.
+    pub fn has_room(&self, msgid: u16) -> bool {
+        self.cells.room(self.queue_of(msgid)) > 0
     }
 
     /// What may be done with a request now.

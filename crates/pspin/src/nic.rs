@@ -150,8 +150,7 @@ impl Pspin {
         let inbound = card.add_shared("nic.inbound", |trace| {
             Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
         });
-        let sharing = params.sharing;
-        card.add("nic.scheduler", |trace| PacketScheduler::new(&params.scheduler, sharing, w.scheduler, trace));
+        card.add("nic.scheduler", |trace| PacketScheduler::new(params, w.scheduler, trace));
         card.add("nic.commands", |_| CommandUnit::new(params.commands.in_flight_per_unit, w.commands));
         card.add("nic.outbound", |trace| {
             Outbound::new(params.outbound.clone(), params.rtl_mistakes, w.outbound, egress, trace)

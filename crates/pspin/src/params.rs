@@ -230,6 +230,18 @@ pub struct RtlMistakes {
     /// Beats behind the first of a DMA's write to an unaligned host address land too low, by the address modulo 64. The write
     /// that follows in the next 4 KiB is right.
     pub unaligned_host_writes: bool,
+    /// `CMD_TEST` tests handle 0, whatever was written to it.
+    pub tests_handle_0: bool,
+    /// Transfers of a core under way are counted modulo 16: with 16 of them its feedback does not wait.
+    pub transfer_count_wraps: bool,
+    /// A request that comes while its queue is full, and the queue of the request before is not, is lost with its packet. While the
+    /// queue of the request before is full, requests for other queues wait, too.
+    pub requests_get_lost: bool,
+    /// A packet that fills the gap before the oldest packet of an L1 ring exactly lands elsewhere and is not booked. A full ring takes
+    /// no packet until it is empty.
+    pub l1_gaps_misbooked: bool,
+    /// L2 packet memory is freed by the bytes that were copied to L1. Where a packet has more, its ring is blocked for ever.
+    pub l2_freed_by_copied_bytes: bool,
 }
 
 /// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.

@@ -4,7 +4,7 @@ use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
-use crate::params::{SchedulerParams, SharingParams};
+use crate::params::PspinParams;
 use crate::protocol::{Feedback, Her, Release, Request, Task, TenantsServed};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -45,14 +45,17 @@ enum From {
 /// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: a task that
 ///           waited for it is seen by a cluster at f + 3. The inbound engine sees it at f + 1, and knows that it is from f.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
-/// Differs:  in the RTL the inbound engine may see that a queue has room when it is another queue's request that waits,
-///           and lose a request or hold it back.
+/// Mistake:  `rtl_mistakes.requests_get_lost`: the inbound engine looks at the queue of the request before. If that has room, it
+///           hands over the next request, which is lost where its own queue is full; else it hands over nothing.
 pub struct PacketScheduler {
     requests: Rx<Request>,
     tenants: Rx<TenantsServed>,
     released: Tx<Release>,
     notices: Tx<Notice>,
     tenants_take_turns: bool,
+    requests_get_lost: bool,
+    /// The message of the last request that was taken from the port.
+    last_msgid: Option<u16>,
     /// Several have rules, and take turns.
     is_shared: bool,
     aside: Aside,
@@ -66,6 +69,7 @@ pub struct PacketScheduler {
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
     n_set_aside: Counter,
+    n_lost: Counter,
     /// A task's end was the last to free a packet: one that is given up goes first.
     doomed_turn: bool,
     trace: Tracer,
@@ -73,14 +77,18 @@ pub struct PacketScheduler {
 
 impl PacketScheduler {
     /// A scheduler for as many clusters as there are `tasks` ports.
-    pub fn new(params: &SchedulerParams, sharing: SharingParams, ports: SchedulerPorts, trace: Tracer) -> Self {
-        let tenants_take_turns = sharing.turns;
+    pub fn new(params: &PspinParams, ports: SchedulerPorts, trace: Tracer) -> Self {
+        let tenants_take_turns = params.sharing.turns;
+        let requests_get_lost = params.rtl_mistakes.requests_get_lost;
+        let params = &params.scheduler;
         PacketScheduler {
             requests: ports.requests,
             tenants: ports.tenants,
             released: ports.released,
             notices: ports.notices,
             tenants_take_turns,
+            requests_get_lost,
+            last_msgid: None,
             is_shared: false,
             aside: Aside::default(),
             ports_turn: false,
@@ -90,6 +98,7 @@ impl PacketScheduler {
             stalled_since: None,
             her_stall_cycles: Counter::default(),
             n_set_aside: Counter::default(),
+            n_lost: Counter::default(),
             doomed_turn: false,
             trace,
         }
@@ -98,7 +107,7 @@ impl PacketScheduler {
     /// The request that is next, and what may be done with it: one at the port, in turn with those set aside.
     fn next(&mut self, now: Cycle, is_in_the_way: bool) -> Option<(From, Admission)> {
         let at_port = match self.requests.peek().as_deref() {
-            Some(Request::Her(her)) => Some(self.engine.admission(her)),
+            Some(Request::Her(her)) => Some(self.admission(her)),
             Some(Request::Kill(_) | Request::End(_)) => Some(Admission::Queue),
             None => None,
         };
@@ -117,6 +126,19 @@ impl PacketScheduler {
             self.stalled_since = None;
         }
         Some((From::Port, admission))
+    }
+
+    /// What may be done with the request at the port.
+    fn admission(&self, her: &Her) -> Admission {
+        let admission = self.engine.admission(her);
+        if !self.requests_get_lost {
+            return admission;
+        }
+        match self.last_msgid {
+            Some(last) if !self.engine.has_room(last) => Admission::Wait,
+            _ if admission == Admission::Wait => Admission::Lose,
+            _ => admission,
+        }
     }
 
     /// Whether the request at the port is to be set aside: it would be in the way of other tenants', or overtake its own.
@@ -180,7 +202,13 @@ impl PacketScheduler {
 
     fn take_request(&mut self, from: From, now: Cycle) -> Request {
         match from {
-            From::Port => self.requests.take().expect("a request waits"),
+            From::Port => {
+                let request = self.requests.take().expect("a request waits");
+                if let Request::Her(her) = &request {
+                    self.last_msgid = Some(her.msgid);
+                }
+                request
+            }
             From::Aside(tenant) => {
                 let (since, her) = self.aside.take(tenant).expect("a request was set aside");
                 self.her_stall_cycles.add(now - since);
@@ -227,10 +255,15 @@ impl Component for PacketScheduler {
             self.set_aside(now);
             changed = true;
         }
-        if let Some((from, Admission::Queue)) = next {
-            self.handle_request(from, now);
-            changed = true;
+        match next {
+            Some((from, Admission::Queue)) => self.handle_request(from, now),
+            Some((from, Admission::Lose)) => {
+                self.take_request(from, now);
+                self.n_lost.add(1);
+            }
+            _ => {}
         }
+        changed |= matches!(next, Some((_, Admission::Queue | Admission::Lose)));
         if let Some(notice) = self.engine.give_up_stale(now) {
             self.notices.send(notice);
             changed = true;
@@ -253,6 +286,7 @@ impl Component for PacketScheduler {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("her_stall_cycles", self.her_stall_cycles.total());
         counters.add("hers_set_aside", self.n_set_aside.total());
+        counters.add("hers_lost", self.n_lost.total());
         self.engine.counters(counters);
         self.dispatcher.counters(counters);
     }

@@ -1,52 +1,91 @@
 //! The packet buffer in L1: a few rings of 64-byte slots.
 
 use crate::params::ClusterParams;
-use std::collections::VecDeque;
 
 const SLOT_BYTES: u32 = 64;
 
 /// One ring. Packets take contiguous slots at the tail; slots are freed in any order and reused in order.
 struct Ring {
-    n_slots: u32,
-    /// Bookings from oldest to newest: first slot, number of slots, and whether they are free again.
-    booked: VecDeque<(u32, u32, bool)>,
+    /// Slots that are booked.
+    booked: Vec<bool>,
+    n_booked: u32,
+    head: u32,
     tail: u32,
+    gaps_misbooked: bool,
+}
+
+/// Where a packet lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Fit {
+    first: u32,
+    is_booked: bool,
 }
 
 impl Ring {
+    fn new(n_slots: u32, gaps_misbooked: bool) -> Self {
+        Ring { booked: vec![false; n_slots as usize], n_booked: 0, head: 0, tail: 0, gaps_misbooked }
+    }
+
+    fn n_slots(&self) -> u32 {
+        self.booked.len() as u32
+    }
+
+    fn is_full(&self) -> bool {
+        self.head == self.tail && self.n_booked > 0
+    }
+
     /// Where `slots` contiguous slots can begin, if there are any.
-    fn fit(&self, slots: u32) -> Option<u32> {
-        let Some(&(head, ..)) = self.booked.front() else { return (slots <= self.n_slots).then_some(0) };
-        if head < self.tail {
-            let to_end = self.n_slots - self.tail;
-            if slots <= to_end { Some(self.tail) } else { (slots <= head).then_some(0) }
+    fn fit(&self, slots: u32) -> Option<Fit> {
+        let at = |first| Some(Fit { first, is_booked: true });
+        if self.largest() < slots {
+            None
+        } else if self.head > self.tail || self.n_slots() - self.tail >= slots {
+            at(self.tail)
+        } else if slots == self.head && self.gaps_misbooked {
+            Some(Fit { first: self.tail, is_booked: false })
         } else {
-            // The bookings wrap around; where head and tail meet the ring is full.
-            (slots <= head - self.tail).then_some(self.tail)
+            at(0)
         }
     }
 
     fn largest(&self) -> u32 {
-        let Some(&(head, ..)) = self.booked.front() else { return self.n_slots };
-        if head < self.tail { head.max(self.n_slots - self.tail) } else { head - self.tail }
+        if self.is_full() {
+            0
+        } else if self.head <= self.tail {
+            self.head.max(self.n_slots() - self.tail)
+        } else {
+            self.head - self.tail
+        }
     }
 
     fn book(&mut self, slots: u32) -> Option<u32> {
-        let first = self.fit(slots)?;
-        self.booked.push_back((first, slots, false));
-        // A tail at the very end stays there: the next packet wraps, and head < tail still tells full from empty.
-        self.tail = first + slots;
+        let Fit { first, is_booked } = self.fit(slots)?;
+        if is_booked {
+            self.toggle(first, slots);
+            self.tail = (first + slots) % self.n_slots();
+        }
         Some(first)
     }
 
-    fn free(&mut self, first: u32) {
-        let booking = self.booked.iter_mut().find(|(slot, _, free)| *slot == first && !free);
-        booking.expect("a packet that was booked").2 = true;
-        while self.booked.front().is_some_and(|&(.., free)| free) {
-            self.booked.pop_front();
+    /// Booked slots become free, and free ones booked: a packet that was not booked leaves slots that nobody frees.
+    fn toggle(&mut self, first: u32, slots: u32) {
+        for slot in self.booked.iter_mut().skip(first as usize).take(slots as usize) {
+            *slot = !*slot;
+            self.n_booked = if *slot { self.n_booked + 1 } else { self.n_booked - 1 };
         }
-        if self.booked.is_empty() {
-            self.tail = 0;
+    }
+
+    fn free(&mut self, first: u32, slots: u32) {
+        self.toggle(first, slots);
+        if self.n_booked == 0 {
+            (self.head, self.tail) = (0, 0);
+        } else if self.head != self.tail || !self.gaps_misbooked {
+            while !self.booked[self.head as usize] {
+                self.head = (self.head + 1) % self.n_slots();
+                if self.head == self.tail {
+                    break;
+                }
+            }
         }
     }
 }
@@ -54,17 +93,17 @@ impl Ring {
 /// The rings of a cluster; a packet goes to the first that has room.
 ///
 /// Source:  PsPIN RTL a49fec8, `cluster_rb_shim.sv`, `cluster_rb.sv`.
-/// Differs: a packet that fills the gap before the head exactly is booked like any other (the RTL loses track of it).
-///          Freed slots are usable in the next cycle.
+/// Mistake: `rtl_mistakes.l1_gaps_misbooked`.
+/// Differs: freed slots are usable in the next cycle.
 pub struct PacketRings {
     rings: Vec<Ring>,
     ring_bytes: u32,
 }
 
 impl PacketRings {
-    pub fn new(params: &ClusterParams) -> Self {
+    pub fn new(params: &ClusterParams, gaps_misbooked: bool) -> Self {
         let ring_bytes = params.packet_buffer_bytes / params.packet_buffer_rings;
-        let ring = || Ring { n_slots: ring_bytes / SLOT_BYTES, booked: VecDeque::new(), tail: 0 };
+        let ring = || Ring::new(ring_bytes / SLOT_BYTES, gaps_misbooked);
         PacketRings { rings: (0..params.packet_buffer_rings).map(|_| ring()).collect(), ring_bytes }
     }
 
@@ -84,9 +123,10 @@ impl PacketRings {
         rings.find_map(|(i, ring)| Some(i as u32 * self.ring_bytes + ring.book(slots)? * SLOT_BYTES))
     }
 
-    /// Frees what [`PacketRings::book`] gave for a packet of at least one byte.
-    pub fn free(&mut self, offset: u32) {
-        self.rings[(offset / self.ring_bytes) as usize].free(offset % self.ring_bytes / SLOT_BYTES);
+    /// Frees what [`PacketRings::book`] gave for a packet of so many bytes, at least one.
+    pub fn free(&mut self, offset: u32, bytes: u32) {
+        let slot = offset % self.ring_bytes / SLOT_BYTES;
+        self.rings[(offset / self.ring_bytes) as usize].free(slot, bytes.div_ceil(SLOT_BYTES));
     }
 }
 
@@ -96,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn rings(n: u32, slots: u32) -> PacketRings {
-        let ring = || Ring { n_slots: slots, booked: VecDeque::new(), tail: 0 };
+        let ring = || Ring::new(slots, false);
         PacketRings { rings: (0..n).map(|_| ring()).collect(), ring_bytes: slots * SLOT_BYTES }
     }
 
@@ -105,10 +145,33 @@ mod tests {
         let mut buffer = rings(1, 8);
         assert_eq!([buffer.book(256), buffer.book(192)], [Some(0), Some(256)]);
         assert_eq!(buffer.book(128), None);
-        buffer.free(0);
+        buffer.free(0, 256);
         assert_eq!(buffer.book(256), Some(0));
         assert_eq!(buffer.book(64), None);
         assert!(!buffer.has_room(64));
+    }
+
+    #[test]
+    fn a_gap_that_is_filled_exactly_is_misbooked_by_the_rtl() {
+        let mut buffer = rings(1, 8);
+        buffer.rings[0].gaps_misbooked = true;
+        assert_eq!([buffer.book(256), buffer.book(192)], [Some(0), Some(256)]);
+        buffer.free(0, 256);
+        assert_eq!(buffer.book(256), Some(448), "behind the ring's end, and not booked");
+        assert_eq!(buffer.book(192), Some(0), "over what it has of the ring");
+    }
+
+    #[test]
+    fn a_full_ring_of_the_rtl_takes_nothing_until_it_is_empty() {
+        for misbooked in [false, true] {
+            let mut buffer = rings(1, 8);
+            buffer.rings[0].gaps_misbooked = misbooked;
+            assert_eq!([buffer.book(256), buffer.book(256)], [Some(0), Some(256)]);
+            buffer.free(0, 256);
+            assert_eq!(buffer.has_room(64), !misbooked);
+            buffer.free(256, 256);
+            assert_eq!(buffer.book(512), Some(0));
+        }
     }
 
     proptest! {
@@ -128,11 +191,11 @@ mod tests {
                         held.push((at, bytes));
                     }
                 } else if !held.is_empty() {
-                    let (at, _) = held.swap_remove(usize::from(choice) % held.len());
-                    buffer.free(at);
+                    let (at, size) = held.swap_remove(usize::from(choice) % held.len());
+                    buffer.free(at, size);
                 }
             }
-            held.into_iter().for_each(|(at, _)| buffer.free(at));
+            held.into_iter().for_each(|(at, size)| buffer.free(at, size));
             prop_assert!(buffer.has_room(1024));
         }
     }

@@ -33,7 +33,7 @@ impl Scheduler {
         Scheduler {
             packet_buffer: map::L1_BASE + cluster * map::L1_STRIDE + params.cluster.packet_buffer_offset,
             depth: params.cluster.task_fifo as usize,
-            rings: PacketRings::new(&params.cluster),
+            rings: PacketRings::new(&params.cluster, params.rtl_mistakes.l1_gaps_misbooked),
             fifo: VecDeque::new(),
             waits_for_dma: false,
             copied: 0,
@@ -43,7 +43,7 @@ impl Scheduler {
     /// A task's feedback leaves: the packet's room in L1 is free.
     pub fn packet_freed(&mut self, done: &Done) {
         if done.feedback.pkt_size > 0 {
-            self.rings.free(done.pkt_ptr - self.packet_buffer);
+            self.rings.free(done.pkt_ptr - self.packet_buffer, done.feedback.pkt_size);
         }
     }
 

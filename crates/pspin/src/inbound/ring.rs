@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 struct Piece<T> {
     offset: u32,
+    /// Bytes by which the ring moves on when the piece leaves.
+    moves_by: u32,
+    room: u32,
     freed: bool,
     what: T,
 }
@@ -19,20 +22,23 @@ pub struct Ring<T> {
     pieces: VecDeque<Piece<T>>,
     /// Pieces that have left.
     n_left: u64,
+    /// Where the ring waits for a piece to be freed, if a piece that left moved it on by more or less than its room.
+    astray: Option<u32>,
 }
 
 impl<T> Ring<T> {
     pub fn new(size: u32) -> Self {
-        Ring { size, tail: 0, pieces: VecDeque::new(), n_left: 0 }
+        Ring { size, tail: 0, pieces: VecDeque::new(), n_left: 0, astray: None }
     }
 
     /// Where a piece of `room` bytes can lie now: behind the newest, or at the start if it does not fit before the end.
     pub fn find_room(&self, room: u32) -> Option<u32> {
         let fits_behind = self.size - self.tail >= room;
-        let head = match self.pieces.front() {
-            None if fits_behind => return Some(self.tail),
-            None => return (room <= self.size).then_some(0),
-            Some(oldest) => oldest.offset,
+        let head = match (self.astray, self.pieces.front()) {
+            (Some(head), _) => head,
+            (None, None) if fits_behind => return Some(self.tail),
+            (None, None) => return (room <= self.size).then_some(0),
+            (None, Some(oldest)) => oldest.offset,
         };
         match self.tail > head {
             true if fits_behind => Some(self.tail),
@@ -41,10 +47,10 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes the room that was found.
-    pub fn push(&mut self, offset: u32, room: u32, what: T) {
+    /// Takes the room that was found; when the piece leaves, the ring moves on by `moves_by`.
+    pub fn push(&mut self, offset: u32, room: u32, moves_by: u32, what: T) {
         self.tail = offset + room;
-        self.pieces.push_back(Piece { offset, freed: false, what });
+        self.pieces.push_back(Piece { offset, moves_by, room, freed: false, what });
     }
 
     /// The piece that was pushed as the `nth`, counted from 0. Panics if it has left.
@@ -93,9 +99,12 @@ impl<T> Ring<T> {
 
     /// Lets the oldest pieces leave as far as they are free.
     pub fn reclaim(&mut self) {
-        while self.pieces.front().is_some_and(|piece| piece.freed) {
+        while let Some(&Piece { offset, moves_by, room, freed: true, .. }) = self.pieces.front()
+            && self.astray.is_none_or(|head| head == offset)
+        {
             self.pieces.pop_front();
             self.n_left += 1;
+            self.astray = (moves_by != room).then_some(offset + moves_by);
         }
     }
 }
@@ -116,7 +125,7 @@ mod tests {
                     prop_assert!(offset + room <= 64);
                     let apart = |&(other, size): &(u32, u32)| offset + room <= other || other + size <= offset;
                     prop_assert!(held.iter().all(apart), "{offset}+{room} in {held:?}");
-                    ring.push(offset, room, room);
+                    ring.push(offset, room, room, room);
                     held.push((offset, room));
                 } else {
                     prop_assert!(!ring.pieces.is_empty());
@@ -134,8 +143,8 @@ mod tests {
     #[test]
     fn room_comes_back_in_order() {
         let mut ring = Ring::new(128);
-        ring.push(0, 64, 'a');
-        ring.push(64, 64, 'b');
+        ring.push(0, 64, 64, 'a');
+        ring.push(64, 64, 64, 'b');
         assert_eq!(ring.find_room(64), None);
         assert_eq!(ring.free(64), Some(&'b'));
         ring.reclaim();
@@ -143,5 +152,19 @@ mod tests {
         assert_eq!(ring.free(0), Some(&'a'));
         ring.reclaim();
         assert_eq!(ring.find_room(128), Some(0));
+    }
+
+    #[test]
+    fn a_ring_that_moves_on_by_less_than_a_piece_waits_for_ever() {
+        let mut ring = Ring::new(256);
+        ring.push(0, 128, 64, 'a');
+        ring.push(128, 64, 64, 'b');
+        for offset in [0, 128] {
+            ring.free(offset);
+            ring.reclaim();
+        }
+        assert_eq!((ring.find_room(64), ring.find_room(128)), (Some(192), None));
+        ring.push(192, 64, 64, 'c');
+        assert_eq!(ring.find_room(128), None);
     }
 }

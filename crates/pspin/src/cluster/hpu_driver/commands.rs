@@ -22,8 +22,8 @@ const REPORT: u8 = 4;
 /// Timing:  a command is issued, and a wait for one that is done granted, in the cycle of the access; a wait for one that
 ///          is under way in the cycle in which its response is seen. Feedback leaves a cycle after that at the earliest.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
-/// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. `CMD_TEST` answers for
-///          the id written to it.
+/// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. Without `tests_handle_0`
+///          `CMD_TEST` answers for the handle that was written to it.
 pub struct Commands {
     id: CommandId,
     n_commands: u32,
@@ -39,6 +39,7 @@ pub struct Commands {
     /// While an issue waits: the lowest handle that was free in its first cycle.
     first_free: Option<u32>,
     stale_handles: bool,
+    tests_handle_0: bool,
     /// Packets whose handlers issued the commands under way.
     issuers: [(PacketId, CommandTarget); REPORT as usize + 1],
 }
@@ -57,6 +58,7 @@ impl Commands {
             tested: 0,
             first_free: None,
             stale_handles: params.rtl_mistakes.stale_handles,
+            tests_handle_0: params.rtl_mistakes.tests_handle_0,
             issuers: [(PacketId(u64::MAX), CommandTarget::HostDma); REPORT as usize + 1],
         }
     }
@@ -89,7 +91,7 @@ impl Commands {
                 }
             }
             (WAIT, Some(id)) if self.under_way >> (id & 3) & 1 == 1 => return Answer::Blocked,
-            (TEST, Some(id)) => self.tested = id & 3,
+            (TEST, Some(id)) if !self.tests_handle_0 => self.tested = id & 3,
             (TEST, None) => shown = u32::from(self.under_way >> self.tested & 1 == 0),
             (INFO, Some(info)) => self.info = info,
             (WORDS.., Some(word)) => {

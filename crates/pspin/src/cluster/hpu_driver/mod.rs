@@ -104,6 +104,7 @@ pub struct HpuDriver {
     held: Option<Done>,
     /// Cluster DMA transfers of the core under way.
     pub transfers: u32,
+    transfer_count_wraps: bool,
     commands: Commands,
     last_read: u32,
     reports_errors: bool,
@@ -130,6 +131,7 @@ impl HpuDriver {
             done: None,
             held: None,
             transfers: 0,
+            transfer_count_wraps: params.rtl_mistakes.transfer_count_wraps,
             commands: Commands::new(CommandId { cluster: cluster as u8, core: core as u8, local: 0 }, params),
             last_read: 0,
             reports_errors: params.isolation.report_errors,
@@ -345,7 +347,8 @@ impl HpuDriver {
 
     /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
     pub fn leaves_at(&self) -> Option<Cycle> {
-        let &(valid, _) = self.done.as_ref().filter(|_| self.transfers == 0)?;
+        let counted = if self.transfer_count_wraps { self.transfers % 16 } else { self.transfers };
+        let &(valid, _) = self.done.as_ref().filter(|_| counted == 0)?;
         Some(valid.max(self.commands.done_from()?))
     }
 

@@ -155,3 +155,34 @@ fn another_context_waits_for_the_end_of_the_one_before_and_for_a_clear_core() {
     assert_eq!(driver.access(50, HANDLER, None, &mut issued), Answer::Granted(50, 0x1d00_0200));
     assert!(issued.is_none() && !driver.has_done());
 }
+
+#[test]
+fn sixteen_transfers_wrap_the_count_and_the_feedback_leaves() {
+    for (params, leaves) in [(params(), [false, true, false]), (paper_params(), [false; 3])] {
+        let mut driver = HpuDriver::new(0, 0, &params);
+        driver.first_request(0);
+        driver.accept(5, task(0x1d00_0100));
+        driver.access(12, DOORBELL, None, &mut None);
+        let seen = [15, 16, 17].map(|transfers| {
+            driver.transfers = transfers;
+            may_leave(&driver, 20)
+        });
+        assert_eq!(seen, leaves);
+    }
+}
+
+#[test]
+fn cmd_test_answers_for_handle_0_or_for_the_one_written() {
+    for (params, is_done) in [(params(), 1), (paper_params(), 0)] {
+        let mut driver = HpuDriver::new(0, 0, &params);
+        let mut issued = None;
+        driver.first_request(0);
+        driver.accept(5, task(0x1d00_0100));
+        for cycle in [10, 11] {
+            driver.access(cycle, ISSUE, None, &mut issued);
+        }
+        driver.command_done(15, 0);
+        driver.access(16, 0x88, Some(1), &mut issued);
+        assert_eq!(driver.access(17, 0x88, None, &mut issued), Answer::Granted(17, is_done));
+    }
+}

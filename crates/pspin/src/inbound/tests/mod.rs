@@ -67,8 +67,13 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             let PacketDone { packet, nic_arrival, her, feedback, .. } = done;
             log.note(feedback, format!("packet {} done, stored from {nic_arrival}, her {her}", packet.0));
         };
-        let params =
-            InboundParams { ring_bytes, share_bytes: ring_bytes / 2, max_xfer_bytes: 16_384, fills_words: false };
+        let params = InboundParams {
+            ring_bytes,
+            share_bytes: ring_bytes / 2,
+            frees_copied: false,
+            max_xfer_bytes: 16_384,
+            fills_words: false,
+        };
         let trace = bench.tracer("inbound");
         let source = Box::new(arrivals(script, delivery).into_iter());
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(done), trace));
@@ -260,7 +265,13 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
                 if now < 60 { None } else { Iterator::next(&mut self.0) }
             }
         }
-        let params = InboundParams { ring_bytes: 4096, share_bytes: 4096, max_xfer_bytes: 16_384, fills_words: false };
+        let params = InboundParams {
+            ring_bytes: 4096,
+            share_bytes: 4096,
+            frees_copied: false,
+            max_xfer_bytes: 16_384,
+            fills_words: false,
+        };
         let trace = bench.tracer("inbound");
         let source = Box::new(Late(arrivals("64", Delivery::default()).into_iter()));
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::delivery::{Delivery, EarlyPayload, WhenFull};
+use crate::params::{SchedulerParams, SharingParams};
 use crate::protocol::{Context, Kill};
-use crate::testing::{context, her};
+use crate::testing::{context, her, params};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::rc::Rc;
@@ -60,6 +61,7 @@ struct Scene {
     delay: u64,
     delivery: Delivery,
     turns: bool,
+    requests_get_lost: bool,
 }
 
 const RTL: Delivery = Delivery {
@@ -70,8 +72,16 @@ const RTL: Delivery = Delivery {
     timeout_cycles: 0,
 };
 
-const USUAL: Scene =
-    Scene { n_mpqs: 256, shared_cells: 128, max_tasks: 20, n_clusters: 4, delay: 10, delivery: RTL, turns: false };
+const USUAL: Scene = Scene {
+    n_mpqs: 256,
+    shared_cells: 128,
+    max_tasks: 20,
+    n_clusters: 4,
+    delay: 10,
+    delivery: RTL,
+    turns: false,
+    requests_get_lost: false,
+};
 
 fn show_release(release: &Release) -> String {
     match release.dropped {
@@ -127,10 +137,12 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
         bench.add(&format!("cluster[{position}]"), cluster);
     }
     let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
-    let params = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
-    let sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
+    let mut params = params();
+    params.scheduler = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
+    params.sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
+    params.rtl_mistakes.requests_get_lost = scene.requests_get_lost;
     let trace = bench.tracer("scheduler");
-    bench.add("scheduler", PacketScheduler::new(&params, sharing, ports, trace));
+    bench.add("scheduler", PacketScheduler::new(&params, ports, trace));
     bench.log_counters();
 }
 
@@ -163,7 +175,7 @@ proptest! {
             cycle += wait;
             format!("{cycle}:{msgid}{}", if eom { "!" } else { "" })
         }).collect();
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL, turns };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL, turns, requests_get_lost: false };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut queues: Vec<_> = (0..n_mpqs).map(|_| (Vec::new(), false)).collect();
         for (packet, &(_, msgid, eom)) in hers.iter().enumerate() {
@@ -208,7 +220,7 @@ proptest! {
         }).collect();
         let early_payload = if drops { EarlyPayload::Drop } else { EarlyPayload::Buffer };
         let delivery = Delivery { early_payload, early_packets, timeout_cycles, ..RTL };
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery, turns: false };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery, turns: false, requests_get_lost: false };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut left: Vec<usize> = log.lines()
             .filter_map(|line| line.split_once("released "))

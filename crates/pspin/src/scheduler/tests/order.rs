@@ -187,3 +187,35 @@ fn a_full_queue_holds_back_all_requests() {
         "#]],
     );
 }
+
+#[test]
+fn a_request_whose_queue_is_full_gets_lost_behind_one_whose_queue_is_not() {
+    let scene = Scene { shared_cells: 1, max_tasks: 1, n_clusters: 1, delay: 20, requests_get_lost: true, ..USUAL };
+    // Message 2 fills its queue with the last shared descriptor, and thereby queue 3, too. When a packet of message 2 leaves, its queue
+    // has room, and the request for queue 3 behind it is lost.
+    check(
+        scene,
+        "p",
+        "10:1 11:1! 12:2 13:3 14:2 15:3! 16:2!",
+        expect![[r#"
+            13   cluster 0: Payload 0 of 1, frees it
+            35   released 0
+            36   cluster 0: Payload 1 of 1, frees it
+            58   released 1
+            58   tells MessageDone { msgid: 1 }
+            59   cluster 0: Payload 2 of 2, frees it
+            81   released 2
+            82   cluster 0: Payload 4 of 2, frees it
+            104  released 4
+            105  cluster 0: Payload 3 of 3, frees it
+            127  released 3
+            128  cluster 0: Payload 6 of 2, frees it
+            150  released 6
+            150  tells MessageDone { msgid: 2 }
+            scheduler.her_stall_cycles 43
+            scheduler.hers_lost 1
+            scheduler.hers 6
+            scheduler.payload_tasks 6
+        "#]],
+    );
+}
