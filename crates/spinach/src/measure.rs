@@ -2,9 +2,11 @@
 //!
 //! Sending is measured where frames leave the card for the line, receiving where the host gets them, and only while both
 //! directions are active: what one of them does alone at the beginning or the end does not count.
-//! Source: Willmann 2004, 3.4.
+//! While the line keeps bringing frames, no more count as received than it brings: the others waited in the card when the time
+//! began, and a card that empties its buffers would seem faster than the line.
+//! Source: Willmann 2004, 3.4, whose receive rate is that of the feeder on the line.
 
-use blocks::feeders::FrameLog;
+use blocks::feeders::{FrameLog, Passage};
 use kernel::Time;
 
 /// What passed in a direction.
@@ -41,8 +43,13 @@ pub enum MeasureError {
 
 impl Throughput {
     /// Measures a run. Of each direction that is active, the first `warm_up` frames do not count. A run in one direction
-    /// counts from the first of its frames that does to the last.
-    pub fn of(sent: &FrameLog, received: &FrameLog, warm_up: usize) -> Result<Throughput, MeasureError> {
+    /// counts from the first of its frames that does to the last. `brought` is what came on the line, in order of time.
+    pub fn of(
+        sent: &FrameLog,
+        received: &FrameLog,
+        brought: &[Passage],
+        warm_up: usize,
+    ) -> Result<Throughput, MeasureError> {
         let (mut first, mut last) = (Time::ZERO, Time::MAX);
         for (direction, log) in [("sent", sent), ("received", received)] {
             let kept = log.kept();
@@ -57,34 +64,44 @@ impl Throughput {
         if first >= last || last == Time::MAX {
             return Err(MeasureError::Nothing);
         }
-        let flow = |log: &FrameLog| {
-            let counts = log.kept().iter().filter(|passage| first < passage.at && passage.at <= last);
+        let flow = |passages: &[Passage]| {
+            let counts = passages.iter().filter(|passage| first < passage.at && passage.at <= last);
             counts.fold(Flow::default(), |flow, passage| Flow {
                 frames: flow.frames + 1,
                 bytes: flow.bytes + u64::from(passage.bytes),
             })
         };
-        Ok(Throughput { from: first, to: last, sent: flow(sent), received: flow(received) })
+        let keeps_coming = brought.last().is_some_and(|passage| passage.at > last);
+        let out = flow(received.kept());
+        let came = if keeps_coming { flow(brought) } else { out };
+        let received = if came.frames < out.frames { came } else { out };
+        Ok(Throughput { from: first, to: last, sent: flow(sent.kept()), received })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blocks::feeders::Passage;
     use expect_test::{Expect, expect};
 
-    /// A log of frames of 100 bytes at these times in nanoseconds.
+    /// Frames of 100 bytes at these times in nanoseconds.
+    fn passages(times: &[u64]) -> Vec<Passage> {
+        (0..).zip(times).map(|(id, &ns)| Passage { id: Some(id), at: Time::from_ns(ns), bytes: 100 }).collect()
+    }
+
     fn log(times: &[u64], room: usize) -> FrameLog {
         let mut log = FrameLog::new(room);
-        for (id, &ns) in (0..).zip(times) {
-            log.note(Passage { id: Some(id), at: Time::from_ns(ns), bytes: 100 });
-        }
+        passages(times).into_iter().for_each(|passage| log.note(passage));
         log
     }
 
     fn check(sent: &[u64], received: &[u64], warm_up: usize, room: usize, want: Expect) {
-        want.assert_eq(&match Throughput::of(&log(sent, room), &log(received, room), warm_up) {
+        check_brought(sent, received, &[], warm_up, room, want);
+    }
+
+    fn check_brought(sent: &[u64], received: &[u64], brought: &[u64], warm_up: usize, room: usize, want: Expect) {
+        let brought = passages(brought);
+        want.assert_eq(&match Throughput::of(&log(sent, room), &log(received, room), &brought, warm_up) {
             Ok(found) => {
                 let Throughput { from, to, sent, received } = found;
                 format!("{from} to {to}: {} sent, {} received", sent.frames, received.frames)
@@ -110,6 +127,18 @@ mod tests {
             expect!["350 ns to 500 ns: 2 sent, 1 received"],
         );
         check(&[100, 200, 300], &[], 0, 9, expect!["100 ns to 300 ns: 2 sent, 0 received"]);
+    }
+
+    #[test]
+    fn frames_that_waited_in_the_card_do_not_count_while_more_come() {
+        // Four waited at 200 ns; until 600 ns two come and six leave.
+        let (received, brought) =
+            ([200, 250, 300, 350, 400, 500, 600], [50, 100, 150, 190, 195, 400, 590, 700, 800]);
+        check_brought(&[], &received, &brought, 0, 9, expect!["200 ns to 600 ns: 0 sent, 2 received"]);
+        // The line has ended: the card's own rate is what there is to measure.
+        check_brought(&[], &received, &brought[..7], 0, 9, expect!["200 ns to 600 ns: 0 sent, 6 received"]);
+        // The card loses frames: it is the slower one.
+        check_brought(&[], &[200, 400, 600], &[100, 200, 300, 400, 500, 600, 700], 0, 9, expect!["200 ns to 600 ns: 0 sent, 2 received"]);
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(super) fn throughput(passages: &[Passages; 2]) -> Result<Throughput, Measure
         log
     };
     let shortest = passages.iter().map(|way| way.out.len()).filter(|&n| n > 0).min().unwrap_or(0);
-    Throughput::of(&log(&passages[0]), &log(&passages[1]), (STEADY_FRAMES as usize).min(shortest / 4))
+    let warm_up = (STEADY_FRAMES as usize).min(shortest / 4);
+    Throughput::of(&log(&passages[0]), &log(&passages[1]), &passages[1].given, warm_up)
 }
 
 #[cfg(test)]
