@@ -66,6 +66,12 @@ impl Scene {
             let mut buffer = part(&mut scheduler, "buffer");
             buffer.insert("cells".into(), self.cells.into());
             scheduler.insert("buffer".into(), buffer.into());
+            if self.model == 3 {
+                // With the option that loses packets behind PIFOs, as there is more to go wrong.
+                let pifo = scheduler.get_mut("pifo").and_then(|pifo| pifo.get_mut("crossing"));
+                let crossing = pifo.and_then(toml::Value::as_table_mut).expect("a crossing");
+                crossing.insert("small_packets".into(), true.into());
+            }
             net.extend(self.topology.parse::<toml::Table>().expect("a topology"));
             table.insert("scheduler".into(), scheduler.into());
             table.insert("interconnect".into(), net.into());

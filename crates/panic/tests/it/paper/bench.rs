@@ -89,6 +89,9 @@ impl Scene {
     pub fn run(&self) -> Told {
         let mut params: PanicParams = toml::from_str(self.nic.preset).expect("the preset is right");
         params.scheduler.chain_push = self.chain_push;
+        if let Some(crossing) = &mut params.scheduler.pifo.crossing {
+            crossing.small_packets = true; // as in the published bench of delay units
+        }
         params.ingress.line_bps = self.line.map_or(params.ingress.line_bps, |line| line * 1_000_000_000);
         let service = |(i, units): (usize, &Units)| ServiceSpec {
             name: format!("delay {i}"),
