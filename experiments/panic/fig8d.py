@@ -3,7 +3,8 @@
 
 Model 2 with packets of 1500 bytes, service times within 40 % and the default of two credits: latency without the time
 in the engine. Load 1 is what the three units take, 102 Gbit/s; packets come evenly, on a line as wide as the
-interconnect.
+interconnect. The paper does not say what its load is a part of. The published generator brings 98.6 Gbit/s of such
+packets at most, a load of 0.967 here: that is measured too, on its own line.
 """
 
 from __future__ import annotations
@@ -22,20 +23,35 @@ if TYPE_CHECKING:
 TITLE = "Scheduling latency"
 SOURCE = f"{PAPER}, Fig. 8d, 7.2"
 
-LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0)
+QUARTER = "a quarter"
+GENERATOR = "as much as the generator brings"
 LOW = 0.5  # assumed: what the text calls much smaller than 1
 SIZE = 1500
 
+FULL = (
+    "Near load 1 units are hardly ever idle, and times that vary by 40 % to each side make a queue that grows with the "
+    "length of the run. The paper does not say what its load is a part of, nor what varies by 40 %: the published "
+    "bench calls offsets within a quarter so, with which the tail stays under 800 ns up to a load of 0.98 (last "
+    "statement)."
+)
+
 
 def points() -> list[Point]:
-    """Loads."""
-    return [Point(name=f"load {load}", settings={"load": load}, quick=load in (0.1, 0.9)) for load in LOADS]
+    """Loads, and the most that the generator brings."""
+    loads = [Point(name=f"load {load}", settings={"load": load}, quick=load in (0.1, 0.9)) for load in LOADS]
+    high = [
+        Point(name=f"load {load}, {QUARTER}", settings={"load": load, "spread": 25}) for load in LOADS if load > LOW
+    ]
+    most = [Point(name=GENERATOR), Point(name=f"{GENERATOR}, {QUARTER}", settings={"spread": 25})]
+    return loads + high + most
 
 
-def measure(*, load: float) -> dict[str, float]:
+def measure(*, load: float | None = None, spread: int = 40) -> dict[str, float]:
     """Nanoseconds: mean, 5th and 99th percentile."""
-    units = service("a", delay(gbps=34, size=SIZE, spread=40), units=3)
-    result = run(services=[units], traffic=packets(size=SIZE, count=5000, gbps=102 * load), set=[WIDE_LINE])
+    units = service("a", delay(gbps=34, size=SIZE, spread=spread), units=3)
+    traffic = packets(size=SIZE, count=5000, gbps=None if load is None else 102 * load)
+    result = run(services=[units], traffic=traffic, set=[] if load is None else [WIDE_LINE])
     waited = column(result, "latency_ps") - column(result, "service_ps")
     low, high = np.percentile(waited, (5, 99))
     return {"scheduling": float(waited.mean()), "5 %": float(low), "99 %": float(high)}
@@ -43,7 +59,7 @@ def measure(*, load: float) -> dict[str, float]:
 
 def claims(results: Results) -> Iterator[Claim]:
     """Bounds of the text."""
-    tails = {float(row.point.settings["load"]): row.measured["99 %"] for row in results.rows}
+    tails = {load: results.value(f"load {load}", "99 %") for load in LOADS}
     low = max(tail for load, tail in tails.items() if load <= LOW)
     yield Claim(
         text=f"At loads much smaller than 1 (here up to {LOW}) the tail grows slowly and stays under 0.4 us (7.2)",
@@ -53,7 +69,15 @@ def claims(results: Results) -> Iterator[Claim]:
     yield Claim(
         text="Near 1 it grows by queueing, and stays under 0.8 us (7.2)",
         holds=max(tails.values()) < 800,
-        found=f"99th percentile {max(tails.values()):.0f} ns at most, at load {max(tails, key=tails.__getitem__)}",
+        found="99th percentile " + ", ".join(f"{tails[load]:.0f} ns at {load}" for load in LOADS if load >= 0.9),
+        miss=FULL,
+    )
+    quarter = {load: results.value(f"load {load}, {QUARTER}", "99 %") for load in LOADS if load >= 0.95}
+    yield Claim(
+        text="The same with service times within a quarter of the mean, which the published bench calls 40 %",
+        holds=None,
+        found=", ".join(f"{tail:.0f} ns at {load}" for load, tail in quarter.items())
+        + f"; {results.value(f'{GENERATOR}, {QUARTER}', '99 %'):.0f} ns with as much as the generator brings",
     )
 
 
@@ -63,10 +87,13 @@ def plot(results: Results) -> Figure:
     for look, (quantity, label) in enumerate(
         (("scheduling", "mean"), ("5 %", "5 % are below"), ("99 %", "99 % are below"))
     ):
-        x, y = results.series("load", quantity)
+        x, y = list(LOADS), [results.value(f"load {load}", quantity) for load in LOADS]
         drawn.append(plots.Curve(label=label, x=x, y=y, look=look))
+    x = [load for load in LOADS if load > LOW]
+    y = [results.value(f"load {load}, {QUARTER}", "99 %") for load in x]
+    drawn.append(plots.Curve(label="99 %, times within a quarter", x=x, y=y, look=3))
     panel = plots.Panel(
-        x_label="load (part of what the units take)", y_label="scheduling latency (ns)", curves=drawn, y_max=900,
+        x_label="load (part of what the units take)", y_label="scheduling latency (ns)", curves=drawn, y_max=1500,
         levels=[(400, "paper: 99 % at low load"), (800, "paper: 99 % near load 1")],
     )  # fmt: skip
     caption = f"Paper: {SOURCE}; its curve is known by what the text says of it. {MEASURED}"

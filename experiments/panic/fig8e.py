@@ -27,6 +27,10 @@ SOURCE = f"{PAPER}, Fig. 8e, 7.2"
 
 SPREAD = 30  # assumed: the text says that latencies vary, not by how much; between the 20 and 40 % of model 2
 
+ROUND = (
+    "A credit is at work again 24 cycles after the one before: 23 by the registers of the Verilog, and here PIFOs are "
+    "popped at even cycles only. With 22 cycles the point hits."
+)
 
 HOWS = ("pushed", "detoured")
 
@@ -87,6 +91,7 @@ def claims(results: Results) -> Iterator[Claim]:
     yield Claim(
         text="Detours do not cost throughput (7.2): within 2 % of what flows when all come back, full rate at MTU",
         holds=all(push >= 0.98 * no for push, no in pairs) and pairs[-1][0] > 98,
+        miss=ROUND,
         found=f"{min(push / no for push, no in pairs):.2f} to {max(push / no for push, no in pairs):.2f} times; "
         f"{pairs[-1][0]:.1f} Gbit/s at MTU",
     )

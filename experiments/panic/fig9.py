@@ -3,7 +3,8 @@
 
 Model 1 with push off: N delay units of X Gbit/s in a row, eight credits each, 1500-byte packets offered at X Gbit/s,
 on a line as wide as the interconnect. All goes through the scheduler N times, whose two ports carry 256 Gbit/s. The
-rates behind X = 70 and 90 are 69.8 and 90.9 Gbit/s: periods are whole cycles.
+rates behind X = 70 and 90 are 69.8 and 90.0 Gbit/s: periods are whole cycles. The formula counts bytes of packets; on
+the ports a packet of 1500 bytes takes 25 beats of 64, that of its descriptor among them, so 240 Gbit/s of 256 are left.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.panic.common import FRAMING_BYTES, WIDE_LINE, run
+from experiments.panic.common import FRAMING_BYTES, NIC, WIDE_LINE, run
 from spinet import plots
 from spinet.reproduce import Point, Results
 
@@ -50,7 +50,12 @@ def pattern(shares: Sequence[int]) -> list[str]:
 
 @cache
 def run_phases(
-    phases: tuple[tuple[int, ...], ...], *, policy: str, gbps: float | None = None, phase_ns: float = PHASE_NS
+    phases: tuple[tuple[int, ...], ...],
+    *,
+    policy: str,
+    gbps: float | None = None,
+    phase_ns: float = PHASE_NS,
+    nic: str = NIC,
 ) -> ChainResult:
     """Phases of shares in percent, one after the other.
 
@@ -59,6 +64,8 @@ def run_phases(
     gbps
         What is sent in all, on a line as wide as the interconnect; if not given, what the line of the prototype's
         generator takes.
+    nic
+        The card.
     """
     each_ns = SIZE * 8 / (gbps or line_gbps())
     count = PATTERN_PACKETS * round(phase_ns / each_ns / PATTERN_PACKETS)
@@ -79,7 +86,7 @@ def run_phases(
     tenants = [{"name": kind, "weight": WEIGHTS[kind], "priority": PRIORITIES[kind]} for kind in KINDS]
     # The paper's sender is another server, which does not wait for the card (7.6); the test bench's generator does.
     settings = [] if gbps is None else [WIDE_LINE, "ingress.when_full=drop"]
-    return run(chains=chains, tenants=tenants, policy=policy, traffic=traffic, set=settings)
+    return run(nic=nic, chains=chains, tenants=tenants, policy=policy, traffic=traffic, set=settings)
 
 
 def line_gbps() -> float:
@@ -147,7 +154,7 @@ def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequenc
         sent = [row.measured[f"{kind}, sent"] for row in rows]
         drawn.append(plots.Curve(label="" if look else "sent", x=at_us, y=sent, kind="formula"))
     for look, kind in enumerate(KINDS):
-        known = [(point, row) for point, row in results.published(kind) if row.relation == "="]
+        known = results.published(kind)  # of the text; what the test bench sends are the thin lines
         middles = [(int(p.settings["first"]) + int(p.settings["n"]) / 2) * INTERVAL_NS / 1000 for p, _ in known]
         label = "" if look else "paper, second half of a phase"
         drawn.append(

@@ -36,7 +36,7 @@ class Expectation:
     tolerance
         ``10 %`` of the value, or an absolute amount such as ``2``; ``none`` if the publication allows no judgement.
     reference
-        Who says so: ``paper``, ``RTL``, ``talk``.
+        Who says so: ``paper``, ``RTL``, ``talk``, ``test bench``.
     source
         Where: section, table, figure, or the formula that the text states.
     miss
