@@ -10,11 +10,10 @@ The thesis ran Alteon's firmware 12.4.13, Kim's division of it, and a 10 Gigabit
 free. Here spinet's own firmware runs, `firmware/tigon2` and `firmware/tengig`, compiled with zig: what it does a
 frame, and so what cores limit, is its own. The latter is built with `-D THESIS`, with the services of the Tigon-2's
 released firmware (docs/machines/tengig.md, The thesis's work); they were chosen by what that firmware does, not by
-the tables. Ways to write `firmware/tigon2` were compared while the thesis's 66 % and
-81 % were known, so that these two points are no blind prediction; no parameter of the two cards was chosen by a
-result. The timeout of `polled.toml` (Figure 3.8) was set with results in view, so its points are none either. With
-Debian's gcc instead of zig it moves 6 % more frames with one CPU and 4 % more with two (66.0 and 87.8 % of the
-peak, unpaced).
+the tables. Ways to write `firmware/tigon2` were compared while the thesis's 66 % and 81 % were known, so these points
+are fitted; so are those of `polled.toml` (Figure 3.8), whose timeout was chosen with results in view. No parameter of
+the two cards was chosen by a result. With Debian's gcc instead of zig `firmware/tigon2` moves 6 % more frames with
+one CPU and 4 % more with two (66.0 and 87.8 % of the peak, unpaced).
 
 Rates are those of frames while both directions are active, without the first 100 (thesis, 3.4); of the 10 Gigabit NIC
 those from 2 to 6 ms. The host's driver
