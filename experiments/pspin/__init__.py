@@ -7,5 +7,6 @@ machine with the host of its simulation, a data sink at the rate of PCIe 5.0 x16
 and tables state; curves that are known as pictures only are no target. Where the paper and the RTL as published
 (spcl/pspin a49fec8, measured under Verilator) disagree, spinet follows the RTL and both stand here.
 `presets/pspin-rtl.toml` gives the same numbers within 2 %; `presets/pspin.toml`, with PCIe's packets and an IOMMU, is
-shown where it differs. Tolerances: 2 ns for a stage of the latency, 10 % for throughput.
+shown where it differs. Tolerances: half a nanosecond for a stage of the latency,
+which the text gives in whole ones, 10 % for throughput.
 """

@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 TITLE = "Throughput of a core, and of its area"
 SOURCE = f"{PAPER}, Fig. 11, IV-C2"
 
-# Throughput of a core of PsPIN over that of the better of ault and zynq. Source: IV-C2; the last three as "up to".
-RATIOS = {
-    "histogram": 1.3,
-    "kvstore": 1.9,
-    "reduce": 5.3,
-    "aggregate": 1 / 1.8,
-    "filtering": 1 / 40,
-    "strided_ddt": 1 / 36,
-}
-
 # Per area: the least over zynq, and the least over ault. Source: IV-C2.
 LEAST_PER_AREA = {"strided_ddt": 2.6, "filtering": 1.5}
 PER_AREA = "zynq (strided_ddt) and ault (filtering), by the paper's ratio per area"
@@ -64,7 +54,7 @@ def measure(*, handler: str, threads: int) -> dict[str, float]:
 
 def claims(results: Results) -> Iterator[Claim]:
     """PsPIN against this machine, beside the paper's ratio."""
-    for handler, ratio in RATIOS.items():
+    for handler, ratio in fig12.RATIOS.items():
         own, other = (results.value(f"{handler}, {where}", "throughput") for where in ("PsPIN", "this machine"))
         yield Claim(
             text=f"{handler}: {ratio:.2g} times a core of the better of ault and zynq (IV-C2); here of this machine",
@@ -82,7 +72,7 @@ def claims(results: Results) -> Iterator[Claim]:
 def plot(results: Results) -> Figure:
     """Per core above, per area below."""
     left, right = [], []
-    for handler, ratio in RATIOS.items():
+    for handler, ratio in fig12.RATIOS.items():
         own = results.value(f"{handler}, PsPIN", "throughput")
         values = {
             "PsPIN": own,

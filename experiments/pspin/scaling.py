@@ -74,7 +74,7 @@ def plot(results: Results) -> Figure:
         y = [measured["throughput"] for _, measured in rows]
         left.append(plots.Curve(label=label, x=[cores for cores, _ in rows], y=y, look=look))
         right.append(plots.Curve(label=label, x=[measured["area"] for _, measured in rows], y=y, look=look))
-    levels = [(400.0, "paper: 8 x 8"), (200.0, "paper: above it 4 x 8")]
+    levels = [(400.0, "paper: 8 x 8 above it, 4 x 8 below"), (200.0, "paper: 4 x 8 above it")]
     return plots.curves(
         [
             plots.Panel(

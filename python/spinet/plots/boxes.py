@@ -32,6 +32,7 @@ class BoxPanel:
     title: str = ""
     y_label: str
     boxes: Mapping[str, Spread]
+    levels: Sequence[tuple[float, str]] = ()  # horizontal lines with a word, such as a published value
 
 
 def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
@@ -45,6 +46,7 @@ def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int 
 
 def draw(panel: BoxPanel, axes: Axes) -> None:
     """Draw one panel; a box's name stands below it."""
+    style.levels(axes, panel.levels)
     for position, (_name, spread) in enumerate(panel.boxes.items()):
         color, hatch = style.COLORS[position % len(style.COLORS)], style.HATCHES[position % len(style.HATCHES)]
         whiskers = {"whislo": spread.low, "whishi": spread.high}
