@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spinet.plots import style
@@ -27,12 +27,12 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class BoxPanel:
-    """One pair of axes, with a box for each name."""
+    """One pair of axes, with a box for each name, and beside them a hollow mark for each published value."""
 
     title: str = ""
     y_label: str
     boxes: Mapping[str, Spread]
-    levels: Sequence[tuple[float, str]] = ()  # horizontal lines with a word, such as a published value
+    published: Mapping[str, float] = field(default_factory=dict)
 
 
 def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int | None = None) -> Figure:
@@ -46,7 +46,6 @@ def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int 
 
 def draw(panel: BoxPanel, axes: Axes) -> None:
     """Draw one panel; a box's name stands below it."""
-    style.levels(axes, panel.levels)
     for position, (_name, spread) in enumerate(panel.boxes.items()):
         color, hatch = style.COLORS[position % len(style.COLORS)], style.HATCHES[position % len(style.HATCHES)]
         whiskers = {"whislo": spread.low, "whishi": spread.high}
@@ -60,8 +59,18 @@ def draw(panel: BoxPanel, axes: Axes) -> None:
             f"{spread.median:.0f}", (position + 0.27, spread.median), xytext=(2, 0), textcoords="offset points",
             fontsize=7.5, va="center",
         )  # fmt: skip
-    axes.set_xticks(range(len(panel.boxes)), list(panel.boxes))
-    axes.set_xlim(-0.5, len(panel.boxes) - 0.3)
+    for position, value in enumerate(panel.published.values(), len(panel.boxes)):
+        axes.plot(
+            [position], [value], linestyle="none", marker="D", markersize=8.5, markerfacecolor="none",
+            markeredgecolor=style.INK, markeredgewidth=1.3, zorder=4,
+        )  # fmt: skip
+        axes.annotate(
+            f"{value:.0f}", (position + 0.27, value), xytext=(2, 0), textcoords="offset points", fontsize=7.5,
+            va="center",
+        )  # fmt: skip
+    names = [*panel.boxes, *panel.published]
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.5, len(names) - 0.3)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(panel.y_label)
     style.heading(axes, panel.title, legend=False)
