@@ -132,13 +132,19 @@ mod tests {
     #[test]
     fn frames_that_waited_in_the_card_do_not_count_while_more_come() {
         // Four waited at 200 ns; until 600 ns two come and six leave.
-        let (received, brought) =
-            ([200, 250, 300, 350, 400, 500, 600], [50, 100, 150, 190, 195, 400, 590, 700, 800]);
+        let (received, brought) = ([200, 250, 300, 350, 400, 500, 600], [50, 100, 150, 190, 195, 400, 590, 700, 800]);
         check_brought(&[], &received, &brought, 0, 9, expect!["200 ns to 600 ns: 0 sent, 2 received"]);
         // The line has ended: the card's own rate is what there is to measure.
         check_brought(&[], &received, &brought[..7], 0, 9, expect!["200 ns to 600 ns: 0 sent, 6 received"]);
         // The card loses frames: it is the slower one.
-        check_brought(&[], &[200, 400, 600], &[100, 200, 300, 400, 500, 600, 700], 0, 9, expect!["200 ns to 600 ns: 0 sent, 2 received"]);
+        check_brought(
+            &[],
+            &[200, 400, 600],
+            &[100, 200, 300, 400, 500, 600, 700],
+            0,
+            9,
+            expect!["200 ns to 600 ns: 0 sent, 2 received"],
+        );
     }
 
     #[test]
