@@ -99,6 +99,9 @@ pub enum Stop {
     Wait,
 }
 
+/// Where the last word of a fetch line begins.
+const LAST_WORD: u32 = timing::LINE_BYTES - 4;
+
 /// No line is current.
 pub(super) const NO_LINE: u32 = u32::MAX;
 
@@ -265,16 +268,21 @@ impl Core {
         }
     }
 
-    /// The access of this cycle may have to wait, and what is behind it with it; but fetch is ahead of that. If one of the next
-    /// two instructions in order is the last of its line, the line behind, if it is neither there nor asked for, and the cycles
-    /// from now until the cache looks for it. From here on it counts as asked for.
+    /// The access of this cycle may have to wait. Fetch is up to two instructions ahead of it. Returns the next line, unless it is
+    /// there or asked for, and the cycles from now until the cache looks for it. From here on it counts as asked for.
+    ///
+    /// The first instruction behind the access enters decode in any case, so it asks for the next line wherever that happens.
+    /// The second one waits in the prefetch buffer, which then asks only if the instruction is in the last word of its line.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327.
     pub fn fetch_behind_access<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
         let mut pc = self.next;
         for cycles in 1..=2 {
             let slot = program.slot(pc)?;
             if slot.place() == Place::End {
                 let line = (pc >> 4) + 1;
-                if self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
+                let waits_before_last_word = cycles == 2 && pc % timing::LINE_BYTES < LAST_WORD;
+                if waits_before_last_word || self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
                     return None;
                 }
                 self.ahead = line;
@@ -383,5 +391,60 @@ impl Core {
         self.time += timing::TRAP;
         self.last_trap = info;
         Stop::Trap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::PresentLines;
+    use isa::riscv::Isa;
+
+    /// Only the first line is there.
+    struct First(PresentLines);
+
+    impl Lines for First {
+        fn present(&self, addr: u32) -> bool {
+            addr >> 4 == 0
+        }
+
+        fn there(&self) -> &[u8] {
+            self.0.counts()
+        }
+    }
+
+    /// What is fetched behind a store that waits, if the store is the instruction at `at` and `widths` are the bytes of all.
+    fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
+        let store = 0x0000_2023u32.to_le_bytes(); // sw x0, 0(x0)
+        let code: Vec<u8> = widths
+            .iter()
+            .scan(0, |pc, &bytes| {
+                let here = std::mem::replace(pc, *pc + u32::from(bytes));
+                Some(match bytes {
+                    2 => 0x0001u16.to_le_bytes().to_vec(), // c.nop
+                    _ if here == at => store.to_vec(),
+                    _ => 0x0000_0013u32.to_le_bytes().to_vec(), // nop
+                })
+            })
+            .flatten()
+            .collect();
+        let program = Program::new(Isa::RV32IMAC, 0, &code);
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+        assert_eq!(core.pc(), at);
+        core.fetch_behind_access(&program, &lines)
+    }
+
+    #[test]
+    fn behind_a_store_that_waits_the_next_line_is_asked_for_from_the_last_word_or_by_what_enters_decode() {
+        // All of 4 bytes: the second instruction behind the store is in the last word.
+        assert_eq!(behind(&[4, 4, 4, 4, 4], 4), Some((16, 2)));
+        assert_eq!(behind(&[4, 4, 4, 4, 4], 0), None);
+        // The first one stands before an instruction that straddles two lines.
+        assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 6), Some((16, 1)));
+        // The second one does, but it waits in the prefetch buffer.
+        assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 2), None);
     }
 }
