@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -153,6 +154,109 @@ def test_a_makefile_of_pspin_builds_and_runs_unchanged(layout: str, installed: P
     # Without the images the program comes from the ELF file that the context names, and all is the same.
     (tmp_path / "build" / "slm_files").rename(tmp_path / "build" / "elsewhere")
     assert run(program, "-m", "2", folder=tmp_path, **libraries).stdout == from_images.stdout
+
+
+# As in PsPIN's examples: the driver's options are a gengetopt description, and `run` keeps the transcript.
+GENERIC = """\
+SPIN_APP_NAME = pingpong
+SPIN_APP_SRCS = handlers/ping_pong.c
+SPIN_CFLAGS = -O3 -g -flto
+include $(PSPIN_RT)/rules/spin-handlers.mk
+all::
+\tmake deploy
+\tmake driver
+args.c: args.ggo
+\tgengetopt -i args.ggo -F args --output-dir=./
+driver: driver/driver.c args.c
+\t$(CC) -std=c99 -I. -I$(PSPIN_RT)/runtime/include/ -I$(PSPIN_HW)/verilator_model/include driver/driver.c args.c \\
+\t\t-L$(PSPIN_HW)/verilator_model/lib/ -lpspin -o sim_$(SPIN_APP_NAME)
+run::
+\t./sim_$(SPIN_APP_NAME) | tee transcript
+.PHONY: driver run
+"""
+OPTIONS = """\
+version "1.0"
+package "Generic simulation driver"
+purpose "Generic simulation driver"
+
+# Options
+option "num-packets" p "Number of packets per message" optional int default="3"
+option "trace-file" t "Path to file with packet traces for simulation" optional string default="NULL"
+"""
+WITH_OPTIONS = DRIVER.replace('#include "spin.h"', '#include "spin.h"\n#include "args.h"').replace(
+    "    if (gdriver_init(argc, argv, NULL, &contexts)) return 1;",
+    """\
+    struct gengetopt_args_info options;
+    char packets[16], *given[] = {"sim", "-p", packets, NULL};
+    if (cmdline_parser(argc, argv, &options)) return 1;
+    sprintf(packets, "%d", options.num_packets_arg);
+    if (gdriver_init(3, given, NULL, &contexts)) return 1;""",
+)
+
+
+@pytest.fixture(scope="module")
+def ran_by_make(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A folder in which `make` and `make run` were called after `source sourceme.sh`, and its variables."""
+    folder = tmp_path_factory.mktemp("generic")
+    files = {"Makefile": GENERIC, "args.ggo": OPTIONS, "handlers/ping_pong.c": HANDLER, "driver/driver.c": WITH_OPTIONS}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    tools = os.environ | {"SPINET": f"{sys.executable} -m spinet.cli"}
+    sourced = f"source {installed}/pspin/sourceme.sh && env -0"
+    told = subprocess.run(["bash", "-c", sourced], env=tools, capture_output=True, text=True, check=True).stdout
+    variables = dict(one.split("=", 1) for one in told.split("\0") if one)
+    for target in ("all", "run"):
+        subprocess.run(["make", target], cwd=folder, env=variables, check=True, capture_output=True)
+    return folder, variables
+
+
+def made(target: str, ran: tuple[Path, dict[str, str]]) -> str:
+    command = ["make", "--silent", target]
+    return subprocess.run(command, cwd=ran[0], env=ran[1], capture_output=True, text=True, check=True).stdout
+
+
+def test_make_needs_no_gengetopt_and_its_parser_refuses_what_it_does_not_know(
+    ran_by_make: tuple[Path, dict[str, str]],
+) -> None:
+    folder, variables = ran_by_make
+    assert "Packets: 3; Bytes: 3072" in (folder / "transcript").read_text()
+    for arguments in (["-x"], ["-p", "many"]):
+        ran = run(folder / "sim_pingpong", *arguments, folder=folder, **variables)
+        assert (ran.returncode, ran.stdout) == (1, "")
+
+
+def test_a_program_that_make_linked_finds_the_library_by_itself(ran_by_make: tuple[Path, dict[str, str]]) -> None:
+    folder, _ = ran_by_make
+    assert run(folder / "sim_pingpong", "--help", folder=folder).returncode == 0
+
+
+def test_make_info_has_a_line_for_each_handler(ran_by_make: tuple[Path, dict[str, str]]) -> None:
+    head, *lines = made("info", ran_by_make).splitlines()
+    assert head.startswith("#[key] handler cluster_id core_id start_time end_time latency instructions loads stores")
+    rows = [line.split() for line in lines]
+    assert [row[0] for row in rows] == ["pingpong_ph"] * 3
+    for row in rows:
+        start, end, latency, instructions, loads, stores = map(int, row[3:9])
+        assert end - start == latency > 0
+        assert instructions > loads + stores > 0
+
+
+def test_make_trace_has_a_line_for_each_instruction_with_its_source(ran_by_make: tuple[Path, dict[str, str]]) -> None:
+    made("trace", ran_by_make)
+    lines = (ran_by_make[0] / "pingpong.trace.txt").read_text().splitlines()
+    form = r'\d+ \d+ \d+ [0-9a-f]{2} [0-9a-f] \S+ [0-9a-f]{8} \S+ \S+ ".*"'
+    assert all(re.fullmatch(form, line) for line in lines)
+    assert sum(" pingpong_ph 1d" in line and " ping_pong.c:" in line for line in lines) > 30
+    events = json.loads(made("trace-chrome-stdout", ran_by_make))["traceEvents"]
+    assert len(events) == len(lines)
+
+
+def test_make_stats_counts_handlers_and_their_time(ran_by_make: tuple[Path, dict[str, str]]) -> None:
+    transcript = (ran_by_make[0] / "transcript").read_text()
+    for what in ("INFO HANDLER_START", "INFO HPU_TIME", "freeing 1024 bytes", "NIC outbound got new command"):
+        assert transcript.count(what) == 3, what
+    assert made("stats", ran_by_make).startswith("Total handlers: 3; Handler runtime (ns): avg: ")
 
 
 BY_ITSELF = """\

@@ -4,6 +4,7 @@
 # A Makefile sets SPIN_APP_NAME, SPIN_APP_SRCS and SPIN_CFLAGS.
 #   make deploy                 build/$(SPIN_APP_NAME), build/slm_files, and a copy of the latter in TARGET_SLM
 #   make sim_$(SPIN_APP_NAME)   driver/driver.c, or all of driver, on the generic driver of libpspin
+#   make info, make trace, make trace-chrome, make stats   reports on the last run, see the script `traces`
 # SPINET may name the command; TARGET_SLM is where drivers look that name no memory images; SPIN_DRIVER_SRCS, SPIN_DRIVER_CC,
 # SPIN_DRIVER_CFLAGS and SPIN_DRIVER_LDFLAGS are for the driver.
 SPINET ?= spinet
@@ -24,3 +25,39 @@ deploy::
 sim_$(SPIN_APP_NAME): $(SPIN_DRIVER_SRCS)
 	$(SPIN_DRIVER_CC) $(SPIN_DRIVER_CFLAGS) -I$(PSPIN_RT)/runtime/include -I$(PSPIN_HW)/verilator_model/include $^ \
 		-L$(PSPIN_HW)/verilator_model/lib -Wl,-rpath,$(PSPIN_HW)/verilator_model/lib -lpspin $(SPIN_DRIVER_LDFLAGS) -o $@
+
+# Programs find the library, also without -rpath and without LD_LIBRARY_PATH.
+export LD_RUN_PATH ?= $(abspath $(PSPIN_HW)/verilator_model/lib)
+export LD_LIBRARY_PATH := $(PSPIN_HW)/verilator_model/lib$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
+# PsPIN's gdriver.mk calls gengetopt.
+ifeq ($(shell command -v gengetopt),)
+export PATH := $(PSPIN_RT)/scripts:$(PATH)
+endif
+
+# `make run` writes what the reports read, as PsPIN's simulation always does.
+TRACE_DIR ?= ./
+export SPINET_TRANSCRIPT ?= 1
+export SPINET_INSTRUCTIONS ?= $(TRACE_DIR)
+INFO_KEY ?= ""
+TRACES = $(PSPIN_RT)/scripts/traces
+CORES = $(wildcard $(TRACE_DIR)trace_core_*)
+
+trace::
+	@$(TRACES) text build/$(SPIN_APP_NAME) $(CORES) > $(SPIN_APP_NAME).trace.txt
+
+trace-chrome::
+	@$(TRACES) chrome build/$(SPIN_APP_NAME) $(CORES) > $(SPIN_APP_NAME).trace.json
+
+trace-stdout::
+	@$(TRACES) text build/$(SPIN_APP_NAME) $(CORES)
+
+trace-chrome-stdout::
+	@$(TRACES) chrome build/$(SPIN_APP_NAME) $(CORES)
+
+info:: trace
+	@$(TRACES) info $(INFO_KEY) build/$(SPIN_APP_NAME) $(CORES)
+
+stats::
+	@$(TRACES) stats transcript
+
+.PHONY: trace trace-chrome trace-stdout trace-chrome-stdout info stats

@@ -10,7 +10,7 @@ use crate::ffi::print;
 use crate::waves::Waves;
 use kernel::Clock;
 use kernel::trace::{Event, EventKind, Sink};
-use pspin::{Pspin, PspinParams, events as ev};
+use pspin::{Pspin, PspinParams, events as ev, map};
 use spinet::instructions::{Choice, CoreTraces};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ const INSTRUCTIONS_VARIABLE: &str = "SPINET_INSTRUCTIONS";
 const LATE_CYCLES: u64 = 8;
 /// ps of a cycle, in which events of PsPIN's models come.
 const CYCLE_PS: u64 = 1000;
+/// Bytes to which the NIC model rounds a packet in packet memory.
+const SEGMENT_BYTES: u64 = 64;
 
 /// Whether waveforms are asked for.
 pub fn wants_waves() -> bool {
@@ -68,6 +70,64 @@ struct Stored {
     addr: u64,
 }
 
+/// Packet memory as PsPIN's inbound engine keeps it: a ring in which packets become free in order.
+#[derive(Default)]
+struct Ring {
+    head: u64,
+    tail: u64,
+    in_flight: u64,
+    /// Where the used part ends, if the newest packet lies before the oldest.
+    cut: Option<u64>,
+    /// The last end of the used part.
+    last_cut: u64,
+    /// Packets that are done and wait for older ones: offset and bytes.
+    done: BTreeMap<u64, u64>,
+}
+
+impl Ring {
+    fn rounded(bytes: u64) -> u64 {
+        bytes.next_multiple_of(SEGMENT_BYTES)
+    }
+
+    fn allocate(&mut self, addr: u64, bytes: u64) -> String {
+        let (offset, size) = (addr - u64::from(map::L2_PACKET_BASE), Self::rounded(bytes));
+        if offset == 0 && self.tail != 0 {
+            self.last_cut = self.tail;
+            match self.in_flight {
+                0 => self.head = 0,
+                _ => self.cut = Some(self.tail),
+            }
+        }
+        self.tail = offset + size;
+        self.in_flight += 1;
+        let Ring { head, tail, in_flight, .. } = self;
+        format!(
+            "NIC inbound engine: allocated {size} bytes; head_ptr: {head}; tail_ptr: {tail}; in_flight_packets: {in_flight}"
+        )
+    }
+
+    /// A line for each packet that becomes free.
+    fn free(&mut self, addr: u64, bytes: u64) -> Vec<String> {
+        self.done.insert(addr - u64::from(map::L2_PACKET_BASE), Self::rounded(bytes));
+        let mut lines = Vec::new();
+        while let Some(size) = self.done.remove(&self.head) {
+            self.head += size;
+            self.in_flight -= 1;
+            let Ring { head, tail, in_flight, cut, last_cut, .. } = self;
+            lines.push(format!(
+                "NIC inbound engine: freeing {size} bytes; head_ptr: {head}; tail_ptr: {tail}; \
+                 in_flight_packets: {in_flight}; cut: {}; cut_ptr: {last_cut}",
+                u8::from(cut.is_some()),
+            ));
+            if *cut == Some(*head) {
+                (*head, *cut) = (0, None);
+                lines.push(format!("NIC inbound engine: resetting head_ptr! cut_ptr: {last_cut};"));
+            }
+        }
+        lines
+    }
+}
+
 /// Writes down what somebody asked for.
 pub struct Watch {
     has_transcript: bool,
@@ -76,6 +136,7 @@ pub struct Watch {
     waiting: BTreeMap<(u64, u64), Heard>,
     n_heard: u64,
     packets: BTreeMap<u64, Stored>,
+    ring: Ring,
     /// Handlers that run, by cluster and core: their address.
     handlers: BTreeMap<(u64, u64), u64>,
 }
@@ -91,8 +152,8 @@ impl Watch {
         if !has_transcript && waves.is_none() {
             return Ok(None);
         }
-        let (waiting, packets, handlers) = Default::default();
-        Ok(Some(Rc::new(RefCell::new(Watch { has_transcript, waves, waiting, n_heard: 0, packets, handlers }))))
+        let (waiting, packets, ring, handlers) = Default::default();
+        Ok(Some(Rc::new(RefCell::new(Watch { has_transcript, waves, waiting, n_heard: 0, packets, ring, handlers }))))
     }
 
     /// Writes what happened before this time, in ps, but for what may still have something before it.
@@ -111,48 +172,53 @@ impl Watch {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 < sure) {
             let at = first.key().0;
             let heard = first.remove();
-            if self.has_transcript
-                && let Some(line) = self.line(at, &heard)
-            {
-                print(&line);
+            if self.has_transcript {
+                self.lines(at, &heard).iter().for_each(|line| print(line));
             }
             self.note(at, &heard)?;
         }
         Ok(())
     }
 
-    /// The line of PsPIN's models for an event.
-    fn line(&self, at: u64, heard: &Heard) -> Option<String> {
+    /// The lines of PsPIN's models for an event.
+    fn lines(&mut self, at: u64, heard: &Heard) -> Vec<String> {
         let value = |index: usize| heard.values[index];
-        let packet = || self.packets.get(&heard.values[0]);
-        let (place, text) = match () {
-            () if heard.is(&ev::PACKET_IN) => {
-                let (bytes, addr, n) = (value(2), value(3), self.packets.len() + 1);
-                let text = format!("NIC inbound engine: allocated {bytes} bytes at {addr:#x}; in_flight_packets: {n}");
-                ("NICInbound.hpp", text)
+        let cluster = heard.cluster;
+        let packet = heard.values.first().and_then(|packet| self.packets.get(packet));
+        let (place, texts) = match () {
+            () if heard.is(&ev::PACKET_IN) => ("NICInbound.hpp", vec![self.ring.allocate(value(3), value(2))]),
+            () if heard.is(&ev::HER_SENT) => {
+                ("NICInbound.hpp", packet.map(|packet| format!("HER sent ({:#x})", packet.addr)).into_iter().collect())
             }
-            () if heard.is(&ev::HER_SENT) => ("NICInbound.hpp", format!("HER sent ({:#x})", packet()?.addr)),
             () if heard.is(&ev::PACKET_DONE) => {
-                let Stored { at: since, bytes, addr, .. } = packet()?;
-                ("NICInbound.hpp", format!("INFO FEEDBACK {addr:#x} {} {bytes}", at.saturating_sub(*since)))
+                let Some(&Stored { at: since, bytes, addr, .. }) = packet else { return Vec::new() };
+                let feedback = format!("INFO FEEDBACK {addr:#x} {} {bytes}", at.saturating_sub(since));
+                ("NICInbound.hpp", [vec![feedback], self.ring.free(addr, bytes)].concat())
             }
-            () if heard.is(&ev::PACKET_SENT) => ("NICOutbound.hpp", format!("packet sent; size: {}", value(1))),
+            () if heard.is(&ev::SEND_TAKEN) => {
+                let (addr, bytes, flow) = (value(1), value(2), value(3));
+                let text = format!(
+                    "NIC outbound got new command: source_addr: {addr:#x}; length: {bytes}; FID: {flow} (>0 is RDMA)"
+                );
+                ("NICOutbound.hpp", vec![text])
+            }
+            () if heard.is(&ev::PACKET_SENT) => ("NICOutbound.hpp", vec![format!("packet sent; size: {}", value(1))]),
             () if heard.is(&ev::HOST_READ) => {
-                ("PCIeSlave.hpp", format!("PCIe: got read request: address {:#x}, {} bytes", value(0), value(1)))
+                let text = format!("PCIe: got read request: address {:#x}, {} bytes", value(0), value(1));
+                ("PCIeSlave.hpp", vec![text])
             }
-            () if heard.is(&ev::HANDLER_START) => {
-                ("synt", format!("INFO HANDLER_START {} {}", heard.cluster, value(2)))
-            }
+            () if heard.is(&ev::TASK_ASSIGNED) => ("synt", vec![format!("INFO HANDLER_START {cluster} {}", value(2))]),
+            () if heard.is(&ev::HPU_IDLE) => ("synt", vec![format!("INFO HPU_TIME {cluster} {}", value(0))]),
             () if heard.is(&ev::HANDLER_END) => {
-                let Stored { msgid, bytes, addr, .. } = packet()?;
-                let handler = self.handlers.get(&(heard.cluster, value(2)))?;
-                let (cluster, core) = (heard.cluster, value(2));
-                ("synt", format!("INFO HANDLER_TIME {cluster} {core} {msgid} {handler:08x} {addr:08x} {bytes}"))
+                let (core, handler) = (value(2), self.handlers.get(&(cluster, value(2))));
+                let Some((Stored { msgid, bytes, addr, .. }, handler)) = packet.zip(handler) else { return Vec::new() };
+                let text = format!("INFO HANDLER_TIME {cluster} {core} {msgid} {handler:08x} {addr:08x} {bytes}");
+                ("synt", vec![text])
             }
-            () => return None,
+            () => return Vec::new(),
         };
         // The hardware's lines have a colon alone, the models' stand with their file.
-        Some(format!("[{at}][{place}]: {text}\n"))
+        texts.iter().map(|text| format!("[{at}][{place}]: {text}\n")).collect()
     }
 
     /// Remembers what later lines need, and draws.

@@ -40,6 +40,8 @@ events! {
     HANDLER_END = "handler_end" ["packet", "stage", "hpu", "instructions"];
     /// A handler ended by an exception with this cause; `pc` is where, `value` the address or the instruction.
     HANDLER_TRAP = "handler_trap" ["packet", "stage", "hpu", "cause", "pc", "value"];
+    /// An HPU driver is ready for its next task (`HPU_TIME` of the RTL).
+    HPU_IDLE = "hpu_idle" ["hpu"];
     /// A task's feedback left its HPU driver, all its transfers and commands being done.
     TASK_DONE = "task_done" ["packet", "stage", "hpu"];
     /// The NIC freed the packet.
@@ -50,6 +52,8 @@ events! {
     COMMAND_DONE = "command_done" ["packet", "hpu", "target"];
     /// A unit finished a command of so many bytes without doing it.
     COMMAND_FAULT = "command_fault" ["packet", "target", "addr", "bytes", "why"];
+    /// The outbound engine took a command of a handler; `flow` above 0 is RDMA.
+    SEND_TAKEN = "send_taken" ["packet", "addr", "bytes", "flow"];
     /// A packet left the NIC.
     PACKET_SENT = "packet_sent" ["packet", "bytes"];
     /// An access to host memory that is not registered for its context, or not for writing; what follows on from it is

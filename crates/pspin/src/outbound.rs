@@ -1,6 +1,6 @@
 //! NIC outbound engine: reads what handlers send from NIC memory and hands it to the world as packets.
 
-use crate::events::{COMMAND_FAULT, PACKET_SENT};
+use crate::events::{COMMAND_FAULT, PACKET_SENT, SEND_TAKEN};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::params::{OutboundParams, RtlMistakes};
 use crate::protocol::{
@@ -192,6 +192,7 @@ impl Outbound {
         self.n_commands.add(1);
         // The runtime's layout: destination, flow, source address, 0, length.
         let [nid, fid, addr, _, left, ..] = command.words;
+        self.trace.emit(&SEND_TAKEN, now, &[command.packet.0, addr.into(), left.into(), fid.into()]);
         let too_long = fid == 0 && left > self.params.max_packet_bytes;
         let fault = match self.nhi.check(addr, left) {
             _ if left == 0 || too_long => Some((CommandFault::Length, addr)),

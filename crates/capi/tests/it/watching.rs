@@ -11,39 +11,51 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
     expect![[r#"
         trace on!
         written for the start
-        [940000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400000; in_flight_packets: 1
+        [940000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 0; tail_ptr: 128; in_flight_packets: 1
         [946000][NICInbound.hpp]: HER sent (0x1c400000)
-        [964000][synt]: INFO HANDLER_START 1 0
+        [963000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 0 done
+        [1007000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        [1009000][synt]: INFO HPU_TIME 1 0
         [1009000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
         [1012000][NICOutbound.hpp]: packet sent; size: 128
         [1016000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
-        [1017000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400080; in_flight_packets: 1
+        [1016000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 128; tail_ptr: 128; in_flight_packets: 0; cut: 0; cut_ptr: 0
+        [1017000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 128; tail_ptr: 256; in_flight_packets: 1
         [1023000][NICInbound.hpp]: HER sent (0x1c400080)
-        [1041000][synt]: INFO HANDLER_START 1 0
+        [1040000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 1 done, in L2 1000 ps after the one before was done
+        [1060000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        [1062000][synt]: INFO HPU_TIME 1 0
         [1062000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
         [1065000][NICOutbound.hpp]: packet sent; size: 128
         [1069000][NICInbound.hpp]: INFO FEEDBACK 0x1c400080 52000 128
-        [1070000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400100; in_flight_packets: 1
+        [1069000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 256; tail_ptr: 256; in_flight_packets: 0; cut: 0; cut_ptr: 0
+        [1070000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 256; tail_ptr: 384; in_flight_packets: 1
         [1076000][NICInbound.hpp]: HER sent (0x1c400100)
-        [1094000][synt]: INFO HANDLER_START 1 0
+        [1093000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 2 done, in L2 1000 ps after the one before was done
+        [1113000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        [1115000][synt]: INFO HPU_TIME 1 0
         [1115000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
         [1118000][NICOutbound.hpp]: packet sent; size: 128
         [1122000][NICInbound.hpp]: INFO FEEDBACK 0x1c400100 52000 128
-        [1123000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes at 0x1c400180; in_flight_packets: 1
+        [1122000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 384; tail_ptr: 384; in_flight_packets: 0; cut: 0; cut_ptr: 0
+        [1123000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 384; tail_ptr: 512; in_flight_packets: 1
         [1129000][NICInbound.hpp]: HER sent (0x1c400180)
-        [1147000][synt]: INFO HANDLER_START 1 0
+        [1146000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
         packet 3 done, in L2 1000 ps after the one before was done
+        [1166000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        [1168000][synt]: INFO HPU_TIME 1 0
         [1168000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
         [1171000][NICOutbound.hpp]: packet sent; size: 128
         read for the end: the same
         [1175000][NICInbound.hpp]: INFO FEEDBACK 0x1c400180 52000 128
+        [1175000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 512; tail_ptr: 512; in_flight_packets: 0; cut: 0; cut_ptr: 0
         stderr: error: pspinsim_run: the simulation is running, must not come from a callback
         error: pspinsim_run_tick: the simulation is running, must not come from a callback
         error: pspinsim_fini: the simulation is running, must not come from a callback

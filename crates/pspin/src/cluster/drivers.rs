@@ -4,7 +4,7 @@ use super::Cluster;
 use super::dma_registers::DmaRegisters;
 use super::hpu::{Hpu, Wait};
 use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
-use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, TASK_DONE};
+use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, HPU_IDLE, TASK_DONE};
 use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
 use kernel::{Cycle, members};
@@ -62,6 +62,9 @@ impl Cluster {
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             } else {
                 let n = instructions - self.hpus[i].started;
+                if self.hpus[i].driver.is_idle() {
+                    self.trace.emit(&HPU_IDLE, granted, &[i as u64]);
+                }
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
             }
         }
@@ -164,8 +167,13 @@ impl Cluster {
             && let Some(core) = self.feedback_turn.take(ready, self.ports.feedbacks.has_room())
         {
             let core = core as usize;
+            let was_idle = self.hpus[core].driver.is_idle();
             let done = self.hpus[core].driver.leave(now);
             self.watch_driver(core);
+            if !was_idle && self.hpus[core].driver.is_idle() {
+                // The FIFO shows room a cycle later.
+                self.trace.emit(&HPU_IDLE, now + 1, &[core as u64]);
+            }
             self.scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
             self.trace.emit(&TASK_DONE, now, &values);
