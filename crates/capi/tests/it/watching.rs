@@ -15,8 +15,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         [946000][NICInbound.hpp]: HER sent (0x1c400000)
         [963000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
-        packet 0 done
         [1007000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        packet 0 done
         [1009000][synt]: INFO HPU_TIME 1 0
         [1009000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
         [1012000][NICOutbound.hpp]: packet sent; size: 128
@@ -26,8 +26,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         [1023000][NICInbound.hpp]: HER sent (0x1c400080)
         [1040000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
-        packet 1 done, in L2 1000 ps after the one before was done
         [1060000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        packet 1 done, in L2 1000 ps after the one before was done
         [1062000][synt]: INFO HPU_TIME 1 0
         [1062000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400080 128
         [1065000][NICOutbound.hpp]: packet sent; size: 128
@@ -37,8 +37,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         [1076000][NICInbound.hpp]: HER sent (0x1c400100)
         [1093000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
-        packet 2 done, in L2 1000 ps after the one before was done
         [1113000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        packet 2 done, in L2 1000 ps after the one before was done
         [1115000][synt]: INFO HPU_TIME 1 0
         [1115000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400100 128
         [1118000][NICOutbound.hpp]: packet sent; size: 128
@@ -48,8 +48,8 @@ fn the_transcript_and_waveforms_tell_what_happened_when() {
         [1129000][NICInbound.hpp]: HER sent (0x1c400180)
         [1146000][synt]: INFO HANDLER_START 1 0
         out: 128 bytes, 04030201..., sum 423a1be0
-        packet 3 done, in L2 1000 ps after the one before was done
         [1166000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        packet 3 done, in L2 1000 ps after the one before was done
         [1168000][synt]: INFO HPU_TIME 1 0
         [1168000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400180 128
         [1171000][NICOutbound.hpp]: packet sent; size: 128
