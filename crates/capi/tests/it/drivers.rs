@@ -126,9 +126,9 @@ fn host_direct_tells_which_handlers_ran() {
             1333000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
             host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
             [0,0] message 0 of 64 bytes is done
-            4191000 ps: packet 101 done, in L2 for 3151000, scheduled after 5000
+            4195000 ps: packet 101 done, in L2 for 3155000, scheduled after 5000
             [1,0] message 1 of 64 bytes is done
-            4409000 ps: packet 103 done, in L2 for 3169000, scheduled after 5000
+            4425000 ps: packet 103 done, in L2 for 3185000, scheduled after 5000
             exit code 0
         "#]],
     );
