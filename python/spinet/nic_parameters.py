@@ -272,6 +272,7 @@ class RtlMistakes:
     unaligned_host_writes: bool
     """Beats behind the first of a DMA's write to an unaligned host address land too low, by the address modulo 64.
     The write that follows in the next 4 KiB is right.
+    """
     tests_handle_0: bool
     """`CMD_TEST` tests handle 0, whatever was written to it."""
     transfer_count_wraps: bool
