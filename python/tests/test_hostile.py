@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spinet
 from spinet import _elf, cli, toolchain
+from spinet.cli import run_report
 
 import frames
 
@@ -36,13 +38,13 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 stalled in sleep_for_ever_deed, own line, waits for ever
 endless_loop                   limit in endless_loop_deed, own line, runs
-take_a_lock_twice              limit in take_a_lock_twice_deed, spin_amo.h, runs
+take_a_lock_twice              limit in take_a_lock_twice_deed, own > spin_amo.h, runs
 stack_overflow                 limit in deeper, own line, waits for memory outside its cluster
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               done, 1 copies refused
 dma_to_nowhere                 done, 1 copies refused
 dma_over_the_end_of_memory     done, 1 copies refused
-dma_of_4_gib                   limit in dma_of_4_gib_deed, libaxidma.h, asks for memory; sends 19
+dma_of_4_gib                   limit in dma_of_4_gib_deed, own > libaxidma.h, asks for memory; sends 19
 send_from_nowhere              done, 1 commands refused
 send_nothing                   done, 1 commands refused
 send_4_gib                     done, 1 commands refused
@@ -62,7 +64,7 @@ store_to_null                  trap: store access fault, 0x00000000, in store_to
 load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from_nowhere_deed, own line
 store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
 store_to_other_context         trap: store access fault, 0x1c200000, in store_to_other_context_deed, own line
-misaligned_atomic              trap: store address misaligned, 0x10404401, in misaligned_atomic_deed, spin_amo.h
+misaligned_atomic           trap: store address misaligned, 0x10404401, in misaligned_atomic_deed, own > spin_amo.h
 jump_to_null                   trap: instruction access fault, 0x00000000, in 0x00000000, no line
 jump_outside                   trap: instruction access fault, 0x1d100000, in 0x1d100000, no line
 jump_into_packet               trap: instruction access fault, 0x10404400, in 0x10404400, no line
@@ -73,22 +75,22 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 trap: ran longer than its watchdog allows, 0x00000000, in sleep_for_ever_deed, own line
 endless_loop                   trap: ran longer than its watchdog allows, 0x00000000, in endless_loop_deed, own line
-take_a_lock_twice           trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, spin_amo.h
+take_a_lock_twice trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, own > spin_amo.h
 stack_overflow                 trap: store access fault, 0x1040001c (stack overflow: 4 bytes below), in deeper, own line
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
-dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, libaxidma.h
-dma_to_nowhere                 trap: load access fault, 0x1b204418, in dma_to_nowhere_deed, libaxidma.h
-dma_over_the_end_of_memory     trap: load access fault, 0x1b204418, in dma_over_the_end_of_memory_deed, libaxidma.h
-dma_of_4_gib                   trap: load access fault, 0x1b204418, in dma_of_4_gib_deed, libaxidma.h
-send_from_nowhere              trap: load access fault, 0x1b205080, in send_from_nowhere_deed, spin_issue.h
+dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, own > libaxidma.h
+dma_to_nowhere                 trap: load access fault, 0x1b204418, in dma_to_nowhere_deed, own > libaxidma.h
+dma_over_the_end_of_memory trap: load access fault, 0x1b204418, in dma_over_the_end_of_memory_deed, own > libaxidma.h
+dma_of_4_gib                   trap: load access fault, 0x1b204418, in dma_of_4_gib_deed, own > libaxidma.h
+send_from_nowhere              trap: load access fault, 0x1b205080, in send_from_nowhere_deed, own > spin_issue.h
 send_nothing                   done, 1 commands refused
-send_4_gib                     trap: load access fault, 0x1b205080, in send_4_gib_deed, spin_issue.h
+send_4_gib                     trap: load access fault, 0x1b205080, in send_4_gib_deed, own > spin_issue.h
 send_a_jumbo                   done, 1 commands refused
-copy_to_host_from_nowhere      trap: load access fault, 0x1b205080, in copy_to_host_from_nowhere_deed, spin_issue.h
+copy_to_host_from_nowhere trap: load access fault, 0x1b205080, in copy_to_host_from_nowhere_deed, own > spin_issue.h
 copy_nothing_to_host           done, 1 commands refused
-copy_4_gib_to_host             trap: load access fault, 0x1b205080, in copy_4_gib_to_host_deed, spin_issue.h
-copy_outside_host_memory       trap: load access fault, 0x1b205080, in copy_outside_host_memory_deed, spin_issue.h
-write_outside_host_memory      trap: load access fault, 0x1b205080, in write_outside_host_memory_deed, spin_issue.h
+copy_4_gib_to_host             trap: load access fault, 0x1b205080, in copy_4_gib_to_host_deed, own > spin_issue.h
+copy_outside_host_memory  trap: load access fault, 0x1b205080, in copy_outside_host_memory_deed, own > spin_issue.h
+write_outside_host_memory trap: load access fault, 0x1b205080, in write_outside_host_memory_deed, own > spin_issue.h
 wait_for_what_was_never_asked  done
 unknown_command                done, 1 commands refused
 flood_of_commands              done
@@ -120,9 +122,9 @@ def address_of(function: str, program: Path) -> int:
     return next(symbol.address for symbol in _elf.read(program).symbols if symbol.name == function)
 
 
-def place(name: str, where: str, line: str | None) -> str:
-    """Function without offset, and whether the line is one of the hostile handler's own."""
-    function = where.split("+")[0]
+def place(name: str, at: dict[str, Any]) -> str:
+    """Function without offset, whether the line is one of the hostile handler's own, and the instruction's header."""
+    function, line = at["place"].split("+")[0], at["line"]
     if line is None:
         return f"{function}, no line"
     file, number = Path(line.rsplit(":", 1)[0]).name, int(line.rsplit(":", 1)[1])
@@ -130,7 +132,10 @@ def place(name: str, where: str, line: str | None) -> str:
         return f"{function}, {file}"
     above = "\n".join(SOURCE.read_text().splitlines()[:number])
     enclosing = re.findall(r"^(?:HOSTILE\(|static .*?uint32_t )(\w+)", above, re.MULTILINE)[-1]
-    return f"{function}, {'own line' if enclosing in (name, 'deeper') else f'line of {enclosing}'}"
+    header = Path(at["inlined"][-1]["line"]).name.split(":")[0] if at["inlined"] else SOURCE.name
+    inlined = f" > {header}" if header != SOURCE.name else ""
+    own = f"own{inlined or ' line'}"
+    return f"{function}, {own if enclosing in (name, 'deeper') else f'line of {enclosing}{inlined}'}"
 
 
 def describe(name: str, result: spinet.Result) -> str:
@@ -139,7 +144,7 @@ def describe(name: str, result: spinet.Result) -> str:
     ended, output = summary["ended"], summary["output"]
     if ended["cores"]:
         (core,) = ended["cores"]
-        said = f"{ended['reason']} in {place(name, core['place'], core['line'])}, {core['waiting_for'].split(':')[0]}"
+        said = f"{ended['reason']} in {place(name, core)}, {core['waiting_for'].split(':')[0]}"
         assert core["place"] in ended["text"] and (core["line"] is None or core["line"] in ended["text"])
         assert core["frame"] == BAD
     elif summary["traps"]:
@@ -152,7 +157,7 @@ def describe(name: str, result: spinet.Result) -> str:
         what = {"0x1b205080": "command", "0x1b204418": "transfer"}.get(first["value"])
         assert what is None or note == f"a {what} for memory, of card or host, that is not its task's"
         value += f" ({note.split(' the')[0]})" if note and not what else ""
-        said = f"trap: {trap['cause']}, {value}, in {place(name, first['place'], first['line'])}"
+        said = f"trap: {trap['cause']}, {value}, in {place(name, first)}"
     else:
         said = "done" if result.complete else ended["reason"]
     for what in ("command", "copy"):
@@ -282,3 +287,15 @@ def test_another_context_is_out_of_reach(program: Path, capture: Path, tmp_path:
         "store_to_other_context",
         "0x1c200000",
     )
+
+
+def test_a_trap_in_an_inlined_header_names_the_handlers_line_first(program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler="misaligned_atomic", traffic=capture, nic="pspin")
+    (trap,) = result.summary["traps"]
+    first = trap["first"]
+    assert Path(first["line"]).name.startswith("hostile.c:")
+    files = [Path(call["line"]).name for call in first["inlined"]]
+    assert files[-1].startswith("spin_amo.h:") and first["inlined"][-1]["function"].startswith("amo_")
+    told = f"{Path(first['line']).name}, inlined from {', '.join(files)}"
+    assert f" at {told} (pc " in result.remarks[0]
+    assert run_report.source_line(first) == told

@@ -4,9 +4,48 @@ use crate::elf::{Elf, Part};
 use addr2line::{Context, gimli};
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection};
+use serde::Serialize;
 
-/// `file.c:12` for an address; `None` where the program does not say.
-pub fn line_of(elf: &Elf, addr: u32) -> Option<String> {
+/// The source line of an address, in the function whose code it is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SourceLine {
+    /// `file.c:12`; `None` if the program does not say.
+    pub line: Option<String>,
+    /// Calls that the compiler inlined there, outermost first: the instruction belongs to the last.
+    pub inlined: Vec<InlinedLine>,
+}
+
+/// A line of a function that the compiler inlined.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+pub struct InlinedLine {
+    pub function: Option<String>,
+    pub line: String,
+}
+
+impl SourceLine {
+    /// `handler.c:12, inlined from lock.h:40, atomic.h:7`, with files as `file` shows them.
+    pub fn text(&self, file: impl Fn(&str) -> &str) -> Option<String> {
+        let line = file(self.line.as_deref()?);
+        let inlined: Vec<&str> = self.inlined.iter().map(|call| file(&call.line)).collect();
+        Some(match inlined.is_empty() {
+            true => line.to_owned(),
+            false => format!("{line}, inlined from {}", inlined.join(", ")),
+        })
+    }
+}
+
+/// The source line of an address; empty where the program does not say.
+pub fn line_of(elf: &Elf, addr: u32) -> SourceLine {
+    let mut frames = frames_at(elf, addr).unwrap_or_default();
+    // Frames come innermost first.
+    let outermost = frames.pop();
+    frames.reverse();
+    SourceLine { line: outermost.map(|frame| frame.line), inlined: frames }
+}
+
+/// The function at an address and those inlined there, innermost first.
+fn frames_at(elf: &Elf, addr: u32) -> Option<Vec<InlinedLine>> {
     // The linker leaves lines of functions that it dropped at addresses where no code is.
     let is_loaded = |part: &Part| addr >= part.addr && u64::from(addr) < part.end();
     if !elf.segments.iter().any(is_loaded) {
@@ -21,6 +60,12 @@ pub fn line_of(elf: &Elf, addr: u32) -> Option<String> {
     };
     let dwarf = gimli::Dwarf::load(section).ok()?;
     let context = Context::from_dwarf(dwarf).ok()?;
-    let location = context.find_location(addr.into()).ok()??;
-    Some(format!("{}:{}", location.file?, location.line?))
+    let mut found = context.find_frames(addr.into()).skip_all_loads().ok()?;
+    let mut frames = Vec::new();
+    while let Ok(Some(frame)) = found.next() {
+        let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) else { continue };
+        let function = frame.function.and_then(|function| Some(function.raw_name().ok()?.into_owned()));
+        frames.push(InlinedLine { function, line: format!("{file}:{line}") });
+    }
+    Some(frames)
 }

@@ -248,7 +248,7 @@ impl Run {
             core: core.core,
             pc: format!("{:#010x}", core.pc),
             place: self.elf_at(core.pc).place(core.pc),
-            line: crate::lines::line_of(self.elf_at(core.pc), core.pc),
+            source: crate::lines::line_of(self.elf_at(core.pc), core.pc),
             waiting_for: core.waits,
             stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
             frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),

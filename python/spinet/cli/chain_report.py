@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -99,7 +98,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
 
 
 def _trouble(trouble: Mapping[str, Any]) -> str:
-    line = f" at {Path(trouble['line']).name}" if trouble["line"] else ""
+    line = f" at {run_report.source_line(trouble)}" if trouble["line"] else ""
     packet = "" if trouble["packet"] is None else f", packet {trouble['packet']}"
     what = f"{trouble['text']} in {trouble['place'] or 'no function'}{line} (pc {trouble['pc']})"
     return f"{_time(trouble['time_ns'])}, {trouble['unit']}{packet}: {what}"

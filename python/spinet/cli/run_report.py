@@ -280,7 +280,13 @@ def _refused(first: Mapping[str, Any]) -> str:
 
 def _line(place: Mapping[str, Any]) -> str:
     """The source line of a place in a program, in brackets, if it is known."""
-    return f" ({Path(place['line']).name})" if place["line"] else ""
+    return f" ({source_line(place)})" if place["line"] else ""
+
+
+def source_line(place: Mapping[str, Any]) -> str:
+    """The source line of a place in a program, and those of functions inlined there: `a.c:3, inlined from b.h:7`."""
+    line, *inlined = (Path(frame["line"]).name for frame in (place, *place["inlined"]))
+    return f"{line}, inlined from {', '.join(inlined)}" if inlined else line
 
 
 _CAPTURE_NOTES = {

@@ -243,7 +243,7 @@ impl Run {
                 time_ns: ns(self.record().borrow().clock, trap.at as f64),
                 pc: format!("{:#010x}", trap.pc),
                 place: self.elf_at(trap.pc).place(trap.pc),
-                line: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
+                source: crate::lines::line_of(self.elf_at(trap.pc), trap.pc),
                 value: format!("{:#010x}", trap.value),
                 value_is: value_is(trap.cause),
                 note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap)
@@ -368,7 +368,7 @@ impl Run {
     fn ended_text(&self, unfinished: u64, open: u64, cores: &[CoreSummary]) -> String {
         let experiment = &self.checked.experiment;
         let place = cores.first().map_or_else(String::new, |core| {
-            let line = core.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            let line = core.source.text(|path| path).map_or_else(String::new, |line| format!(" ({line})"));
             format!("; core {} of cluster {} is at {}{line}", core.core, core.cluster, core.place)
         });
         let messages = match open {

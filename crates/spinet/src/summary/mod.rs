@@ -11,6 +11,7 @@ pub use remarks::Remark;
 pub(crate) use remarks::{file_name, grouped, part_of};
 
 use crate::experiment::Experiment;
+use crate::lines::SourceLine;
 use crate::stats::EventStats;
 use blocks::mhz::Mhz;
 use serde::Serialize;
@@ -88,7 +89,8 @@ pub struct CoreSummary {
     pub core: u32,
     pub pc: String,
     pub place: String,
-    pub line: Option<String>,
+    #[serde(flatten)]
+    pub source: SourceLine,
     pub waiting_for: &'static str,
     pub stage: Option<&'static str>,
     pub frame: Option<u64>,
@@ -269,7 +271,8 @@ pub struct TrapPlaceSummary {
     pub time_ns: f64,
     pub pc: String,
     pub place: String,
-    pub line: Option<String>,
+    #[serde(flatten)]
+    pub source: SourceLine,
     pub value: String,
     pub value_is: Option<&'static str>,
     pub note: Option<String>,

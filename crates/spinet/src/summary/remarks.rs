@@ -149,7 +149,7 @@ impl Run {
 
 /// `bad_ph+0x12 at bad.c:7 (pc 0x1d000452)`.
 fn place_text(at: &TrapPlaceSummary) -> String {
-    match at.line.as_deref().map(file_name) {
+    match at.source.text(file_name) {
         Some(line) => format!("{} at {line} (pc {})", at.place, at.pc),
         None if at.place == at.pc => at.pc.clone(),
         None => format!("{} (pc {})", at.place, at.pc),

@@ -323,7 +323,7 @@ impl ChainRun {
                 text: trouble.cause.to_string(),
                 pc: format!("{:#010x}", trouble.pc),
                 place: trouble.symbol.as_ref().map(|(name, offset)| format!("{name}+{offset:#x}")),
-                line: self.program_of(unit).and_then(|elf| line_of(elf, trouble.pc)),
+                source: self.program_of(unit).map(|elf| line_of(elf, trouble.pc)).unwrap_or_default(),
             };
             troubles.borrow().iter().map(summary).collect::<Vec<_>>()
         };

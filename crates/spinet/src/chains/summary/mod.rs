@@ -10,6 +10,7 @@ use pipeline::{RegisterSummary, TableSummary};
 
 use super::experiment::ChainExperiment;
 use super::unused::Unused;
+use crate::lines::SourceLine;
 use crate::summary::{CaptureSummary, Remark, WallSummary};
 use blocks::mhz::Mhz;
 use serde::Serialize;
@@ -210,5 +211,6 @@ pub struct TroubleSummary {
     pub text: String,
     pub pc: String,
     pub place: Option<String>,
-    pub line: Option<String>,
+    #[serde(flatten)]
+    pub source: SourceLine,
 }

@@ -32,7 +32,7 @@ impl ChainRun {
             n => format!("{} packets were dropped for it", grouped(n)),
         };
         let place = first.place.as_ref().map_or_else(String::new, |place| format!("{place} "));
-        let line = first.line.as_deref().map_or_else(String::new, |line| format!("at {} ", file_name(line)));
+        let line = first.source.text(file_name).map_or_else(String::new, |line| format!("at {line} "));
         let packet = first.packet.map_or_else(String::new, |packet| format!(", packet {packet}"));
         let (unit, text, pc) = (&first.unit, &first.text, &first.pc);
         Some(format!("a program went wrong, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"))
