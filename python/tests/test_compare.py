@@ -7,6 +7,7 @@ import csv
 import json
 import re
 import shlex
+import struct
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,39 @@ def test_a_handler_that_compiles_nowhere_is_an_error_of_its_compiler(
     (tmp_path / "broken.c").write_text("#include <handler.h>\n__handler__ void b_ph(handler_args_t *a) { a++ }\n")
     assert main(["compare", str(tmp_path / "broken.c"), "-t", UDP, "-o", str(tmp_path / "out")]) == 2
     assert "does not compile" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_short_run_has_no_steady_state(capsys: pytest.CaptureFixture[str]) -> None:
+    traffic = "udp:size=512,count=18,rate=1G"
+    assert main(["compare", "sdk/examples/ping_pong.c", "-t", traffic, "--nic", "pspin", "--nic", "panic"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("no steady state: the run is too short; between warm-up and drain 1") == 2
+    heading = next(line for line in told.splitlines() if "compute" in line)
+    assert "transfer" in heading and "memory" not in heading
+    notes = {line.partition(":")[0]: line for line in told.splitlines()}
+    assert "its host is ideal: no PCIe latency" in notes["panic"] and "ideal" not in notes["pspin"]
+
+
+def test_steady_throughput_leaves_warm_up_and_drain_out() -> None:
+    """One unit is slower than the traffic: what it queued drains when the traffic has ended."""
+    result = spinet.compare(
+        program="sdk/examples/ping_pong.c", traffic="udp:size=256,count=1000,rate=1G", nics=["pspin", "panic", "native"]
+    )
+    for nic in ("pspin", "panic"):
+        steady = result[nic].steady
+        assert steady is not None and steady.packets < 800 and result[nic].not_steady_because is None
+        assert steady.packets_per_s == pytest.approx(result.offered_rate.packets_per_s, rel=0.01)
+    assert (result["native"].steady, result["native"].not_steady_because) == (None, None)
+    assert [row.is_host_ideal for row in result.rows] == [False, True, False]
+
+
+def test_a_rate_that_changes_is_no_steady_state(tmp_path: Path) -> None:
+    """Sparse traffic after dense traffic."""
+    capture = tmp_path / "slower.pcap"
+    header = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
+    times = [*range(0, 600_000, 1_000), *range(600_000, 1_500_000, 4_000)]
+    packets = (struct.pack("<IIII", 0, ns, 64, 64) + bytes(12) + b"\x08\x00" + bytes(50) for ns in times)
+    capture.write_bytes(header + b"".join(packets))
+    result = spinet.compare(traffic=capture, nics=["pspin"])
+    why = result["pspin"].not_steady_because
+    assert result["pspin"].steady is None and why is not None and why.startswith("rates change; ")

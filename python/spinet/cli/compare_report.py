@@ -68,7 +68,7 @@ def _table(comparison: Comparison) -> Blocks:
                 _output(row, _reference(comparison), alone=comparison.outputs_equal is None),
             )
         )
-    headings = ("NIC", "out", "packets/s", "Gbit/s", "mean", "median", "99 %", "wait", "memory", "compute", "lost")
+    headings = ("NIC", "out", "packets/s", "Gbit/s", "mean", "median", "99 %", "wait", "transfer", "compute", "lost")
     yield run_report.table(*headings, "output", rows=rows)
 
 
@@ -90,14 +90,15 @@ def _output(row: Row, reference: str | None, *, alone: bool) -> str:
 
 def _notes(comparison: Comparison) -> Blocks:
     said = [
-        "Latency: from when the first bit is due on the line until the last byte has left. wait, memory, compute: of",
-        "its mean, in queues; on links and in memories; in handlers.",
+        "packets/s, Gbit/s: of the whole run, with warm-up and drain; steady state is told below.",
+        "Latency: from when the first bit is due on the line until the last byte has left. wait, transfer, compute:",
+        "shares of its mean: in queues; on links, in and out of memories, in fixed pipelines; in handlers.",
     ]
     if _reference(comparison) is not None:
-        said[1] += " output: packets sent, compared byte by byte"
+        said[-1] += " output: packets sent, compared byte by byte"
         said.append(f"with those of {_reference(comparison)}, in any order.")
     elif not comparison.handler:
-        said[1] += " output: packets, compared byte by byte with"
+        said[-1] += " output: packets, compared byte by byte with"
         said.append("those offered, in any order.")
     yield "\n".join(said)
     lines = []
@@ -105,6 +106,13 @@ def _notes(comparison: Comparison) -> Blocks:
         said = [row.how, *row.notes]
         if row.is_line_the_limit:
             said.insert(1, f"its line carries {row.line_gbps:g} Gbit/s, less than the traffic asks for")
+        if row.steady is not None:
+            steady = row.steady
+            said.append(f"steady state {_rate(steady.packets_per_s)} packets/s, {_gbps(steady.gbps)} Gbit/s")
+        elif row.not_steady_because is not None:
+            said.append(f"no steady state: {row.not_steady_because}")
+        if row.is_host_ideal:
+            said.append("its host is ideal: no PCIe latency")
         if row.lost:
             said.append("lost: " + ", ".join(f"{why.replace('_', ' ')} {n:,}" for why, n in row.lost_by_reason.items()))
         if row.consumed:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "waiting": "waiting",
-    "transfers": "memory and transfers",
+    "transfers": "transfers",
     "computation": "computation",
     "not_told": "not told by the model",
 }

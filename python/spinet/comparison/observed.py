@@ -94,6 +94,8 @@ class Observed:
         Bytes that came out for each of `frames`.
     line_gbps
         The NIC's line; None if it has none.
+    is_host_ideal
+        The host interface is modelled without PCIe's packets and latency.
     capacity
         Packets and bytes handled a second, if packets do not come at their times but wait in memory.
     """
@@ -109,6 +111,7 @@ class Observed:
     ended: str = "complete"
     ended_text: str = ""
     line_gbps: float | None = None
+    is_host_ideal: bool = False
     digest: str | None = None
     capacity: tuple[float, float] | None = None
     notes: Sequence[str] = field(default=())
@@ -117,6 +120,12 @@ class Observed:
     def is_finished(self) -> bool:
         """Every packet came to an end."""
         return self.ended == "complete"
+
+
+def is_host_ideal(card: Mapping[str, Any]) -> bool:
+    """Whether a card's parameters ask for a host without PCIe latency."""
+    interface = card.get("pcie") or card.get("dma", {}).get("pcie", {})
+    return bool(interface.get("model") == "ideal")
 
 
 def spans(names: Sequence[tuple[str, PartKind]], edges: Sequence[Times]) -> list[Part]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spinet import _core, chains, toolchain
 from spinet._core import InputError
-from spinet.comparison.observed import CannotRun, Job, Observed, Part
+from spinet.comparison.observed import CannotRun, Job, Observed, Part, is_host_ideal
 
 _CHAIN = "compared"
 _CORE = "handlers"
@@ -75,6 +75,7 @@ def on_chains(job: Job, nic: str) -> Observed:
     if exit == "host":  # what no chain took went there, too
         output = _without(output, [packet.data for packet in job.offered.packets if packet.context is None])
     ended = summary["ended"]
+    card = _card(nic, job.sets.get(nic, ()))
     return Observed(
         how="no service" if job.is_forwarding else f"handlers on {_cores(job.units)} ({nic})",
         frames=frames,
@@ -86,7 +87,8 @@ def on_chains(job: Job, nic: str) -> Observed:
         sizes=rows["bytes_out"],
         ended=ended["reason"],
         ended_text=ended["text"],
-        line_gbps=_line_of_chains(nic, job.sets.get(nic, ())),
+        line_gbps=float(card["ingress"]["line_bps"]) / 1e9,
+        is_host_ideal=is_host_ideal(card),
         digest=result.digest,
         notes=[f"{trouble['unit']}: {trouble['text']}" for trouble in summary["troubles"][:3]],
     )
@@ -107,9 +109,10 @@ def _cores(units: int) -> str:
     return "a RISC-V unit" if units == 1 else f"{units} RISC-V units"
 
 
-def _line_of_chains(nic: str, sets: Sequence[str]) -> float:
+def _card(nic: str, sets: Sequence[str]) -> Mapping[str, Any]:
     card = tomllib.loads(_core.nic_show(nic, list(sets), "."))
-    return float(card.get("card", card)["ingress"]["line_bps"]) / 1e9
+    parameters: Mapping[str, Any] = card.get("card", card)
+    return parameters
 
 
 def _without(output: Sequence[bytes], others: Sequence[bytes]) -> list[bytes]:

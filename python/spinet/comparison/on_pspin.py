@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 
 import numpy as np
 
-from spinet import api
+from spinet import _core, api
 from spinet.comparison import forwarding
-from spinet.comparison.observed import Job, Observed, Part, Times, spans
+from spinet.comparison.observed import Job, Observed, Part, Times, is_host_ideal, spans
 
 # Source: Di Girolamo et al., ISCA 2021, IV: 400 Gbit/s. The model takes packets when they are due, whatever the line.
 _PSPIN_LINE_GBPS = 400.0
@@ -77,6 +78,7 @@ def on_pspin(job: Job, nic: str) -> Observed:
         ended=ended["reason"],
         ended_text=ended["text"],
         line_gbps=_PSPIN_LINE_GBPS,
+        is_host_ideal=is_host_ideal(tomllib.loads(_core.nic_show(nic, list(job.sets.get(nic, ())), "."))),
         digest=result.digest,
         notes=notes,
     )

@@ -133,6 +133,9 @@ class Comparison:
                     "out_packets": row.delivered.packets,
                     "out_packets_per_s": row.delivered.packets_per_s,
                     "out_gbps": row.delivered.gbps,
+                    "steady_packets_per_s": row.steady.packets_per_s if row.steady else None,
+                    "steady_gbps": row.steady.gbps if row.steady else None,
+                    "host_ideal": int(row.is_host_ideal),
                     **{f"latency_{name}_ns": latency.get(name) for name in ("min", "mean", "median", "p99", "max")},
                     **{f"{kind}_ns": mean for kind, mean in (row.time_ns or {}).items()},
                     "consumed": row.consumed,
@@ -177,7 +180,8 @@ class Comparison:
 
 
 _COLUMNS = (
-    "nic", "simulated", "line_gbps", "out_packets", "out_packets_per_s", "out_gbps", "latency_min_ns",
+    "nic", "simulated", "line_gbps", "out_packets", "out_packets_per_s", "out_gbps",
+    "steady_packets_per_s", "steady_gbps", "host_ideal", "latency_min_ns",
     "latency_mean_ns", "latency_median_ns", "latency_p99_ns", "latency_max_ns", "waiting_ns", "transfers_ns",
     "computation_ns", "not_told_ns", "consumed", "lost", "output_sha256", "output_missing", "output_unexpected",
     "not_run_because",

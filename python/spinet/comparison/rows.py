@@ -18,6 +18,9 @@ DEFINITIONS = {
     "offered": "packets of the traffic, at the same times for every NIC; bytes without FCS, preamble and gap",
     "rate": "of packets offered, and of packets that came out: from the first to the last, the last one not counted; "
     "if they came out in less time than they were offered in, over that time",
+    "steady": "packets that came out between the end of warm-up (the first packet is out and a quarter of the offered "
+    "time has passed) and the start of drain (the last packet is offered): at least 100, and rates in both halves of "
+    "this time differ by at most 10 %",
     "line": "what the traffic asks of a line, with FCS, preamble and gap, is more than the NIC's line carries",
     "latency": "of packets that came out: from when the first bit is due on the line until the last byte has left; "
     "on this machine, what handlers take",
@@ -29,6 +32,10 @@ DEFINITIONS = {
     "consumed": "handlers took them and neither sent them nor gave them to the host",
     "output": "packets that came out, compared byte by byte, in any order",
 }
+
+
+_LEAST_STEADY = 100  # assumed: one packet more or less at the edges changes the rate by 1 %
+_MOST_UNSTEADY = 0.1  # assumed: share by which the halves of a steady state may differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +91,11 @@ class Row:
 
     Attributes
     ----------
+    delivered
+        Packets of the whole run, warm-up and drain included.
+    steady
+        Packets that came out in steady state; None if there is none, for the reason in ``not_steady_because``. Both are
+        None of this machine, where packets wait in memory.
     time_ns
         What of the mean latency is waiting, transfers, computation, or not told; they add up to it.
     parts_ns
@@ -98,6 +110,9 @@ class Row:
     ended: str
     ended_text: str
     delivered: Rate
+    steady: Rate | None
+    not_steady_because: str | None
+    is_host_ideal: bool
     latency_ns: Latency | None
     time_ns: Mapping[str, float] | None
     parts_ns: Sequence[tuple[str, str, float]]
@@ -147,6 +162,7 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes]) ->
     if len(latency):
         parts = [(part.name, part.kind, float(part.ps.mean()) / 1000) for part in one.parts]
         told = {kind: sum(mean for _, of, mean in parts if of == kind) for kind in PART_KINDS}
+    steady, why_not = _steady(one, offered)
     return Row(
         nic=nic,
         how=one.how,
@@ -156,6 +172,9 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes]) ->
         ended=one.ended,
         ended_text=one.ended_text,
         delivered=_delivered(one, offered),
+        steady=steady,
+        not_steady_because=why_not,
+        is_host_ideal=one.is_host_ideal,
         latency_ns=_latency(latency),
         time_ns=told,
         parts_ns=parts,
@@ -177,6 +196,27 @@ def _delivered(one: Observed, offered: Offered) -> Rate:
     order = np.argsort(one.out_ps, kind="stable")
     due = offered.time_ps[one.frames]
     return rate(one.out_ps[order], one.sizes[order], least_ps=int(np.ptp(due)) if len(due) else 0)
+
+
+def _steady(one: Observed, offered: Offered) -> tuple[Rate | None, str | None]:
+    """The rate without warm-up and drain, or why there is none; neither where packets have no times."""
+    if one.out_ps is None:
+        return None, None
+    first, last = int(offered.time_ps[0]), int(offered.time_ps[-1])
+    start = max(first + (last - first) // 4, int(one.out_ps.min()) if len(one.out_ps) else last)
+    order = np.argsort(one.out_ps, kind="stable")
+    order = order[(one.out_ps[order] > start) & (one.out_ps[order] <= last)]
+    if len(order) < _LEAST_STEADY:
+        return None, (
+            f"the run is too short; between warm-up and drain {len(order):,} packets came out, "
+            f"at least {_LEAST_STEADY} are needed"
+        )
+    out, due = one.out_ps[order], offered.time_ps[one.frames[order]]
+    early = int((out <= start + (last - start) // 2).sum())
+    late = len(out) - early
+    if abs(late - early) > _MOST_UNSTEADY * len(out) / 2:
+        return None, f"rates change; {early:,} packets came out in the first half of the time, {late:,} in the second"
+    return rate(out, one.sizes[order], least_ps=int(np.ptp(due))), None
 
 
 def _latency(ns: np.ndarray[Any, Any]) -> Latency | None:
