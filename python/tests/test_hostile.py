@@ -38,7 +38,7 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 stalled in sleep_for_ever_deed, own line, waits for ever
 endless_loop                   limit in endless_loop_deed, own line, runs
-take_a_lock_twice              limit in take_a_lock_twice_deed, own > spin_amo.h, runs
+take_a_lock_twice limit in take_a_lock_twice_deed, own > spin_amo.h, waits for memory outside its cluster
 stack_overflow                 limit in deeper, own line, waits for memory outside its cluster
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               done, 1 copies refused
