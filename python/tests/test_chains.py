@@ -160,7 +160,6 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
         (["--chain", "all: aes", "--nic", "pspinn"], "did you mean `pspin`?"),
         (["--nic", "pspin", "--policy", "fifo"], "hint: chains need a card such as panic"),
         (["--nic", "tigon2", "--match", "udp"], "--match is for cards that run handlers"),
-        (["--nic", "tigon2", "--pace", "asap"], "hint: its traffic says when packets come"),
         (["--nic", "panic", "--firmware", "tigon2"], "hint: cores run programs: --service 'core: riscv, program=FILE'"),
         (["h.c", "--firmware", "tigon2"], "hint: handlers are named without an option"),
         (["h.c", "--send", "udp:count=1"], "hint: cards with a host that sends are panic and tigon2"),

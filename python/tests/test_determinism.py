@@ -62,7 +62,7 @@ def test_slices_of_any_length_give_the_same_run() -> None:
         prepared = api.prepare(
             program=["sdk/examples/ping_pong.c"],
             traffic=RANDOM,
-            experiment_file=None,
+            experiment=None,
             match=None,
             message=None,
             handler=None,

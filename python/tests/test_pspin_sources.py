@@ -86,7 +86,7 @@ def test_a_driver_may_know_handlers_by_any_name(tmp_path: Path) -> None:
 
 def test_a_misspelled_function_is_told_by_compiler_and_linker(tmp_path: Path) -> None:
     text = "__handler__ void l_ph(handler_args_t *args) { spin_cmd_wiat(0); }"
-    with pytest.raises(toolchain.CompileError, match=r"^handler\.c does not link$") as caught:
+    with pytest.raises(toolchain.CompileError, match=r"^handler\.c does not link\n") as caught:
         toolchain.build([write(tmp_path, text)], cache=tmp_path / "cache")
     assert "handler.c:2:47: warning: call to undeclared function 'spin_cmd_wiat'" in caught.value.stderr
     assert "undefined symbol: spin_cmd_wiat" in caught.value.stderr

@@ -206,7 +206,7 @@ def test_the_command_writes_figure_table_and_page(tmp_path: Path, capsys: pytest
         f"table4.{suffix}" for suffix in ("csv", "md", "png", "svg")
     ]
     out = capsys.readouterr().out
-    assert out.splitlines()[:2] == ["pspin/table4  Area of a processing element", "  5 hit"]
+    assert out.splitlines()[:2] == ["pspin/table4  Area of a processing element", "  5 by construction"]
 
 
 def test_the_list_is_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
