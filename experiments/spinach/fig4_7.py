@@ -22,6 +22,7 @@ TITLE = "10 Gigabit NIC, two versions of the firmware: payload and frames"
 SOURCE = f"{THESIS}, Fig. 4.7 a, b, 4.5.1"
 
 FIRMWARE = ("optimised", "first")
+TICKS = (0, 500, 1000)
 
 
 def points() -> list[Point]:
@@ -90,6 +91,7 @@ def plot(results: Results) -> Figure:
         plots.Panel(
             title="(a) payload",
             x_label="UDP datagram (bytes)",
+            x_ticks=TICKS,
             y_label="UDP payload, both ways (Gbit/s)",
             curves=[
                 plots.Curve(
@@ -105,6 +107,7 @@ def plot(results: Results) -> Figure:
         plots.Panel(
             title="(b) frames",
             x_label="UDP datagram (bytes)",
+            x_ticks=TICKS,
             y_label="frames, both ways (millions/s)",
             y_max=6,
             curves=[
@@ -116,6 +119,7 @@ def plot(results: Results) -> Figure:
         plots.Panel(
             title="(b), each way",
             x_label="UDP datagram (bytes)",
+            x_ticks=TICKS,
             y_label="frames (millions/s)",
             y_max=4,
             curves=[
@@ -138,6 +142,7 @@ def plot(results: Results) -> Figure:
         plots.Panel(
             title="optimised over first",
             x_label="UDP datagram (bytes)",
+            x_ticks=TICKS,
             y_label="more frames (%)",
             curves=gained,
         )

@@ -51,7 +51,9 @@ def compiled(source: Path, folder: Path, installed: Path) -> Path:
 def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     known = {name: value for name, value in os.environ.items() if name not in ("PSPIN_HW", "SPINET_NIC")}
     command = [str(program), *arguments]
-    return subprocess.run(command, cwd=folder, env=known | variables, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=known | variables, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_the_papers_handlers_do_on_a_c_host_what_c_computes(handler: str, paper:
     (tmp_path / "build").mkdir()
     source = ROOT / "sdk" / "examples" / f"{handler}.c"
     toolchain.build([source], defines={"SPIN_PSPIN_PACKETS": ""}, out=tmp_path / "build" / handler)
-    ran = run(paper, handler, f"--packet-delay={BENCHMARKS[handler]}", folder=tmp_path)
+    # On the RTL as published, atomics outside the own L1 return 1 and unaligned host writes go astray.
+    delay = f"--packet-delay={BENCHMARKS[handler]}"
+    ran = run(paper, handler, delay, folder=tmp_path, SPINET_NIC="pspin-paper")
     (verdict,) = re.findall(rf"^{handler}: .*$", ran.stdout, flags=re.MULTILINE)
     assert (ran.returncode, ran.stderr) == (0, ""), verdict
     assert "Packets: 32; Bytes: 32768" in ran.stdout
