@@ -61,7 +61,8 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_make_targets_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    if "libpspin" in page.read_text():  # programs for PsPIN bring `run` in their own Makefile, which includes these rules
+    # Programs for PsPIN bring `run` in their own Makefile, which includes the rules of libpspin.
+    if "libpspin" in page.read_text():
         makefile += "run:\n" + (ROOT / "crates/capi/make/spin-rt.mk").read_text()
     for target in re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), f"{name_of(page)} names make {target}"
