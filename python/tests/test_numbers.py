@@ -90,7 +90,7 @@ QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
     (
         "machines/panic.md",
         r"no unit had a credit, (\d+) to (\d+) % because one refused them",
-        [("panic/fig8e", f"{size} B", "refused", 1) for size in (512, 1024)],
+        [("panic/fig8e", f"{size} B", "refused", 1) for size in (1024, 512)],
     ),
 ]
 
