@@ -69,9 +69,9 @@ test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs ag
 	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_QEMU=1 SPINET_PROGRAMS=10000 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
 	$(STEP) 'pytest-long' pytest -q
 
-LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy
+LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy lint-prose
 .PHONY: lint $(LINTS)
-lint: $(LINTS) ## formats, clippy, types, and rules of the house
+lint: $(LINTS) ## formats, clippy, types, rules of the house, prose
 lint-rustfmt:
 	@$(STEP) 'rustfmt' cargo fmt --all --check
 lint-clippy: $(VENV)/.deps
@@ -84,6 +84,9 @@ lint-mypy: $(VENV)/.deps
 	@$(STEP) 'mypy' mypy
 lint-tidy:
 	@$(STEP) 'tidy (layers, sources of numbers, sizes of files)' cargo xtask tidy
+
+lint-prose: $(VENV)/.deps
+	@$(STEP) 'prose (documents and comments in plain English)' python docs/prose.py
 
 .PHONY: docs docs-rust
 docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
