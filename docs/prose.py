@@ -123,7 +123,7 @@ def code_blocks(text: str, suffix: str) -> Iterator[Block]:
         if not (kind in Comment or kind is String.Doc) or kind in Comment.Preproc or kind is Comment.Hashbang:
             continue
         line = bisect_right(starts, position)
-        # A comment behind code is no part of the comment above.
+        # A comment behind code is separate from the comment above.
         is_alone = not text[starts[line - 1] : position].strip()
         if run and (line > end or not is_alone):
             yield from markdown_blocks("\n".join(run), first)
