@@ -1,7 +1,7 @@
 //! A clock domain: decides when its components tick.
 
 use crate::component::{Activity, Component};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::set::members;
 use crate::system::Mode;
 use crate::time::{Clock, Cycle};
@@ -250,7 +250,7 @@ fn members_of(word: usize, bits: u64) -> impl Iterator<Item = u32> {
 }
 
 fn shuffle(items: &mut [u32], seed: u64, cycle: Cycle) {
-    let mut stream = Stream::new(seed ^ cycle.rotate_left(32), "order");
+    let mut stream = RandomStream::new(seed ^ cycle.rotate_left(32), "order");
     for last in (1..items.len()).rev() {
         items.swap(last, stream.below(last as u64 + 1) as usize);
     }

@@ -21,7 +21,7 @@ mod words;
 
 pub use channel::{Inlet, Rx, Tx};
 pub use component::{Activity, Component, CounterList, Direction, Port, Ports};
-pub use random::Stream;
+pub use random::RandomStream;
 pub use set::members;
 pub use system::{ClockId, Mode, Outcome, System, SystemBuilder};
 pub use time::{Clock, Cycle, Freq, FreqError, Time};

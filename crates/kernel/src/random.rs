@@ -5,11 +5,11 @@
 /// Streams of one run share no draws, so a new component cannot change the draws of another.
 /// The generator is xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct RandomStream {
     state: [u64; 4],
 }
 
-impl Stream {
+impl RandomStream {
     /// The stream called `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         // FNV-1a folds the name into the seed.
@@ -17,7 +17,7 @@ impl Stream {
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut counter = seed ^ hash.rotate_left(32);
-        Stream { state: std::array::from_fn(|_| split_mix(&mut counter)) }
+        RandomStream { state: std::array::from_fn(|_| split_mix(&mut counter)) }
     }
 
     /// The next 64 random bits.
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_stream_depends_on_seed_and_name_alone() {
         let draws = |seed, name| {
-            let mut stream = Stream::new(seed, name);
+            let mut stream = RandomStream::new(seed, name);
             [(); 4].map(|()| stream.below(1000))
         };
         assert_eq!(draws(1, "nic.a"), draws(1, "nic.a"));
@@ -66,7 +66,7 @@ mod tests {
     /// From the authors' C programs: xoshiro256** from the state 1, 2, 3, 4, and SplitMix64 from 0.
     #[test]
     fn the_generators_are_those_that_were_published() {
-        let mut stream = Stream { state: [1, 2, 3, 4] };
+        let mut stream = RandomStream { state: [1, 2, 3, 4] };
         let drawn = [(); 6].map(|()| stream.next_u64());
         let published = [11520, 0, 1509978240, 1215971899390074240, 1216172134540287360, 607988272756665600];
         assert_eq!(drawn, published);
@@ -85,7 +85,7 @@ mod tests {
         let streams: Vec<Vec<u64>> = names
             .chain(seeds)
             .map(|(seed, name)| {
-                let mut stream = Stream::new(seed, &name);
+                let mut stream = RandomStream::new(seed, &name);
                 (0..N_DRAWS).map(|_| stream.next_u64()).collect()
             })
             .collect();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn draws_fill_their_range() {
-        let mut stream = Stream::new(7, "range");
+        let mut stream = RandomStream::new(7, "range");
         let mut seen = [0u32; 10];
         (0..10_000).for_each(|_| seen[stream.below(10) as usize] += 1);
         assert!(seen.iter().all(|&n| (850..1150).contains(&n)), "{seen:?}");

@@ -3,7 +3,7 @@
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Component, CounterList, Port, Ports};
 use crate::domain::{Domain, Slot};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
 use crate::wiring::WiringError;
@@ -23,7 +23,7 @@ pub enum Mode {
     /// Tick awake components, in a random order at each edge, from this seed.
     Shuffled(u64),
     /// Tick all components at every edge at which any is awake. This tests the promise of `Idle`.
-    Sleepless,
+    TickAll,
 }
 
 /// The reason why a run returned.
@@ -79,8 +79,8 @@ impl SystemBuilder {
     }
 
     /// The random stream of this name.
-    pub fn stream(&self, name: &str) -> Stream {
-        Stream::new(self.seed, name)
+    pub fn stream(&self, name: &str) -> RandomStream {
+        RandomStream::new(self.seed, name)
     }
 
     /// The tracer of the component at `path`, with this clock.

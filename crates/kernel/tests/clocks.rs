@@ -62,7 +62,7 @@ fn edges_of_many_clocks_come_in_order_and_are_exact_after_a_billion_cycles() {
         ("3000 MHz", Freq::mhz(3000).unwrap()),
     ];
     let wakes = [1, 1_000_000_000, 1_000_000_001];
-    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
+    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::TickAll] {
         let (mut system, log) = sleepers(&freqs, &wakes);
         system.set_mode(mode);
         assert_eq!(system.run_until(Time::MAX), Outcome::Quiet);

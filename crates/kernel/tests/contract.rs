@@ -5,7 +5,7 @@
 use expect_test::{Expect, expect};
 use kernel::trace::{Event, EventKind, Sink, Tracer};
 use kernel::{
-    Activity, Component, CounterList, Cycle, Freq, Mode, Outcome, Ports, Rx, Stream, SystemBuilder, Time, Tx,
+    Activity, Component, CounterList, Cycle, Freq, Mode, Outcome, Ports, RandomStream, Rx, SystemBuilder, Time, Tx,
     WiringError,
 };
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ struct Relay {
     output: Tx<u64>,
     rest: u64,
     ready: Cycle,
-    draws: Stream,
+    draws: RandomStream,
 }
 
 impl Component for Relay {
@@ -136,7 +136,7 @@ proptest! {
         let normal = run(shape, Mode::Normal, None);
         prop_assert_eq!(normal.iter().map(|&(_, item)| item).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
         prop_assert_eq!(&normal, &run(shape, Mode::Shuffled(order), None));
-        prop_assert_eq!(&normal, &run(shape, Mode::Sleepless, None));
+        prop_assert_eq!(&normal, &run(shape, Mode::TickAll, None));
     }
 }
 
@@ -290,7 +290,7 @@ fn what_is_sent_from_outside_is_seen_when_it_says_and_in_order() {
         drop(system);
         Rc::into_inner(log).unwrap().into_inner()
     };
-    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
+    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::TickAll] {
         assert_eq!(arrived(mode, &[]), [(5, 1), (5, 2), (90, 3), (91, 4)]);
         assert_eq!(arrived(mode, &[4, 5, 89]), [(5, 1), (5, 2), (90, 3), (91, 4)]);
     }

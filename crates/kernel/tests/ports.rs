@@ -66,7 +66,7 @@ fn arrived(items: &[(Cycle, u64, u64)], capacity: usize, mode: Mode) -> String {
 
 #[test]
 fn what_is_sent_late_is_late_and_so_is_what_follows_it() {
-    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless] {
+    for mode in [Mode::Normal, Mode::Shuffled(1), Mode::TickAll] {
         assert_eq!(arrived(&[(0, 0, 0), (1, 1, 0), (2, 2, 0)], 8, mode), "0@2 1@3 2@4 ");
         let late = [(0, 0, 0), (1, 1, 5), (2, 2, 0), (3, 3, 0), (4, 4, 100), (5, 5, 1)];
         assert_eq!(arrived(&late, 8, mode), "0@2 1@8 2@8 3@8 4@106 5@106 ");

@@ -7,7 +7,7 @@ use crate::scheduler::*;
 use crate::testing::flits;
 use crate::unit::*;
 use expect_test::{Expect, expect};
-use kernel::{Rx, Stream, Tx};
+use kernel::{RandomStream, Rx, Tx};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Bench;
@@ -120,7 +120,7 @@ impl Scene {
         let (engine_out, from_engine) = bench.channel(&format!("from engine {node}"), 25, 1);
         let (notes, heard) = bench.channel(&format!("notes of {node}"), 4, 1);
         let delay = DelayUnitParams { service: self.delay, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
-        let stream = Stream::new(1, &format!("engine {node}"));
+        let stream = RandomStream::new(1, &format!("engine {node}"));
         bench.add(&format!("engine {node}"), DelayUnit::new(delay, engine_in, engine_out, stream));
         let params = TrafficManagerParams { credits: self.credits, flit_bytes: 64, detour_flits: 25 };
         let wires = TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes };

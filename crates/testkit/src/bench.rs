@@ -107,7 +107,7 @@ pub fn bench(cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
 pub fn bench_at(freq: Freq, cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
     let normal = run(freq, cycles, Mode::Normal, &make);
     assert_eq!(normal, run(freq, cycles, Mode::Shuffled(7), &make), "the order of components within an edge shows");
-    assert_eq!(normal, run(freq, cycles, Mode::Sleepless, &make), "a component that said it was idle was not");
+    assert_eq!(normal, run(freq, cycles, Mode::TickAll, &make), "a component that said it was idle was not");
     normal
 }
 

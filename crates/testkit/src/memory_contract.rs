@@ -7,7 +7,7 @@
 
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::netlist::{Built, Card, Catalog, Design, Environment, Memory, Module, Netlist, PortSpec, Site};
-use kernel::{Activity, Component, Cycle, Mode, Outcome, Ports, Stream, Time};
+use kernel::{Activity, Component, Cycle, Mode, Outcome, Ports, RandomStream, Time};
 use std::collections::VecDeque;
 
 /// A party that asks at random. Port: `memory`.
@@ -51,7 +51,7 @@ pub fn check_memory_contract(catalog: &Catalog, wiring: &str) {
     for seed in 1..=5 {
         let normal = run(&design, seed, Mode::Normal);
         assert_eq!(normal, run(&design, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks shows");
-        assert_eq!(normal, run(&design, seed, Mode::Sleepless), "seed {seed}: who was idle was not");
+        assert_eq!(normal, run(&design, seed, Mode::TickAll), "seed {seed}: who was idle was not");
     }
 }
 
@@ -100,7 +100,7 @@ struct Asking {
     path: String,
     params: RandomRequester,
     port: Requester,
-    draws: Stream,
+    draws: RandomStream,
     /// What its own bytes will be when all references under way are done.
     bytes: Vec<Vec<u8>>,
     made: u32,
@@ -212,7 +212,7 @@ impl Module for ModelMemory {
 struct Answering {
     params: ModelMemory,
     port: Responder,
-    draws: Stream,
+    draws: RandomStream,
     bytes: Vec<u8>,
     /// When it answers what it sees first.
     answer_at: Option<Cycle>,

@@ -6,7 +6,7 @@
 use crate::assembler::{Assembler, i, r, s, u};
 use crate::linked::{DATA_BYTES, RECORD_BYTES, REGISTERS_BYTES, SYS_WRITE};
 use isa::riscv::{Class, Extension, Operands, Row, format, rows};
-use kernel::Stream;
+use kernel::RandomStream;
 
 const RA: u8 = 1;
 pub(crate) const SP: u8 = 2;
@@ -18,7 +18,7 @@ pub(crate) const SP_OFFSET: u32 = 16;
 const SHORT_OFFSET: u32 = 1024;
 
 /// A number, often one at which something special happens.
-pub(crate) fn interesting(random: &mut Stream) -> u32 {
+pub(crate) fn interesting(random: &mut RandomStream) -> u32 {
     match random.below(8) {
         0 => 0,
         1 => u32::MAX,
@@ -39,7 +39,7 @@ struct Pointer {
 
 /// Appends items to a program.
 pub(crate) struct Generator {
-    random: Stream,
+    random: RandomStream,
     pub(crate) code: Assembler,
     pointers: [Pointer; 3],
     /// Registers that items must not change, one bit each.
@@ -51,7 +51,7 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    pub(crate) fn new(mut random: Stream) -> Self {
+    pub(crate) fn new(mut random: RandomStream) -> Self {
         // PULP's instructions are unknown to the reference.
         let of = |classes: &[Class]| -> Vec<_> {
             rows().filter(|row| classes.contains(&row.op.class()) && row.extension != Extension::Xpulpv2).collect()
@@ -335,7 +335,7 @@ impl Generator {
     }
 }
 
-fn one_of(random: &mut Stream, rows: &[&'static Row]) -> &'static Row {
+fn one_of(random: &mut RandomStream, rows: &[&'static Row]) -> &'static Row {
     rows[random.below(rows.len() as u64) as usize]
 }
 

@@ -6,7 +6,7 @@
 use crate::assembler::{Assembler, i, u};
 use crate::linked::{DATA_BYTES, PAGE_BYTES, RECORD_BYTES, REGISTERS_BYTES};
 use crate::random_items::{Generator, SP, SP_OFFSET, interesting};
-use kernel::Stream;
+use kernel::RandomStream;
 
 /// A program, and the data it begins with.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Program {
 /// The program of `length` items that `seed` stands for. An item is one instruction or a few that belong together, such
 /// as a loop; the shorter program of the same seed is a prefix of the longer one.
 pub fn random_program(seed: u64, length: usize) -> Program {
-    let mut random = Stream::new(seed, "program");
+    let mut random = RandomStream::new(seed, "program");
     let mut record: Vec<u8> = (0..32).flat_map(|_| interesting(&mut random).to_le_bytes()).collect();
     record.extend((0..DATA_BYTES).map(|_| random.below(256) as u8));
 

@@ -19,7 +19,7 @@ use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use crate::interconnect::Seen;
 use crate::policy::Head;
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Stream};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, RandomStream, Rx};
 use lines::Lines;
 pub use params::CacheControllerParams;
 
@@ -83,7 +83,7 @@ enum State {
 
 impl CacheController {
     /// A controller of an empty cache; `draws` is for random replacement.
-    pub fn new(params: CacheControllerParams, ports: CacheControllerPorts, draws: Stream) -> CacheController {
+    pub fn new(params: CacheControllerParams, ports: CacheControllerPorts, draws: RandomStream) -> CacheController {
         let CacheControllerPorts { requester, cache, memory, snooped } = ports;
         CacheController {
             lines: Lines::new(&params, draws),

@@ -1,6 +1,6 @@
 //! Replacement: what has to go from a set of a cache.
 
-use kernel::Stream;
+use kernel::RandomStream;
 
 /// A replacement policy, as a card's file names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -20,12 +20,12 @@ pub struct Replacer {
     ways: usize,
     /// LRU: the ways of each set, the one used last first. Round robin: the next way to go, one for each set.
     order: Vec<u8>,
-    draws: Stream,
+    draws: RandomStream,
 }
 
 impl Replacer {
     /// The policy at work; `draws` is the random stream of the component.
-    pub fn new(policy: Replacement, sets: usize, ways: usize, draws: Stream) -> Replacer {
+    pub fn new(policy: Replacement, sets: usize, ways: usize, draws: RandomStream) -> Replacer {
         assert!((1..=255).contains(&ways), "a set has 1 to 255 ways");
         let order = match policy {
             Replacement::Lru => (0..sets).flat_map(|_| (0..ways as u8).rev()).collect(),
@@ -66,7 +66,7 @@ mod tests {
 
     /// One set of four ways; `u2` uses way 2, `v` asks for the way to go and uses it.
     fn check(policy: Replacement, steps: &str, want: Expect) {
-        let mut replacer = Replacer::new(policy, 1, 4, Stream::new(1, "cache"));
+        let mut replacer = Replacer::new(policy, 1, 4, RandomStream::new(1, "cache"));
         let mut gone = String::new();
         for step in steps.split(' ') {
             match step.strip_prefix('u') {

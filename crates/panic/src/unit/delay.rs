@@ -2,7 +2,7 @@
 
 use crate::protocol::{Flit, Step};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Stream, Tx};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, RandomStream, Rx, Tx};
 
 /// Fixed properties of a [`DelayUnit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -69,7 +69,7 @@ pub struct DelayUnit {
     params: DelayUnitParams,
     input: Rx<Flit>,
     output: Tx<Flit>,
-    stream: Stream,
+    stream: RandomStream,
     state: State,
     packets: Counter,
     service_cycles: Counter,
@@ -85,7 +85,7 @@ enum State {
 
 impl DelayUnit {
     /// A delay unit that draws from `stream`. The parameters have passed their check.
-    pub fn new(params: DelayUnitParams, input: Rx<Flit>, output: Tx<Flit>, stream: Stream) -> DelayUnit {
+    pub fn new(params: DelayUnitParams, input: Rx<Flit>, output: Tx<Flit>, stream: RandomStream) -> DelayUnit {
         params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
         let (packets, service_cycles) = Default::default();
         DelayUnit { params, input, output, stream, state: State::Ready(0), packets, service_cycles }
@@ -166,7 +166,7 @@ mod tests {
             let (input, output) = (bench.input("in", 8, flits(input)), bench.output("out", 2, |_| true, show));
             let params = DelayUnitParams { service, gap_cycles, start_cycles: 0, grant_cycles: 0 };
             bench.log_counters();
-            bench.add("it", DelayUnit::new(params, input, output, Stream::new(1, "it")));
+            bench.add("it", DelayUnit::new(params, input, output, RandomStream::new(1, "it")));
         }));
     }
 

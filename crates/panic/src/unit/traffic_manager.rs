@@ -228,7 +228,7 @@ mod tests {
     use crate::testing::{flits, show};
     use crate::unit::{DelayUnit, DelayUnitParams, ServiceTime};
     use expect_test::{Expect, expect};
-    use kernel::Stream;
+    use kernel::RandomStream;
 
     /// A unit with this many credits around a delay unit of 20 cycles; the interconnect takes packets from cycle `ready` on, and
     /// what goes back from `back_ready` on.
@@ -252,7 +252,7 @@ mod tests {
                 start_cycles: 0,
                 grant_cycles: 0,
             };
-            bench.add("engine", DelayUnit::new(delay, engine_in, engine_out, Stream::new(1, "engine")));
+            bench.add("engine", DelayUnit::new(delay, engine_in, engine_out, RandomStream::new(1, "engine")));
             bench.add("it", TrafficManager::new(params, wires));
         }));
     }

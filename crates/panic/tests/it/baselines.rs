@@ -1,6 +1,6 @@
 //! The NICs that PANIC is compared with, against what the paper says of them.
 
-use kernel::{Cycle, Stream, Time};
+use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
 use panic::model::NicModel;
 use panic::nic::Outside;
@@ -66,7 +66,7 @@ impl PacketSource for Paced {
 
 /// Flow 1 (class 0) is urgent and 30 % of the packets, flow 2 (class 1) the rest: three of every ten, in an order that is drawn.
 struct TwoFlows {
-    stream: Stream,
+    stream: RandomStream,
     /// Packets of the ten that are still to come, and how many of them are of flow 1.
     left: (u64, u64),
     /// Cycles in each unit of the chain, beside the forwarding.
@@ -140,7 +140,7 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
     let source = Paced { next: 0, count: N_PACKETS, bytes, rate: (gbps * 1000.0) as u64 };
     let (first, last) = (source.due(N_PACKETS / 10), source.due(N_PACKETS));
     let log = Rc::new(RefCell::new(Log { window: (first, last), ..Log::default() }));
-    let flows = TwoFlows { stream: Stream::new(1, "flows"), left: (0, 0), service: service.into() };
+    let flows = TwoFlows { stream: RandomStream::new(1, "flows"), left: (0, 0), service: service.into() };
     let outside = Outside::new(vec![Box::new(source)], Rc::new(RefCell::new(flows)), log.clone());
     model.build(1, outside).system.run_until(Time::from_ns(1_000_000_000));
     let log = log.borrow();

@@ -350,7 +350,7 @@ proptest! {
         };
         let normal = told(Mode::Normal);
         prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));
-        prop_assert_eq!(&normal, &told(Mode::Sleepless));
+        prop_assert_eq!(&normal, &told(Mode::TickAll));
     }
 
     /// So it is where packets wait for cells and are lost behind PIFOs; nothing locks up for want of the cells of those.
@@ -365,7 +365,7 @@ proptest! {
         };
         let normal = told(Mode::Normal);
         prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));
-        prop_assert_eq!(&normal, &told(Mode::Sleepless));
+        prop_assert_eq!(&normal, &told(Mode::TickAll));
     }
 
     /// With half of the load that the slowest service could take, nothing is lost, whatever the NIC.

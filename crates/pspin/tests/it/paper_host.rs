@@ -48,7 +48,7 @@ fn bytes_arrive_whole_and_no_way_of_running_changes_a_result() {
     for program in ["copy_to_host", "move", "core"] {
         let load = Load { messages: 3, is_paper_host: true, ..Load::new(program, 24, 192, 3) };
         let normal = run(load).digest();
-        for mode in [Mode::Shuffled(1), Mode::Shuffled(2), Mode::Sleepless] {
+        for mode in [Mode::Shuffled(1), Mode::Shuffled(2), Mode::TickAll] {
             assert!(run(Load { mode, ..load }).digest() == normal, "{program} differs in {mode:?}");
         }
     }

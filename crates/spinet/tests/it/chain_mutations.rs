@@ -1,7 +1,7 @@
 //! Whatever is done to an experiment with chains, its RMT program and its policies, reading it ends with a value or an error
 //! that has a place, and what can be read runs. The gate's share of fuzzing; `make fuzz` searches longer.
 
-use kernel::Stream;
+use kernel::RandomStream;
 use spinet::chains::{ChainRun, CheckedChains, Wanted};
 use spinet::experiment::Span;
 use spinet::toml_text::Format;
@@ -156,7 +156,7 @@ fn mutated_experiments_with_chains_do_no_harm() {
     }
     let (mut good, mut bad) = (0, 0);
     for seed in 0..2000 {
-        let mut stream = Stream::new(seed, "mutations");
+        let mut stream = RandomStream::new(seed, "mutations");
         let mut draw = |n: usize| stream.below(n as u64) as usize;
         let mut text = ORIGINALS[draw(ORIGINALS.len())].to_owned();
         for _ in 0..=draw(2) {

@@ -40,7 +40,7 @@ handler = "store"
 #[test]
 fn no_way_to_run_changes_the_digest() {
     let mut digests = Vec::new();
-    let modes = [Mode::Normal, Mode::Normal, Mode::Shuffled(1), Mode::Shuffled(2), Mode::Sleepless];
+    let modes = [Mode::Normal, Mode::Normal, Mode::Shuffled(1), Mode::Shuffled(2), Mode::TickAll];
     for (mode, slice) in modes.into_iter().zip([60_000, 1, 60_000, 60_000, 60_000]) {
         let mut run = build("modes", MIX);
         run.set_mode(mode);
@@ -210,7 +210,7 @@ fn faults_change_no_other_draws_and_no_way_to_run_changes_them() {
         "[faults]\nloss = 0.1\nduplicate = 0.1\nreorder = '0.1:5'\n[[context]]\nmatch = \"udp.src_port in",
     );
     assert_ne!(faulty, MIX);
-    let digests = [Mode::Normal, Mode::Shuffled(1), Mode::Sleepless].map(|mode| {
+    let digests = [Mode::Normal, Mode::Shuffled(1), Mode::TickAll].map(|mode| {
         let mut run = build("faulty", &faulty);
         run.set_mode(mode);
         finish(&mut run, Duration::from_secs(60)).digest

@@ -11,7 +11,7 @@ use super::random_items::{Generator, HI_PLACE, interesting, point_to_data};
 use super::text::word;
 use crate::linked::{DATA_BYTES, Outcome, PAGE_BYTES, RECORD_BYTES, REGISTERS_BYTES};
 use isa::mips::{Operands, decode, disassemble};
-use kernel::Stream;
+use kernel::RandomStream;
 
 /// Linux system call number: `write(file, address, length)`.
 pub const SYS_WRITE: u32 = 4004;
@@ -49,7 +49,7 @@ impl Program {
     /// The program of `length` items that `seed` stands for, to stand at `base`. An item is one instruction or a few that
     /// belong together, such as a loop; the shorter program of the same seed is a prefix of the longer one.
     fn new(seed: u64, length: usize, base: u32) -> Program {
-        let mut random = Stream::new(seed, "mips program");
+        let mut random = RandomStream::new(seed, "mips program");
         let mut record: Vec<u8> = (0..32).flat_map(|_| interesting(&mut random).to_be_bytes()).collect();
         record.extend((0..DATA_BYTES).map(|_| random.below(256) as u8));
 

@@ -8,7 +8,7 @@ use super::text::word;
 use crate::linked::{DATA_BYTES, RECORD_BYTES, REGISTERS_BYTES};
 pub(super) use crate::random_items::interesting;
 use isa::mips::{Class, Operands, RA, Row, rows};
-use kernel::Stream;
+use kernel::RandomStream;
 
 const SP: u8 = 29;
 /// Where `sp` points in the data region.
@@ -25,7 +25,7 @@ struct Pointer {
 
 /// Appends items to a program.
 pub(super) struct Generator {
-    random: Stream,
+    random: RandomStream,
     base: u32,
     pub(super) code: Vec<u32>,
     pointers: [Pointer; 2],
@@ -39,7 +39,7 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn new(mut random: Stream, base: u32) -> Self {
+    pub(super) fn new(mut random: RandomStream, base: u32) -> Self {
         // What needs care is named by the items for it; the reference has others in the place of the added ones.
         let with_care = ["add", "addi", "sub", "ll", "sc", "pri", "joff"];
         let of = |classes: &[Class]| -> Vec<_> {
@@ -338,7 +338,7 @@ impl Generator {
     }
 }
 
-fn one_of(random: &mut Stream, rows: &[&'static Row]) -> &'static Row {
+fn one_of(random: &mut RandomStream, rows: &[&'static Row]) -> &'static Row {
     rows[random.below(rows.len() as u64) as usize]
 }
 

@@ -4,7 +4,7 @@
 
 use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Isa, Operands, cause, csr};
-use kernel::Stream;
+use kernel::RandomStream;
 use testkit::assembler::{Assembler, i, u};
 use testkit::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
 
@@ -47,12 +47,12 @@ struct Machine {
 struct Unreliable {
     there: PresentLines,
     n_lines: usize,
-    draws: Stream,
+    draws: RandomStream,
 }
 
 impl Unreliable {
     fn new(n_lines: usize) -> Self {
-        let mut lines = Unreliable { there: PresentLines::new(n_lines), n_lines, draws: Stream::new(0, "lines") };
+        let mut lines = Unreliable { there: PresentLines::new(n_lines), n_lines, draws: RandomStream::new(0, "lines") };
         (0..n_lines).step_by(8).for_each(|first| lines.draw_eighth(first));
         lines
     }

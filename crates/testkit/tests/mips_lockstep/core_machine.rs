@@ -7,7 +7,7 @@ use blocks::mips::{
     Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
     StoreKind, Window,
 };
-use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, Stream, SystemBuilder, Time};
+use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, RandomStream, SystemBuilder, Time};
 use std::cell::RefCell;
 use std::rc::Rc;
 use testkit::linked::Outcome;
@@ -48,7 +48,7 @@ pub fn run_core(
         bytes,
         links: Links::default(),
         free: [0; 2],
-        draws: Stream::new(1, "memory"),
+        draws: RandomStream::new(1, "memory"),
     };
     let memory = Rc::new(RefCell::new(memory));
     builder.add("memory", clock, memory.clone());
@@ -108,7 +108,7 @@ struct Memory {
     bytes: Vec<u8>,
     links: Links,
     free: [Cycle; 2],
-    draws: Stream,
+    draws: RandomStream,
 }
 
 impl Component for Memory {

@@ -2,7 +2,7 @@
 
 use super::CacheControllerParams;
 use crate::policy::{Head, Replacer};
-use kernel::Stream;
+use kernel::RandomStream;
 use std::ops::RangeInclusive;
 
 /// The tags of all cached lines. A line is the number of so many bytes of memory, a slot a way of a set.
@@ -17,7 +17,7 @@ pub struct Lines {
 
 impl Lines {
     /// None cached; `draws` is for random replacement.
-    pub fn new(params: &CacheControllerParams, draws: Stream) -> Lines {
+    pub fn new(params: &CacheControllerParams, draws: RandomStream) -> Lines {
         let (sets, ways) = (params.sets as usize, params.ways as usize);
         Lines {
             line_bytes: u64::from(params.line_bytes),

@@ -23,7 +23,7 @@ fn check(allocates: (bool, bool), script: &str, snooped: &[(Cycle, u64)], want: 
             memory: answers(bench, ">", 1),
             snooped: Some(bench.input("snooped", 2, snooped)),
         };
-        bench.add("cache", CacheController::new(params.clone(), ports, Stream::new(1, "cache")));
+        bench.add("cache", CacheController::new(params.clone(), ports, RandomStream::new(1, "cache")));
         bench.log_counters();
     }));
 }

@@ -82,7 +82,7 @@ fn check_memory(params: &MemoryControllerParams, script: &[(u64, usize, char, u6
         log.take()
     };
     let normal = run(Mode::Normal);
-    assert_eq!(normal, run(Mode::Sleepless));
+    assert_eq!(normal, run(Mode::TickAll));
     want.assert_eq(&normal);
 }
 

@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn noise(len: usize) -> Vec<u8> {
-        let mut stream = kernel::Stream::new(1, "noise");
+        let mut stream = kernel::RandomStream::new(1, "noise");
         (0..len).map(|_| stream.below(256) as u8).collect()
     }
 

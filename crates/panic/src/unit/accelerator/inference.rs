@@ -4,7 +4,7 @@ use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
 use crate::protocol::Message;
 use blocks::checks::within;
 use kernel::trace::Counter;
-use kernel::{CounterList, Stream};
+use kernel::{CounterList, RandomStream};
 
 /// Layers of the network.
 const N_LAYERS: usize = 3;
@@ -125,7 +125,7 @@ impl InferenceParams {
         match &self.weights {
             Weights::Listed { layers } => layers.clone(),
             Weights::Seeded { seed } => {
-                let mut stream = Stream::new(*seed, "weights");
+                let mut stream = RandomStream::new(*seed, "weights");
                 let mut neuron = |n_inputs| (0..n_inputs).map(|_| stream.below(256) as u8 as i8).collect();
                 let mut layer = |(n_inputs, n_neurons): (u32, u32)| LayerParams {
                     weights: (0..n_neurons).map(|_| neuron(n_inputs)).collect(),

@@ -236,7 +236,7 @@ pub(super) fn packets(longest: usize) -> impl Strategy<Value = Vec<Packet>> {
         0..=longest.min(300),
     ];
     let packet = (len, any::<u64>(), 0u32..8).prop_map(|(len, seed, entropy)| {
-        let mut stream = kernel::Stream::new(seed, "bytes");
+        let mut stream = kernel::RandomStream::new(seed, "bytes");
         Packet::of(&(0..len).map(|_| (stream.below(1 << entropy)) as u8).collect::<Vec<_>>())
     });
     proptest::collection::vec(packet, 1..12)

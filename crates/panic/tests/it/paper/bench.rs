@@ -1,6 +1,6 @@
 //! The prototype's bench: packets of one length at a rate, delay units whose service times the descriptor says, and a log.
 
-use kernel::{Cycle, Stream, Time};
+use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
@@ -109,7 +109,7 @@ impl Scene {
             networks,
             Rc::new(RefCell::new(Chain {
                 units: self.chain.clone(),
-                stream: Stream::new(1, "bench"),
+                stream: RandomStream::new(1, "bench"),
                 first: self.first,
             })),
             log.clone(),
@@ -160,7 +160,7 @@ impl PacketSource for Paced {
 
 struct Chain {
     units: Vec<Units>,
-    stream: Stream,
+    stream: RandomStream,
     first: Option<u64>,
 }
 

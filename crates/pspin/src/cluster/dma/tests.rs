@@ -89,7 +89,7 @@ impl Set {
 }
 
 impl Component for Set {
-    /// As in a cluster, cycles in which nothing shows are lived through later: in [`kernel::Mode::Sleepless`] they are not.
+    /// As in a cluster, cycles in which nothing shows are lived through later: in [`kernel::Mode::TickAll`] they are not.
     fn tick(&mut self, now: Cycle) -> Activity {
         while self.next < now {
             let has_ended = self.live(self.next);

@@ -74,7 +74,7 @@ fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
 /// The scene in every mode and in slices of several lengths, which make no difference.
 fn check(acts: &[(u64, Act)], want: Expect) {
     let normal = scene(Mode::Normal, 10_000, acts);
-    for (mode, slice) in [(Mode::Normal, 1), (Mode::Shuffled(5), 333), (Mode::Sleepless, 7)] {
+    for (mode, slice) in [(Mode::Normal, 1), (Mode::Shuffled(5), 333), (Mode::TickAll, 7)] {
         assert_eq!(scene(mode, slice, acts), normal, "{mode:?} in slices of {slice}");
     }
     want.assert_eq(&normal);

@@ -59,7 +59,7 @@ impl isa::riscv::Hart for Plain {
 }
 
 /// A program of computations, branches, loads and stores, on registers 1 to 9 and 128 bytes at 0x800; at its end all are sent.
-fn random_program(random: &mut kernel::Stream) -> String {
+fn random_program(random: &mut kernel::RandomStream) -> String {
     let mut text = "auipc 20 0 0 0\n".to_owned();
     text += "lui 21 0 0 0x1000\nsrli 21 21 0 1\nadd 20 20 21\n";
     for r in 1..10 {
@@ -90,7 +90,7 @@ fn random_program(random: &mut kernel::Stream) -> String {
 fn programs_compute_what_instructions_mean() {
     let seed = 20260;
     for number in 0..20 {
-        let mut random = kernel::Stream::new(seed, &format!("program {number}"));
+        let mut random = kernel::RandomStream::new(seed, &format!("program {number}"));
         let text = random_program(&mut random);
         let code = assemble(&text);
         let mut plain = Plain { x: [0; 32], pc: MEMORY_BASE, next: 0, memory: vec![0; 4096] };
