@@ -149,8 +149,12 @@ impl<T> Inlet<T> {
     pub fn send_at(&self, cycle: Cycle, item: T) {
         let channel = &*self.0;
         let (sender, receiver) = (channel.sender(), channel.receiver());
-        assert!(Rc::ptr_eq(&sender.domain, &receiver.domain), "inlet {} is read in its own domain", channel.name);
-        assert!(cycle > sender.now(), "inlet {}: cycle {cycle} is over", channel.name);
+        assert!(
+            Rc::ptr_eq(&sender.domain, &receiver.domain),
+            "inlet {} must be read in its own clock domain",
+            channel.name
+        );
+        assert!(cycle > sender.now(), "inlet {}: cannot send at cycle {cycle}, it is already simulated", channel.name);
         channel.freed.set((0, 0));
         channel.occupied.set(channel.items.borrow().len());
         channel.push(receiver, cycle, item);

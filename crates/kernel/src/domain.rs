@@ -87,21 +87,20 @@ impl Domain {
         self.next.set(self.next.get().min(cycle));
     }
 
-    /// Simulates edge `cycle`: ticks each component that is due once, and records when it wants to tick next.
-    /// `slots` are the domain's components.
+    /// Simulates edge `cycle`: ticks each due component once, and records when it wants to tick next.
     #[inline]
-    pub fn live(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
+    pub fn simulate(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
         self.now.set(cycle);
         let plan = self.plan();
-        let is_wanted = plan.wheel.reach(cycle);
-        if is_wanted {
+        let has_wheel_entries = plan.wheel.reach(cycle);
+        if has_wheel_entries {
             plan.take_far(cycle);
         }
         let is_busy = match mode {
-            Mode::Normal => plan.live_in_order(cycle, is_wanted, slots),
-            _ => plan.live_otherwise(cycle, mode, is_wanted, slots),
+            Mode::Normal => plan.tick_due(cycle, has_wheel_entries, slots),
+            _ => plan.tick_in_mode(cycle, mode, has_wheel_entries, slots),
         };
-        if is_wanted {
+        if has_wheel_entries {
             plan.wheel.pass(cycle);
         }
         self.next.set(if is_busy { cycle + 1 } else { plan.first() });
@@ -111,9 +110,9 @@ impl Domain {
 impl Plan {
     /// Removes the due components of this word from the sets and returns them.
     #[inline]
-    fn take_due(&self, cycle: Cycle, word: usize, is_wanted: bool) -> u64 {
+    fn take_due(&self, cycle: Cycle, word: usize, has_wheel_entries: bool) -> u64 {
         let mut due = self.busy[word].take();
-        if is_wanted {
+        if has_wheel_entries {
             let [ports, timers] = self.wheel.take(cycle, word);
             self.mail[word].set(self.mail[word].get() | ports);
             members_of(word, timers).for_each(|index| self.timers[index as usize].ring());
@@ -126,10 +125,11 @@ impl Plan {
     #[inline(always)]
     fn tick(&self, index: u32, slot: &mut Slot, cycle: Cycle) -> bool {
         match slot.component.tick(cycle) {
-            // An edge that it asked for earlier may still come. The tick then does no harm, or the next answer removes it.
+            // A timer that the component set earlier may still fire. That tick changes nothing, or the next answer
+            // removes it.
             Activity::Busy => return true,
             Activity::Until(later) => {
-                assert!(later > cycle, "{} waits for the past", slot.path);
+                assert!(later > cycle, "{}: asked for a tick at cycle {later}, but it is cycle {cycle}", slot.path);
                 self.set_timer(index, later);
             }
             Activity::Idle => self.set_timer(index, NEVER),
@@ -139,10 +139,10 @@ impl Plan {
 
     /// Ticks the due components. Returns true if any of them wants the next edge.
     #[inline(always)]
-    fn live_in_order(&self, cycle: Cycle, is_wanted: bool, slots: &mut [Slot]) -> bool {
+    fn tick_due(&self, cycle: Cycle, has_wheel_entries: bool, slots: &mut [Slot]) -> bool {
         let mut is_busy = false;
         for (word, slots) in slots.chunks_mut(WORD).enumerate() {
-            let due = self.take_due(cycle, word, is_wanted);
+            let due = self.take_due(cycle, word, has_wheel_entries);
             let mut busy = due;
             for bit in members(due) {
                 if !self.tick((word * WORD) as u32 + bit, &mut slots[bit as usize], cycle) {
@@ -155,12 +155,12 @@ impl Plan {
         is_busy
     }
 
-    /// The same in another order, or with all components, for tests.
+    /// Ticks the due components in random order, or all components. Tests use these modes.
     #[cold]
-    fn live_otherwise(&self, cycle: Cycle, mode: Mode, is_wanted: bool, slots: &mut [Slot]) -> bool {
+    fn tick_in_mode(&self, cycle: Cycle, mode: Mode, has_wheel_entries: bool, slots: &mut [Slot]) -> bool {
         let words = 0..self.busy.len();
         let mut order: Vec<u32> =
-            words.flat_map(|word| members_of(word, self.take_due(cycle, word, is_wanted))).collect();
+            words.flat_map(|word| members_of(word, self.take_due(cycle, word, has_wheel_entries))).collect();
         match mode {
             Mode::Shuffled(seed) => shuffle(&mut order, seed, cycle),
             _ => order = (0..slots.len() as u32).collect(),
@@ -186,7 +186,7 @@ impl Plan {
         self.enter(index, timer);
     }
 
-    /// Enters a timer that is in no set, unless an earlier entry of the heap stands for it.
+    /// Inserts a timer into the wheel, unless the heap already holds an earlier entry for it.
     fn enter(&self, index: u32, timer: &Timer) {
         let at = timer.at.get();
         if at == NEVER {
@@ -203,8 +203,8 @@ impl Plan {
         self.wheel.insert(at, index, Cause::Timer);
     }
 
-    /// Removes the timer's heap entry for `cycle`. If the entry stood for a later edge, that edge gets its own entry.
-    fn put_off(&self, index: u32, cycle: Cycle) {
+    /// Removes the timer's heap entry for `cycle`. If the timer was postponed, inserts it at its later edge.
+    fn postpone(&self, index: u32, cycle: Cycle) {
         let timer = &self.timers[index as usize];
         if timer.far.get() == cycle {
             timer.far.set(NEVER);
@@ -219,7 +219,7 @@ impl Plan {
         while let Some((index, cause)) = self.wheel.take_far(cycle) {
             match cause {
                 Cause::Port => self.wheel.insert(cycle, index, cause),
-                Cause::Timer => self.put_off(index, cycle),
+                Cause::Timer => self.postpone(index, cycle),
             }
         }
     }
@@ -230,7 +230,7 @@ impl Plan {
             && self.timers[index as usize].at.get() != at
         {
             self.wheel.take_far(at);
-            self.put_off(index, at);
+            self.postpone(index, at);
         }
         self.wheel.first()
     }

@@ -65,7 +65,7 @@ mod tests {
 
     /// From the authors' C programs: xoshiro256** from the state 1, 2, 3, 4, and SplitMix64 from 0.
     #[test]
-    fn the_generators_are_those_that_were_published() {
+    fn the_generators_match_their_published_code() {
         let mut stream = RandomStream { state: [1, 2, 3, 4] };
         let drawn = [(); 6].map(|()| stream.next_u64());
         let published = [11520, 0, 1509978240, 1215971899390074240, 1216172134540287360, 607988272756665600];
@@ -78,7 +78,7 @@ mod tests {
     /// Similar components have names that differ in a letter, and a sweep has seeds that differ by one. Half of the bits of any
     /// two such streams agree, within six standard deviations, and no draw occurs in two streams.
     #[test]
-    fn streams_of_like_names_and_seeds_know_nothing_of_each_other() {
+    fn streams_of_similar_names_and_seeds_are_independent() {
         const N_DRAWS: usize = 64;
         let names = (0..40).map(|i| (1, format!("nic.cluster[{}].hpu[{}]", i / 8, i % 8)));
         let seeds = (0..40).map(|seed| (seed, "nic.source".to_owned()));
@@ -92,7 +92,7 @@ mod tests {
         let mut all = streams.concat();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), streams.len() * N_DRAWS, "a draw comes again");
+        assert_eq!(all.len(), streams.len() * N_DRAWS, "two draws are equal");
         // 2048 of 4096 bits agree by chance, with a standard deviation of 32.
         for (i, one) in streams.iter().enumerate() {
             for other in &streams[..i] {

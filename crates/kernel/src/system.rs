@@ -183,15 +183,15 @@ impl System {
                 None if is_quiet => return Outcome::Quiet,
                 None => return Outcome::Limit,
                 Some((at, ..)) if at > limit => return Outcome::Limit,
-                Some((_, position, cycle)) => self.live(position, cycle),
+                Some((_, position, cycle)) => self.simulate(position, cycle),
             }
         }
     }
 
     /// Simulates one edge of one domain.
-    fn live(&mut self, position: usize, cycle: Cycle) {
+    fn simulate(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
-        domain.live(cycle, self.mode, slots);
+        domain.simulate(cycle, self.mode, slots);
     }
 }
 
@@ -202,7 +202,7 @@ fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> O
         match domain.next() {
             None => return Outcome::Quiet,
             Some(cycle) if cycle >= end => return Outcome::Limit,
-            Some(cycle) => domain.live(cycle, mode, slots),
+            Some(cycle) => domain.simulate(cycle, mode, slots),
         }
     }
 }

@@ -25,12 +25,12 @@ impl Time {
 
     /// `ps` picoseconds. Panics beyond [`Time::MAX`].
     pub const fn from_ps(ps: u64) -> Self {
-        Time(ps.checked_mul(1_000).expect("a time beyond 2^64 fs"))
+        Time(ps.checked_mul(1_000).expect("a time fits 2^64 fs"))
     }
 
     /// `ns` nanoseconds. Panics beyond [`Time::MAX`].
     pub const fn from_ns(ns: u64) -> Self {
-        Time(ns.checked_mul(1_000_000).expect("a time beyond 2^64 fs"))
+        Time(ns.checked_mul(1_000_000).expect("a time fits 2^64 fs"))
     }
 
     /// In femtoseconds.
@@ -57,7 +57,7 @@ impl Time {
 impl Add for Time {
     type Output = Time;
     fn add(self, span: Time) -> Time {
-        self.checked_add(span).expect("a time beyond 2^64 fs")
+        self.checked_add(span).expect("a time fits 2^64 fs")
     }
 }
 
@@ -91,7 +91,7 @@ pub struct Freq {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FreqError {
     /// Zero hertz, or a zero divisor.
-    #[error("a frequency of {hz}/{parts} Hz; both must be above 0")]
+    #[error("invalid frequency (found {hz}/{parts} Hz; both numbers must be above 0)")]
     Zero {
         /// Numerator.
         hz: u64,
@@ -99,7 +99,7 @@ pub enum FreqError {
         parts: u64,
     },
     /// Two edges would fall on one femtosecond.
-    #[error("a frequency of {hz}/{parts} Hz; the most is 10^15 Hz, one edge per femtosecond")]
+    #[error("invalid frequency (found {hz}/{parts} Hz; the maximum is 10^15 Hz, one edge per femtosecond)")]
     TooFast {
         /// Numerator.
         hz: u64,
@@ -155,7 +155,7 @@ impl Clock {
 
     /// Time of edge `cycle`. Panics beyond [`Time::MAX`].
     pub fn edge(&self, cycle: Cycle) -> Time {
-        self.edge_within(cycle).expect("an edge beyond 2^64 fs")
+        self.edge_within(cycle).expect("the time of an edge fits 2^64 fs")
     }
 
     /// Time of edge `cycle`, or `None` beyond [`Time::MAX`].
@@ -169,7 +169,7 @@ impl Clock {
     pub fn cycle_at_or_after(&self, time: Time) -> Cycle {
         // edge(k) >= t holds when k * fs >= t * cycles, since t is whole.
         let wide = || u64::try_from((u128::from(time.0) * self.cycles).div_ceil(self.fs)).ok();
-        scaled(time.0, self.cycles, self.fs, u64::div_ceil).or_else(wide).expect("a cycle beyond 2^64")
+        scaled(time.0, self.cycles, self.fs, u64::div_ceil).or_else(wide).expect("a cycle fits 64 bits")
     }
 
     /// The first edge later than `time`, or [`Cycle::MAX`] if that is not representable.
@@ -255,7 +255,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     #[test]
-    fn edges_one_after_the_other_are_those_computed_one_by_one() {
+    fn stepping_to_an_edge_equals_computing_it() {
         for freq in [Freq::mhz(88), Freq::mhz(150), Freq::khz(312_500), Freq::mhz(3000), Freq::ratio(1_000_003, 7)] {
             let freq = freq.unwrap();
             let clock = Clock::new(freq);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_as_slow_and_as_fast_as_may_be_have_their_edges() {
+    fn the_slowest_and_fastest_clocks_have_exact_edges() {
         let edges = |freq: Result<Freq, FreqError>| {
             let clock = Clock::new(freq.unwrap());
             let mut stepped = Edge::new(clock);
@@ -326,8 +326,9 @@ mod tests {
 
     #[test]
     fn impossible_frequencies_are_refused() {
-        expect!["a frequency of 0/1 Hz; both must be above 0"].assert_eq(&Freq::mhz(0).unwrap_err().to_string());
-        expect!["a frequency of 2000000000000000/1 Hz; the most is 10^15 Hz, one edge per femtosecond"]
+        expect!["invalid frequency (found 0/1 Hz; both numbers must be above 0)"]
+            .assert_eq(&Freq::mhz(0).unwrap_err().to_string());
+        expect!["invalid frequency (found 2000000000000000/1 Hz; the maximum is 10^15 Hz, one edge per femtosecond)"]
             .assert_eq(&Freq::hz(2 * FS_PER_SECOND).unwrap_err().to_string());
     }
 

@@ -8,12 +8,12 @@ pub enum WiringError {
     Unread { channel: String, port: String },
     #[error("channel `{channel}`: `{port}` reads from it, but nothing writes to it")]
     Unwritten { channel: String, port: String },
-    #[error("channel `{channel}` is attached to nothing")]
+    #[error("channel `{channel}` is not attached to any component")]
     Loose { channel: String },
-    #[error("channel `{channel}`: `{port}` and `{other}` want the same end of it")]
+    #[error("channel `{channel}`: `{port}` and `{other}` are attached to the same end")]
     Twice { channel: String, port: String, other: String },
     #[error("channel `{channel}` has capacity {capacity} and latency {latency}; both must be at least 1")]
     Size { channel: String, capacity: usize, latency: u64 },
-    #[error("two components are called `{path}`")]
+    #[error("two components have the path `{path}`")]
     Path { path: String },
 }

@@ -27,19 +27,19 @@ macro_rules! words {
 #[cfg(test)]
 mod tests {
     words! {
-        /// How it ends.
+        /// Reason why a run ended.
         enum End {
-            /// By itself.
+            /// All work is done.
             Done = "done",
-            /// By somebody.
+            /// The user ended it.
             Ended = "was_ended",
         }
     }
 
     #[test]
-    fn words_come_from_a_row_each() {
-        let told = End::ALL.map(|end| format!("{end:?} `{}`", end.word()));
-        assert_eq!(told, ["Done `done`", "Ended `was_ended`"]);
+    fn each_row_is_a_variant_and_its_name() {
+        let shown = End::ALL.map(|end| format!("{end:?} `{}`", end.word()));
+        assert_eq!(shown, ["Done `done`", "Ended `was_ended`"]);
         assert_eq!(End::NAMES, ["done", "was_ended"]);
     }
 }

@@ -1,5 +1,6 @@
-//! Clocks of a running system: their edges are exact however far away, none is lived through that is not to be, and who asks for
-//! one gets that and no other.
+//! Clocks of a running system: edges are exact at any distance, the run stops at its limit, and a component is ticked
+//! at
+//! the edges that it asked for.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -12,7 +13,7 @@ use std::rc::Rc;
 
 static TICK: EventKind = EventKind { name: "tick", fields: &["cycle"] };
 
-/// Tells the edges at which it is woken, which are those it asked for.
+/// Records the edges at which it is ticked; it asks for the edges in `wakes`.
 struct Sleeper {
     wakes: Vec<Cycle>,
     trace: Tracer,
@@ -39,7 +40,7 @@ impl Sink for Log {
     }
 }
 
-/// A system of one sleeper for each frequency, all of which want these edges.
+/// A system with one sleeper per frequency. All sleepers ask for the edges in `wakes`.
 fn sleepers(freqs: &[(&str, Freq)], wakes: &[Cycle]) -> (System, Log) {
     let mut b = SystemBuilder::new(0);
     for &(name, freq) in freqs {
@@ -85,7 +86,7 @@ fn edges_of_many_clocks_come_in_order_and_are_exact_after_a_billion_cycles() {
 }
 
 #[test]
-fn an_edge_is_lived_through_up_to_the_limit_and_not_beyond() {
+fn a_run_includes_the_edge_at_its_limit_and_no_later_edge() {
     // Edge 3 of 3000 MHz is at 1 ns.
     let freqs = [("a", Freq::mhz(3000).unwrap()), ("b", Freq::mhz(3000).unwrap())];
     for freqs in [&freqs[..1], &freqs] {
@@ -98,8 +99,8 @@ fn an_edge_is_lived_through_up_to_the_limit_and_not_beyond() {
 }
 
 #[test]
-fn an_edge_beyond_the_last_femtosecond_never_comes() {
-    // 2^64 fs are 18,446 s and some.
+fn an_edge_beyond_the_last_femtosecond_is_never_simulated() {
+    // 2^64 fs is about 18,446.7 s.
     let freqs = [("a", Freq::hz(1).unwrap()), ("b", Freq::hz(1).unwrap())];
     for freqs in [&freqs[..1], &freqs] {
         let (mut system, log) = sleepers(freqs, &[18_446, 18_447]);
@@ -108,7 +109,7 @@ fn an_edge_beyond_the_last_femtosecond_never_comes() {
     }
 }
 
-/// Puts its alarm off at every poke, by as many edges as the poke says; 0 takes it back.
+/// Rings `delay` edges after the last poke. A delay of 0 cancels the alarm.
 struct Alarm {
     pokes: Rx<u64>,
     at: Option<Cycle>,
@@ -134,7 +135,7 @@ impl Component for Alarm {
     }
 }
 
-/// Pokes at the given edges.
+/// Sends each delay at its edge.
 struct Poker {
     pokes: Vec<(Cycle, u64)>,
     output: Tx<u64>,
@@ -156,15 +157,16 @@ impl Component for Poker {
 }
 
 proptest! {
-    /// However often an alarm is put off, near or far, it rings at the last edge asked for and at no other, and what
-    /// was taken back wakes nobody: it is ticked when it is built, when it is poked and when it rings.
+    /// An alarm rings only at the edge that was asked for last, whether near or far. A cancelled timer causes no tick:
+    /// the alarm is ticked at edge 0, at each poke and when it rings.
     #[test]
-    fn a_timer_that_is_put_off_rings_once(pokes in prop::collection::vec((1u64..400, 0u64..2000), 1..40)) {
+    fn a_postponed_timer_rings_once(pokes in prop::collection::vec((1u64..400, 0u64..2000), 1..40)) {
         let mut at = 0;
         let pokes: Vec<(Cycle, u64)> = pokes.into_iter().map(|(gap, delay)| { at += gap; (at, delay) }).collect();
         let mut want = Vec::new();
         for (i, &(at, delay)) in pokes.iter().enumerate() {
-            // Seen one edge after it was sent; the next poke, if it comes before or at the alarm's edge, is later.
+            // The poke arrives one edge after it was sent. The next poke replaces the alarm unless the alarm rings
+            // first.
             let rings = at + 1 + delay;
             let next = pokes.get(i + 1).map_or(Cycle::MAX, |(at, _)| at + 1);
             if delay > 0 && rings <= next {

@@ -1,4 +1,4 @@
-//! The kernel's contract, shown on a small pipeline: source, two relays and a sink, each with its own habits and clock.
+//! The kernel's contract, shown on a pipeline of a source, two relays and a drain, each with its own clock.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Sends the numbers from 0 to `count - 1`, one an edge while there is room.
+/// Sends the numbers from 0 to `count - 1`, one per edge while the output has room.
 struct Source {
     next: u64,
     count: u64,
@@ -38,11 +38,11 @@ impl Component for Source {
     }
 }
 
-/// Passes on what it gets after resting for a random time.
+/// Forwards each item, then pauses for a random number of cycles.
 struct Relay {
     input: Rx<u64>,
     output: Tx<u64>,
-    rest: u64,
+    pause: u64,
     ready: Cycle,
     draws: RandomStream,
 }
@@ -55,8 +55,8 @@ impl Component for Relay {
         if !self.input.has_item() || !self.output.has_room() {
             return Activity::Idle;
         }
-        self.output.send(self.input.take().expect("an item is there"));
-        self.ready = now + 1 + self.draws.below(self.rest);
+        self.output.send(self.input.take().expect("the input has an item"));
+        self.ready = now + 1 + self.draws.below(self.pause);
         Activity::Until(self.ready)
     }
 
@@ -68,7 +68,7 @@ impl Component for Relay {
 
 static ARRIVED: EventKind = EventKind { name: "arrived", fields: &["item"] };
 
-/// Takes what it gets and writes down what and when.
+/// Takes all items and logs each with its cycle.
 struct Drain {
     input: Rx<u64>,
     log: Rc<RefCell<Vec<(Cycle, u64)>>>,
@@ -94,14 +94,14 @@ struct Shape {
     mhz: [u64; 4],
     capacity: usize,
     latency: u64,
-    rest: u64,
+    pause: u64,
 }
 
 fn run(shape: Shape, mode: Mode, sink: Option<Box<dyn Sink>>) -> Vec<(Cycle, u64)> {
     let mut b = SystemBuilder::new(1);
     let mut clocks = Vec::new();
     for (i, &mhz) in shape.mhz.iter().enumerate() {
-        // Equal frequencies share a domain, so both ways of sharing are met.
+        // Equal frequencies share a domain, so the test covers one domain and several.
         let same = shape.mhz.iter().position(|&other| other == mhz).filter(|&first| first < i);
         let clock = same.map_or_else(|| b.clock(Freq::mhz(mhz).unwrap()), |first| clocks[first]);
         clocks.push(clock);
@@ -110,7 +110,7 @@ fn run(shape: Shape, mode: Mode, sink: Option<Box<dyn Sink>>) -> Vec<(Cycle, u64
     let (tx1, rx1) = b.channel("second", shape.capacity, shape.latency);
     let (tx2, rx2) = b.channel("third", shape.capacity, shape.latency);
     let log = Rc::new(RefCell::new(Vec::new()));
-    let relay = |input, output, draws| Relay { input, output, rest: shape.rest, ready: 0, draws };
+    let relay = |input, output, draws| Relay { input, output, pause: shape.pause, ready: 0, draws };
     b.add("source", clocks[0], Source { next: 0, count: 50, output: tx0 });
     let (one, two) = (b.stream("relay[0]"), b.stream("relay[1]"));
     b.add("relay[0]", clocks[1], relay(rx0, tx1, one));
@@ -126,13 +126,13 @@ fn run(shape: Shape, mode: Mode, sink: Option<Box<dyn Sink>>) -> Vec<(Cycle, u64
 }
 
 proptest! {
-    /// Nothing is lost, doubled or reordered whatever stalls; no order of ticks and no waking of sleepers changes a time.
+    /// No item is lost, duplicated or reordered. Neither the order of ticks nor additional ticks change a time.
     #[test]
-    fn order_and_sleep_cannot_change_a_result(
+    fn tick_order_and_additional_ticks_cannot_change_a_result(
         mhz in prop::array::uniform4(prop::sample::select(vec![88u64, 250, 1000, 3000])),
-        capacity in 1usize..5, latency in 1u64..5, rest in 1u64..20, order: u64,
+        capacity in 1usize..5, latency in 1u64..5, pause in 1u64..20, order: u64,
     ) {
-        let shape = Shape { mhz, capacity, latency, rest };
+        let shape = Shape { mhz, capacity, latency, pause };
         let normal = run(shape, Mode::Normal, None);
         prop_assert_eq!(normal.iter().map(|&(_, item)| item).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
         prop_assert_eq!(&normal, &run(shape, Mode::Shuffled(order), None));
@@ -140,16 +140,16 @@ proptest! {
     }
 }
 
-/// When the first items arrive at the drain of a source, one relay and a drain in one domain.
+/// The first arrivals at the drain, behind two relays, with all components in one domain.
 fn arrivals(capacity: usize, latency: u64, want: Expect) {
-    let shape = Shape { mhz: [1000; 4], capacity, latency, rest: 1 };
+    let shape = Shape { mhz: [1000; 4], capacity, latency, pause: 1 };
     let log = run(shape, Mode::Normal, None);
     let text: Vec<_> = log.iter().take(5).map(|(cycle, item)| format!("{item}@{cycle}")).collect();
     want.assert_eq(&text.join(" "));
 }
 
 #[test]
-fn full_rate_needs_room_for_what_is_on_its_way() {
+fn full_rate_needs_capacity_for_items_in_flight() {
     arrivals(2, 1, expect!["0@3 1@4 2@5 3@6 4@7"]);
     arrivals(1, 1, expect!["0@3 1@5 2@7 3@9 4@11"]);
     arrivals(4, 3, expect!["0@9 1@10 2@11 3@12 4@13"]);
@@ -157,28 +157,28 @@ fn full_rate_needs_room_for_what_is_on_its_way() {
 }
 
 #[test]
-fn all_that_is_taken_at_one_edge_makes_room() {
-    // The drain's edges are 34 of the others apart, so that it finds the channel full each time.
-    let shape = Shape { mhz: [3000, 3000, 3000, 88], capacity: 4, latency: 1, rest: 1 };
+fn every_item_taken_at_one_edge_frees_room() {
+    // The drain's period is 34 times that of the others, so it finds the channel full each time.
+    let shape = Shape { mhz: [3000, 3000, 3000, 88], capacity: 4, latency: 1, pause: 1 };
     let log = run(shape, Mode::Normal, None);
     let at_an_edge: Vec<_> = log.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
     assert_eq!(at_an_edge, [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2]);
 }
 
 #[test]
-fn a_sink_hears_events_and_changes_nothing() {
-    struct Heard(Rc<RefCell<Vec<String>>>);
-    impl Sink for Heard {
+fn a_sink_receives_events_and_changes_no_result() {
+    struct Recorder(Rc<RefCell<Vec<String>>>);
+    impl Sink for Recorder {
         fn event(&mut self, event: &Event) {
-            let item = event.get("item").expect("the field is there");
+            let item = event.get("item").expect("the event has the field");
             self.0.borrow_mut().push(format!("{} {} {} {item}", event.at, event.source, event.kind.name));
         }
     }
-    let shape = Shape { mhz: [1000, 250, 1000, 88], capacity: 2, latency: 1, rest: 3 };
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let observed = run(shape, Mode::Normal, Some(Box::new(Heard(heard.clone()))));
+    let shape = Shape { mhz: [1000, 250, 1000, 88], capacity: 2, latency: 1, pause: 3 };
+    let recorded = Rc::new(RefCell::new(Vec::new()));
+    let observed = run(shape, Mode::Normal, Some(Box::new(Recorder(recorded.clone()))));
     assert_eq!(observed, run(shape, Mode::Normal, None));
-    expect!["11.363636 ns drain arrived 0"].assert_eq(&heard.borrow()[0]);
+    expect!["11.363636 ns drain arrived 0"].assert_eq(&recorded.borrow()[0]);
 }
 
 fn wiring(make: impl FnOnce(&mut SystemBuilder), want: Expect) {
@@ -209,7 +209,7 @@ fn wiring_errors_name_the_port() {
         },
         expect!["channel `hers`: `nic.mpq.input` reads from it, but nothing writes to it"],
     );
-    wiring(|b| drop(b.channel::<u8>("spare", 1, 1)), expect!["channel `spare` is attached to nothing"]);
+    wiring(|b| drop(b.channel::<u8>("spare", 1, 1)), expect!["channel `spare` is not attached to any component"]);
     wiring(
         |b| {
             let clock = b.clock(freq);
@@ -232,9 +232,9 @@ fn wiring_errors_name_the_port() {
             want,
         );
     }
-    /// Writes to its output by two names.
-    struct Forgetful(Source);
-    impl Component for Forgetful {
+    /// Declares its output as two ports.
+    struct TwoPorts(Source);
+    impl Component for TwoPorts {
         fn tick(&mut self, now: Cycle) -> Activity {
             self.0.tick(now)
         }
@@ -248,10 +248,10 @@ fn wiring_errors_name_the_port() {
             let clock = b.clock(freq);
             let (tx, rx) = b.channel("hers", 1, 1);
             let trace = b.tracer("drain", clock);
-            b.add("nic.inbound", clock, Forgetful(source(tx)));
+            b.add("nic.inbound", clock, TwoPorts(source(tx)));
             b.add("drain", clock, Drain { input: rx, log: Rc::default(), trace });
         },
-        expect!["channel `hers`: `nic.inbound.hers` and `nic.inbound.output` want the same end of it"],
+        expect!["channel `hers`: `nic.inbound.hers` and `nic.inbound.output` are attached to the same end"],
     );
     wiring(
         |b| {
@@ -263,12 +263,12 @@ fn wiring_errors_name_the_port() {
                 b.add(&format!("drain[{i}]"), clock, Drain { input: rx, log: Rc::default(), trace });
             }
         },
-        expect!["two components are called `source`"],
+        expect!["two components have the path `source`"],
     );
 }
 
 #[test]
-fn what_is_sent_from_outside_is_seen_when_it_says_and_in_order() {
+fn items_from_an_inlet_arrive_at_their_cycle_and_in_order() {
     let arrived = |mode, slices: &[u64]| {
         let mut b = SystemBuilder::new(0);
         let clock = b.clock(Freq::mhz(1000).unwrap());
@@ -279,13 +279,13 @@ fn what_is_sent_from_outside_is_seen_when_it_says_and_in_order() {
         let mut system = b.build().unwrap();
         system.set_mode(mode);
         inlet.send_at(5, 1);
-        inlet.send_at(3, 2); // Not before the one before it.
+        inlet.send_at(3, 2); // Arrives with the item before it.
         inlet.send_at(90, 3);
         for &slice in slices {
             assert_eq!(system.run_until(Time::from_ns(slice)), Outcome::Limit);
         }
         assert_eq!(system.run_until(Time::from_ns(100)), Outcome::Quiet);
-        inlet.send_at(91, 4); // It was quiet since 90.
+        inlet.send_at(91, 4); // The last edge so far is 90.
         assert_eq!(system.run_until(Time::from_ns(100)), Outcome::Quiet);
         drop(system);
         Rc::into_inner(log).unwrap().into_inner()

@@ -1,5 +1,4 @@
-//! What components may expect of their ports: items late as they were sent, mail when something has changed, and a word on what
-//! they did wrong.
+//! Ports: delayed items, the mail flag that reports changes, and panics on misuse.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -8,7 +7,7 @@ use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, SystemB
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Sends at these edges, each item by so many cycles late.
+/// Sends an item at each listed edge, delayed by the given number of cycles.
 struct Script {
     items: Vec<(Cycle, u64, u64)>,
     output: Tx<u64>,
@@ -27,7 +26,7 @@ impl Component for Script {
     }
 }
 
-/// Takes all that comes, from an edge on, and writes down what and when.
+/// Takes all items from edge `from` on and logs each with its cycle.
 struct Drain {
     input: Rx<u64>,
     from: Cycle,
@@ -50,7 +49,7 @@ impl Component for Drain {
     }
 }
 
-/// What arrives of these items, each with its edge and by how many cycles it is late, through a channel of latency 2.
+/// Items and arrival cycles for a list of (edge, item, delay), through a channel of latency 2.
 fn arrived(items: &[(Cycle, u64, u64)], capacity: usize, mode: Mode) -> String {
     let mut b = SystemBuilder::new(0);
     let clock = b.clock(Freq::mhz(1000).unwrap());
@@ -65,7 +64,7 @@ fn arrived(items: &[(Cycle, u64, u64)], capacity: usize, mode: Mode) -> String {
 }
 
 #[test]
-fn what_is_sent_late_is_late_and_so_is_what_follows_it() {
+fn a_delayed_item_delays_the_items_behind_it() {
     for mode in [Mode::Normal, Mode::Shuffled(1), Mode::TickAll] {
         assert_eq!(arrived(&[(0, 0, 0), (1, 1, 0), (2, 2, 0)], 8, mode), "0@2 1@3 2@4 ");
         let late = [(0, 0, 0), (1, 1, 5), (2, 2, 0), (3, 3, 0), (4, 4, 100), (5, 5, 1)];
@@ -73,24 +72,24 @@ fn what_is_sent_late_is_late_and_so_is_what_follows_it() {
     }
 }
 
-/// What a component that looks at its ports only when it has mail is told at each of its edges.
+/// Logs at each edge whether it has mail, the items it took, and whether its output is full.
 struct Mailbox {
     first: Rx<u64>,
     second: Rx<u64>,
     output: Tx<u64>,
-    told: Rc<RefCell<String>>,
+    log: Rc<RefCell<String>>,
 }
 
 impl Component for Mailbox {
     fn tick(&mut self, now: Cycle) -> Activity {
         let (has_mail, again) = (self.first.take_mail(), self.second.take_mail());
-        assert!(!again, "mail is of all ports, and asked for once");
+        assert!(!again, "one call clears the flag of all ports");
         let items: Vec<_> = [&self.first, &self.second].into_iter().filter_map(Rx::take).collect();
         let stalls = now >= 6 && !self.output.has_room();
         if now == 5 {
             self.output.send(0);
         }
-        *self.told.borrow_mut() +=
+        *self.log.borrow_mut() +=
             &format!("{now}:{}{items:?}{} ", if has_mail { "mail" } else { "" }, if stalls { "full" } else { "" });
         if now < 12 { Activity::Busy } else { Activity::Idle }
     }
@@ -103,38 +102,38 @@ impl Component for Mailbox {
 }
 
 #[test]
-fn there_is_mail_when_a_port_has_changed_and_not_otherwise() {
+fn mail_is_set_only_by_a_change_at_a_port() {
     let mut b = SystemBuilder::new(0);
     let clock = b.clock(Freq::mhz(1000).unwrap());
     let (send_first, first) = b.channel("first", 4, 1);
     let (send_second, second) = b.channel("second", 4, 1);
     let (output, input) = b.channel("output", 1, 1);
-    let told: Rc<RefCell<String>> = Rc::default();
+    let log: Rc<RefCell<String>> = Rc::default();
     b.add("early", clock, Script { items: vec![(3, 8, 0), (1, 7, 0)], output: send_first });
     b.add("late", clock, Script { items: vec![(3, 9, 0)], output: send_second });
-    b.add("mailbox", clock, Mailbox { first, second, output, told: told.clone() });
+    b.add("mailbox", clock, Mailbox { first, second, output, log: log.clone() });
     b.add("drain", clock, Drain { input, from: 9, log: Rc::default() });
     assert_eq!(b.build().unwrap().run_until(Time::from_ns(100)), Outcome::Quiet);
-    // At first all are woken; at 10 there is room.
+    // At edge 0 all components tick; at 10 the output has room.
     expect![
         "0:mail[] 1:[] 2:mail[7] 3:[] 4:mail[8, 9] 5:[] 6:[]full 7:[]full 8:[]full 9:[]full 10:mail[] 11:[] 12:[] "
     ]
-    .assert_eq(&told.borrow());
+    .assert_eq(&log.borrow());
 }
 
-/// Our own mistakes end a run with a word on what they are.
-fn mistake(make: impl FnOnce() + std::panic::UnwindSafe) -> String {
-    let caught = std::panic::catch_unwind(make).expect_err("it is a mistake");
-    caught.downcast_ref::<String>().expect("a word on it").clone()
+/// Runs code that must panic and returns the message.
+fn panic_message(make: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    let caught = std::panic::catch_unwind(make).expect_err("the call panics");
+    caught.downcast_ref::<String>().expect("a panic carries its message").clone()
 }
 
 #[test]
-fn mistakes_of_components_are_told() {
-    let full = mistake(|| drop(arrived(&[(0, 0, 0), (0, 1, 0)], 1, Mode::Normal)));
+fn misuse_of_a_port_panics_with_its_reason() {
+    let full = panic_message(|| drop(arrived(&[(0, 0, 0), (0, 1, 0)], 1, Mode::Normal)));
     expect!["channel late is full"].assert_eq(&full);
-    let past = mistake(|| drop(arrived(&[(5, 0, 0), (3, 1, 0)], 1, Mode::Normal)));
-    expect!["script waits for the past"].assert_eq(&past);
-    expect!["inlet packets: cycle 7 is over"].assert_eq(&mistake(|| {
+    let past = panic_message(|| drop(arrived(&[(5, 0, 0), (3, 1, 0)], 1, Mode::Normal)));
+    expect!["script: asked for a tick at cycle 3, but it is cycle 5"].assert_eq(&past);
+    expect!["inlet packets: cannot send at cycle 7, it is already simulated"].assert_eq(&panic_message(|| {
         let mut b = SystemBuilder::new(0);
         let clock = b.clock(Freq::mhz(1000).unwrap());
         let (inlet, input) = b.inlet("packets", clock);
