@@ -1,19 +1,19 @@
-//! Writes a sample of every MIPS instruction, its neighbors, and words at random, as assembler source on standard output.
+//! Prints samples of every MIPS instruction, neighbors of them, and random words, as assembler source.
 //!
-//! What GNU binutils makes of them is kept in `tests/mips_binutils.txt`; its first lines say how it was made.
+//! `tests/mips_binutils.txt` holds the disassembly by GNU binutils. Its first lines list the commands that made it.
 
 use isa::mips::{Class, rows};
 
 const SAMPLES_PER_ROW: usize = 6;
-/// Words that differ from a sample in one bit: many are no instructions.
+/// Words that differ from a sample in one bit. Many of them are illegal.
 const NEIGHBORS_PER_ROW: usize = 4;
 const RANDOM_WORDS: usize = 100;
 
 fn main() {
     let mut random = Random(1);
     for row in rows() {
-        let sample = |noise| row.encode(row.format.decode(noise)).expect("what was decoded can be encoded");
-        // A code is mostly 0, and written otherwise then.
+        let sample = |noise| row.encode(row.format.decode(noise)).expect("decoded operands can be encoded");
+        // Most codes are 0, and assemblers omit a code of 0.
         let plain = matches!(row.op.class(), Class::Trap | Class::System).then_some(row.pattern.value);
         let words: Vec<_> = (0..SAMPLES_PER_ROW).map(|_| sample(random.next())).chain(plain).collect();
         words.iter().for_each(|word| println!(".word 0x{word:08x}"));

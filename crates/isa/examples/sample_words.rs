@@ -1,17 +1,17 @@
-//! Writes a sample of every instruction, its neighbors, and words at random, as assembler source on standard output.
+//! Prints samples of every RISC-V instruction, neighbors of them, and random words, as assembler source.
 //!
-//! What GNU binutils makes of them is kept in `tests/binutils.txt`; its first lines say how it was made.
+//! `tests/binutils.txt` holds the disassembly by GNU binutils. Its first lines list the commands that made it.
 
 use isa::riscv::{Extension, Operands, Row, rows};
 
 const SAMPLES_PER_ROW: usize = 5;
-/// Words that differ from a sample in one bit: many are no instructions.
+/// Words that differ from a sample in one bit. Many of them are illegal.
 const NEIGHBORS_PER_ROW: usize = 3;
 const RANDOM_WORDS: usize = 100;
 
 fn main() {
     let mut random = Random(1);
-    // The assembler knows nothing of PULP.
+    // Binutils has no PULP instructions.
     for row in rows().filter(|row| row.extension != Extension::Xpulpv2) {
         for _ in 0..SAMPLES_PER_ROW {
             print(sample(row, &mut random));
@@ -27,13 +27,13 @@ fn main() {
 
 fn print(word: u32) {
     match word {
-        word if word & 31 == 31 => {} // Instructions longer than 32 bits begin so.
+        word if word & 31 == 31 => {} // Prefix of instructions longer than 32 bits.
         word if word & 3 == 3 => println!(".insn 0x{word:08x}"),
         word => println!(".insn 0x{:04x}", word & 0xffff),
     }
 }
 
-/// A random encoding of `row` that has only bits the row's format names, as an assembler would write it.
+/// A random encoding of `row` whose bits all belong to the pattern or to operands, as from an assembler.
 fn sample(row: &Row, random: &mut Random) -> u32 {
     loop {
         let operands: Operands = row.format.decode(random.next());

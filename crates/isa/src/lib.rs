@@ -1,7 +1,7 @@
-//! Instruction sets: encodings, meaning and disassembly, from one table row per instruction.
+//! Instruction sets: encodings, semantics and disassembly, from one table row per instruction.
 //!
-//! What an instruction does is said in terms of a trait that the machine implements; how long it takes is the
-//! business of the cores in `blocks`. This crate knows no cycles.
+//! Semantics are functions of a trait that the machine implements. Timing belongs to the cores in `blocks`: this crate
+//! knows no cycles.
 
 pub mod mips;
 mod pattern;

@@ -1,22 +1,22 @@
-//! The bits that make a word one instruction and no other.
+//! Bit patterns that identify an instruction.
 
 /// The fixed bits of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Bits that are fixed.
+    /// Fixed bits.
     pub mask: u32,
-    /// Their values; 0 elsewhere.
+    /// Values of the fixed bits; all other bits are 0.
     pub value: u32,
     /// Length of the instruction in bytes: 2 or 4.
     pub len: u8,
 }
 
 impl Pattern {
-    /// Reads a pattern of 16 or 32 characters: `0` and `1` are fixed, `.` is free, spaces are for the eye.
+    /// Parses a pattern of 16 or 32 characters: `0` and `1` are fixed, `.` is free, spaces are ignored.
     ///
     /// # Panics
     ///
-    /// On anything else; the patterns are constants, so that ends the compilation.
+    /// On any other text. Patterns are constants, so a wrong one fails to compile.
     pub const fn parse(text: &str) -> Pattern {
         let text = text.as_bytes();
         let (mut mask, mut value, mut n_bits, mut i) = (0, 0, 0, 0);
@@ -26,7 +26,7 @@ impl Pattern {
                     b'0' => (1, 0),
                     b'1' => (1, 1),
                     b'.' => (0, 0),
-                    _ => panic!("a pattern is made of 0, 1, dots and spaces"),
+                    _ => panic!("a pattern consists of 0, 1, dots and spaces"),
                 };
                 mask = mask << 1 | fixed;
                 value = value << 1 | one;
@@ -38,7 +38,7 @@ impl Pattern {
         Pattern { mask, value, len: n_bits / 8 }
     }
 
-    /// Whether `word` shows the pattern.
+    /// Returns true if `word` matches.
     pub const fn matches(&self, word: u32) -> bool {
         word & self.mask == self.value
     }

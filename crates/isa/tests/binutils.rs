@@ -1,11 +1,11 @@
-//! Encodings and assembly language against GNU binutils, which we did not write.
+//! Compares encodings and disassembly with GNU binutils, an independent implementation.
 //!
-//! `binutils.txt` holds what its disassembler says about a sample of every instruction and about random words.
+//! `binutils.txt` holds its disassembly of samples of every instruction and of random words.
 
 use isa::riscv::{decode, disassemble, rows};
 
 #[test]
-fn every_word_reads_as_binutils_reads_it() {
+fn every_word_disassembles_as_in_binutils() {
     let mut n_lines = 0;
     let mut differences = String::new();
     for line in include_str!("binutils.txt").lines().filter(|line| !line.starts_with('#')) {
@@ -21,7 +21,7 @@ fn every_word_reads_as_binutils_reads_it() {
         n_lines += 1;
     }
     assert!(differences.is_empty(), "{differences}");
-    assert!(n_lines > 700, "the sample is cut short at {n_lines} lines");
+    assert!(n_lines > 700, "the sample has only {n_lines} lines");
 }
 
 fn is_data(line: &str) -> bool {
@@ -32,18 +32,19 @@ fn is_pulp(line: &str) -> bool {
     ["p.", "pv.", "lp."].iter().any(|prefix| line.starts_with(prefix))
 }
 
-/// Where binutils 2.40 and this machine differ on purpose.
+/// Returns true for a deliberate difference between binutils 2.40 and this machine.
 fn is_known_difference(ours: &str, theirs: &str) -> bool {
     match tokens(theirs)[..] {
-        // It knows nothing of PULP, and takes a fence with reserved fields, which the standard calls a fence, for none.
+        // Binutils has no PULP instructions. It rejects fences with reserved fields, which the standard accepts.
         _ if is_data(theirs) => is_pulp(ours) || ours.starts_with("fence"),
-        // There is no supervisor mode here, and the hypervisor's return left the standard. `c.unimp` is a name for 0.
+        // This machine has no supervisor mode, and the standard dropped the hypervisor's return. `c.unimp` is an alias
+        // of 0.
         ["sret" | "hret" | "c.unimp"] => is_data(ours),
-        // It does not see that a shift is longer than the register.
+        // Binutils accepts shift amounts above 31.
         ["slli" | "srli" | "srai" | "c.slli" | "c.srli" | "c.srai", .., distance] => {
             is_data(ours) && number(distance) >= Some(32)
         }
-        // It has names of its own for what is a hint in RV32, and none for the one hint that has a name.
+        // Binutils has its own names for RV32 hints, and none for the hint `c.nop` with a name.
         ["c.slli64" | "c.srli64" | "c.srai64", register] => ours
             .split_once(' ')
             .is_some_and(|(name, rest)| theirs.starts_with(&format!("{name}64")) && rest == format!("{register}, 0")),
@@ -52,13 +53,13 @@ fn is_known_difference(ours: &str, theirs: &str) -> bool {
     }
 }
 
-/// Whether two lines of assembly language mean the same: name by name, number by number.
+/// Returns true if two lines of assembly have the same tokens. Numbers compare by value.
 fn is_same(ours: &str, theirs: &str) -> bool {
     if is_data(theirs) {
         return is_data(ours);
     }
     let theirs = theirs.split(" #").next().unwrap_or_default();
-    // A target is written as bare hexadecimal digits and then as a symbol.
+    // Binutils writes a target as bare hexadecimal digits, followed by a symbol.
     let theirs = match theirs.split_once(" <") {
         Some((line, _)) => {
             line.rsplit_once([',', '\t']).map_or(String::new(), |(name, target)| format!("{name},0x{target}"))
@@ -70,7 +71,7 @@ fn is_same(ours: &str, theirs: &str) -> bool {
     ours.len() == theirs.len()
         && ours.iter().zip(&theirs).enumerate().all(|(i, (a, b))| match (number(a), number(b)) {
             (Some(a), Some(b)) => a == b,
-            // A control register that this machine does not have.
+            // Binutils names a control register that this machine lacks.
             (Some(_), None) => is_csr && i == 2,
             _ => a == b,
         })

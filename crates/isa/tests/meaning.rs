@@ -1,6 +1,6 @@
-//! What every operation does, shown as the calls it makes on a hart.
+//! The effect of every operation, shown as the calls it makes on a hart.
 //!
-//! The values are small enough to check by hand. Lockstep with an independent implementation is `testkit`'s business.
+//! The values are small enough to check by hand. `testkit` compares runs with an independent implementation.
 
 use expect_test::{Expect, expect};
 use isa::riscv::{Amo, CsrWrite, Extension, Hart, Load, LoopPart, Operands, Row, System, Width};
@@ -10,17 +10,17 @@ const A0: u8 = 10;
 const A1: u8 = 11;
 const A2: u8 = 12;
 
-/// A hart that writes down what it is told. Its `a1` is -7, its `a2` is 3, the other registers are 0.
-struct Scribe(String);
+/// A hart that logs its calls. `a1` is -7, `a2` is 3, all other registers are 0.
+struct LoggingHart(String);
 
-impl Scribe {
-    fn note(&mut self, what: String) {
+impl LoggingHart {
+    fn log(&mut self, what: String) {
         self.0 += if self.0.is_empty() { "" } else { "; " };
         self.0 += &what;
     }
 }
 
-impl Hart for Scribe {
+impl Hart for LoggingHart {
     fn x(&self, r: u8) -> u32 {
         match r {
             A1 => -7i32 as u32,
@@ -30,7 +30,7 @@ impl Hart for Scribe {
     }
 
     fn set(&mut self, r: u8, value: u32) {
-        self.note(format!("{} = {value:#x}", register_name(r)));
+        self.log(format!("{} = {value:#x}", register_name(r)));
     }
 
     fn pc(&self) -> u32 {
@@ -38,44 +38,44 @@ impl Hart for Scribe {
     }
 
     fn jump(&mut self, target: u32) {
-        self.note(format!("jump {target:#x}"));
+        self.log(format!("jump {target:#x}"));
     }
 
     fn load(&mut self, rd: u8, addr: u32, kind: Load) {
-        self.note(format!("{} = {kind:?} at {addr:#x}", register_name(rd)));
+        self.log(format!("{} = {kind:?} at {addr:#x}", register_name(rd)));
     }
 
     fn store(&mut self, addr: u32, value: u32, width: Width) {
-        self.note(format!("{width:?} at {addr:#x} = {value:#x}"));
+        self.log(format!("{width:?} at {addr:#x} = {value:#x}"));
     }
 
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
-        self.note(format!("{} = {amo:?} {value:#x} at {addr:#x}", register_name(rd)));
+        self.log(format!("{} = {amo:?} {value:#x} at {addr:#x}", register_name(rd)));
     }
 
     fn csr(&mut self, rd: u8, csr: u16, write: CsrWrite, reads: bool) {
         let read = if reads { format!("{} = ", register_name(rd)) } else { String::new() };
-        self.note(format!("{read}csr {csr:#x}, {write:?}"));
+        self.log(format!("{read}csr {csr:#x}, {write:?}"));
     }
 
     fn advance(&mut self, r: u8, value: u32) {
-        self.note(format!("{} = {value:#x}", register_name(r)));
+        self.log(format!("{} = {value:#x}", register_name(r)));
     }
 
     fn hardware_loop(&mut self, id: u8, part: LoopPart, value: u32) {
-        self.note(format!("loop {id} {part:?} = {value:#x}"));
+        self.log(format!("loop {id} {part:?} = {value:#x}"));
     }
 
     fn system(&mut self, what: System) {
-        self.note(format!("{what:?}"));
+        self.log(format!("{what:?}"));
     }
 
     fn illegal(&mut self, word: u32) {
-        self.note(format!("illegal {word:#x}"));
+        self.log(format!("illegal {word:#x}"));
     }
 }
 
-/// The first operands out of a list that `row` can express.
+/// Encodes `row` with the first operands of a list that fit.
 fn encode(row: &Row) -> u32 {
     let short = |rd, rs1, rs2, imm| Operands { rd, rs1, rs2, rs3: 0, imm };
     let attempts = [
@@ -94,7 +94,7 @@ fn encode(row: &Row) -> u32 {
 fn check(words: impl IntoIterator<Item = u32>, want: Expect) {
     let mut text = String::new();
     for word in words {
-        let mut scribe = Scribe(String::new());
+        let mut scribe = LoggingHart(String::new());
         execute(&mut scribe, &decode(word));
         let effects = if scribe.0.is_empty() { "nothing" } else { &scribe.0 };
         text += &format!("{:<28}{effects}\n", disassemble(decode(word), 0x1000));
@@ -103,7 +103,7 @@ fn check(words: impl IntoIterator<Item = u32>, want: Expect) {
 }
 
 #[test]
-fn every_operation_does_what_it_is_named_for() {
+fn every_operation_has_its_effect() {
     check(
         rows().filter(|row| row.pattern.len == 4 && row.extension != Extension::Xpulpv2).map(encode),
         expect![[r#"
@@ -182,7 +182,7 @@ fn every_operation_does_what_it_is_named_for() {
 }
 
 #[test]
-fn links_and_branches_mind_the_length_of_the_instruction() {
+fn links_and_branches_depend_on_the_instruction_length() {
     check(
         [0x9582, 0x8582, 0x2011, 0xa011, 0xc191, 0xe191, 0x00c5_9463, 0x0005_85e7],
         expect![[r#"
@@ -199,7 +199,7 @@ fn links_and_branches_mind_the_length_of_the_instruction() {
 }
 
 #[test]
-fn control_registers_are_touched_no_more_than_asked() {
+fn csr_instructions_read_and_write_only_as_the_standard_says() {
     let csr = |name: &str, rd, rs1, imm| {
         row(name).and_then(|row| row.encode(Operands { rd, rs1, imm, ..Operands::default() })).unwrap()
     };
@@ -228,7 +228,7 @@ fn control_registers_are_touched_no_more_than_asked() {
 }
 
 #[test]
-fn an_illegal_word_is_reported_as_it_stands() {
+fn an_illegal_word_is_reported_unchanged() {
     check(
         [0xffff_ffff, 0xabcd_0000, 0x1020_0073],
         expect![[r#"

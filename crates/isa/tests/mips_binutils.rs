@@ -1,27 +1,29 @@
-//! MIPS encodings and assembly language against GNU binutils, which we did not write.
+//! Compares MIPS encodings and disassembly with GNU binutils, an independent implementation.
 //!
-//! `mips_binutils.txt` holds what its disassembler, set to a processor of MIPS II, says about a sample of every instruction
-//! and about random words.
+//! `mips_binutils.txt` holds its disassembly, for a MIPS II processor, of samples of every instruction and of random
+//! words.
 
 use isa::mips::{decode, disassemble, rows};
 
 const ADDED: [&str; 2] = ["pri", "joff"];
 
-/// Address, word and binutils' reading of each line.
+/// Address, word and disassembly of each line.
 fn lines() -> impl Iterator<Item = (u32, u32, &'static str)> {
     let lines = include_str!("mips_binutils.txt").lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| read(line).unwrap_or_else(|| panic!("`{line}` is no line of the sample")))
+    lines.map(|line| {
+        read(line).unwrap_or_else(|| panic!("malformed line `{line}`; expected an address, a word and a disassembly"))
+    })
 }
 
 fn read(line: &str) -> Option<(u32, u32, &str)> {
     let (pc, rest) = line.split_once(":\t")?;
-    let (word, reading) = rest.split_once('\t')?;
+    let (word, text) = rest.split_once('\t')?;
     let hex = |digits: &str| u32::from_str_radix(digits.trim(), 16).ok();
-    Some((hex(pc)?, hex(word)?, reading))
+    Some((hex(pc)?, hex(word)?, text))
 }
 
 #[test]
-fn every_word_reads_as_binutils_reads_it() {
+fn every_word_disassembles_as_in_binutils() {
     let mut differences = String::new();
     for (pc, word, theirs) in lines() {
         let ours = disassemble(decode(word), pc);
@@ -30,7 +32,7 @@ fn every_word_reads_as_binutils_reads_it() {
         }
     }
     assert!(differences.is_empty(), "{differences}");
-    assert!(lines().count() > 900, "the sample is cut short at {} lines", lines().count());
+    assert!(lines().count() > 900, "the sample has only {} lines", lines().count());
 }
 
 #[test]
@@ -40,20 +42,20 @@ fn the_sample_holds_every_instruction() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Where binutils 2.40 and this machine differ on purpose.
+/// Returns true for a deliberate difference between binutils 2.40 and this machine.
 fn is_known_difference(ours: &str, theirs: &str) -> bool {
     let name = theirs.split(['\t', ' ']).next().unwrap_or_default();
     match () {
-        // It knows nothing of the Tigon-2.
+        // Binutils has no Tigon-2 instructions.
         () if is_data(theirs) => ADDED.iter().any(|added| ours.starts_with(added)),
-        // It writes this alias even when asked for none.
+        // Binutils prints this alias even with aliases disabled.
         () if name == "neg" => ours.starts_with("sub ") && ours.contains(", zero, "),
-        // There is no coprocessor here, no cache to be told anything, and no MIPS16 to change to.
-        () => is_data(ours) && (is_of_a_coprocessor(name) || name == "jalx"),
+        // This machine has no coprocessor, no cache instruction and no MIPS16 mode.
+        () => is_data(ours) && (is_coprocessor(name) || name == "jalx"),
     }
 }
 
-fn is_of_a_coprocessor(name: &str) -> bool {
+fn is_coprocessor(name: &str) -> bool {
     let plain = ["tlbr", "tlbwi", "tlbwr", "tlbp", "rfe", "cache", "c0", "c1", "c2", "c3", "sync.p", "sync.l"];
     let moves = ["mfc", "mtc", "cfc", "ctc", "lwc", "swc", "ldc", "sdc", "bc", "cop"];
     plain.contains(&name)
@@ -66,19 +68,19 @@ fn is_data(line: &str) -> bool {
     line.starts_with(".word")
 }
 
-/// Whether two lines of assembly language mean the same: name by name, number by number.
+/// Returns true if two lines of assembly have the same tokens. Numbers compare by value.
 fn is_same(ours: &str, theirs: &str) -> bool {
     if is_data(theirs) {
         return is_data(ours);
     }
-    // A target is followed by a symbol.
+    // Binutils prints a symbol after a target.
     let theirs = tokens(theirs.split(" <").next().unwrap_or_default());
     let ours = tokens(ours);
     let same = |a: &str, b: &str| a == b || number(a).is_some_and(|value| number(b) == Some(value));
     match (&ours[..], &theirs[..]) {
-        // A jump that links in the usual register does not say so.
+        // Binutils omits the default link register.
         (["jalr", "ra", a], ["jalr", b]) => a == b,
-        // It splits this code in two, and writes no code that is 0.
+        // Binutils prints this code as two numbers, and omits a code of 0.
         (["break", code], ["break", parts @ ..]) => {
             let part = |i: usize| parts.get(i).map_or(Some(0), |part| number(part));
             number(code) == part(0).zip(part(1)).map(|(high, low)| high << 10 | low)

@@ -49,19 +49,19 @@ macro_rules! compute { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! 
     /// rd = rt shifted left by imm. A SLL.
     Sll "sll" Alu SHIFT "000000 00000 ..... ..... ..... 000000" =>
         |c, i| c.set(i.rd, c.r(i.rt).wrapping_shl(i.imm as u32));
-    /// rd = rt shifted right by imm, zeros in. A SRL.
+    /// rd = rt shifted right by imm, logical. A SRL.
     Srl "srl" Alu SHIFT "000000 00000 ..... ..... ..... 000010" =>
         |c, i| c.set(i.rd, c.r(i.rt).wrapping_shr(i.imm as u32));
-    /// rd = rt shifted right by imm, sign bits in. A SRA.
+    /// rd = rt shifted right by imm, arithmetic. A SRA.
     Sra "sra" Alu SHIFT "000000 00000 ..... ..... ..... 000011" =>
         |c, i| c.set(i.rd, (c.r(i.rt) as i32).wrapping_shr(i.imm as u32) as u32);
     /// rd = rt shifted left by the low 5 bits of rs. A SLLV.
     Sllv "sllv" Alu SHIFTV "000000 ..... ..... ..... 00000 000100" =>
         |c, i| c.set(i.rd, c.r(i.rt).wrapping_shl(c.r(i.rs)));
-    /// rd = rt shifted right by the low 5 bits of rs, zeros in. A SRLV.
+    /// rd = rt shifted right by the low 5 bits of rs, logical. A SRLV.
     Srlv "srlv" Alu SHIFTV "000000 ..... ..... ..... 00000 000110" =>
         |c, i| c.set(i.rd, c.r(i.rt).wrapping_shr(c.r(i.rs)));
-    /// rd = rt shifted right by the low 5 bits of rs, sign bits in. A SRAV.
+    /// rd = rt shifted right by the low 5 bits of rs, arithmetic. A SRAV.
     Srav "srav" Alu SHIFTV "000000 ..... ..... ..... 00000 000111" =>
         |c, i| c.set(i.rd, (c.r(i.rt) as i32).wrapping_shr(c.r(i.rs)) as u32);
 
@@ -71,10 +71,10 @@ macro_rules! compute { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! 
     /// HI, LO = rs * rt, unsigned. A MULTU.
     Multu "multu" Multiply MULDIV "000000 ..... ..... 00000 00000 011001" =>
         |c, i| { let (hi, lo) = flow::multu(c.r(i.rs), c.r(i.rt)); c.set_hi(hi); c.set_lo(lo); };
-    /// LO = rs / rt, HI = the rest, signed. See [`flow::div`] for what the manual leaves open. A DIV.
+    /// LO = rs / rt, HI = remainder, signed. [`flow::div`] defines the undefined cases. A DIV.
     Div "div" Divide DIVIDE "000000 ..... ..... 00000 00000 011010" =>
         |c, i| { let (hi, lo) = flow::div(c.r(i.rs), c.r(i.rt)); c.set_hi(hi); c.set_lo(lo); };
-    /// LO = rs / rt, HI = the rest, unsigned. See [`flow::divu`] for what the manual leaves open. A DIVU.
+    /// LO = rs / rt, HI = remainder, unsigned. [`flow::divu`] defines the undefined cases. A DIVU.
     Divu "divu" Divide DIVIDE "000000 ..... ..... 00000 00000 011011" =>
         |c, i| { let (hi, lo) = flow::divu(c.r(i.rs), c.r(i.rt)); c.set_hi(hi); c.set_lo(lo); };
     /// rd = HI. A MFHI.

@@ -1,17 +1,17 @@
-//! Jumps, branches, traps and what stops a program.
+//! Jumps, branches, traps and system instructions.
 //!
-//! A jump or branch takes effect behind the instruction that follows it, its delay slot. A branch "likely" that is not
-//! taken annuls the slot.
+//! A jump or branch takes effect after the next instruction, its delay slot. A "likely" branch that is not taken annuls
+//! the delay slot.
 
 macro_rules! control { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)*
     /// Jumps within the 256 MiB of the delay slot. A J.
     J "j" Jump J "000010 .........................." => |c, i| c.branch(flow::region(c.pc(), i.imm));
-    /// ra = address behind the delay slot; jumps within its 256 MiB. A JAL.
+    /// ra = address after the delay slot; jumps within its 256 MiB. A JAL.
     Jal "jal" Jump JAL "000011 .........................." =>
         |c, i| { c.set(RA, c.pc().wrapping_add(8)); c.branch(flow::region(c.pc(), i.imm)); };
     /// Jumps to rs. A JR.
     Jr "jr" JumpReg RS "000000 ..... 00000 00000 00000 001000" => |c, i| c.branch(c.r(i.rs));
-    /// rd = address behind the delay slot; jumps to rs. A JALR.
+    /// rd = address after the delay slot; jumps to rs. A JALR.
     Jalr "jalr" JumpReg JALR "000000 ..... 00000 ..... 00000 001001" => |c, i| {
         let target = c.r(i.rs); // Before rd changes: it may be rs.
         c.set(i.rd, c.pc().wrapping_add(8));
@@ -36,13 +36,13 @@ macro_rules! control { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! 
     /// Branches if rs >= 0. A BGEZ.
     Bgez "bgez" Branch B1 "000001 ..... 00001 ................" =>
         |c, i| if c.r(i.rs) as i32 >= 0 { c.branch(flow::target(c.pc(), i.imm)) };
-    /// ra = address behind the delay slot; branches if rs < 0. A BLTZAL.
+    /// ra = address after the delay slot; branches if rs < 0. A BLTZAL.
     Bltzal "bltzal" Branch BAL "000001 ..... 10000 ................" => |c, i| {
         let taken = (c.r(i.rs) as i32) < 0; // Before ra changes: it may be rs.
         c.set(RA, c.pc().wrapping_add(8));
         if taken { c.branch(flow::target(c.pc(), i.imm)) }
     };
-    /// ra = address behind the delay slot; branches if rs >= 0. A BGEZAL.
+    /// ra = address after the delay slot; branches if rs >= 0. A BGEZAL.
     Bgezal "bgezal" Branch BAL "000001 ..... 10001 ................" => |c, i| {
         let taken = c.r(i.rs) as i32 >= 0;
         c.set(RA, c.pc().wrapping_add(8));
@@ -67,13 +67,13 @@ macro_rules! control { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! 
     /// Branches if rs >= 0, else annuls the delay slot. A BGEZL.
     Bgezl "bgezl" BranchLikely B1 "000001 ..... 00011 ................" =>
         |c, i| flow::likely(c, c.r(i.rs) as i32 >= 0, i.imm);
-    /// ra = address behind the delay slot; branches if rs < 0, else annuls the delay slot. A BLTZALL.
+    /// ra = address after the delay slot; branches if rs < 0, else annuls the delay slot. A BLTZALL.
     Bltzall "bltzall" BranchLikely BAL "000001 ..... 10010 ................" => |c, i| {
         let taken = (c.r(i.rs) as i32) < 0;
         c.set(RA, c.pc().wrapping_add(8));
         flow::likely(c, taken, i.imm);
     };
-    /// ra = address behind the delay slot; branches if rs >= 0, else annuls the delay slot. A BGEZALL.
+    /// ra = address after the delay slot; branches if rs >= 0, else annuls the delay slot. A BGEZALL.
     Bgezall "bgezall" BranchLikely BAL "000001 ..... 10011 ................" => |c, i| {
         let taken = c.r(i.rs) as i32 >= 0;
         c.set(RA, c.pc().wrapping_add(8));
@@ -111,12 +111,12 @@ macro_rules! control { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! 
     /// An exception if rs and imm differ. A TNEI.
     Tnei "tnei" Trap TRAPI "000001 ..... 01110 ................" => |c, i| flow::trap(c, c.r(i.rs) as i32 != i.imm, 0);
 
-    /// Calls the system. A SYSCALL.
+    /// System call. A SYSCALL.
     Syscall "syscall" System CODE "000000 .................... 001100" =>
         |c, i| c.exception(Exception::Syscall(i.imm as u32));
-    /// Stops for a debugger. A BREAK.
+    /// Breakpoint. A BREAK.
     Break "break" System CODE "000000 .................... 001101" =>
         |c, i| c.exception(Exception::Breakpoint(i.imm as u32));
-    /// Accesses before it are done before those behind it. A SYNC.
+    /// Memory barrier. A SYNC.
     Sync "sync" System NONE "000000 00000 00000 00000 00000 001111" => |c, _i| c.sync();
 }}}

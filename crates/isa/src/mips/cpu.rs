@@ -1,14 +1,15 @@
-//! The machine that an instruction acts on.
+//! The machine that instructions act on.
 
-/// What an instruction can do to the machine that executes it.
+/// Operations that an instruction can perform on the machine that executes it.
 ///
-/// [`execute`](super::execute) calls these methods and nothing else. The machine fetches and decodes, and keeps two
-/// program counters, as MIPS does to have delay slots: the address of the instruction that executes and that of the next.
-/// Behind the call the second becomes the first, and what becomes the second is 4 behind it, or what
-/// [`Cpu::branch`] said. A method that takes `rt` writes the register itself, at once or later, so a memory may answer when it
-/// likes. Register 0 may appear everywhere; it reads as 0 and ignores writes.
+/// [`execute`](super::execute) calls only these methods. The machine fetches, decodes, and keeps two program counters
+/// because of delay slots: the address of the current instruction and that of the next. After the call, the second
+/// becomes the first. The new second one is 4 higher, or the target of [`Cpu::branch`].
+///
+/// A method with a parameter `rt` writes that register itself, at once or later, so a memory access may take any time.
+/// Every method accepts register 0, which reads as 0 and ignores writes.
 pub trait Cpu {
-    /// The value of register `r`, `r < 32`.
+    /// The value of register `r`, which is below 32.
     fn r(&self, r: u8) -> u32;
 
     /// Writes register `r`; a write to register 0 is ignored.
@@ -29,10 +30,10 @@ pub trait Cpu {
     /// Address of the instruction that executes.
     fn pc(&self) -> u32;
 
-    /// Continues at `target` behind the delay slot. Of a jump to a register it may be misaligned.
+    /// Continues at `target` after the delay slot. The target of a register jump may be misaligned.
     fn branch(&mut self, target: u32);
 
-    /// The next instruction, in the delay slot, does nothing.
+    /// Annuls the instruction in the delay slot.
     fn annul(&mut self);
 
     /// Reads memory into `rt`. The address may be misaligned.
@@ -41,32 +42,33 @@ pub trait Cpu {
     /// Writes memory. The address may be misaligned.
     fn store(&mut self, addr: u32, value: u32, kind: Store);
 
-    /// Writes the word at `addr` if nobody has since [`Load::Linked`] read it, and 1 to `rt` if it did so, else 0.
+    /// If the reservation of the last [`Load::Linked`] holds, writes the word at `addr` and sets `rt` to 1; else sets
+    /// it to 0.
     fn store_conditional(&mut self, rt: u8, addr: u32, value: u32);
 
-    /// Waits until the accesses so far are done.
+    /// Waits until all earlier memory accesses are complete.
     fn sync(&mut self);
 
-    /// The instruction ends in an exception; it has changed nothing.
-    fn exception(&mut self, what: Exception);
+    /// Raises an exception. The instruction has changed no state.
+    fn exception(&mut self, cause: Exception);
 }
 
-/// Why an instruction could not be done, as far as memory has no part in it.
+/// Reasons for an exception, except those that memory raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exception {
-    /// A signed sum or difference does not fit.
+    /// A signed sum or difference overflows.
     Overflow,
-    /// The condition of a trap instruction holds; with its code, which only programs give a meaning.
+    /// The condition of a trap instruction holds. The code has a meaning only to programs.
     Trap(u32),
     /// `break`, with its code.
     Breakpoint(u32),
     /// `syscall`, with its code.
     Syscall(u32),
-    /// This word is no instruction of this machine.
+    /// The word is not an instruction of this machine.
     Reserved(u32),
 }
 
-/// What a load reads and how it fills the register.
+/// Width of a load and how it fills the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Load {
     /// 8 bits, sign-extended.
@@ -79,7 +81,7 @@ pub enum Load {
     HalfU,
     /// 32 bits.
     Word,
-    /// 32 bits that become linked: [`Cpu::store_conditional`] asks for that.
+    /// 32 bits, and a reservation for [`Cpu::store_conditional`].
     Linked,
     /// From the address to the end of its word, into the upper bytes.
     Left,
@@ -88,7 +90,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Whether the address may be this one: not where the access would straddle two words.
+    /// Returns true if an access to `addr` stays within one word.
     #[inline]
     pub const fn is_aligned(self, addr: u32) -> bool {
         match self {
@@ -98,10 +100,10 @@ impl Load {
         }
     }
 
-    /// What the register receives, which holds `old`, when the aligned word around `addr` is `word`.
+    /// The new register value, given the aligned word around `addr` and the old register value.
     #[inline]
     pub const fn value(self, addr: u32, word: u32, old: u32) -> u32 {
-        // Distances of the accessed byte and half word from the right.
+        // Distance of the accessed byte and halfword from the right end of the word, in bits.
         let (byte, half) = (8 * (3 - (addr & 3)), 8 * (2 - (addr & 2)));
         match self {
             Load::Byte => (word >> byte) as u8 as i8 as u32,
@@ -115,7 +117,7 @@ impl Load {
     }
 }
 
-/// What a store writes.
+/// Bytes that a store writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Store {
     /// 8 bits.
@@ -131,7 +133,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// Whether the address may be this one: not where the access would straddle two words.
+    /// Returns true if an access to `addr` stays within one word.
     #[inline]
     pub const fn is_aligned(self, addr: u32) -> bool {
         match self {
@@ -141,7 +143,7 @@ impl Store {
         }
     }
 
-    /// What is written to the aligned word around `addr`: the bits, in their places, and which bits they are.
+    /// The value and the mask of the bits to write to the aligned word around `addr`.
     #[inline]
     pub const fn bits(self, addr: u32, value: u32) -> (u32, u32) {
         let (byte, half) = (8 * (3 - (addr & 3)), 8 * (2 - (addr & 2)));
@@ -161,9 +163,9 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    /// Rows are the four bytes of a word's address; the word is 11223344, the register aabbccdd.
+    /// Each row lists the results for the four byte addresses in a word. The word is 11223344, the register aabbccdd.
     #[test]
-    fn parts_of_words_are_taken_from_the_left() {
+    fn unaligned_accesses_are_big_endian() {
         let mut text = String::from("   lb       lbu      lh       lwl      lwr      sb       swl      swr\n");
         for addr in 0..4 {
             text += &format!("{addr} ");

@@ -1,13 +1,13 @@
-//! From words to instructions.
+//! Decodes words into instructions.
 
 use super::format::Operands;
 use super::row::Row;
 use super::table::{Class, Op, ROWS};
 
-/// A decoded instruction, small enough that a program is kept decoded.
+/// A decoded instruction. It is small, so that programs can be kept decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
     /// As in [`Operands::rs`].
     pub rs: u8,
@@ -15,20 +15,20 @@ pub struct Inst {
     pub rt: u8,
     /// As in [`Operands::rd`].
     pub rd: u8,
-    /// As in [`Operands::imm`]; of an illegal instruction the word itself.
+    /// As in [`Operands::imm`]; for an illegal instruction, the word itself.
     pub imm: i32,
 }
 
-const _: () = assert!(size_of::<Inst>() == 8, "a decoded program is twice as long as the program");
+const _: () = assert!(size_of::<Inst>() == 8, "a decoded instruction has 8 bytes");
 
 impl Inst {
-    /// What kind of work this is.
+    /// Its class.
     #[inline]
     pub const fn class(&self) -> Class {
         self.op.class()
     }
 
-    /// The row it was decoded by, `None` if it is illegal.
+    /// Its row in the table, or `None` if it is illegal.
     pub fn row(&self) -> Option<&'static Row> {
         ROWS.get(self.op as usize)
     }
@@ -38,20 +38,20 @@ impl Inst {
         Operands { rs: self.rs, rt: self.rt, rd: self.rd, imm: self.imm }
     }
 
-    /// The registers it reads, by bit; register 0 is not among them.
+    /// Bit mask of the registers it reads, without register 0.
     pub fn reads(&self) -> u32 {
         self.row().map_or(0, |row| row.format.reads(self.operands()))
     }
 
-    /// The register it writes, 0 if none.
+    /// The register it writes, or 0.
     pub fn writes(&self) -> u8 {
         self.row().map_or(0, |row| row.format.writes(self.operands()))
     }
 }
 
-/// The instruction in `word`.
+/// Decodes `word`.
 ///
-/// Never fails: a word that is no instruction becomes [`Op::Illegal`] and says so when executed.
+/// Never fails: a word that is not an instruction becomes [`Op::Illegal`], which raises an exception when executed.
 pub fn decode(word: u32) -> Inst {
     match ROWS.get(usize::from(INDEX[bucket(word)])) {
         Some(row) if row.pattern.matches(word) => {
@@ -64,7 +64,7 @@ pub fn decode(word: u32) -> Inst {
 
 const N_BUCKETS: usize = 64 + 64 + 32;
 
-/// The field that tells a word from all others: the opcode, in SPECIAL the function, in REGIMM what stands for `rt`.
+/// The field that selects a row: the opcode; the function field for SPECIAL; the `rt` field for REGIMM.
 const fn bucket(word: u32) -> usize {
     (match word >> 26 {
         0 => 64 + (word & 63),
@@ -73,7 +73,7 @@ const fn bucket(word: u32) -> usize {
     }) as usize
 }
 
-/// The place of the row in each bucket; [`u8::MAX`] where there is none.
+/// Index of the row in each bucket, or [`u8::MAX`] for an empty bucket.
 static INDEX: [u8; N_BUCKETS] = {
     let mut index = [u8::MAX; N_BUCKETS];
     let mut place = 0;
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_this_machine_lacks_is_illegal() {
+    fn instructions_of_other_machines_are_illegal() {
         let lacking = [
             (0xffff_ffff, "all ones"),
             (0x4001_6000, "mfc0"),
@@ -105,7 +105,7 @@ mod tests {
             (0x0085_102d, "daddu"),
             (0xbc80_0000, "cache"),
             (0x7085_1002, "mul, of MIPS32"),
-            (0x0085_1060, "add with a distance"),
+            (0x0085_1060, "add with a shift amount"),
             (0x5c85_0001, "bgtzl with rt"),
             (0x0085_1080, "sll with rs"),
         ];
@@ -116,26 +116,26 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_encoded() {
+    fn operands_out_of_range_are_not_encoded() {
         let encode = |name: &str, rs, rt, rd, imm| row(name).and_then(|row| row.encode(Operands { rs, rt, rd, imm }));
         assert_eq!(encode("addiu", 2, 1, 0, -1), Some(0x2441_ffff));
         assert_eq!(encode("addiu", 2, 1, 0, 32768), None, "the immediate is too large");
         assert_eq!(encode("andi", 2, 1, 0, -1), None, "the immediate is unsigned");
         assert_eq!(encode("addiu", 2, 32, 0, 0), None, "there is no register 32");
         assert_eq!(encode("addiu", 2, 1, 3, 0), None, "addiu has no rd");
-        assert_eq!(encode("beq", 2, 1, 0, 2), None, "targets are words");
+        assert_eq!(encode("beq", 2, 1, 0, 2), None, "targets are word-aligned");
     }
 
-    /// The words of the released firmware of the Tigon-2.
+    /// These words are in the released firmware of the Tigon-2.
     #[test]
-    fn the_added_instructions_stand_where_the_firmware_has_them() {
+    fn the_tigon_instructions_decode_as_in_the_firmware() {
         assert_eq!(decode(0x0074_100b), Inst { op: Op::Pri, rs: 3, rt: 20, rd: 2, imm: 0 });
         assert_eq!(decode(0x0242_000a), Inst { op: Op::Joff, rs: 18, rt: 2, rd: 0, imm: 0 });
-        assert_eq!(decode(0x0242_080a).op, Op::Illegal, "joff names no rd");
+        assert_eq!(decode(0x0242_080a).op, Op::Illegal, "joff has no rd");
     }
 
     #[test]
-    fn hazards_see_what_is_read_and_written() {
+    fn reads_and_writes_match_the_operands() {
         let check = |word, reads: u32, writes| {
             let inst = decode(word);
             assert_eq!((inst.reads(), inst.writes()), (reads, writes), "{:?}", inst.op);
@@ -153,7 +153,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-        /// All rows, with every value of the free bits equally likely.
+        /// Covers all rows; every value of the free bits is equally likely.
         #[test]
         fn decoding_undoes_encoding(place in 0..rows().count(), noise: u32) {
             let row = rows().nth(place).unwrap();
@@ -163,7 +163,7 @@ mod tests {
             prop_assert_eq!((inst.op, inst.operands()), (row.op, operands));
         }
 
-        /// All words: the index finds what a search finds.
+        /// For every word, the index finds the same row as a linear search.
         #[test]
         fn a_word_is_what_exactly_one_row_matches(word: u32) {
             let matching: Vec<_> = rows().filter(|row| row.pattern.matches(word)).map(|row| row.name).collect();

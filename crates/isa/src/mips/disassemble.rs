@@ -1,22 +1,22 @@
-//! From instructions to text.
+//! Disassembles instructions.
 
 use super::decode::Inst;
 use super::flow;
 use std::fmt::Write;
 
-/// Names of the registers in the calling convention o32. System V ABI, MIPS supplement, figure 3-18.
+/// Register names of the o32 calling convention. System V ABI, MIPS supplement, figure 3-18.
 const REGISTERS: [&str; 32] = [
     "zero", "at", "v0", "v1", "a0", "a1", "a2", "a3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "s0", "s1", "s2",
     "s3", "s4", "s5", "s6", "s7", "t8", "t9", "k0", "k1", "gp", "sp", "s8", "ra",
 ];
 
-/// The calling convention's name of register `r`, such as `a0` for 4. Only the low five bits count.
+/// The o32 name of register `r`, such as `a0` for 4. Only the low five bits of `r` count.
 pub fn register_name(r: u8) -> &'static str {
     REGISTERS[(r & 31) as usize]
 }
 
-/// The instruction at address `pc` in assembly language: names as encoded (no aliases such as `move`), registers by their
-/// names in the calling convention, targets as absolute addresses. An illegal word becomes data, `.word 0xffffffff`.
+/// Disassembles the instruction at address `pc`. The text has no aliases such as `move`, uses o32 register names, and
+/// shows targets as absolute addresses. An illegal word becomes data: `.word 0xffffffff`.
 pub fn disassemble(inst: Inst, pc: u32) -> String {
     let Some(row) = inst.row() else { return format!(".word 0x{:08x}", inst.imm) };
     let mut text = String::from(row.name);
@@ -35,7 +35,7 @@ pub fn disassemble(inst: Inst, pc: u32) -> String {
     text
 }
 
-/// Appends the operand that `word` of a format's syntax names.
+/// Appends the operand that `word` names in the format's syntax.
 fn operand(text: &mut String, word: &str, inst: Inst, pc: u32) {
     // Writing to a string cannot fail.
     let _ = match word {
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    /// `tests/mips_binutils.rs` compares every row with another disassembler; this shows our spelling.
+    /// Shows the syntax of operands. `tests/mips_binutils.rs` compares every row with another disassembler.
     #[test]
-    fn operands_are_spelled_as_assemblers_do() {
+    fn operands_have_the_syntax_of_assemblers() {
         let words = [
             0x3c08_c000,
             0x8d03_0060,

@@ -1,14 +1,14 @@
-//! What several instructions share: targets, overflow, and division where the manual leaves it open.
+//! Helpers of several instructions: targets, overflow checks, multiplication, division.
 
 use super::cpu::{Cpu, Exception};
 
-/// Where a branch at `pc` goes: relative to its delay slot.
+/// Target of a branch at `pc`, relative to its delay slot.
 #[inline]
 pub const fn target(pc: u32, offset: i32) -> u32 {
     pc.wrapping_add(4).wrapping_add(offset as u32)
 }
 
-/// Where a jump at `pc` goes: within the 256 MiB of its delay slot.
+/// Target of a jump at `pc`, within the 256 MiB of its delay slot.
 #[inline]
 pub const fn region(pc: u32, index: i32) -> u32 {
     pc.wrapping_add(4) & 0xf000_0000 | index as u32
@@ -24,7 +24,7 @@ pub fn likely<C: Cpu>(cpu: &mut C, taken: bool, offset: i32) {
     }
 }
 
-/// r = a + b, or an exception and r as it was.
+/// r = a + b, or raises an exception and leaves r unchanged.
 #[inline(always)]
 pub fn add<C: Cpu>(cpu: &mut C, r: u8, a: u32, b: u32) {
     match (a as i32).checked_add(b as i32) {
@@ -33,7 +33,7 @@ pub fn add<C: Cpu>(cpu: &mut C, r: u8, a: u32, b: u32) {
     }
 }
 
-/// r = a - b, or an exception and r as it was.
+/// r = a - b, or raises an exception and leaves r unchanged.
 #[inline(always)]
 pub fn sub<C: Cpu>(cpu: &mut C, r: u8, a: u32, b: u32) {
     match (a as i32).checked_sub(b as i32) {
@@ -42,7 +42,7 @@ pub fn sub<C: Cpu>(cpu: &mut C, r: u8, a: u32, b: u32) {
     }
 }
 
-/// An exception if the condition holds.
+/// Raises an exception if the condition holds.
 #[inline(always)]
 pub fn trap<C: Cpu>(cpu: &mut C, holds: bool, code: i32) {
     if holds {
@@ -50,14 +50,14 @@ pub fn trap<C: Cpu>(cpu: &mut C, holds: bool, code: i32) {
     }
 }
 
-/// HI and LO of a signed product.
+/// HI and LO of the signed product.
 #[inline]
 pub const fn mult(a: u32, b: u32) -> (u32, u32) {
     let product = a as i32 as i64 * b as i32 as i64;
     ((product >> 32) as u32, product as u32)
 }
 
-/// HI and LO of an unsigned product.
+/// HI and LO of the unsigned product.
 #[inline]
 pub const fn multu(a: u32, b: u32) -> (u32, u32) {
     let product = a as u64 * b as u64;
@@ -66,8 +66,8 @@ pub const fn multu(a: u32, b: u32) -> (u32, u32) {
 
 /// Remainder and quotient, signed, rounded towards zero; -2^31 / -1 is -2^31.
 ///
-/// By 0 the manual says nothing; assumed: what a divider that subtracts and shifts arrives at, all ones (or 1 for a negative
-/// dividend), and the dividend as remainder. Compilers test for 0 themselves.
+/// The manual does not define division by 0. Assumed: the result of a shift-and-subtract divider, which is the quotient
+/// all ones (1 for a negative dividend) and the dividend as remainder. Compilers test for 0 themselves.
 #[inline]
 pub const fn div(a: u32, b: u32) -> (u32, u32) {
     match (a as i32, b as i32) {
@@ -76,7 +76,7 @@ pub const fn div(a: u32, b: u32) -> (u32, u32) {
     }
 }
 
-/// Remainder and quotient, unsigned. By 0 as in [`div`]: all ones and the dividend.
+/// Remainder and quotient, unsigned. Division by 0 gives all ones and the dividend, as in [`div`].
 #[inline]
 pub const fn divu(a: u32, b: u32) -> (u32, u32) {
     if b == 0 { (a, u32::MAX) } else { (a % b, a / b) }
@@ -90,7 +90,7 @@ mod tests {
     const MINUS_ONE: u32 = -1i32 as u32;
 
     #[test]
-    fn division_has_an_answer_for_everything() {
+    fn division_is_defined_for_all_operands() {
         assert_eq!((div(7, 0), divu(7, 0), div(MINUS_ONE, 0)), ((7, MINUS_ONE), (7, MINUS_ONE), (MINUS_ONE, 1)));
         assert_eq!(div(MIN, MINUS_ONE), (0, MIN));
         assert_eq!(div(-7i32 as u32, 2), (MINUS_ONE, -3i32 as u32));

@@ -1,10 +1,10 @@
-//! Instruction formats: where the operands stand in a word, and how an assembler writes them.
+//! Instruction formats: the fields of the operands in a word, and their assembly syntax.
 //!
-//! A format says each thing once; decoding, encoding, disassembly and the cores' look at hazards all read it here.
+//! Decoding, encoding, disassembly and the hazard checks of cores all use these definitions.
 
 use super::RA;
 
-/// The operands of an instruction, named as in the manual. One that the format lacks is 0.
+/// The operands of an instruction, named as in the manual. Operands that the format lacks are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// Register in bits 25 to 21: a source.
@@ -13,20 +13,20 @@ pub struct Operands {
     pub rt: u8,
     /// Register in bits 15 to 11: the destination.
     pub rd: u8,
-    /// Immediate, shift distance, code, or target in bytes; extended to 32 bits.
+    /// Immediate, shift amount, code, or target in bytes; extended to 32 bits.
     pub imm: i32,
 }
 
-/// What an instruction does with a register that it names.
+/// How an instruction uses a register field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It names none there.
+    /// The format has no such field.
     Absent,
-    /// It reads it.
+    /// Reads the register.
     Source,
-    /// It writes it.
+    /// Writes the register.
     Destination,
-    /// It reads and writes it.
+    /// Reads and writes the register.
     Both,
 }
 
@@ -42,16 +42,16 @@ impl Role {
     }
 }
 
-/// The field that becomes the immediate.
+/// The field of the immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Lowest bit.
     at: u8,
     /// Number of bits.
     len: u8,
-    /// Zeros that follow it.
+    /// Number of zero bits appended below the field.
     shift: u8,
-    /// Whether it is sign-extended.
+    /// True if it is sign-extended.
     is_signed: bool,
 }
 
@@ -73,26 +73,26 @@ impl Field {
     }
 }
 
-/// A format: where the operands stand, what becomes of them, and how they are written.
+/// A format: register roles, immediate field and assembly syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// What becomes of `rs`.
+    /// Role of `rs`.
     pub rs: Role,
-    /// What becomes of `rt`.
+    /// Role of `rt`.
     pub rt: Role,
-    /// What becomes of `rd`.
+    /// Role of `rd`.
     pub rd: Role,
-    /// Whether it writes register 31 without naming it.
+    /// True if it writes register 31 implicitly.
     pub links: bool,
-    /// Where the immediate stands.
+    /// The immediate's field.
     pub imm: Field,
-    /// Operands as written, with the names `rs`, `rt`, `rd`, `imm`; `hex` for an immediate in hexadecimal, `target` for one
+    /// Assembly syntax, with the names `rs`, `rt`, `rd`, `imm`; `hex` for an immediate in hexadecimal, `target` for one
     /// relative to the delay slot, `region` for one within its 256 MiB.
     pub syntax: &'static str,
 }
 
 impl Format {
-    /// The operands in `word`.
+    /// Extracts the operands from `word`.
     pub const fn decode(&self, word: u32) -> Operands {
         const fn register(role: Role, word: u32, at: u32) -> u8 {
             if matches!(role, Absent) { 0 } else { (word >> at & 31) as u8 }
@@ -105,30 +105,30 @@ impl Format {
         }
     }
 
-    /// The bits that hold `operands`, or `None` if the format cannot express them.
+    /// Operand bits of the word, or `None` if the format cannot express `operands`.
     pub fn encode(&self, operands: Operands) -> Option<u32> {
         let Operands { rs, rt, rd, imm } = operands;
         let word =
             u32::from(rs & 31) << 21 | u32::from(rt & 31) << 16 | u32::from(rd & 31) << 11 | self.imm.encode(imm);
-        // Whatever did not fit is found by reading back.
+        // Operands out of range decode to different values.
         (self.decode(word) == operands).then_some(word)
     }
 
-    /// The registers that an instruction with `operands` reads, by bit; register 0 is not among them.
+    /// Bit mask of the registers that an instruction with `operands` reads, without register 0.
     pub const fn reads(&self, operands: Operands) -> u32 {
         let rs = if self.rs.is_read() { 1 << operands.rs } else { 0 };
         let rt = if self.rt.is_read() { 1 << operands.rt } else { 0 };
         (rs | rt) & !1
     }
 
-    /// The register that an instruction with `operands` writes, 0 if none.
+    /// The register that an instruction with `operands` writes, or 0.
     pub const fn writes(&self, operands: Operands) -> u8 {
         if self.links {
             RA
         } else if self.rt.is_written() {
             operands.rt
         } else {
-            operands.rd // Which is 0 where there is none.
+            operands.rd // 0 if the format has no destination.
         }
     }
 }
@@ -137,9 +137,9 @@ const LOW_HALF: Field = Field { at: 0, len: 16, shift: 0, is_signed: true };
 
 /// No operands.
 pub const NONE: Format = Format { rs: Absent, rt: Absent, rd: Absent, links: false, imm: Field::NONE, syntax: "" };
-/// Two registers to a third.
+/// Two source registers, one destination.
 pub const R: Format = Format { rs: Source, rt: Source, rd: Destination, syntax: "rd, rs, rt", ..NONE };
-/// A register shifted by another.
+/// A register shifted by another register.
 pub const SHIFTV: Format = Format { syntax: "rd, rt, rs", ..R };
 /// A register shifted by a constant.
 pub const SHIFT: Format = Format {
@@ -149,23 +149,23 @@ pub const SHIFT: Format = Format {
     syntax: "rd, rt, imm",
     ..NONE
 };
-/// A register and a signed constant to another.
+/// A register and a signed constant, one destination.
 pub const I: Format = Format { rs: Source, rt: Destination, imm: LOW_HALF, syntax: "rt, rs, imm", ..NONE };
-/// A register and an unsigned constant to another.
+/// A register and an unsigned constant, one destination.
 pub const IU: Format = Format { imm: Field { is_signed: false, ..LOW_HALF }, syntax: "rt, rs, hex", ..I };
-/// A constant to a register.
+/// A constant, one destination.
 pub const LUI: Format = Format { rs: Absent, syntax: "rt, hex", ..IU };
-/// Two registers to HI and LO.
+/// Two source registers; the result goes to HI and LO.
 pub const MULDIV: Format = Format { rs: Source, rt: Source, syntax: "rs, rt", ..NONE };
-/// The same, as divisions are written.
+/// The same with the syntax of divisions.
 pub const DIVIDE: Format = Format { syntax: "zero, rs, rt", ..MULDIV };
-/// From HI or LO to a register.
+/// Moves from HI or LO to a register.
 pub const RD: Format = Format { rd: Destination, syntax: "rd", ..NONE };
-/// A register alone.
+/// One source register.
 pub const RS: Format = Format { rs: Source, syntax: "rs", ..NONE };
 /// A load.
 pub const LOAD: Format = Format { syntax: "rt, imm(rs)", ..I };
-/// A load or conditional store whose register is read and written.
+/// A load or conditional store that reads and writes its register.
 pub const MERGE: Format = Format { rt: Both, ..LOAD };
 /// A store.
 pub const STORE: Format = Format { rt: Source, ..LOAD };
@@ -181,12 +181,12 @@ pub const J: Format = Format { imm: Field { at: 0, len: 26, shift: 2, is_signed:
 pub const JAL: Format = Format { links: true, ..J };
 /// A jump to a register that links.
 pub const JALR: Format = Format { rs: Source, rd: Destination, syntax: "rd, rs", ..NONE };
-/// A jump into a table.
+/// A jump through a table.
 pub const JOFF: Format = Format { syntax: "rs, rt", ..MULDIV };
 /// A trap on two registers, with a code.
 pub const TRAP: Format =
     Format { imm: Field { at: 6, len: 10, shift: 0, is_signed: false }, syntax: "rs, rt, hex", ..MULDIV };
 /// A trap on a register and a signed constant.
 pub const TRAPI: Format = Format { rs: Source, imm: LOW_HALF, syntax: "rs, imm", ..NONE };
-/// A code alone.
+/// A code only.
 pub const CODE: Format = Format { imm: Field { at: 6, len: 20, shift: 0, is_signed: false }, syntax: "hex", ..NONE };

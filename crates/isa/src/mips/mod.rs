@@ -1,12 +1,12 @@
-//! MIPS: the 32-bit integer instructions of the R4000 that compilers emit for MIPS I and II, and the two that the
-//! Tigon-2 adds. Big-endian; no coprocessor, no floating point, no 64-bit operation.
+//! MIPS: the 32-bit integer instructions of MIPS I and II as the R4000 has them, and the two that the Tigon-2 adds.
+//! Big-endian; no coprocessor, no floating point, no 64-bit operation.
 //!
-//! Reading order: `compute.rs` shows what a row of the table looks like, `table.rs` what is made of the rows.
-//! [`decode()`] turns a word into an [`Inst`] of eight bytes; [`execute`] does what it says to a [`Cpu`].
+//! Reading order: `compute.rs` shows a row of the table, `table.rs` the code generated from the rows. [`decode()`]
+//! turns a word into an [`Inst`] of eight bytes; [`execute`] performs it on a [`Cpu`].
 //!
-//! Source: MIPS R4000 Microprocessor User's Manual, second edition (MIPS Technologies, 1994), appendix A, which has a page for
-//! each instruction under its name; "A" and a name in the rows stands for that page. The added two have their own source,
-//! in `tigon.rs`.
+//! Source: MIPS R4000 Microprocessor User's Manual, second edition (MIPS Technologies, 1994), appendix A, which has a
+//! page for each instruction. "A ADDI" in a row refers to the page of ADDI. `tigon.rs` names the source of the two
+//! additions.
 
 #[macro_use]
 mod compute;
@@ -32,5 +32,5 @@ pub use format::Operands;
 pub use row::{Row, row, rows};
 pub use table::{Class, Op, execute};
 
-/// The register that calls leave their return address in.
+/// The link register of calls.
 pub const RA: u8 = 31;

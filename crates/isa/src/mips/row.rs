@@ -4,23 +4,23 @@ use super::format::{Format, Operands};
 use super::table::{Op, ROWS};
 use crate::Pattern;
 
-/// One instruction: how it is encoded, what it is called and which operation it performs.
+/// One instruction: name, encoding and operation.
 #[derive(Debug)]
 pub struct Row {
     /// Name in assembly language.
     pub name: &'static str,
-    /// Where the operands stand.
+    /// Operand fields and syntax.
     pub format: Format,
-    /// The bits that make a word this instruction. Fields that the manual wants to be 0 must be.
+    /// Bits that identify the instruction. They include fields that the manual requires to be 0.
     pub pattern: Pattern,
     /// The operation.
     pub op: Op,
 }
 
 impl Row {
-    /// The word for this instruction with `operands`, or `None` if it cannot express them.
+    /// Encodes the instruction with `operands`, or returns `None` if the format cannot express them.
     ///
-    /// [`decode`](super::decode()) of the word gives the operands back.
+    /// [`decode`](super::decode()) is the inverse.
     pub fn encode(&self, operands: Operands) -> Option<u32> {
         Some(self.pattern.value | self.format.encode(operands)?)
     }
@@ -31,7 +31,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     ROWS.iter()
 }
 
-/// The row of the instruction called `name`, such as `addiu`.
+/// The row with this name, such as `addiu`.
 pub fn row(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }
@@ -52,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_has_the_place_of_its_row() {
+    fn operations_and_rows_have_the_same_order() {
         for (place, row) in rows().enumerate() {
             assert_eq!((row.op as usize, row.pattern.len), (place, 4), "{}", row.name);
         }
     }
 
     #[test]
-    fn every_bit_is_fixed_or_names_an_operand() {
+    fn every_bit_is_fixed_or_part_of_an_operand() {
         for row in rows() {
             let unused: u32 = (0..32)
                 .map(|bit| 1 << bit)

@@ -1,4 +1,4 @@
-//! What is made of the rows: the operations, the table, and their meaning as one dense `match`.
+//! Code generated from the rows: the operations, the table, and the semantics as one dense `match`.
 
 use super::RA;
 use super::cpu::{Cpu, Exception, Load, Store};
@@ -8,7 +8,7 @@ use super::format;
 use super::row::Row;
 use crate::Pattern;
 
-/// What kind of work an instruction is; cores derive its timing from this and count by it.
+/// Class of an instruction. Cores derive timing from it and count by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -18,7 +18,7 @@ pub enum Class {
     Multiply,
     /// Quotient and remainder into LO and HI.
     Divide,
-    /// Between HI or LO and a register.
+    /// Move between HI or LO and a register.
     HiLo,
     /// Load.
     Load,
@@ -30,18 +30,18 @@ pub enum Class {
     BranchLikely,
     /// Jump to a constant.
     Jump,
-    /// Jump to where registers say.
+    /// Jump to an address in registers.
     JumpReg,
-    /// Exception on a condition.
+    /// Conditional trap.
     Trap,
-    /// Calls, breakpoints and `sync`.
+    /// System calls, breakpoints and `sync`.
     System,
-    /// No instruction.
+    /// Not an instruction.
     Illegal,
 }
 
 impl Class {
-    /// All of them, in order.
+    /// All classes, in order.
     pub const ALL: [Class; 13] = [
         Class::Alu,
         Class::Multiply,
@@ -78,21 +78,21 @@ impl Class {
     }
 }
 
-// A row reads: documentation, `Op`, name, `Class`, format, pattern, meaning for a `Cpu` c and an instruction `i`.
+// A row has: documentation, `Op`, name, `Class`, format, pattern, and its effect on a `Cpu` `c` for an instruction `i`.
 macro_rules! instructions {
     (() $($(#[$doc:meta])* $op:ident $name:tt $class:ident $format:ident $pattern:tt =>
         |$c:ident, $i:ident| $meaning:expr;)*) => {
-        /// Operations: one per instruction, and what illegal words decode to.
+        /// Operations: one per instruction, and one for illegal words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Op {
             $($(#[$doc])* $op,)*
-            /// A word that is no instruction.
+            /// Not an instruction.
             Illegal,
         }
 
         impl Op {
-            /// What kind of work this is.
+            /// Its class.
             #[inline]
             pub const fn class(self) -> Class {
                 match self {
@@ -102,12 +102,12 @@ macro_rules! instructions {
             }
         }
 
-        /// The rows; that of operation `op` stands at `op as usize`.
+        /// The rows. The row of operation `op` has index `op as usize`.
         pub(super) static ROWS: &[Row] = &[
             $(Row { name: $name, format: format::$format, pattern: Pattern::parse($pattern), op: Op::$op },)*
         ];
 
-        /// Does to `cpu` what `inst` says. See [`Cpu`] for who moves the program counters.
+        /// Executes `inst` on `cpu`, which advances its own program counters.
         #[inline(always)]
         pub fn execute<C: Cpu>(cpu: &mut C, inst: &Inst) {
             match inst.op {
@@ -121,5 +121,5 @@ macro_rules! instructions {
     };
 }
 
-// Each file adds its rows to those it was given and hands them all to the next; the last is `instructions!`.
+// Each file appends its rows to its input and passes them to the next file; the last one is `instructions!`.
 compute! { (memory control tigon instructions) }

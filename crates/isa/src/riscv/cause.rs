@@ -1,20 +1,20 @@
-//! Why a trap was taken: the values of `mcause`. P table 3.6.
+//! Trap causes: the values of `mcause`. P table 3.6.
 
-/// Instruction address misaligned; cannot happen where instructions may be compressed.
+/// Instruction address misaligned. Cannot happen on cores with compressed instructions.
 pub const INSTRUCTION_MISALIGNED: u32 = 0;
-/// Instruction fetch not permitted or not answered.
+/// Instruction fetch not permitted, or no memory at the address.
 pub const INSTRUCTION_FAULT: u32 = 1;
-/// A word that is no instruction, or one that this mode may not execute.
+/// An illegal instruction, or one that the current mode may not execute.
 pub const ILLEGAL_INSTRUCTION: u32 = 2;
 /// `ebreak`.
 pub const BREAKPOINT: u32 = 3;
 /// Load address misaligned.
 pub const LOAD_MISALIGNED: u32 = 4;
-/// Load not permitted or not answered.
+/// Load not permitted, or no memory at the address.
 pub const LOAD_FAULT: u32 = 5;
 /// Store or AMO address misaligned.
 pub const STORE_MISALIGNED: u32 = 6;
-/// Store or AMO not permitted or not answered.
+/// Store or AMO not permitted, or no memory at the address.
 pub const STORE_FAULT: u32 = 7;
 /// `ecall` in user mode.
 pub const ECALL_USER: u32 = 8;

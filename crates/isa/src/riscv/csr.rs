@@ -1,20 +1,20 @@
-//! Control and status registers: their numbers and names, and what an instruction writes to them.
+//! Control and status registers: numbers, names, and writes.
 
-/// What an instruction writes to a control register.
+/// The write that an instruction performs on a control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsrWrite {
-    /// Nothing: not even the side effects of a write happen, and a read-only register does not trap.
+    /// No write and no side effects of a write. A read-only register does not trap.
     None,
-    /// The register becomes the value.
+    /// Writes the value.
     Write(u32),
-    /// The bits of the value that are 1 are set.
+    /// Sets the bits that are 1 in the value.
     Set(u32),
-    /// The bits of the value that are 1 are cleared.
+    /// Clears the bits that are 1 in the value.
     Clear(u32),
 }
 
 impl CsrWrite {
-    /// What the register holds afterwards, before the register's own rules for what it can hold.
+    /// The register's new value, before its own rules restrict it.
     #[inline]
     pub const fn apply(self, old: u32) -> u32 {
         match self {
@@ -25,20 +25,20 @@ impl CsrWrite {
         }
     }
 
-    /// Whether the register is written, be it with its old value.
+    /// Returns true if the register is written, even with its old value.
     #[inline]
     pub const fn writes(self) -> bool {
         !matches!(self, CsrWrite::None)
     }
 }
 
-/// Lowest privilege that may access register `csr`: 0 user, 3 machine. P 2.1.
+/// Lowest privilege that can access register `csr`: 0 user, 3 machine. P 2.1.
 #[inline]
 pub const fn privilege(csr: u16) -> u8 {
     (csr >> 8 & 3) as u8
 }
 
-/// Whether register `csr` cannot be written, by its number. P 2.1.
+/// Returns true if the number of register `csr` marks it as read-only. P 2.1.
 #[inline]
 pub const fn is_read_only(csr: u16) -> bool {
     csr >> 10 & 3 == 3
@@ -48,7 +48,8 @@ macro_rules! registers {
     ($($(#[$doc:meta])* $constant:ident $name:literal = $number:literal;)*) => {
         $($(#[$doc])* pub const $constant: u16 = $number;)*
 
-        /// The name of register `csr`, if it has one here. The 64 of physical memory protection are not listed.
+        /// The name of register `csr`, if the list below has it. The list omits the 64 physical memory protection
+        /// registers.
         pub const fn name(csr: u16) -> Option<&'static str> {
             match csr {
                 $($constant => Some($name),)*
@@ -58,13 +59,14 @@ macro_rules! registers {
     };
 }
 
-// Where no other source is named: P table 2.2 and 2.5. "RI5CY" is PsPIN RTL a49fec8, `riscv_cs_registers.sv`.
+// The source is P table 2.2 and 2.5, except where an entry names another. "RI5CY" is PsPIN RTL a49fec8,
+// `riscv_cs_registers.sv`.
 registers! {
     /// User status.
     USTATUS "ustatus" = 0x000;
     /// Trap handler address of user mode.
     UTVEC "utvec" = 0x005;
-    /// Cluster and core, readable in user mode. RI5CY.
+    /// Cluster and core numbers, readable in user mode. RI5CY.
     UHARTID "uhartid" = 0x014;
     /// Program counter at a user-mode trap.
     UEPC "uepc" = 0x041;
@@ -92,39 +94,39 @@ registers! {
     MIE "mie" = 0x304;
     /// Trap handler address of machine mode.
     MTVEC "mtvec" = 0x305;
-    /// Counters that stand still, by bit.
+    /// Bit mask of counters that do not count.
     MCOUNTINHIBIT "mcountinhibit" = 0x320;
-    /// Which counters user mode may read, by bit.
+    /// Bit mask of counters that user mode may read.
     MCOUNTEREN "mcounteren" = 0x306;
-    /// What user mode's surroundings are.
+    /// Execution environment of user mode.
     MENVCFG "menvcfg" = 0x30a;
     /// Upper half of [`MSTATUS`].
     MSTATUSH "mstatush" = 0x310;
     /// Upper half of [`MENVCFG`].
     MENVCFGH "menvcfgh" = 0x31a;
-    /// Which trigger the next registers show; this and they are of RISC-V Debug 0.13.2, 5.2.
+    /// Selects the trigger that the next registers show. This and the trigger registers: RISC-V Debug 0.13.2, 5.2.
     TSELECT "tselect" = 0x7a0;
-    /// Kind and settings of the trigger; kind 0 says that there is none.
+    /// Type and settings of the trigger; type 0 means that there is none.
     TDATA1 "tdata1" = 0x7a1;
-    /// What the trigger compares with.
+    /// Value that the trigger compares.
     TDATA2 "tdata2" = 0x7a2;
-    /// More of it.
+    /// Further settings of the trigger.
     TDATA3 "tdata3" = 0x7a3;
-    /// What [`MHPMCOUNTER3`] counts, by bit.
+    /// Bit mask of the events that [`MHPMCOUNTER3`] counts.
     MHPMEVENT3 "mhpmevent3" = 0x323;
-    /// The last of its kind.
+    /// The last event selector.
     MHPMEVENT31 "mhpmevent31" = 0x33f;
-    /// A word for the trap handler.
+    /// Scratch word for the trap handler.
     MSCRATCH "mscratch" = 0x340;
     /// Program counter at a machine-mode trap.
     MEPC "mepc" = 0x341;
     /// Cause of a machine-mode trap.
     MCAUSE "mcause" = 0x342;
-    /// Address or word that caused the trap.
+    /// Address or instruction that caused the trap.
     MTVAL "mtval" = 0x343;
     /// Interrupts pending.
     MIP "mip" = 0x344;
-    /// First of four words of protection attributes, four regions a word.
+    /// First of the registers of protection attributes, four regions each.
     PMPCFG0 "pmpcfg0" = 0x3a0;
     /// First of 16 protection addresses.
     PMPADDR0 "pmpaddr0" = 0x3b0;
@@ -132,13 +134,13 @@ registers! {
     LPSTART0 "lpstart0" = 0x7c0;
     /// End address of hardware loop 0. RI5CY.
     LPEND0 "lpend0" = 0x7c1;
-    /// Iterations left of hardware loop 0. RI5CY.
+    /// Remaining iterations of hardware loop 0. RI5CY.
     LPCOUNT0 "lpcount0" = 0x7c2;
     /// Start address of hardware loop 1. RI5CY.
     LPSTART1 "lpstart1" = 0x7c4;
     /// End address of hardware loop 1. RI5CY.
     LPEND1 "lpend1" = 0x7c5;
-    /// Iterations left of hardware loop 1. RI5CY.
+    /// Remaining iterations of hardware loop 1. RI5CY.
     LPCOUNT1 "lpcount1" = 0x7c6;
     /// Cycle counter.
     MCYCLE "mcycle" = 0xb00;
@@ -146,7 +148,7 @@ registers! {
     MINSTRET "minstret" = 0xb02;
     /// Programmable event counter.
     MHPMCOUNTER3 "mhpmcounter3" = 0xb03;
-    /// The last of its kind.
+    /// The last event counter.
     MHPMCOUNTER31 "mhpmcounter31" = 0xb1f;
     /// Upper half of [`MCYCLE`].
     MCYCLEH "mcycleh" = 0xb80;
@@ -162,8 +164,8 @@ registers! {
     MARCHID "marchid" = 0xf12;
     /// Version of the implementation.
     MIMPID "mimpid" = 0xf13;
-    /// Cluster and core.
+    /// Cluster and core numbers.
     MHARTID "mhartid" = 0xf14;
-    /// Where a description of the machine is; 0 if nowhere.
+    /// Address of a description of the machine, or 0.
     MCONFIGPTR "mconfigptr" = 0xf15;
 }

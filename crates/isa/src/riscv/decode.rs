@@ -1,61 +1,61 @@
-//! From words to instructions.
+//! Decodes words into instructions.
 
 use super::format::Operands;
 use super::row::Row;
 use super::rv32c::COMPRESSED;
 use super::table::{BASE, Class, Op};
 
-/// A decoded instruction, small enough that a program is kept decoded.
+/// A decoded instruction. It is small, so that programs can be kept decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// Register it writes, 0 if none.
+    /// Destination register, or 0.
     pub rd: u8,
-    /// First register it reads, 0 if none.
+    /// First source register, or 0.
     pub rs1: u8,
-    /// Second register it reads, 0 if none; or a small number in its place.
+    /// Second source register, or a small number in its field; else 0.
     pub rs2: u8,
-    /// Third register it reads, 0 if none.
+    /// Third source register, or 0.
     pub rs3: u8,
-    /// Of a compressed instruction its place among the compressed rows and 1, or [`NO_PLACE`] if it is illegal; else 0.
+    /// For a compressed instruction, 1 + its index among the compressed rows, or [`ILLEGAL_COMPRESSED`] if it is illegal; else 0.
     compressed: u8,
-    /// Half words that it takes.
+    /// Length in halfwords.
     pub halves: u8,
-    /// Immediate, extended to 32 bits; of an illegal instruction the word itself.
+    /// Immediate, extended to 32 bits; for an illegal instruction, the word itself.
     pub imm: i32,
 }
 
-/// Stands for the row of an illegal instruction of 16 bits.
-const NO_PLACE: u8 = u8::MAX;
-/// Stands for the end of a chain in the index.
+/// Value of `compressed` for an illegal instruction of 16 bits.
+const ILLEGAL_COMPRESSED: u8 = u8::MAX;
+/// End of a chain in the index.
 const NO_ROW: u16 = u16::MAX;
 
 impl Inst {
-    /// What kind of work this is.
+    /// Its class.
     #[inline]
     pub const fn class(&self) -> Class {
         self.op.class()
     }
 
-    /// The registers it reads, by bit; register 0 is not among them.
+    /// Bit mask of the registers it reads, without register 0.
     pub fn reads(&self) -> u32 {
         self.row().map_or(0, |row| row.format.reads(self.operands()))
     }
 
-    /// The constant that `p.beqimm` and `p.bneimm` compare with, -16 to 15.
+    /// The constant of `p.beqimm` and `p.bneimm`, -16 to 15.
     #[inline]
     pub const fn constant(&self) -> i32 {
         (self.rs2 as i32) << 27 >> 27
     }
 
-    /// Bytes from this instruction to the next in memory: 2 or 4.
+    /// Length in bytes: 2 or 4.
     #[inline]
     pub const fn bytes(&self) -> u8 {
         2 * self.halves
     }
 
-    /// Number of the control register that an instruction of [`Class::Csr`] accesses.
+    /// Number of the control register, for instructions of [`Class::Csr`].
     #[inline]
     pub const fn csr(&self) -> u16 {
         (self.imm & 0xfff) as u16
@@ -67,7 +67,7 @@ impl Inst {
         (self.imm as u32) >> 12
     }
 
-    /// The row it was decoded by, `None` if it is illegal.
+    /// Its row in the table, or `None` if it is illegal.
     pub fn row(&self) -> Option<&'static Row> {
         match self.compressed {
             0 => BASE.get(self.op as usize),
@@ -81,9 +81,9 @@ impl Inst {
     }
 }
 
-/// The instruction in `word`. If the low two bits are not both 1 it is compressed and the upper half is not looked at.
+/// Decodes `word`. If its low two bits are not both 1, it is compressed and the upper half is ignored.
 ///
-/// Never fails: a word that is no instruction becomes [`Op::Illegal`] and says so when executed.
+/// Never fails: a word that is not an instruction becomes [`Op::Illegal`], which traps when executed.
 pub fn decode(word: u32) -> Inst {
     let word = if word & 3 == 3 { word } else { word & 0xffff };
     let mut candidate = INDEX.first[bucket(word)];
@@ -99,9 +99,9 @@ pub fn decode(word: u32) -> Inst {
     illegal(word)
 }
 
-/// A word that is no instruction; of a compressed one the upper half is 0.
+/// The illegal instruction for `word`. If it is compressed, the upper half is dropped.
 pub(super) const fn illegal(word: u32) -> Inst {
-    let (compressed, halves) = if word & 3 == 3 { (0, 2) } else { (NO_PLACE, 1) };
+    let (compressed, halves) = if word & 3 == 3 { (0, 2) } else { (ILLEGAL_COMPRESSED, 1) };
     Inst { op: Op::Illegal, rd: 0, rs1: 0, rs2: 0, rs3: 0, compressed, halves, imm: word as i32 }
 }
 
@@ -112,13 +112,13 @@ fn row_at(place: u16) -> &'static Row {
 
 const N_BUCKETS: usize = 32 + 4 * 8;
 
-/// The bits that every row fixes: the major opcode, or quadrant and upper three bits of a compressed instruction.
+/// The bits that every row fixes: the major opcode, or the quadrant and upper three bits of a compressed instruction.
 const fn bucket(word: u32) -> usize {
     let (opcode, quadrant, function) = (word >> 2 & 31, word & 3, word >> 13 & 7);
     (if quadrant == 3 { opcode } else { 32 + quadrant * 8 + function }) as usize
 }
 
-/// Chains of the rows that share a bucket.
+/// For each bucket, a chain of its rows.
 struct Index {
     first: [u16; N_BUCKETS],
     next: [u16; BASE.len() + COMPRESSED.len()],
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(size_of::<Inst>(), 12);
     }
 
-    /// Legal words among the 16-bit ones, by quadrant. The expectation counts by hand what U tables 16.5 to 16.7 leave.
+    /// Counts the legal 16-bit words per quadrant. The expected numbers are derived by hand from U tables 16.5 to 16.7.
     #[test]
     fn the_reserved_compressed_words_are_illegal() {
         let legal = |quadrant| {
@@ -159,15 +159,15 @@ mod tests {
         };
         // addi4spn without its 8 zero immediates, lw, sw; the other five are floating point, reserved or 64-bit.
         assert_eq!(legal(0), 2040 + 2048 + 2048);
-        // addi, jal, li, j, beqz, bnez are complete; lui and addi16sp lack 32 zero immediates; of the arithmetic group
-        // srli and srai have 5-bit distances, andi is complete, and four operations with two short registers.
+        // addi, jal, li, j, beqz, bnez are complete. lui and addi16sp lack 32 zero immediates. In the arithmetic group
+        // srli and srai have 5-bit shift amounts, andi is complete, and four operations have two short registers.
         assert_eq!(legal(1), 6 * 2048 + (2048 - 32) + (2 * 256 + 512 + 4 * 64));
-        // slli has 5-bit distances; lwsp lacks register 0; jr, mv, ebreak, jalr, add lack only `jr zero`; swsp.
+        // slli has 5-bit shift amounts; lwsp lacks register 0; jr, mv, ebreak, jalr, add lack only `jr zero`; swsp.
         assert_eq!(legal(2), 1024 + (2048 - 64) + (2048 - 1) + 2048);
     }
 
     #[test]
-    fn what_this_machine_lacks_is_illegal() {
+    fn instructions_of_other_machines_are_illegal() {
         let lacking = [
             (0x0000_0000, "all zeros"),
             (0xffff_ffff, "all ones"),
@@ -195,13 +195,13 @@ mod tests {
             let inst = decode(word | 0xabcd_0000);
             if let Some(row) = inst.row() {
                 assert_eq!(row.encode(inst.operands()), Some(word), "{}", row.name);
-                assert_eq!(inst, decode(word), "the upper half of {word:#x} counts");
+                assert_eq!(inst, decode(word), "the upper half of {word:#x} is not ignored");
             }
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_not_encoded() {
+    fn operands_out_of_range_are_not_encoded() {
         let encode = |name: &str, rd, rs1, rs2, imm| {
             row(name).and_then(|row| row.encode(Operands { rd, rs1, rs2, rs3: 0, imm }))
         };
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(encode("addi", 32, 2, 0, 0), None, "there is no x32");
         assert_eq!(encode("addi", 1, 2, 3, 0), None, "addi has no rs2");
         assert_eq!(encode("beq", 0, 1, 2, 5), None, "targets are even");
-        assert_eq!(encode("c.lw", 7, 8, 0, 0), None, "x7 is no short register");
+        assert_eq!(encode("c.lw", 7, 8, 0, 0), None, "x7 is not a short register");
         assert_eq!(encode("c.add", 1, 2, 3, 0), None, "rd and rs1 are one field");
         assert_eq!(encode("c.lui", 2, 0, 0, 0x1000), None, "that is c.addi16sp");
     }
@@ -218,7 +218,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-        /// All rows, with every value of the free bits equally likely.
+        /// Covers all rows; every value of the free bits is equally likely.
         #[test]
         fn decoding_undoes_encoding(place in 0..rows().count(), noise: u32) {
             let row = rows().nth(place).unwrap();
@@ -230,7 +230,7 @@ mod tests {
             }
         }
 
-        /// All words: the index finds what a search finds.
+        /// For every word, the index finds the same row as a linear search.
         #[test]
         fn a_word_is_what_exactly_one_row_matches(word: u32) {
             let short = if word & 3 == 3 { word } else { word & 0xffff };

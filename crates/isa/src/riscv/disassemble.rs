@@ -1,4 +1,4 @@
-//! From instructions to text.
+//! Disassembles instructions.
 
 use super::csr;
 use super::decode::Inst;
@@ -6,19 +6,19 @@ use super::format;
 use super::row::Row;
 use std::fmt::Write;
 
-/// Names of the registers in the calling convention. RISC-V ABIs 1.0, table 1.
+/// Register names of the calling convention. RISC-V ABIs 1.0, table 1.
 const REGISTERS: [&str; 32] = [
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2",
     "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
 ];
 
-/// The calling convention's name of register `r`, such as `a0` for 10. Only the low five bits count.
+/// The ABI name of register `r`, such as `a0` for 10. Only the low five bits of `r` count.
 pub fn register_name(r: u8) -> &'static str {
     REGISTERS[(r & 31) as usize]
 }
 
-/// The instruction at address `pc` in assembly language: names as encoded (no aliases such as `ret`), ABI register
-/// names, branch targets as absolute addresses. An illegal word becomes data, such as `.word 0xffffffff`.
+/// Disassembles the instruction at address `pc`. The text has no aliases such as `ret`, uses ABI register names, and
+/// shows branch targets as absolute addresses. An illegal word becomes data: `.word 0xffffffff`.
 pub fn disassemble(inst: Inst, pc: u32) -> String {
     let Some(row) = inst.row() else {
         let digits = 2 * inst.bytes() as usize;
@@ -42,7 +42,7 @@ pub fn disassemble(inst: Inst, pc: u32) -> String {
     text
 }
 
-/// The suffix of an atomic operation.
+/// The `.aq` and `.rl` suffixes of an atomic operation.
 fn ordering(row: &Row, inst: Inst) -> &'static str {
     if row.format != format::AMO && row.format != format::LR {
         return "";
@@ -50,7 +50,7 @@ fn ordering(row: &Row, inst: Inst) -> &'static str {
     ["", ".rl", ".aq", ".aqrl"][(inst.imm & 3) as usize]
 }
 
-/// Appends the operand that `word` of a format's syntax names.
+/// Appends the operand that `word` names in the format's syntax.
 fn operand(text: &mut String, word: &str, inst: Inst, pc: u32) {
     // Writing to a string cannot fail.
     let _ = match word {
@@ -78,7 +78,7 @@ fn operand(text: &mut String, word: &str, inst: Inst, pc: u32) {
     };
 }
 
-/// A set of accesses: input, output, read, write.
+/// The access set of a fence: input, output, read, write.
 fn fence_set(text: &mut String, set: i32) -> std::fmt::Result {
     if set & 15 == 0 {
         return text.write_str("0");
@@ -96,9 +96,9 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    /// `tests/binutils.rs` compares every row with another disassembler; this shows our spelling.
+    /// Shows the syntax of operands. `tests/binutils.rs` compares every row with another disassembler.
     #[test]
-    fn operands_are_spelled_as_assemblers_do() {
+    fn operands_have_the_syntax_of_assemblers() {
         let words = [
             0x1234_5537,
             0xffc1_2503,

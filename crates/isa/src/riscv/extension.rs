@@ -1,12 +1,13 @@
 //! Extensions, and the instruction set of a core: the extensions that it has.
 
+use super::Row;
 use super::decode::{Inst, decode, illegal};
 use std::fmt;
 use std::str::FromStr;
 
 macro_rules! extensions {
     ($($(#[doc = $doc:literal])+ $extension:ident $name:literal)*) => {
-        /// A group of instructions that a core has as a whole. Each row of the table belongs to one.
+        /// A group of instructions that a core has or lacks as a whole. Each row of the table belongs to one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Extension {
             $($(#[doc = $doc])+ $extension,)*
@@ -55,19 +56,19 @@ extensions! {
 
 /// The instruction set of a core: the base I, and any of the other extensions.
 ///
-/// Its name has the form of the standard, `rv32imac_zicsr_zifencei_sm`, and includes nothing that it does not name.
+/// Its name has the form of the standard, such as `rv32imac_zicsr_zifencei_sm`. Extensions imply no others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Isa {
     /// One bit for each extension, at its position in the enumeration.
     extensions: u16,
 }
 
-/// The reason why a text is not the name of an [`Isa`].
+/// An error in the name of an [`Isa`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownIsa {
     /// The text.
     pub found: String,
-    /// The part that names no extension, or one a second time.
+    /// The part that is not an extension, or a repeated one.
     pub part: String,
 }
 
@@ -113,16 +114,13 @@ impl Isa {
     /// As [`decode()`], but an instruction of an extension that this set lacks is illegal.
     pub fn decode(self, word: u32) -> Inst {
         let inst = decode(word);
-        if inst.row().is_some_and(|row| self.has(row.extension)) && self.has_operation(inst) {
-            inst
-        } else {
-            illegal(word)
-        }
+        if inst.row().is_some_and(|row| self.includes(row)) { inst } else { illegal(word) }
     }
 
-    /// A compressed instruction needs the extension of the operation it stands for as well.
-    fn has_operation(self, inst: Inst) -> bool {
-        super::table::BASE.get(inst.op as usize).is_some_and(|row| self.has(row.extension))
+    /// Returns true if the core has the row's extension and, for a compressed row, that of its 32-bit equivalent.
+    fn includes(self, row: &Row) -> bool {
+        let base = super::table::BASE.get(row.op as usize);
+        self.has(row.extension) && base.is_some_and(|base| self.has(base.extension))
     }
 
     /// The extensions that a core may lack.
@@ -177,12 +175,15 @@ impl FromStr for Isa {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::P_ONE;
     use super::super::{Op, rows};
     use super::*;
+    use crate::pattern::Pattern;
+    use expect_test::expect;
 
-    /// Every row, one word of each, on cores that lack one extension. A new row is legal where its extension is, and nowhere else.
+    /// Tries every row of the table on cores that lack one extension.
     #[test]
-    fn a_row_is_legal_where_its_extension_is() {
+    fn a_row_is_legal_only_with_its_extension() {
         for row in rows() {
             let words = (0..).map(|noise: u32| row.pattern.value | noise.wrapping_mul(0x0842_1085) & !row.pattern.mask);
             let word = words.take(1000).find(|&word| row.matches(word)).expect("a row has words");
@@ -195,6 +196,39 @@ mod tests {
             }
             assert_eq!(Isa::of(&needed).decode(word), decode(word), "{}", row.name);
         }
+    }
+
+    /// Adds one row to each extension. The cores: PANIC's units, `spinet exec` by default, and PsPIN.
+    #[test]
+    fn a_new_row_is_legal_only_on_cores_with_its_extension() {
+        let cores = [("panic", Isa::RV32I), ("exec", Isa::default()), ("pspin", Isa::RV32IMAC_XPULPV2)];
+        let takers = |extension: &Extension| {
+            let pattern = Pattern::parse("0110101 11000 ..... 101 ..... 0010011"); // rev8, of Zbb.
+            let new = Row { name: "rev8", format: P_ONE, pattern, except: &[], extension: *extension, op: Op::Addi };
+            let takers: Vec<_> = cores.iter().filter(|(_, isa)| isa.includes(&new)).map(|(core, _)| *core).collect();
+            format!("{}: {}\n", extension.name(), takers.join(" "))
+        };
+        expect![[r#"
+            i: panic exec pspin
+            m: exec pspin
+            a: exec pspin
+            c: exec pspin
+            zicsr: panic exec pspin
+            zifencei: panic exec pspin
+            sm: panic exec pspin
+            xpulpv2: pspin
+        "#]]
+        .assert_eq(&Extension::ALL.iter().map(takers).collect::<String>());
+    }
+
+    /// The help of `spinet exec` lists each optional extension by name, one a line.
+    #[test]
+    fn the_help_of_exec_lists_every_extension() {
+        let command = include_str!("../../../../python/spinet/cli/exec_command.py");
+        let (_, help) = command.split_once("Extensions of --isa").expect("the help has a list of extensions");
+        let lines = help.lines().skip(1).take_while(|line| line.starts_with("      "));
+        let listed: Vec<_> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(listed, Isa::optional().map(Extension::name).collect::<Vec<_>>());
     }
 
     #[test]

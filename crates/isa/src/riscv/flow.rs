@@ -1,9 +1,9 @@
-//! Arithmetic that harts share: what an AMO stores, and division where C would be undefined.
+//! Shared arithmetic: results of AMOs, division, high words of products.
 
 use super::hart::Amo;
 
 impl Amo {
-    /// The word that the operation stores over `old`. `lr.w` stores what it read; `sc.w`, if it stores, its operand.
+    /// The word that the operation stores over `old`. `lr.w` keeps it; `sc.w` stores its operand.
     #[inline]
     pub const fn apply(self, old: u32, operand: u32) -> u32 {
         match self {
@@ -25,13 +25,13 @@ const fn pick(first: bool, a: u32, b: u32) -> u32 {
     if first { a } else { b }
 }
 
-/// Signed quotient, rounded towards zero. By 0 it is -1, and -2^31 / -1 is -2^31. U table 7.1.
+/// Signed quotient, rounded towards zero. Division by 0 gives -1; -2^31 / -1 is -2^31. U table 7.1.
 #[inline]
 pub const fn div(a: u32, b: u32) -> u32 {
     if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 }
 }
 
-/// Unsigned quotient. By 0 it is 2^32 - 1. U table 7.1.
+/// Unsigned quotient. Division by 0 gives 2^32 - 1. U table 7.1.
 #[inline]
 pub const fn divu(a: u32, b: u32) -> u32 {
     match a.checked_div(b) {
@@ -40,13 +40,13 @@ pub const fn divu(a: u32, b: u32) -> u32 {
     }
 }
 
-/// Signed remainder, with the sign of the dividend. By 0 it is the dividend, and -2^31 rem -1 is 0. U table 7.1.
+/// Signed remainder, with the sign of the dividend. Division by 0 gives the dividend; -2^31 rem -1 is 0. U table 7.1.
 #[inline]
 pub const fn rem(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }
 }
 
-/// Unsigned remainder. By 0 it is the dividend. U table 7.1.
+/// Unsigned remainder. Division by 0 gives the dividend. U table 7.1.
 #[inline]
 pub const fn remu(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { a % b }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn high_products_mind_the_signs() {
+    fn high_products_depend_on_the_signs() {
         assert_eq!((mulh(MIN, MIN), mulhu(MIN, MIN), mulhsu(MIN, MIN)), (0x4000_0000, 0x4000_0000, 0xc000_0000));
         assert_eq!((mulh(MINUS_ONE, 1), mulhsu(1, MINUS_ONE), mulhu(MINUS_ONE, 2)), (MINUS_ONE, 0, 1));
     }

@@ -1,16 +1,17 @@
-//! The machine that an instruction acts on.
+//! The machine that instructions act on.
 
 use super::csr::CsrWrite;
 
-/// What an instruction can do to the machine that executes it.
+/// Operations that an instruction can perform on the hart that executes it.
 ///
-/// [`execute`](super::execute) calls these methods and nothing else. The machine fetches, decodes and counts: before the
-/// call `pc` is the address of the instruction, and unless the instruction calls [`Hart::jump`] (or the machine takes a
-/// trap of its own accord) the next one stands at `pc + inst.bytes()`. A method that takes `rd` writes the register itself,
-/// at once or later, so a memory may answer when it likes. Register 0 may appear everywhere; it reads as 0 and
-/// ignores writes.
+/// [`execute`](super::execute) calls only these methods. The machine fetches, decodes and counts. Before the call, `pc`
+/// is the address of the instruction. The next instruction is at `pc + inst.bytes()`, unless the instruction calls
+/// [`Hart::jump`] or the machine takes a trap.
+///
+/// A method with a parameter `rd` writes that register itself, at once or later, so a memory access may take any time.
+/// Every method accepts register 0, which reads as 0 and ignores writes.
 pub trait Hart {
-    /// The value of register `r`, `r < 32`.
+    /// The value of register `r`, which is below 32.
     fn x(&self, r: u8) -> u32;
 
     /// Writes register `r`; a write to register 0 is ignored.
@@ -19,8 +20,8 @@ pub trait Hart {
     /// Address of the instruction that executes.
     fn pc(&self) -> u32;
 
-    /// Continues at `target` instead of behind the instruction. Called by `jal`, `jalr` and taken branches; `target` is
-    /// even.
+    /// Continues at `target`, which is even, instead of the next instruction. Called by `jal`, `jalr` and taken
+    /// branches.
     fn jump(&mut self, target: u32);
 
     /// Reads memory into `rd`. The address may be misaligned.
@@ -29,26 +30,26 @@ pub trait Hart {
     /// Writes the low bytes of `value` to memory. The address may be misaligned.
     fn store(&mut self, addr: u32, value: u32, width: Width);
 
-    /// Puts the word at `addr` into `rd` and [`Amo::apply`]s `value` to it. What [`Amo::LoadReserved`] and
-    /// [`Amo::StoreConditional`] do is the machine's business: the first reserves, the second writes 0 to `rd` if
-    /// it stored and 1 if not.
+    /// Reads the word at `addr` into `rd` and applies [`Amo::apply`] with `value` to it. The machine implements
+    /// reservations: [`Amo::LoadReserved`] makes one; [`Amo::StoreConditional`] writes 0 to `rd` if it stored and 1 if
+    /// not.
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo);
 
-    /// Writes the address register of an access with post-increment, after the access was asked for; register 0 ignores
-    /// it. An answer to the same register comes later and stays.
+    /// Writes the address register of an access with post-increment, after the access was issued. Ignores register 0.
+    /// If the access loads into the same register, the loaded value comes later and stays.
     fn advance(&mut self, r: u8, value: u32);
 
-    /// Sets a part of hardware loop `id`, 0 or 1.
+    /// Sets a register of hardware loop `id`, 0 or 1.
     fn hardware_loop(&mut self, id: u8, part: LoopPart, value: u32);
 
-    /// Reads the control register `csr` into `rd` and writes it, in this order. `reads` is false where the standard
-    /// forbids the side effects of a read (`csrrw` into register 0); then `rd` is 0.
+    /// Reads the control register `csr` into `rd`, then writes it. `reads` is false where the standard forbids the side
+    /// effects of a read (`csrrw` into register 0); then `rd` is 0.
     fn csr(&mut self, rd: u8, csr: u16, write: CsrWrite, reads: bool);
 
-    /// Executes an instruction that concerns the machine as a whole.
+    /// Executes a system instruction.
     fn system(&mut self, what: System);
 
-    /// Meets a word that is no instruction. A compressed one stands in the low 16 bits.
+    /// Called for an illegal instruction. A compressed one is in the low 16 bits.
     fn illegal(&mut self, word: u32);
 }
 
@@ -65,7 +66,7 @@ pub enum Load {
     HalfU,
     /// 32 bits.
     Word,
-    /// 32 bits from the event unit, which answers when the event is there.
+    /// 32 bits from the event unit, which answers when the event occurs.
     Elw,
 }
 
@@ -80,7 +81,7 @@ impl Load {
         }
     }
 
-    /// What the register receives when the memory returned `raw`, whose bits above the width may be anything.
+    /// The new register value when memory returned `raw`. Bits of `raw` above the width are ignored.
     #[inline]
     pub const fn extend(self, raw: u32) -> u32 {
         match self {
@@ -116,7 +117,7 @@ impl Width {
     }
 }
 
-/// What an atomic memory operation makes of the old word and its operand.
+/// Operations on an old word and an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amo {
     /// The operand replaces the word.
@@ -129,37 +130,37 @@ pub enum Amo {
     And,
     /// Bitwise or.
     Or,
-    /// The smaller, signed.
+    /// Minimum, signed.
     Min,
-    /// The larger, signed.
+    /// Maximum, signed.
     Max,
-    /// The smaller, unsigned.
+    /// Minimum, unsigned.
     MinU,
-    /// The larger, unsigned.
+    /// Maximum, unsigned.
     MaxU,
-    /// `lr.w`: the word stays and is reserved.
+    /// `lr.w`: keeps the word and reserves it.
     LoadReserved,
     /// `sc.w`: the operand replaces the word if the reservation still holds.
     StoreConditional,
 }
 
-/// What a hardware loop has.
+/// A register of a hardware loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopPart {
     /// Address of its first instruction.
     Start,
     /// Address of its last instruction.
     End,
-    /// How many times it runs yet.
+    /// Remaining iterations.
     Count,
 }
 
-/// Instructions that concern the machine as a whole.
+/// System instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum System {
-    /// Calls the environment.
+    /// Environment call.
     Ecall,
-    /// Stops for a debugger.
+    /// Breakpoint.
     Ebreak,
     /// Returns from a trap taken in machine mode.
     Mret,

@@ -1,8 +1,8 @@
-//! Arithmetic of PULP's packed SIMD: a word is two lanes of 16 bits or four of 8, the lowest bits first.
+//! Arithmetic of PULP's packed SIMD: a word has two lanes of 16 bits or four of 8, the lowest bits first.
 //!
 //! Source: PsPIN RTL a49fec8, `riscv_alu.sv`, and `riscv_mult.sv` of the same core.
 
-/// Bits above a lane of `W` bits, to shift it up and down again.
+/// Number of bits above a lane of `W` bits at bit 0.
 const fn above<const W: u32>() -> u32 {
     32 - W
 }
@@ -19,7 +19,7 @@ pub const fn lane_unsigned<const W: u32>(a: u32, n: u32) -> i32 {
     (a >> (n * W) << above::<W>() >> above::<W>()) as i32
 }
 
-/// A word all of whose lanes are the lowest of `a`.
+/// A word with the lowest lane of `a` in all lanes.
 #[inline]
 pub const fn replicate<const W: u32>(a: u32) -> u32 {
     if W == 16 { (a & 0xffff) * 0x1_0001 } else { (a & 0xff) * 0x101_0101 }
@@ -32,169 +32,169 @@ pub const fn insert<const W: u32>(into: u32, n: u32, value: u32) -> u32 {
     into & !mask | value << (n * W) & mask
 }
 
-/// `f` of each pair of lanes, sign-extended; the results are cut to the lane.
+/// Applies `f` to each pair of lanes, sign-extended, and truncates the results to the lane.
 #[inline]
 pub fn signed<const W: u32>(a: u32, b: u32, f: impl Fn(i32, i32) -> i32) -> u32 {
     (0..32 / W).fold(0, |word, n| insert::<W>(word, n, f(lane::<W>(a, n), lane::<W>(b, n)) as u32))
 }
 
-/// `f` of each pair of lanes, zero-extended; the results are cut to the lane.
+/// Applies `f` to each pair of lanes, zero-extended, and truncates the results to the lane.
 #[inline]
 pub fn unsigned<const W: u32>(a: u32, b: u32, f: impl Fn(i32, i32) -> i32) -> u32 {
     (0..32 / W).fold(0, |word, n| insert::<W>(word, n, f(lane_unsigned::<W>(a, n), lane_unsigned::<W>(b, n)) as u32))
 }
 
-/// All ones if `condition` holds, else 0: what a comparison leaves in a lane.
+/// The result of a comparison in a lane: all ones if `condition` holds, else 0.
 #[inline]
 pub const fn truth(condition: bool) -> i32 {
     -(condition as i32)
 }
 
-/// Sums.
+/// Sum of each pair of lanes.
 #[inline]
 pub fn add<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| x + y)
 }
 
-/// Differences.
+/// Difference of each pair of lanes.
 #[inline]
 pub fn sub<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| x - y)
 }
 
-/// Sums, cut to the lane and then halved, sign bits in.
+/// Sum, truncated to the lane, then shifted right by 1, arithmetic.
 #[inline]
 pub fn avg<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(add::<W>(a, b), 0, |sum, _| sum >> 1)
 }
 
-/// Sums, cut to the lane and then halved, zeros in.
+/// Sum, truncated to the lane, then shifted right by 1, logical.
 #[inline]
 pub fn avgu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(add::<W>(a, b), 0, |sum, _| sum >> 1)
 }
 
-/// The smaller, signed.
+/// Minimum, signed.
 #[inline]
 pub fn min<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| x.min(y))
 }
 
-/// The smaller, unsigned.
+/// Minimum, unsigned.
 #[inline]
 pub fn minu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x.min(y))
 }
 
-/// The larger, signed.
+/// Maximum, signed.
 #[inline]
 pub fn max<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| x.max(y))
 }
 
-/// The larger, unsigned.
+/// Maximum, unsigned.
 #[inline]
 pub fn maxu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x.max(y))
 }
 
-/// Shifted right by as many bits as a lane can be, zeros in.
+/// Logical right shift by `b` modulo the lane width.
 #[inline]
 pub fn srl<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x >> (y & (W as i32 - 1)))
 }
 
-/// Shifted right by as many bits as a lane can be, sign bits in.
+/// Arithmetic right shift by `b` modulo the lane width.
 #[inline]
 pub fn sra<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| x >> (y & (W as i32 - 1)))
 }
 
-/// Shifted left by as many bits as a lane can be.
+/// Left shift by `b` modulo the lane width.
 #[inline]
 pub fn sll<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x << (y & (W as i32 - 1)))
 }
 
-/// Ored.
+/// Bitwise or.
 #[inline]
 pub fn or<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x | y)
 }
 
-/// Xored.
+/// Bitwise exclusive or.
 #[inline]
 pub fn xor<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x ^ y)
 }
 
-/// Anded.
+/// Bitwise and.
 #[inline]
 pub fn and<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| x & y)
 }
 
-/// Ones where equal.
+/// All ones in lanes where `a` = `b`.
 #[inline]
 pub fn cmpeq<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x == y))
 }
 
-/// Ones where they differ.
+/// All ones in lanes where `a` and `b` differ.
 #[inline]
 pub fn cmpne<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x != y))
 }
 
-/// Ones where greater, signed.
+/// All ones in lanes where `a` > `b`, signed.
 #[inline]
 pub fn cmpgt<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| truth(x > y))
 }
 
-/// Ones where not less, signed.
+/// All ones in lanes where `a` >= `b`, signed.
 #[inline]
 pub fn cmpge<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| truth(x >= y))
 }
 
-/// Ones where less, signed.
+/// All ones in lanes where `a` < `b`, signed.
 #[inline]
 pub fn cmplt<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| truth(x < y))
 }
 
-/// Ones where not greater, signed.
+/// All ones in lanes where `a` <= `b`, signed.
 #[inline]
 pub fn cmple<const W: u32>(a: u32, b: u32) -> u32 {
     signed::<W>(a, b, |x, y| truth(x <= y))
 }
 
-/// Ones where greater, unsigned.
+/// All ones in lanes where `a` > `b`, unsigned.
 #[inline]
 pub fn cmpgtu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x > y))
 }
 
-/// Ones where not less, unsigned.
+/// All ones in lanes where `a` >= `b`, unsigned.
 #[inline]
 pub fn cmpgeu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x >= y))
 }
 
-/// Ones where less, unsigned.
+/// All ones in lanes where `a` < `b`, unsigned.
 #[inline]
 pub fn cmpltu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x < y))
 }
 
-/// Ones where not greater, unsigned.
+/// All ones in lanes where `a` <= `b`, unsigned.
 #[inline]
 pub fn cmpleu<const W: u32>(a: u32, b: u32) -> u32 {
     unsigned::<W>(a, b, |x, y| truth(x <= y))
 }
 
-/// Without their signs; the lowest number stays.
+/// Absolute value; the lowest negative number stays.
 #[inline]
 pub fn abs<const W: u32>(a: u32) -> u32 {
     signed::<W>(a, 0, |x, _| x.abs())
@@ -222,13 +222,13 @@ fn sum<const W: u32>(product: impl Fn(u32) -> i32) -> u32 {
     (0..32 / W).fold(0, |sum: i32, n| sum.wrapping_add(product(n))) as u32
 }
 
-/// Lanes of `a` in the order that the low bits of the lanes of `b` say.
+/// Lanes of `a`, selected by the low bits of the lanes of `b`.
 #[inline]
 pub fn shuffle<const W: u32>(a: u32, b: u32) -> u32 {
     shuffle_two::<W>(a, a, b)
 }
 
-/// As [`shuffle`], but the bit above chooses whose lane: that of `a` if it is 1, else that of `other`.
+/// As [`shuffle`], but the next higher selector bit chooses the source: `a` if it is 1, else `other`.
 #[inline]
 pub fn shuffle_two<const W: u32>(other: u32, a: u32, b: u32) -> u32 {
     let n_lanes = 32 / W;
@@ -238,7 +238,7 @@ pub fn shuffle_two<const W: u32>(other: u32, a: u32, b: u32) -> u32 {
     })
 }
 
-/// The selectors of [`shuffle`] that a constant packs into one or two bits a lane.
+/// Unpacks the selectors of [`shuffle`] from a constant with one or two bits per lane.
 #[inline]
 pub const fn selectors<const W: u32>(packed: u32) -> u32 {
     if W == 16 {
@@ -248,41 +248,41 @@ pub const fn selectors<const W: u32>(packed: u32) -> u32 {
     }
 }
 
-/// Two half words, the higher first.
+/// Two halfwords as a word.
 #[inline]
 pub const fn pack(high: u32, low: u32) -> u32 {
     high << 16 | low & 0xffff
 }
 
-/// Real part of the product of complex numbers in Q15, the real part in the low half, shifted right by `n` more.
+/// Real part of a complex product in Q15, shifted right by `n`. The real part of each operand is in the low half.
 #[inline]
 pub const fn complex_real(a: u32, b: u32, n: u32) -> u32 {
     let (x, y) = (lane::<16>(a, 0).wrapping_mul(lane::<16>(b, 0)), lane::<16>(a, 1).wrapping_mul(lane::<16>(b, 1)));
     (x.wrapping_sub(y) >> (15 + n)) as u32
 }
 
-/// Imaginary part, as [`complex_real`].
+/// Imaginary part of a complex product, as for [`complex_real`].
 #[inline]
 pub const fn complex_imaginary(a: u32, b: u32, n: u32) -> u32 {
     let (x, y) = (lane::<16>(a, 0).wrapping_mul(lane::<16>(b, 1)), lane::<16>(a, 1).wrapping_mul(lane::<16>(b, 0)));
     (x.wrapping_add(y) >> (15 + n)) as u32
 }
 
-/// Sum of the half words, cut to 16 bits and then shifted right by `n`, sign bits in.
+/// Sum of the halfwords, truncated to 16 bits, then shifted right by `n`, arithmetic.
 #[inline]
 pub fn add_shift(a: u32, b: u32, n: u32) -> u32 {
     signed::<16>(a, b, |x, y| (x.wrapping_add(y) as i16 >> n).into())
 }
 
-/// Difference of the half words, as [`add_shift`].
+/// Difference of the halfwords, shifted as in [`add_shift`].
 #[inline]
 pub fn sub_shift(a: u32, b: u32, n: u32) -> u32 {
     signed::<16>(a, b, |x, y| (x.wrapping_sub(y) as i16 >> n).into())
 }
 
-/// Difference of complex numbers, times -i, shifted as in [`sub_shift`].
+/// Difference of complex numbers times -i, shifted as in [`sub_shift`].
 #[inline]
 pub fn sub_rotate(a: u32, b: u32, n: u32) -> u32 {
-    // -i (x + iy) = y - ix: the halves change places and the new imaginary part its sign.
+    // -i (x + iy) = y - ix: swaps the halves and negates the new imaginary part.
     sub_shift(pack(b, a >> 16), pack(a, b >> 16), n)
 }

@@ -1,10 +1,10 @@
 //! RISC-V: RV32IMAC, Zicsr, Zifencei, the machine and user mode instructions, and PULP's extensions (XpulpV2).
 //!
-//! Reading order: `rv32i.rs` shows what a row of the table looks like, `table.rs` what is made of the rows. A file
-//! holds one extension. [`decode()`] turns a word into a dense [`Inst`]; [`execute`] does what it says to a [`Hart`].
-//! Compressed instructions (`rv32c.rs`) are rows that stand for a base operation, so [`execute`] never meets them.
+//! Reading order: `rv32i.rs` shows a row of the table, `table.rs` the code generated from the rows. Each file holds one
+//! extension. [`decode()`] turns a word into a compact [`Inst`]; [`execute`] performs it on a [`Hart`]. A compressed
+//! instruction (`rv32c.rs`) decodes to its 32-bit operation, so [`execute`] has no cases for it.
 //!
-//! Sources: RISC-V Unprivileged ISA 20191213 ("U"), Privileged Architecture 20211203 ("P"), and for what is PULP's own
+//! Sources: RISC-V Unprivileged ISA 20191213 ("U"), Privileged Architecture 20211203 ("P"), and for PULP's extensions
 //! the RTL of PsPIN a49fec8, `riscv_decoder.sv`.
 
 #[macro_use]

@@ -1,12 +1,12 @@
-//! Calls, trap returns and waiting, for a machine with machine and user mode. U 2.8; P 3.3.
+//! System calls, trap returns and waiting, for a machine with machine and user mode. U 2.8; P 3.3.
 //!
 //! There is no supervisor mode: `sret` and `sfence.vma` are illegal.
 
 macro_rules! privileged { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { I
-    /// Calls the environment.
+    /// Environment call.
     Ecall "ecall" System NONE "0000000 00000 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Ecall);
-    /// Stops for a debugger.
+    /// Breakpoint.
     Ebreak "ebreak" System NONE "0000000 00001 00000 000 00000 1110011" =>
         |h, _i| h.system(System::Ebreak);
 } { Sm

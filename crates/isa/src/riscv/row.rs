@@ -6,45 +6,45 @@ use super::rv32c::COMPRESSED;
 use super::table::{BASE, Op};
 use crate::Pattern;
 
-/// One instruction: how it is encoded, what it is called and which operation it performs.
+/// One instruction: name, encoding and operation.
 #[derive(Debug)]
 pub struct Row {
     /// Name in assembly language.
     pub name: &'static str,
-    /// Where the operands stand.
+    /// Operand fields and syntax.
     pub format: Format,
-    /// The bits that make a word this instruction ...
+    /// Bits that identify the instruction.
     pub pattern: Pattern,
-    /// ... unless it shows one of these as well.
+    /// Patterns whose words are not this instruction although they match `pattern`.
     pub except: &'static [Pattern],
-    /// The extension it belongs to; a core without it does not know the instruction.
+    /// Its extension. The instruction is illegal on a core without it.
     pub extension: Extension,
-    /// The operation. A compressed instruction has that of the instruction it stands for.
+    /// Its operation. A compressed instruction has the operation of its 32-bit equivalent.
     pub op: Op,
 }
 
 impl Row {
-    /// Whether `word` is this instruction. Of a compressed one the upper 16 bits must be 0.
+    /// Returns true if `word` is this instruction. The upper 16 bits of a compressed one must be 0.
     pub fn matches(&self, word: u32) -> bool {
         self.pattern.matches(word) && !self.except.iter().any(|pattern| pattern.matches(word))
     }
 
-    /// The word for this instruction with `operands`, or `None` if it cannot express them.
+    /// Encodes the instruction with `operands`, or returns `None` if the format cannot express them.
     ///
-    /// [`decode`](super::decode()) of the word gives the operands back.
+    /// [`decode`](super::decode()) is the inverse.
     pub fn encode(&self, operands: Operands) -> Option<u32> {
         let word = self.pattern.value | self.format.encode(operands)?;
         (self.matches(word)).then_some(word)
     }
 }
 
-/// All rows: those of the 32-bit instructions in the order of [`Op`], then the compressed ones.
+/// All rows: the 32-bit instructions in the order of [`Op`], then the compressed ones.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     BASE.iter().chain(COMPRESSED)
 }
 
-/// The row of the instruction called `name`, such as `amoadd.w` or `c.addi`. Where several share a name, their operands
-/// tell them apart: `p.lw rd, imm(rs1!)`.
+/// The row with this name, such as `amoadd.w` or `c.addi`. For a name with several rows, add the operands: `p.lw rd,
+/// imm(rs1!)`.
 pub fn row(name: &str) -> Option<&'static Row> {
     let has_operands = |row: &Row| name.strip_prefix(row.name)?.strip_prefix(' ').map(|rest| rest == row.format.syntax);
     rows().find(|row| row.name == name || has_operands(row) == Some(true))
@@ -54,8 +54,8 @@ pub fn row(name: &str) -> Option<&'static Row> {
 mod tests {
     use super::*;
 
-    /// Whether some word is both instructions. The words that show both patterns show a third; an exception rules
-    /// them out if all of them show it too.
+    /// Returns true if some word is both instructions. The words that match both patterns form a pattern, too. An
+    /// exception excludes them if all of them match the exception.
     fn overlap(a: &Row, b: &Row) -> bool {
         let common = a.pattern.mask & b.pattern.mask;
         if a.pattern.len != b.pattern.len || (a.pattern.value ^ b.pattern.value) & common != 0 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_has_the_place_of_its_row() {
+    fn operations_and_rows_have_the_same_order() {
         for (place, row) in BASE.iter().enumerate() {
             assert_eq!(row.op as usize, place, "{}", row.name);
             assert_eq!(row.pattern.len, 4, "{}", row.name);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_is_fixed_or_names_an_operand() {
+    fn every_bit_is_fixed_or_part_of_an_operand() {
         for row in rows() {
             let unused: u32 = (0..8 * u32::from(row.pattern.len))
                 .map(|bit| 1 << bit)
@@ -96,7 +96,7 @@ mod tests {
                 .filter(|bit| row.format.decode(*bit) == row.format.decode(0))
                 .sum();
             let expected = match row.name {
-                "fence" => 0xf00f_8f80, // Reserved fields, to be ignored.
+                "fence" => 0xf00f_8f80, // Reserved fields are ignored.
                 "fence.tso" => 0x000f_8f80,
                 "fence.i" => 0xffff_8f80,
                 _ => 0,

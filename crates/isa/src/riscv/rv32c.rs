@@ -1,7 +1,7 @@
-//! RV32C: 16-bit instructions, each of which stands for a 32-bit one. U chapter 16.
+//! RV32C: 16-bit instructions, each equivalent to a 32-bit one. U chapter 16.
 //!
-//! Hints (such as `c.addi` by 0 or `c.li` into register 0) are rows like others: what they stand for changes nothing.
-//! What the standard reserves is excepted. Compressed floating point is absent, so its encodings are illegal.
+//! Hints (such as `c.addi` by 0 or `c.li` into register 0) are ordinary rows whose equivalents change nothing. Reserved
+//! encodings are exceptions of rows. Compressed floating point is absent, so its encodings are illegal.
 
 use super::extension::Extension;
 use super::format;
@@ -9,7 +9,7 @@ use super::row::Row;
 use super::table::Op;
 use crate::Pattern;
 
-// A row reads: name, operation it stands for, format, pattern, exceptions.
+// A row has: name, equivalent operation, format, pattern, exceptions.
 macro_rules! compressed {
     ($($name:literal $op:ident $format:ident $pattern:literal $(except $($except:literal)+)?;)*) => {
         /// The rows of the compressed instructions.

@@ -1,9 +1,9 @@
 //! RV32I and Zifencei, the base. U chapters 2 and 3.
 
 macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { I
-    /// rd = imm, whose low 12 bits are 0.
+    /// rd = imm. The low 12 bits of imm are 0.
     Lui "lui" Alu U ".................... ..... 0110111" => |h, i| h.set(i.rd, i.imm as u32);
-    /// rd = pc + imm, the low 12 bits of imm are 0.
+    /// rd = pc + imm. The low 12 bits of imm are 0.
     Auipc "auipc" Alu U ".................... ..... 0010111" =>
         |h, i| h.set(i.rd, h.pc().wrapping_add(i.imm as u32));
 
@@ -41,7 +41,7 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = byte at rs1 + imm, sign-extended.
     Lb "lb" Load LOAD "............ ..... 000 ..... 0000011" =>
         |h, i| h.load(i.rd, h.x(i.rs1).wrapping_add(i.imm as u32), Load::Byte);
-    /// rd = half word at rs1 + imm, sign-extended.
+    /// rd = halfword at rs1 + imm, sign-extended.
     Lh "lh" Load LOAD "............ ..... 001 ..... 0000011" =>
         |h, i| h.load(i.rd, h.x(i.rs1).wrapping_add(i.imm as u32), Load::Half);
     /// rd = word at rs1 + imm.
@@ -50,13 +50,13 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = byte at rs1 + imm, zero-extended.
     Lbu "lbu" Load LOAD "............ ..... 100 ..... 0000011" =>
         |h, i| h.load(i.rd, h.x(i.rs1).wrapping_add(i.imm as u32), Load::ByteU);
-    /// rd = half word at rs1 + imm, zero-extended.
+    /// rd = halfword at rs1 + imm, zero-extended.
     Lhu "lhu" Load LOAD "............ ..... 101 ..... 0000011" =>
         |h, i| h.load(i.rd, h.x(i.rs1).wrapping_add(i.imm as u32), Load::HalfU);
     /// Byte at rs1 + imm = rs2.
     Sb "sb" Store S "....... ..... ..... 000 ..... 0100011" =>
         |h, i| h.store(h.x(i.rs1).wrapping_add(i.imm as u32), h.x(i.rs2), Width::Byte);
-    /// Half word at rs1 + imm = rs2.
+    /// Halfword at rs1 + imm = rs2.
     Sh "sh" Store S "....... ..... ..... 001 ..... 0100011" =>
         |h, i| h.store(h.x(i.rs1).wrapping_add(i.imm as u32), h.x(i.rs2), Width::Half);
     /// Word at rs1 + imm = rs2.
@@ -81,10 +81,10 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = rs1 shifted left by imm.
     Slli "slli" Alu SHIFT "0000000 ..... ..... 001 ..... 0010011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).wrapping_shl(i.imm as u32));
-    /// rd = rs1 shifted right by imm, zeros in.
+    /// rd = rs1 shifted right by imm, logical.
     Srli "srli" Alu SHIFT "0000000 ..... ..... 101 ..... 0010011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).wrapping_shr(i.imm as u32));
-    /// rd = rs1 shifted right by imm, sign bits in.
+    /// rd = rs1 shifted right by imm, arithmetic.
     Srai "srai" Alu SHIFT "0100000 ..... ..... 101 ..... 0010011" =>
         |h, i| h.set(i.rd, (h.x(i.rs1) as i32).wrapping_shr(i.imm as u32) as u32);
 
@@ -105,10 +105,10 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
         |h, i| h.set(i.rd, u32::from(h.x(i.rs1) < h.x(i.rs2)));
     /// rd = rs1 xor rs2.
     Xor "xor" Alu R "0000000 ..... ..... 100 ..... 0110011" => |h, i| h.set(i.rd, h.x(i.rs1) ^ h.x(i.rs2));
-    /// rd = rs1 shifted right by the low 5 bits of rs2, zeros in.
+    /// rd = rs1 shifted right by the low 5 bits of rs2, logical.
     Srl "srl" Alu R "0000000 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).wrapping_shr(h.x(i.rs2)));
-    /// rd = rs1 shifted right by the low 5 bits of rs2, sign bits in.
+    /// rd = rs1 shifted right by the low 5 bits of rs2, arithmetic.
     Sra "sra" Alu R "0100000 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, (h.x(i.rs1) as i32).wrapping_shr(h.x(i.rs2)) as u32);
     /// rd = rs1 or rs2.
@@ -116,10 +116,10 @@ macro_rules! rv32i { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = rs1 and rs2.
     And "and" Alu R "0000000 ..... ..... 111 ..... 0110011" => |h, i| h.set(i.rd, h.x(i.rs1) & h.x(i.rs2));
 
-    /// Orders memory accesses. Register fields and unknown modes are ignored, as the standard asks. U 2.7.
+    /// Memory barrier. Ignores register fields and unknown modes, as the standard requires. U 2.7.
     Fence "fence" Fence FENCE "............ ..... 000 ..... 0001111"
         except "1000 0011 0011 ..... 000 ..... 0001111" => |h, _i| h.system(System::Fence);
-    /// Orders all but a store before a later load.
+    /// Memory barrier that does not order a store before a later load.
     FenceTso "fence.tso" Fence NONE "1000 0011 0011 ..... 000 ..... 0001111" =>
         |h, _i| h.system(System::Fence);
 } { Zifencei

@@ -19,10 +19,10 @@ macro_rules! rv32m { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { 
     /// rd = rs1 / rs2, unsigned.
     Divu "divu" Div R "0000001 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, flow::divu(h.x(i.rs1), h.x(i.rs2)));
-    /// rd = rest of rs1 / rs2, signed.
+    /// rd = remainder of rs1 / rs2, signed.
     Rem "rem" Div R "0000001 ..... ..... 110 ..... 0110011" =>
         |h, i| h.set(i.rd, flow::rem(h.x(i.rs1), h.x(i.rs2)));
-    /// rd = rest of rs1 / rs2, unsigned.
+    /// rd = remainder of rs1 / rs2, unsigned.
     Remu "remu" Div R "0000001 ..... ..... 111 ..... 0110011" =>
         |h, i| h.set(i.rd, flow::remu(h.x(i.rs1), h.x(i.rs2)));
 }}}}

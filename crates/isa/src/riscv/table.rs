@@ -1,4 +1,4 @@
-//! What is made of the rows: the operations, the table of encodings, and that of meanings.
+//! Code generated from the rows: the operations, the table of encodings, and the table of semantics.
 
 use super::bits;
 use super::csr::CsrWrite;
@@ -12,7 +12,7 @@ use super::row::Row;
 use crate::Pattern;
 use std::marker::PhantomData;
 
-/// What kind of work an instruction is; cores derive its timing from this.
+/// Class of an instruction. Cores derive timing from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Integer arithmetic and logic.
@@ -31,42 +31,42 @@ pub enum Class {
     Amo,
     /// Conditional branch.
     Branch,
-    /// Jump to a constant distance.
+    /// Jump by a constant offset.
     Jump,
     /// Jump to a register.
     JumpReg,
     /// Access to a control register.
     Csr,
-    /// Calls, trap returns and waiting.
+    /// System calls, trap returns and waiting.
     System,
     /// Fences.
     Fence,
     /// Load that waits for an event.
     Elw,
-    /// Setting up a hardware loop.
+    /// Setup of a hardware loop.
     Loop,
-    /// No instruction.
+    /// Not an instruction.
     Illegal,
 }
 
-// A group of rows begins with its extension. A row reads: documentation, `Op`, name, `Class`, format, pattern, meaning for a
-// hart `h` and an instruction `i`.
+// A group of rows begins with its extension. A row has: documentation, `Op`, name, `Class`, format, pattern, and its
+// effect on a hart `h` for an instruction `i`.
 macro_rules! instructions {
     (() $({ $extension:ident
         $($(#[$doc:meta])* $op:ident $name:tt $class:ident $format:ident $pattern:tt
         $(except $($except:literal)+)? => |$h:ident, $i:ident| $meaning:expr;)*
     })*) => {
-        /// Operations: one per 32-bit instruction, and what illegal words decode to.
+        /// Operations: one per 32-bit instruction, and one for illegal words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum Op {
             $($($(#[$doc])* $op,)*)*
-            /// A word that is no instruction.
+            /// Not an instruction.
             Illegal,
         }
 
         impl Op {
-            /// What kind of work this is.
+            /// Its class.
             #[inline]
             pub const fn class(self) -> Class {
                 match self {
@@ -76,7 +76,7 @@ macro_rules! instructions {
             }
         }
 
-        /// The rows of the 32-bit instructions; that of operation `op` stands at `op as usize`.
+        /// The rows of the 32-bit instructions. The row of operation `op` has index `op as usize`.
         pub(super) static BASE: &[Row] = &[
             $($(Row {
                 name: $name,
@@ -89,7 +89,7 @@ macro_rules! instructions {
         ];
 
         impl<H: Hart> Meanings<H> {
-            /// That of operation `op` stands at `op as usize`.
+            /// The meaning of operation `op` has index `op as usize`.
             const ALL: [Meaning<H>; Op::Illegal as usize + 1] = [
                 $($({
                     fn meaning<H: Hart>($h: &mut H, $i: &Inst) {
@@ -103,24 +103,24 @@ macro_rules! instructions {
     };
 }
 
-/// What the operations do to one kind of hart.
+/// The meanings of all operations, for one type of hart.
 struct Meanings<H>(PhantomData<H>);
 
-/// What an operation does to a hart of one kind. Each row is a function of its own: a loop that calls it stays small, and what
-/// the loop keeps in registers stays there.
+/// The effect of an operation on one type of hart. Each operation is a function of its own, so that a loop that calls
+/// them stays small and can keep its variables in registers.
 pub type Meaning<H> = fn(&mut H, &Inst);
 
-/// The meaning of an operation, for who executes the same instruction again and again.
+/// The meaning of an operation, for callers that execute the same instruction repeatedly.
 #[inline(always)]
 pub fn meaning<H: Hart>(op: Op) -> Meaning<H> {
     Meanings::<H>::ALL[op as usize]
 }
 
-/// Does to `hart` what `inst` says. See [`Hart`] for who moves the program counter.
+/// Executes `inst` on `hart`, which advances its own program counter.
 #[inline(always)]
 pub fn execute<H: Hart>(hart: &mut H, inst: &Inst) {
     meaning(inst.op)(hart, inst);
 }
 
-// Each extension adds its rows to those it was given and hands them all to the next; the last is `instructions!`.
+// Each file appends its rows to its input and passes them to the next file; the last one is `instructions!`.
 rv32i! { (rv32m rv32a zicsr privileged xpulp_mem xpulp_alu xpulp_mac xpulp_loop xpulp_simd instructions) }

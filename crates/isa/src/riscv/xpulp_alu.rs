@@ -1,7 +1,7 @@
-//! PULP: branches on constants, bit manipulation, and arithmetic of one cycle. PsPIN RTL a49fec8, `riscv_decoder.sv`.
+//! PULP: branches on constants, bit manipulation, and single-cycle arithmetic. PsPIN RTL a49fec8, `riscv_decoder.sv`.
 //!
-//! A field of bits is named by its size less 1 and its offset, as constants or in bits 9 to 5 and 4 to 0 of rs2. Where
-//! PULP's assembler leaves a register field 0, it must be; the RTL does not look.
+//! A bit field has a size minus 1 and an offset: constants, or bits 9 to 5 and 4 to 0 of rs2. Register fields that
+//! PULP's assembler leaves 0 must be 0; the RTL ignores them.
 
 macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next! { ($($more)*) $($rows)* { Xpulpv2
     /// Jumps to pc + imm if rs1 is the constant, -16 to 15.
@@ -26,7 +26,8 @@ macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     /// rd = rs1 with a field of ones.
     PBset "p.bset" Alu P_FIELD "11..... ..... ..... 100 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1) | bits::field(i.imm as u32 >> 5, i.imm as u32));
-    /// rd = rs1 shifted left by the offset, then turned round in groups of as many bits as the size says.
+    /// rd = rs1 shifted left by the offset, with groups of bits in reverse order. The size selects groups of 1, 2 or 3
+    /// bits.
     PBitrev "p.bitrev" Alu P_FIELD "11..... ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::reverse(h.x(i.rs1), i.imm as u32));
     /// rd = the field of rs1 that rs2 names, sign-extended.
@@ -45,7 +46,7 @@ macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     PBsetr "p.bsetr" Alu R "1000000 ..... ..... 100 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1) | bits::field(h.x(i.rs2) >> 5, h.x(i.rs2)));
 
-    /// rd = rs1 without its sign; -2^31 stays.
+    /// rd = absolute value of rs1; -2^31 stays.
     PAbs "p.abs" Alu P_ONE "0000010 00000 ..... 000 ..... 0110011" =>
         |h, i| h.set(i.rd, (h.x(i.rs1) as i32).wrapping_abs() as u32);
     /// rd = 1 if rs1 <= rs2, signed, else 0.
@@ -54,29 +55,29 @@ macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     /// rd = 1 if rs1 <= rs2, unsigned, else 0.
     PSletu "p.sletu" Alu R "0000010 ..... ..... 011 ..... 0110011" =>
         |h, i| h.set(i.rd, u32::from(h.x(i.rs1) <= h.x(i.rs2)));
-    /// rd = the smaller, signed.
+    /// rd = minimum of rs1 and rs2, signed.
     PMin "p.min" Alu R "0000010 ..... ..... 100 ..... 0110011" =>
         |h, i| h.set(i.rd, (h.x(i.rs1) as i32).min(h.x(i.rs2) as i32) as u32);
-    /// rd = the smaller, unsigned.
+    /// rd = minimum of rs1 and rs2, unsigned.
     PMinu "p.minu" Alu R "0000010 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).min(h.x(i.rs2)));
-    /// rd = the larger, signed.
+    /// rd = maximum of rs1 and rs2, signed.
     PMax "p.max" Alu R "0000010 ..... ..... 110 ..... 0110011" =>
         |h, i| h.set(i.rd, (h.x(i.rs1) as i32).max(h.x(i.rs2) as i32) as u32);
-    /// rd = the larger, unsigned.
+    /// rd = maximum of rs1 and rs2, unsigned.
     PMaxu "p.maxu" Alu R "0000010 ..... ..... 111 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).max(h.x(i.rs2)));
     /// rd = rs1 rotated right by the low 5 bits of rs2.
     PRor "p.ror" Alu R "0000100 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1).rotate_right(h.x(i.rs2) & 31));
 
-    /// rd = place of the lowest 1 of rs1, 32 if there is none.
+    /// rd = position of the lowest 1 of rs1, or 32 if there is none.
     PFf1 "p.ff1" Alu P_ONE "0001000 00000 ..... 000 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::first_one(h.x(i.rs1)));
-    /// rd = place of the highest 1 of rs1, 32 if there is none.
+    /// rd = position of the highest 1 of rs1, or 32 if there is none.
     PFl1 "p.fl1" Alu P_ONE "0001000 00000 ..... 001 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::last_one(h.x(i.rs1)));
-    /// rd = how many bits below the sign bit of rs1 equal it; 0 for 0.
+    /// rd = number of leading bits below the sign bit of rs1 that equal it; 0 for 0.
     PClb "p.clb" Alu P_ONE "0001000 00000 ..... 010 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::leading(h.x(i.rs1)));
     /// rd = number of ones in rs1.
@@ -95,16 +96,16 @@ macro_rules! xpulp_alu { (($next:ident $($more:ident)*) $($rows:tt)*) => { $next
     PExtbz "p.extbz" Alu P_ONE "0001000 00000 ..... 111 ..... 0110011" =>
         |h, i| h.set(i.rd, h.x(i.rs1) as u8 as u32);
 
-    /// rd = rs1 within -2^(imm-1) and 2^(imm-1) - 1; within -1 and 0 if imm is 0.
+    /// rd = rs1 clipped to -2^(imm-1) to 2^(imm-1) - 1, or to -1 to 0 if imm is 0.
     PClip "p.clip" Alu SHIFT "0001010 ..... ..... 001 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::clip(h.x(i.rs1), bits::bound(i.imm as u32)));
-    /// rd = rs1 within 0 and 2^(imm-1) - 1; 0 if imm is 0.
+    /// rd = rs1 clipped to 0 to 2^(imm-1) - 1, or 0 if imm is 0.
     PClipu "p.clipu" Alu SHIFT "0001010 ..... ..... 010 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::clip_unsigned(h.x(i.rs1), bits::bound(i.imm as u32)));
-    /// rd = rs1 within -rs2 - 1 and rs2.
+    /// rd = rs1 clipped to -rs2 - 1 to rs2.
     PClipr "p.clipr" Alu R "0001010 ..... ..... 101 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::clip(h.x(i.rs1), h.x(i.rs2)));
-    /// rd = rs1 within 0 and rs2.
+    /// rd = rs1 clipped to 0 to rs2.
     PClipur "p.clipur" Alu R "0001010 ..... ..... 110 ..... 0110011" =>
         |h, i| h.set(i.rd, bits::clip_unsigned(h.x(i.rs1), h.x(i.rs2)));
 }}}}

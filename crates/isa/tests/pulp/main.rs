@@ -1,4 +1,4 @@
-//! PULP's instructions against an oracle that reads their names, and words that PULP's own tools made.
+//! Compares PULP's instructions with an oracle that works from their names, and with words from PULP's tools.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod header;
@@ -6,16 +6,16 @@ mod oracle;
 mod words;
 
 use isa::riscv::{Amo, CsrWrite, Extension, Hart, Load, LoopPart, Row, System, Width, decode, execute, row, rows};
-use oracle::{Effect, Given};
+use oracle::{Effect, Input};
 use proptest::prelude::*;
 
-/// A hart that shows every effect, and lets a memory of one word answer at once.
-struct Witness {
+/// A hart that logs every effect. Its memory returns one word, immediately.
+struct LoggingHart {
     regs: [u32; 32],
     effect: Effect,
 }
 
-impl Hart for Witness {
+impl Hart for LoggingHart {
     fn x(&self, r: u8) -> u32 {
         self.regs[usize::from(r)]
     }
@@ -46,7 +46,7 @@ impl Hart for Witness {
     }
 
     fn amo(&mut self, _rd: u8, _addr: u32, _value: u32, _amo: Amo) {
-        unreachable!("PULP has no AMOs of its own");
+        unreachable!("PULP adds no AMOs");
     }
 
     fn advance(&mut self, r: u8, value: u32) {
@@ -58,11 +58,11 @@ impl Hart for Witness {
     }
 
     fn csr(&mut self, _rd: u8, _csr: u16, _write: CsrWrite, _reads: bool) {
-        unreachable!("PULP has no accesses to control registers of its own");
+        unreachable!("PULP adds no accesses to control registers");
     }
 
     fn system(&mut self, _what: System) {
-        unreachable!("PULP has no system instructions of its own");
+        unreachable!("PULP adds no system instructions");
     }
 
     fn illegal(&mut self, word: u32) {
@@ -74,9 +74,9 @@ fn pulp_rows() -> impl Iterator<Item = &'static Row> {
     rows().filter(|row| row.extension == Extension::Xpulpv2)
 }
 
-/// Registers and effect after `word` was executed; what was loaded arrives last.
+/// Registers and effects after `word` executed. A loaded value is written last.
 fn run(word: u32, regs: [u32; 32]) -> ([u32; 32], Effect) {
-    let mut hart = Witness { regs, effect: Effect::default() };
+    let mut hart = LoggingHart { regs, effect: Effect::default() };
     execute(&mut hart, &decode(word));
     if let Some((rd, value)) = hart.effect.loaded.take() {
         hart.set(rd, value);
@@ -85,7 +85,7 @@ fn run(word: u32, regs: [u32; 32]) -> ([u32; 32], Effect) {
 }
 
 fn check(row: &Row, word: u32, regs: [u32; 32]) -> Result<(), TestCaseError> {
-    let given = Given::new(word, regs);
+    let given = Input::new(word, regs);
     let (mut want_regs, want_effect) = oracle::expect(row.name, row.format.syntax, &given);
     want_regs[0] = 0;
     let (regs_after, effect) = run(word, regs);
@@ -94,8 +94,8 @@ fn check(row: &Row, word: u32, regs: [u32; 32]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Operands that show what goes wrong at the edges: of the word, of half words, of bytes.
-const CORNERS: [u32; 22] = [
+/// Operands at the boundaries of words, halfwords and bytes.
+const BOUNDARIES: [u32; 22] = [
     0,
     1,
     2,
@@ -121,7 +121,7 @@ const CORNERS: [u32; 22] = [
 ];
 
 fn registers() -> impl Strategy<Value = [u32; 32]> {
-    let one = prop_oneof![2 => any::<u32>(), 2 => proptest::sample::select(CORNERS.to_vec()), 1 => 0..64u32];
+    let one = prop_oneof![2 => any::<u32>(), 2 => proptest::sample::select(BOUNDARIES.to_vec()), 1 => 0..64u32];
     proptest::collection::vec(one, 32).prop_map(|values| {
         let mut regs: [u32; 32] = values.try_into().unwrap();
         regs[0] = 0;
@@ -135,12 +135,12 @@ fn word_of(row: &Row, noise: u32) -> Option<u32> {
 }
 
 #[test]
-fn every_row_does_what_its_name_says_at_the_corners() {
+fn every_row_agrees_with_the_oracle_at_the_boundaries() {
     for row in pulp_rows() {
         let mut n = 0;
-        for (i, &a) in CORNERS.iter().enumerate() {
-            for (j, &b) in CORNERS.iter().enumerate() {
-                // Registers 10, 11 and 12 or their like in each field, and all bits of a constant at some time.
+        for (i, &a) in BOUNDARIES.iter().enumerate() {
+            for (j, &b) in BOUNDARIES.iter().enumerate() {
+                // Each register field is 10, 11, 12 or similar; all bits of a constant vary.
                 let noise = 0x00c5_8500 | ((i * 1471 + j * 353) as u32) << 20;
                 let one = |r: u32| match r {
                     0 => 0,
@@ -162,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn every_row_does_what_its_name_says(place in 0..pulp_rows().count(), noise: u32, regs in registers()) {
+    fn every_row_agrees_with_the_oracle(place in 0..pulp_rows().count(), noise: u32, regs in registers()) {
         let row = pulp_rows().nth(place).unwrap();
         if let Some(word) = word_of(row, noise) {
             check(row, word, regs)?;
@@ -171,7 +171,7 @@ proptest! {
 }
 
 #[test]
-fn rows_of_one_name_differ_in_their_operands() {
+fn rows_with_the_same_name_differ_in_their_operands() {
     let mut all: Vec<_> = pulp_rows().map(|row| format!("{} {}", row.name, row.format.syntax)).collect();
     for text in &all {
         assert_eq!(row(text).map(|row| format!("{} {}", row.name, row.format.syntax)).as_ref(), Some(text));

@@ -1,13 +1,13 @@
-//! What PULP's instructions do, said once more: from the fields of the word, by name, in wide integers.
+//! An independent model of PULP's instructions, written from the fields of the word, by name, in wide integers.
 //!
-//! It shares nothing with the rows but the names and the order of operands. Source: PsPIN RTL a49fec8, `riscv_alu.sv`.
+//! It shares only the names and the order of operands with the rows. Source: PsPIN RTL a49fec8, `riscv_alu.sv`.
 
-/// Where the instruction stands.
+/// Address of the instruction.
 pub const PC: u32 = 0x1d00_0ffc;
-/// The word that memory answers with.
+/// The word that memory returns.
 pub const MEMORY: u32 = 0x8fa4_c3f1;
 
-/// What an instruction does besides writing registers.
+/// Effects of an instruction besides register writes.
 #[derive(Debug, Default, PartialEq)]
 pub struct Effect {
     pub jump: Option<u32>,
@@ -16,9 +16,9 @@ pub struct Effect {
     pub loops: Vec<String>,
 }
 
-/// The word and the registers before.
+/// The word and the registers before execution.
 #[derive(Debug)]
-pub struct Given {
+pub struct Input {
     word: u32,
     regs: [u32; 32],
     a: u32,
@@ -26,10 +26,10 @@ pub struct Given {
     d: u32,
 }
 
-impl Given {
+impl Input {
     pub fn new(word: u32, regs: [u32; 32]) -> Self {
         let at = |bit: u32| regs[(word >> bit & 31) as usize];
-        Given { word, regs, a: at(15), b: at(20), d: at(7) }
+        Input { word, regs, a: at(15), b: at(20), d: at(7) }
     }
 
     fn bits(&self, high: u32, low: u32) -> u32 {
@@ -55,13 +55,13 @@ fn u(value: u32) -> i64 {
     value.into()
 }
 
-/// `value` divided by 2^`n` and rounded down.
+/// `value` divided by 2^`n`, rounded down.
 fn down(value: i64, n: u32) -> i64 {
     value.div_euclid(1 << n)
 }
 
 /// Registers and effect after the instruction.
-pub fn expect(name: &str, syntax: &str, g: &Given) -> ([u32; 32], Effect) {
+pub fn expect(name: &str, syntax: &str, g: &Input) -> ([u32; 32], Effect) {
     let (mut regs, mut effect) = (g.regs, Effect::default());
     let (_, rest) = name.split_once('.').unwrap();
     match name {
@@ -85,7 +85,7 @@ pub fn expect(name: &str, syntax: &str, g: &Given) -> ([u32; 32], Effect) {
     (regs, effect)
 }
 
-fn access(name: &str, what: &str, syntax: &str, bytes: u32, g: &Given, regs: &mut [u32; 32], effect: &mut Effect) {
+fn access(name: &str, what: &str, syntax: &str, bytes: u32, g: &Input, regs: &mut [u32; 32], effect: &mut Effect) {
     let loads = what == "load";
     let offset = match (syntax.contains("imm"), loads) {
         (true, true) => sign(g.bits(31, 20).into(), 12),
@@ -94,7 +94,7 @@ fn access(name: &str, what: &str, syntax: &str, bytes: u32, g: &Given, regs: &mu
         (false, false) => s(g.d),
     };
     let sum = (u(g.a) + offset) as u32;
-    // Stores for a buffer that is not there forget the increment and its point.
+    // Stores for a store buffer do not increment, and always add the offset.
     let is_post = syntax.contains('!') && !name.starts_with("p.bs");
     let addr = if is_post { g.a } else { sum };
     if is_post {
@@ -109,7 +109,7 @@ fn access(name: &str, what: &str, syntax: &str, bytes: u32, g: &Given, regs: &mu
     }
 }
 
-fn hardware_loop(name: &str, g: &Given, effect: &mut Effect) {
+fn hardware_loop(name: &str, g: &Input, effect: &mut Effect) {
     let (id, constant, end) = (g.bits(7, 7), g.bits(31, 20), g.bits(19, 15));
     let mut set = |part: &str, value: i64| effect.loops.push(format!("{id} {part} {:#x}", value as u32));
     match name {
@@ -131,7 +131,7 @@ fn hardware_loop(name: &str, g: &Given, effect: &mut Effect) {
     }
 }
 
-fn scalar(name: &str, g: &Given) -> i64 {
+fn scalar(name: &str, g: &Input) -> i64 {
     let is_shifted = name.contains('N');
     if name == "mac" || name == "msu" {
         let product = s(g.a) * s(g.b);
@@ -194,7 +194,7 @@ fn scalar(name: &str, g: &Given) -> i64 {
         "extbz" => zero(u(g.a), 8),
         "clip" => clip(s(g.a), -bound - 1, bound),
         "clipu" => clip(s(g.a), 0, bound),
-        // The bounds may be in the wrong order here; then the comparison with the lower goes first.
+        // The lower bound can exceed the upper one here; the comparison with the lower bound comes first.
         "clipr" => clip(s(g.a), -s(g.b) - 1, s(g.b)),
         "clipur" => clip(s(g.a), 0, s(g.b)),
         _ => panic!("p.{name}"),
@@ -205,7 +205,7 @@ fn clip(value: i64, least: i64, most: i64) -> i64 {
     if value <= least { least } else { value.min(most) }
 }
 
-/// A sum cut to 32 bits, with half of the last place added if it is rounded, shifted right by `n`.
+/// Truncates a sum to 32 bits, with half of the last kept bit added if it is rounded, and shifts it right by `n`.
 fn shifted(sum: i64, n: u32, rounds: bool, is_signed: bool) -> i64 {
     let half = if rounds && n > 0 { 1 << (n - 1) } else { 0 };
     let sum = if is_signed { sign(sum + half, 32) } else { zero(sum + half, 32) };
@@ -221,7 +221,7 @@ fn word(lanes: &[i64], bits: u32) -> u32 {
     lanes.iter().enumerate().map(|(n, &lane)| zero(lane, bits) << (n as u32 * bits)).sum::<i64>() as u32
 }
 
-fn vector(name: &str, g: &Given) -> u32 {
+fn vector(name: &str, g: &Input) -> u32 {
     let parts: Vec<_> = name.split('.').collect();
     let op = parts[0];
     if name == "pack" || name == "pack.h" {
@@ -312,7 +312,7 @@ fn vector(name: &str, g: &Given) -> u32 {
     word(&(0..n_lanes).map(each).collect::<Vec<_>>(), bits)
 }
 
-fn complex(parts: &[&str], g: &Given) -> u32 {
+fn complex(parts: &[&str], g: &Input) -> u32 {
     let halves = |value: u32| (sign(u(value), 16), sign(down(u(value), 16), 16));
     let ((ar, ai), (br, bi), (dr, di)) = (halves(g.a), halves(g.b), halves(g.d));
     let shift = match *parts.last().unwrap() {

@@ -1,10 +1,10 @@
-//! Words and what they mean in PULP's assembly language.
+//! Words and their disassembly in PULP's syntax.
 
 use expect_test::expect;
 use isa::riscv::{decode, disassemble};
 
-/// Each line is a word and the address it stands at. Those marked `*` were seen in the output of PULP's GCC 7.1.1; the others
-/// were put together by hand from the decoder of the RTL, field by field.
+/// Each entry has the address, the word and its disassembly. Entries marked `*` come from the output of PULP's GCC
+/// 7.1.1. The others are assembled by hand from the fields in the RTL's decoder.
 const WORDS: &[(u32, u32, &str)] = &[
     (0x1c00_87cc, 0x0803_50fb, "*"),
     (0x1c00_87d0, 0x00f6_a22b, "*"),
@@ -16,7 +16,7 @@ const WORDS: &[(u32, u32, &str)] = &[
     (0, 0x28 << 25 | 12 << 20 | 11 << 15 | 7 << 12 | 10 << 7 | 0x0b, ""),
     // opcode 0x03, funct3 7, funct7 0x20: p.lbu at a sum.
     (0, 0x20 << 25 | 12 << 20 | 11 << 15 | 7 << 12 | 10 << 7 | 0x03, ""),
-    // opcode 0x23, funct3 6: p.sw at a sum, the register that is added stands in the place of rd.
+    // opcode 0x23, funct3 6: p.sw at a sum; the index register is in the field of rd.
     (0, 12 << 20 | 11 << 15 | 6 << 12 | 13 << 7 | 0x23, ""),
     (0, 12 << 20 | 11 << 15 | 6 << 12 | 13 << 7 | 0x2b, ""),
     (0, 12 << 20 | 11 << 15 | 2 << 12 | 4 << 7 | 0x6b, ""),
@@ -42,7 +42,7 @@ const WORDS: &[(u32, u32, &str)] = &[
     (0x200, 20 << 20 | 4 << 12 | 1 << 7 | 10 << 15 | 0x7b, ""),
     (0x200, 20 << 20 | 1 << 12 | 0x7b, ""),
     (0x200, 10 << 15 | 2 << 12 | 0x7b, ""),
-    // Reserved fields, and combinations that are none.
+    // Reserved fields, and combinations that are not instructions.
     (0, 0x02 << 25 | 12 << 20 | 11 << 15 | 10 << 7 | 0x33, ""),
     (0, 2 << 30 | 12 << 20 | 11 << 15 | 5 << 12 | 10 << 7 | 0x33, ""),
     (0, 12 << 20 | 11 << 15 | 7 << 12 | 13 << 7 | 0x2b, ""),
@@ -51,7 +51,7 @@ const WORDS: &[(u32, u32, &str)] = &[
 ];
 
 #[test]
-fn words_read_as_pulps_assembler_writes_them() {
+fn words_disassemble_in_the_syntax_of_pulps_assembler() {
     let mut text = String::new();
     for &(pc, word, seen) in WORDS {
         text += &format!("{word:08x} {}{seen}\n", disassemble(decode(word), pc));
