@@ -49,9 +49,20 @@ def page(note: str) -> str:
     values, sources = [_flat(tomllib.loads(text)) for text in texts], _sources(texts[names.index("pspin")])
     rows = [
         "# Parameters of a card\n\n"
-        "What a file for `--nic` says and `--set PATH=VALUE` changes. `spinet schema nic` prints the same as a JSON\n"
-        "schema; `spinet.parameters_of` gives a card's values to Python. Where allowed values depend on other\n"
-        "parameters, they are those of `pspin`, and so are sources; files are those of spcl/pspin a49fec8.\n",
+        "A file for `--nic` sets these parameters; `--set PATH=VALUE` changes one of them. A file with a\n"
+        "`base`, a preset or another file, states only what differs:\n"
+        "\n"
+        "```toml\n"
+        'base = "pspin-rtl"\n'
+        "n_clusters = 2\n"
+        "\n"
+        "[cluster]\n"
+        "n_cores = 4\n"
+        "```\n"
+        "\n"
+        "`spinet nic show FILE` prints all values, `spinet schema nic` a JSON schema, and\n"
+        "`spinet.parameters_of` gives the values to Python. The allowed values and the sources below are\n"
+        "those of `pspin`; source files are those of spcl/pspin a49fec8.\n",
         f"| parameter | type | {' | '.join(f'`{name}`' for name in names)} | allowed | meaning | source |",
         f"|{'---|' * (len(names) + 5)}",
     ]

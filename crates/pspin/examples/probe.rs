@@ -103,11 +103,11 @@ fn main() {
         evicts: None,
         user: i,
     });
-    let preset = match option("isolation", 0) {
-        0 => include_str!("../../../presets/pspin-rtl.toml"),
-        _ => include_str!("../../../presets/pspin.toml"),
+    let paper = include_str!("../../../presets/pspin.toml");
+    let params: PspinParams = match option("isolation", 0) {
+        0 => testkit::preset(paper, include_str!("../../../presets/pspin-rtl.toml")),
+        _ => testkit::preset(paper, ""),
     };
-    let params: PspinParams = toml::from_str(preset).expect("a preset");
     let done: Rc<RefCell<Vec<PacketDone>>> = Rc::default();
     let (sink, sent) = (done.clone(), Rc::new(RefCell::new(Vec::new())));
     let out = sent.clone();

@@ -19,7 +19,7 @@ use testkit::{Bench, Log};
 
 /// The machine as published in RTL.
 pub fn params() -> PspinParams {
-    toml::from_str(include_str!("../../../presets/pspin-rtl.toml")).expect("the preset is a set of parameters")
+    testkit::preset(include_str!("../../../presets/pspin.toml"), include_str!("../../../presets/pspin-rtl.toml"))
 }
 
 /// The machine as the paper describes it.

@@ -67,15 +67,22 @@ pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError
     nics::read(nic, base_dir).map_err(|(file, source)| CardError::Read { file, source })
 }
 
-/// Whether `nic` is wired from modules: a preset that is, or a file that has instances or derives from one that has.
+/// Returns true for a card that is wired from modules: a preset, or a file that has instances or derives from such a card.
 pub fn is_wired(nic: &str, base_dir: &Path) -> bool {
-    match text_of(nic, base_dir) {
-        Ok((_, text)) => match toml::from_str::<toml::Table>(&text) {
-            Ok(_) if nics::base_of(&text).is_some() => false,
-            Ok(table) => WIRED_KEYS.iter().any(|key| table.contains_key(*key)),
-            Err(_) => text.lines().any(|line| line.trim_start().starts_with("[instances")),
-        },
-        Err(_) => false,
+    is_wired_within(nic, base_dir, nics::MOST_BASES)
+}
+
+fn is_wired_within(nic: &str, base_dir: &Path, bases: usize) -> bool {
+    let Ok((file, text)) = text_of(nic, base_dir) else { return false };
+    let Ok(table) = toml::from_str::<toml::Table>(&text) else {
+        return text.lines().any(|line| line.trim_start().starts_with("[instances"));
+    };
+    match table.get("base").and_then(toml::Value::as_str) {
+        Some(base) if nics::PRESETS.iter().chain(crate::chains::PRESETS).any(|preset| preset.name == base) => false,
+        Some(base) if base.ends_with(".toml") && bases > 0 => {
+            is_wired_within(base, Path::new(&file).parent().unwrap_or(base_dir), bases - 1)
+        }
+        _ => WIRED_KEYS.iter().any(|key| table.contains_key(*key)),
     }
 }
 

@@ -10,8 +10,11 @@ use toml::{Table, Value};
 use wire::near::{nearest, teach};
 
 mod choices;
+mod derive;
+mod file;
 
 pub(crate) use choices::apply;
+pub(crate) use file::{MOST_BASES, NicFile};
 
 /// A preset that is compiled in.
 #[derive(Clone, Copy, Debug)]
@@ -52,11 +55,8 @@ pub enum NicError {
     Wired { found: String },
     #[error("nic is `{found}`, which runs chains of offloads, not handlers: spinet run --nic {found} --chain ...")]
     OfChains { found: String },
-    #[error(
-        "{file}: base is `{base}`, which is for cards that are wired from modules; a file of this kind says all parameters: \
-             spinet nic show {base} --set PATH=VALUE > {file}, or run {base} with --set"
-    )]
-    NoBase { file: String, base: String },
+    #[error("{file}: base: {problem}")]
+    Base { file: String, problem: String },
     #[error("{file}: {problem}")]
     Chains { file: String, problem: String },
     #[error("{file}: {source}")]
@@ -101,36 +101,20 @@ pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
 
 /// The NIC called `nic`: a preset, or a file beside `base_dir`, with `settings` over it.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinParams, NicError> {
-    let (file, text) = text_of(nic, base_dir)?;
-    check_base(&file, &text)?;
-    let params: PspinParams = toml_text::read(&text, &file, Format::Toml)?;
+    let source = NicFile::open(nic, base_dir, &text_of)?;
+    let params: PspinParams = source.read(&source.text)?;
+    let file = source.file.clone();
     params.validate().map_err(|problem| NicError::Param { file: file.clone(), problem })?;
     if settings.is_empty() {
         return Ok(params);
     }
-    let params: PspinParams = choices::apply(toml_text::read(&text, &file, Format::Toml)?, settings)?;
+    let params: PspinParams = choices::apply(source.read(&source.text)?, settings)?;
     // Only all of them together must make sense.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
     params
         .validate()
         .map_err(|problem| NicError::Param { file: format!("{file} with {}", keys.join(", ")), problem })?;
     Ok(params)
-}
-
-/// Refuses a file that wants to derive from a preset whose files say all.
-pub(crate) fn check_base(file: &str, text: &str) -> Result<(), NicError> {
-    match base_of(text) {
-        Some(base) => Err(NicError::NoBase { file: file.into(), base }),
-        None => Ok(()),
-    }
-}
-
-/// The preset that a file names as its base, if that is none that is wired from modules.
-pub(crate) fn base_of(text: &str) -> Option<String> {
-    let table = text.parse::<Table>().ok()?;
-    let base = table.get("base")?.as_str()?;
-    let all = PRESETS.iter().chain(crate::chains::PRESETS);
-    all.map(|preset| preset.name).find(|name| *name == base).map(Into::into)
 }
 
 /// The error of a value that its type does not take.
@@ -142,14 +126,14 @@ pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> 
     NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }
 }
 
-/// What the file of a NIC says; with settings, the values that hold.
+/// The text of a NIC's file, with the values of its `base` if it has one; with settings, the resulting values.
 pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, NicError> {
     if crate::chains::is_nic(nic, base_dir) {
         return crate::chains::show(nic, settings, base_dir);
     }
     let params = load(nic, settings, base_dir)?;
     if settings.is_empty() {
-        return Ok(text_of(nic, base_dir)?.1);
+        return Ok(NicFile::open(nic, base_dir, &text_of)?.text);
     }
     Ok(toml::to_string(&params).expect("parameters are tables of numbers"))
 }

@@ -112,24 +112,28 @@ fn end_of_text(bytes: &[u8], at: usize, quote: u8) -> usize {
 pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Result<T, TextFileError> {
     check_limits(text, file, format)?;
     match format {
-        Format::Toml => toml::from_str(text).map_err(|e| {
-            let found = e.span().and_then(|span| text.get(span));
-            let header = found.filter(|header| header.starts_with('['));
-            let said = match (e.message(), found) {
-                ("u64 value was too large", Some(number)) => {
-                    format!("found the number {number}, must be a whole number below 2^63")
-                }
-                (message, _) => teach(message),
-            };
-            let message = said.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]")));
-            at(text, file, e.span(), &message)
-        }),
+        Format::Toml => read_toml(text).map_err(|(span, message)| at(text, file, span, &message)),
         Format::Json => serde_json::from_str(text).map_err(|e| {
             let message = e.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             TextFileError { file: file.into(), line: None, text: teach(message) }
         }),
     }
+}
+
+/// Reads a TOML text. An error is its range, where that is known, and its message.
+pub(crate) fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<Range<usize>>, String)> {
+    toml::from_str(text).map_err(|e: toml::de::Error| {
+        let found = e.span().and_then(|span| text.get(span));
+        let header = found.filter(|header| header.starts_with('['));
+        let message = match (e.message(), found) {
+            ("u64 value was too large", Some(number)) => {
+                format!("found the number {number}, must be a whole number below 2^63")
+            }
+            (message, _) => teach(message),
+        };
+        (e.span(), message.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]"))))
+    })
 }
 
 /// The problem `message` at these bytes of `text`.

@@ -17,6 +17,7 @@ pub mod linked;
 mod memory_contract;
 pub mod mips;
 pub mod plain_hart;
+mod preset;
 pub mod qemu;
 mod random_items;
 pub mod random_program;
@@ -24,3 +25,4 @@ pub mod text;
 
 pub use bench::{Bench, Log, bench, bench_at};
 pub use memory_contract::{ModelMemory, RandomRequester, check_memory_contract};
+pub use preset::preset;

@@ -17,7 +17,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
 const WIRING: [&str; 5] = ["name", "about", "module", "clock", "count"];
 
 /// What says which thing a table is about, in any preset.
-const NAMES: [&str; 4] = ["name", "about", "model", "kind"];
+const NAMES: [&str; 5] = ["name", "about", "base", "model", "kind"];
 
 /// Lines that set a value and do not say why; a table's header or a comment alone sets none. Of a card that is wired from
 /// modules, only numbers count: which part is where is the card itself, and what follows from a parameter has its reason there.

@@ -13,11 +13,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-const PRESETS: [&str; 4] = [
-    include_str!("../../../../presets/panic.toml"),
-    include_str!("../../../../presets/pipeline.toml"),
-    include_str!("../../../../presets/manycore.toml"),
-    include_str!("../../../../presets/panic-rtl.toml"),
+const PANIC: &str = include_str!("../../../../presets/panic.toml");
+
+/// Presets, each as a base and what it changes.
+const PRESETS: [(&str, &str); 4] = [
+    (PANIC, ""),
+    (include_str!("../../../../presets/pipeline.toml"), ""),
+    (include_str!("../../../../presets/manycore.toml"), ""),
+    (PANIC, include_str!("../../../../presets/panic-rtl.toml")),
 ];
 
 /// A packet: when it comes, its bytes, chain, class, priority.
@@ -40,7 +43,8 @@ struct Scene {
 
 impl Scene {
     fn model(&self) -> NicModel {
-        let mut table: toml::Table = PRESETS[self.model].parse().expect("a preset");
+        let (base, own) = PRESETS[self.model];
+        let mut table: toml::Table = testkit::preset(base, own);
         table.entry("model").or_insert("panic".into());
         let (least, most) = (self.delay / 2, self.delay);
         let delay = format!("{{ kind = \"uniform\", least_cycles = {least}, most_cycles = {most} }}");

@@ -1,8 +1,7 @@
 //! NICs of offload chains by name, and their services: those of the NIC's file, those that come with spinet, the user's own.
 
 use super::experiment::{EngineSpec, ServiceEntry};
-use crate::nics::{self, NicError, Preset, Setting};
-use crate::toml_text::{self, Format};
+use crate::nics::{self, NicError, NicFile, Preset, Setting};
 use panic::baseline::{PoolParams, StageParams};
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
@@ -48,8 +47,8 @@ pub enum ServiceError {
 
 /// Whether `nic` is one of offload chains: a preset, or a file that has what only such files have.
 pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
-    match text_of(nic, base_dir) {
-        Ok((_, text)) => match toml::from_str::<Table>(&text) {
+    match NicFile::open(nic, base_dir, &text_of) {
+        Ok(NicFile { text, .. }) => match toml::from_str::<Table>(&text) {
             Ok(table) => KEYS.iter().any(|key| table.contains_key(*key)) && !table.contains_key("instances"),
             Err(_) => text
                 .lines()
@@ -61,19 +60,19 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
 
 /// The NIC called `nic`, a preset or a file beside `base_dir`, with `settings` over it; checked.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel, NicError> {
-    let (file, text) = text_of(nic, base_dir)?;
-    nics::check_base(&file, &text)?;
-    let has_model = toml::from_str::<Table>(&text).is_ok_and(|table| table.contains_key("model"));
-    let model = match model_of(&text) {
-        Some((name, rest)) if name == "panic" => NicModel::Panic(toml_text::read(&rest, &file, Format::Toml)?),
-        Some((name, rest)) if name == "pipeline" => NicModel::Pipeline(toml_text::read(&rest, &file, Format::Toml)?),
-        Some((name, rest)) if name == "manycore" => NicModel::Manycore(toml_text::read(&rest, &file, Format::Toml)?),
-        Some((name, rest)) if name == "rmt-only" => NicModel::RmtOnly(toml_text::read(&rest, &file, Format::Toml)?),
-        _ if has_model => toml_text::read(&text, &file, Format::Toml)?,
-        _ => NicModel::Panic(toml_text::read(&text, &file, Format::Toml)?),
+    let source = NicFile::open(nic, base_dir, &text_of)?;
+    let (file, text) = (&source.file, &source.text);
+    let has_model = toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("model"));
+    let model = match model_of(text) {
+        Some((name, rest)) if name == "panic" => NicModel::Panic(source.read(&rest)?),
+        Some((name, rest)) if name == "pipeline" => NicModel::Pipeline(source.read(&rest)?),
+        Some((name, rest)) if name == "manycore" => NicModel::Manycore(source.read(&rest)?),
+        Some((name, rest)) if name == "rmt-only" => NicModel::RmtOnly(source.read(&rest)?),
+        _ if has_model => source.read(text)?,
+        _ => NicModel::Panic(source.read(text)?),
     };
     model.check().map_err(|problem| NicError::Chains { file: file.clone(), problem })?;
-    set(model, settings, &file)
+    set(model, settings, file)
 }
 
 /// What the key `model` says, and the text with blanks in its place: read whole, by its tag, a file would lose the places
@@ -94,7 +93,7 @@ fn model_of(text: &str) -> Option<(String, String)> {
 pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, NicError> {
     let params = load(nic, settings, base_dir)?;
     if settings.is_empty() {
-        return Ok(text_of(nic, base_dir)?.1);
+        return Ok(NicFile::open(nic, base_dir, &text_of)?.text);
     }
     Ok(toml::to_string(&params).expect("parameters are tables of numbers and words"))
 }

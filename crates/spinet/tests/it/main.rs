@@ -6,6 +6,7 @@ mod bad_input;
 mod cards;
 mod chain_mutations;
 mod chains;
+mod derived;
 mod driver;
 mod exec;
 mod instructions;

@@ -65,7 +65,8 @@ pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
 /// A NIC and its delay units.
 #[derive(Clone, Copy)]
 pub struct Nic {
-    preset: &'static str,
+    /// What differs from the preset `panic`.
+    own: &'static str,
     unit: DelayUnitParams,
 }
 
@@ -73,12 +74,12 @@ const UNIT: DelayUnitParams =
     DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
 
 /// The NIC of the paper.
-pub const PANIC: Nic = Nic { preset: include_str!("../../../../../presets/panic.toml"), unit: UNIT };
+pub const PANIC: Nic = Nic { own: "", unit: UNIT };
 
 /// That of the published Verilog, whose unit reads a descriptor in the cycle behind a tail, begins with it in the next, and asks for its
 /// way out when the wait is over.
 pub const PANIC_RTL: Nic = Nic {
-    preset: include_str!("../../../../../presets/panic-rtl.toml"),
+    own: include_str!("../../../../../presets/panic-rtl.toml"),
     unit: DelayUnitParams { gap_cycles: 1, start_cycles: 1, grant_cycles: 1, ..UNIT },
 };
 
@@ -87,7 +88,7 @@ pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
     pub fn run(&self) -> Told {
-        let mut params: PanicParams = toml::from_str(self.nic.preset).expect("the preset is right");
+        let mut params: PanicParams = testkit::preset(include_str!("../../../../../presets/panic.toml"), self.nic.own);
         params.scheduler.chain_push = self.chain_push;
         if let Some(crossing) = &mut params.scheduler.pifo.crossing {
             crossing.small_packets = true; // as in the published bench of delay units

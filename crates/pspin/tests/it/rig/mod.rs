@@ -208,7 +208,8 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
 
 /// The machine of the RTL.
 pub fn published() -> PspinParams {
-    toml::from_str(include_str!("../../../../../presets/pspin-rtl.toml")).expect("a preset")
+    let preset = |own| testkit::preset(include_str!("../../../../../presets/pspin.toml"), own);
+    preset(include_str!("../../../../../presets/pspin-rtl.toml"))
 }
 
 /// The first context of PsPIN's generic driver.
