@@ -76,7 +76,7 @@ def _kind(value: Schema, named: Schema) -> str:
     if "$ref" in value:
         name = str(value["$ref"].rpartition("/")[2])
         # What only says that a text may stand for something is no name for readers.
-        is_either = name.rstrip("0123456789") in ("Said", "OneOrMany", "TextOr")
+        is_either = name.rstrip("0123456789") in ("Entry", "OneOrMany", "OneOrManySchema", "TextOr")
         return _kind({"anyOf": named[name]["anyOf"]}, named) if is_either else name
     kinds = value.get("type", value.get("anyOf", ""))
     if isinstance(kinds, list):

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use spinet::experiment::Experiment;
+use spinet::experiment::{Experiment, read};
 use spinet::nics::parse_setting;
-use spinet::toml_text::{Format, read, span_of};
+use spinet::toml_text::{Format, span_of};
 
 fuzz_target!(|text: &str| {
     for format in [Format::Toml, Format::Json] {

@@ -135,6 +135,8 @@ def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
         *tables, key = name.split(".")
         table = values
         for step in tables:
+            if isinstance(table.get(step), list) and len(table[step]) == 1:  # a single source may stand in a list
+                table[step] = table[step][0]
             if isinstance(table.get(step), str):  # a text stands for a table
                 table[step] = {"preset" if step == "nic" else "source": table[step]}
             table = table.setdefault(step, {})

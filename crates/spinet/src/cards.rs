@@ -1,5 +1,6 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod experiment;
 mod fates;
 mod frames;
 mod rates;
@@ -9,6 +10,7 @@ mod setup;
 mod summary;
 mod traffic;
 
+pub use experiment::FirmwareExperiment;
 pub use fates::Fates;
 pub use frames::{FRAME_COLUMNS, WAYS};
 pub use run::{CardEnded, CardProgress, CardRun, CardRunError};

@@ -2,7 +2,7 @@
 //!
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
-use crate::experiment::{Checked, CheckedContext, Experiment};
+use crate::experiment::{Checked, CheckedContext, Common};
 use crate::message_ids::{Message, MessageIds};
 use crate::packets::Row;
 use crate::record::SharedRecord;
@@ -272,9 +272,10 @@ pub fn first_context(contexts: &[CheckedContext], packet: &[u8], layers: &Layers
 
 /// The traffic of an experiment, from when the NIC is ready.
 pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
-    let count = checked.experiment.traffic.count.unwrap_or(u64::MAX);
-    let Experiment { faults, seed, .. } = &checked.experiment;
-    Stream::open(&checked.traffic, checked.pacing, count, (faults.0, *seed), None)
+    let (Common { faults, seed, .. }, source) = (&checked.experiment.common, &checked.source);
+    let clock = Clock::new(checked.nic.clock_mhz.freq().expect("the card is checked"));
+    let start = source.start.map(|start| clock.cycle_at_or_after(start));
+    Stream::open(&source.traffic, source.pacing, source.count, (faults.0, *seed), start)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod files;
 pub mod histogram;
 pub mod host;
 pub mod instructions;
+pub mod kinds;
 pub mod lines;
 pub mod matching;
 pub mod message_ids;

@@ -2,7 +2,7 @@
 
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
-use crate::experiment::{Checked, ExperimentError, LayoutError, PlacedContext, PlacedProgram, Span, place};
+use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
 use crate::feed::{self, Feed, FeedError};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
@@ -120,9 +120,9 @@ impl Run {
         tenants: &[PathBuf],
         wanted: &Wanted,
     ) -> Result<Self, RunError> {
-        let mut elfs = vec![open_program(elf, &checked.experiment.program.0)?];
+        let mut elfs = vec![open_program(elf, &checked.experiment.program)?];
         for (i, tenant) in checked.experiment.tenant.iter().enumerate() {
-            elfs.push(open_program(tenants.get(i).map(PathBuf::as_path), &tenant.program.0)?);
+            elfs.push(open_program(tenants.get(i).map(PathBuf::as_path), &tenant.program)?);
         }
         let mut loaded = program::load(&elfs[0], &checked.nic)?;
         let mut programs = vec![PlacedProgram { elf: &elfs[0], code: loaded.code, data: loaded.static_data() }];
@@ -132,9 +132,10 @@ impl Run {
         }
         let placed = place(&checked, &programs, &mut loaded)?;
         let clock = Clock::new(checked.nic.clock_mhz.freq()?);
-        let limit = checked.experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
+        let common = &checked.experiment.common;
+        let limit = common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let limit = clock.cycle_at_or_after(limit);
-        let stall_limit = clock.cycle_at_or_after(checked.experiment.stall_limit.time());
+        let stall_limit = clock.cycle_at_or_after(common.stall_limit.time());
 
         let table = wanted.packets.then(|| Table::new(clock));
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
@@ -143,10 +144,10 @@ impl Run {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
         let classifiers = feed::classifiers(&checked)?;
-        let gap = checked.experiment.traffic.gap_cycles;
+        let gap = common.traffic.iter().find_map(|spec| spec.gap_cycles).unwrap_or(0);
         let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
         feed.add(feed::traffic(&checked)?);
-        let (feed, seed) = (Rc::new(RefCell::new(feed)), checked.experiment.seed);
+        let (feed, seed) = (Rc::new(RefCell::new(feed)), common.seed);
         let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
         let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
         let timeline = Timeline::new(&checked, &placed, clock, known)?;
@@ -261,11 +262,7 @@ impl Run {
         let record = self.record().borrow();
         let file = self.driver.feed.borrow().file_progress();
         let packets_in = record.stats.frames.packets;
-        let generated = match &self.checked.traffic {
-            crate::experiment::Traffic::Generator(spec) => Some(spec.count),
-            crate::experiment::Traffic::Capture(..) => None,
-        };
-        let total = generated.map(|n| self.checked.experiment.traffic.count.map_or(n, |count| count.min(n)));
+        let total = self.checked.source.total();
         let fraction = match total {
             Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
             Some(_) => Some(1.0),
@@ -347,8 +344,8 @@ impl Sliced for Run {
 }
 
 /// A compiled program, or the only file of it.
-fn open_program(elf: Option<&Path>, sources: &[String]) -> Result<Rc<Elf>, RunError> {
-    match (elf, sources) {
+fn open_program(elf: Option<&Path>, sources: &OneOrMany<String>) -> Result<Rc<Elf>, RunError> {
+    match (elf, &sources.iter().collect::<Vec<_>>()[..]) {
         (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),
         (None, [only]) if !is_source(only) => Ok(Rc::new(Elf::open(Path::new(only))?)),
         _ => Err(RunError::NotCompiled),

@@ -3,9 +3,7 @@
 //! Types and texts are those of the Rust types. Which numbers are allowed is asked of [`PspinParams::validate`], the only
 //! place that knows: a parameter is set to something absurd, and the refusal says what it may be.
 
-use crate::chains::ChainExperiment;
-use crate::experiment::Experiment;
-use crate::nics;
+use crate::{kinds, nics};
 use pspin::PspinParams;
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
@@ -33,7 +31,7 @@ pub fn nic() -> Value {
 
 /// Schema of an experiment's file.
 pub fn experiment() -> Value {
-    without_links(&schema_for!(Experiment).to_value())
+    kinds::HANDLERS.schema.clone()
 }
 
 /// Schema of the file of a card that runs chains of offloads.
@@ -43,7 +41,7 @@ pub fn panic() -> Value {
 
 /// Schema of the file of an experiment with chains.
 pub fn chains() -> Value {
-    without_links(&schema_for!(ChainExperiment).to_value())
+    kinds::CHAINS.schema.clone()
 }
 
 /// The texts of items link to each other, which means nothing outside the code.
@@ -145,10 +143,10 @@ mod tests {
     #[test]
     fn an_experiment_takes_a_text_or_a_table_where_the_file_does() {
         let schema = experiment();
-        assert_eq!(schema["required"], json!(["program", "traffic", "context"]));
+        assert_eq!(schema["required"], json!(["program", "context"]));
         assert_eq!(schema["additionalProperties"], json!(false));
         let nic = schema.pointer("/properties/nic").expect("it has a schema").to_string();
-        expect![[r##"{"$ref":"#/$defs/TextOr","description":"The NIC.","default":{"preset":"pspin"}}"##]]
+        expect![[r##"{"$ref":"#/$defs/TextOr","description":"The card.","default":{"preset":"pspin"}}"##]]
             .assert_eq(&nic);
     }
 }

@@ -5,17 +5,15 @@ use super::classify::{Chain, Chains, Wrong};
 use super::experiment::ChainExperiment;
 use super::nic::{self, ServiceError};
 use super::tenants::{Tenant, TenantError, Tenants};
-use crate::experiment::{Problem as SourceProblem, Traffic};
+use crate::experiment::{self, CheckedSource, NicSpec, Problem as SourceProblem};
 use crate::files;
 use crate::nics::NicError;
 use crate::toml_text::{self, Format, TextFileError};
-use kernel::Time;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
 use panic::rmt::RmtError;
 use panic::world::Side;
 use std::path::Path;
-use wire::pacing::{NotAPacing, Pacing};
 
 /// An experiment that cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -60,14 +58,8 @@ pub enum Problem {
     NoPolicies,
     #[error(transparent)]
     Source(#[from] SourceProblem),
-    #[error(transparent)]
-    Pacing(#[from] NotAPacing),
     #[error("{0}")]
     Params(String),
-    #[error("port is {found}, the NIC has {}", ports(*n))]
-    Port { found: u8, n: u32 },
-    #[error("there are no packets: name a capture or a generator such as `udp:size=64,count=1000`")]
-    NoTraffic,
     #[error("there is no chain `{found}`{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     NoChain { found: String, near: Option<String> },
     #[error("there is no tenant `{found}`{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
@@ -83,7 +75,7 @@ pub enum Problem {
 }
 
 fn ports(n: u32) -> String {
-    if n == 1 { "port 0 only".into() } else { format!("ports 0 to {}", n - 1) }
+    if n == 1 { "0, the only port".into() } else { format!("0 to {}", n - 1) }
 }
 
 fn queues(n: u32) -> String {
@@ -114,34 +106,28 @@ pub struct CheckedChains {
     /// The pipeline with the chains that are there from the start.
     pub chains: Chains,
     /// Where packets come from: networks, then transmit queues.
-    pub sources: Vec<CheckedSource>,
+    pub sources: Vec<SideSource>,
     /// Positions of services whose policy is `weighted-fair` by name.
     pub weighted: Vec<usize>,
     /// What changes, in order of time.
     pub changes: Vec<Change>,
 }
 
-/// Where packets come from.
+/// A source of packets, and where it comes in.
 #[derive(Clone, Debug)]
-pub struct CheckedSource {
+pub struct SideSource {
     /// The packets.
-    pub traffic: Traffic,
-    /// When they come.
-    pub pacing: Pacing,
+    pub source: CheckedSource,
     /// Where they come in.
     pub side: Side,
     /// How reports call it.
     pub name: String,
-    /// How many at most.
-    pub count: u64,
-    /// When their time begins.
-    pub start: Time,
 }
 
 impl CheckedChains {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ChainError> {
-        let experiment: ChainExperiment = toml_text::read(text, file, format)?;
+        let experiment: ChainExperiment = experiment::read(text, file, format)?;
         Self::check(experiment, base_dir).map_err(|(path, problem)| {
             let (line, key) = toml_text::place_of(text, format, &path);
             ChainError::Value { file: file.into(), line, key, problem }
@@ -150,7 +136,8 @@ impl CheckedChains {
 
     fn check(mut experiment: ChainExperiment, base_dir: &Path) -> Result<Self, Fault> {
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
-        let preset = &mut experiment.nic.0.preset;
+        let NicSpec { preset, set } = &mut experiment.common.nic;
+        let set = set.0.clone();
         let mut nic = nic::load(preset, &[], &base_dir).map_err(|problem| fault(&["nic"], problem))?;
         if preset.ends_with(".toml") {
             *preset = base_dir.join(&*preset).display().to_string();
@@ -159,8 +146,7 @@ impl CheckedChains {
         let tenants = Tenants::of(&experiment).map_err(|(path, error)| (path, Box::new(error.into())))?;
         nic::set_classes(&mut nic, tenants.n_classes());
         nic::set_services(&mut nic, services);
-        let set = &experiment.nic.0.set.0;
-        let mut nic = nic::set(nic, set, "nic").map_err(|problem| fault(&["nic", "set"], problem))?;
+        let mut nic = nic::set(nic, &set, "nic").map_err(|problem| fault(&["nic", "set"], problem))?;
         let (n_classes, needed) = (nic.n_classes(), tenants.n_classes());
         if n_classes < needed {
             let problem = format!("n_classes is {n_classes}, must be at least {needed}: each tenant has one");
@@ -185,7 +171,7 @@ fn set_policies(
     nic: &mut NicModel,
     tenants: &Tenants,
     experiment: &ChainExperiment,
-    policies: &[Said],
+    policies: &[ServicePolicy],
 ) -> Result<Vec<usize>, Fault> {
     let mut weighted = Vec::new();
     for (service, (policy, place)) in policies {
@@ -216,22 +202,22 @@ pub(super) fn path_of(at: &str) -> Vec<String> {
 
 /// The programs of services: each has one if its engine is a core, and a file that is there.
 fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir: &Path) -> Result<(), Fault> {
-    for (i, said) in experiment.service.iter_mut().enumerate() {
-        let (entry, number) = (&mut said.0, i.to_string());
+    for (i, listed) in experiment.service.iter_mut().enumerate() {
+        let (entry, number) = (&mut listed.0, i.to_string());
         let Some(service) = services.iter().find(|service| service.name == entry.name) else { continue };
         let fail = |problem| fault(&["service", &number, "program"], Problem::Params(problem));
         if !entry.program.is_empty() && !service.engine.is_programmed() {
             return Err(fail("the engine of this service runs no program".into()));
         }
-        for program in &mut entry.program.0 {
-            let path = base_dir.join(&program.0);
+        for program in entry.program.iter_mut() {
+            let path = base_dir.join(&program);
             files::open(&path).map_err(|error| fail(format!("{}: {error}", path.display())))?;
-            program.0 = path.display().to_string();
+            *program = path.display().to_string();
         }
     }
     let has_program = |name: &str| {
-        let own = experiment.service.iter().find(|said| said.0.name == name);
-        own.is_some_and(|said| !said.0.program.is_empty())
+        let own = experiment.service.iter().find(|listed| listed.0.name == name);
+        own.is_some_and(|listed| !listed.0.program.is_empty())
     };
     let without = services.iter().find(|service| service.engine.is_programmed() && !has_program(&service.name));
     match without {
@@ -255,8 +241,8 @@ fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Re
     let mut in_order: Vec<usize> = (0..experiment.chain.len()).collect();
     in_order.sort_by_key(|&i| experiment.chain[i].0.order);
     let mut chains: Vec<Chain> = Vec::new();
-    for (i, said) in experiment.chain.iter().enumerate() {
-        let (entry, number) = (&said.0, i.to_string());
+    for (i, listed) in experiment.chain.iter().enumerate() {
+        let (entry, number) = (&listed.0, i.to_string());
         if chains.iter().any(|other| other.params.name == entry.name) {
             return Err(fault(&["chain", &number, "name"], Problem::Name { found: entry.name.clone() }));
         }
@@ -295,16 +281,16 @@ impl Place {
     }
 }
 
-type Said = (usize, (super::experiment::PolicySpec, Place));
+type ServicePolicy = (usize, (super::experiment::PolicySpec, Place));
 
 /// The services of a NIC and an experiment, and of which of them the experiment says a policy.
-fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<Said>), Fault> {
+fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<ServicePolicy>), Fault> {
     let own = nic::services_of(nic);
     let mut found = if experiment.preset_services { own.clone() } else { Vec::new() };
-    let mut policies: Vec<Said> = Vec::new();
+    let mut policies: Vec<ServicePolicy> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
-    for (i, said) in experiment.service.iter().enumerate() {
-        let (entry, number) = (&said.0, i.to_string());
+    for (i, listed) in experiment.service.iter().enumerate() {
+        let (entry, number) = (&listed.0, i.to_string());
         if names.contains(&entry.name.as_str()) {
             let error = ServiceError::Twice { found: entry.name.clone() };
             return Err(fault(&["service", &number, "name"], error));
@@ -327,59 +313,43 @@ fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<Service
     Ok((found, policies))
 }
 
-/// Opens one source; `place` is its path in the experiment.
-fn source(
-    place: &[&str],
-    source: &mut String,
-    snapped: wire::source::Snapped,
-    seed: u64,
-    base_dir: &Path,
-    pacing: &str,
-) -> Result<(Traffic, Pacing), Fault> {
-    let path = |key| [place, &[key]].concat();
-    let traffic = Traffic::read(source, snapped, seed, base_dir);
-    let traffic = traffic.map_err(|problem| fault(&path("source"), problem))?;
-    let pacing: Result<Pacing, NotAPacing> = pacing.parse();
-    Ok((traffic, pacing.map_err(|problem| fault(&path("pacing"), problem))?))
-}
-
-/// The path of a source among `n`; a single one may stand without a list around it.
-fn place<'a>(kind: &'a str, n: usize, number: &'a str) -> Vec<&'a str> {
-    if n == 1 { vec![kind] } else { vec![kind, number] }
-}
-
-fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) -> Result<Vec<CheckedSource>, Fault> {
-    let mut sources = Vec::new();
-    if experiment.traffic.is_empty() && experiment.send.is_empty() {
-        return Err(fault(&["traffic"], Problem::NoTraffic));
+fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) -> Result<Vec<SideSource>, Fault> {
+    let common = &mut experiment.common;
+    if common.traffic.is_empty() && common.send.is_empty() {
+        return Err(fault(&["traffic"], SourceProblem::NoTraffic));
     }
-    let n = experiment.traffic.0.len();
-    for (i, said) in experiment.traffic.0.iter_mut().enumerate() {
-        let (number, entry) = (i.to_string(), &mut said.0);
-        let path = place("traffic", n, &number);
-        let seed = experiment.seed.wrapping_add(sources.len() as u64);
-        let (traffic, pacing) = source(&path, &mut entry.source, entry.snapped, seed, base_dir, &entry.pacing)?;
-        if u32::from(entry.port) >= nic.network_ports() {
-            let problem = Problem::Port { found: entry.port, n: nic.network_ports() };
-            return Err(fault(&[&path[..], &["port"]].concat(), problem));
+    let (n_ports, n_queues) = (nic.network_ports(), nic::host_queues(nic).1);
+    let mut sources: Vec<SideSource> = Vec::new();
+    for (kind, specs) in [("traffic", &mut common.traffic), ("send", &mut common.send)] {
+        let n = specs.len();
+        for (i, spec) in specs.iter_mut().enumerate() {
+            let number = i.to_string();
+            // A single source may stand without a list around it.
+            let path = if n == 1 { vec![kind] } else { vec![kind, &number] };
+            let fail = |key: &'static str, problem: Problem| {
+                fault(&path.iter().copied().chain(Some(key).filter(|key| !key.is_empty())).collect::<Vec<_>>(), problem)
+            };
+            if spec.gap_cycles.is_some() {
+                return Err(fail("gap_cycles", SourceProblem::NoGap.into()));
+            }
+            let side = match kind {
+                "traffic" if spec.queue.is_some() => return Err(fail("queue", SourceProblem::QueueOfTraffic.into())),
+                "traffic" => Side::Network(*spec.port.get_or_insert(0)),
+                _ if spec.port.is_some() => return Err(fail("port", SourceProblem::PortOfSend.into())),
+                _ => Side::Host(*spec.queue.get_or_insert(0)),
+            };
+            let seed = common.seed.wrapping_add(sources.len() as u64);
+            let source = spec.check(seed, base_dir).map_err(|(key, problem)| fail(key, problem.into()))?;
+            match side {
+                Side::Network(found) if u32::from(found) >= n_ports => {
+                    return Err(fail("port", SourceProblem::Port { found, allowed: ports(n_ports) }.into()));
+                }
+                Side::Host(found) if u32::from(found) >= n_queues => {
+                    return Err(fail("queue", Problem::Queue { found, n: n_queues }));
+                }
+                _ => sources.push(SideSource { source, side, name: spec.source.clone() }),
+            }
         }
-        let start = entry.start.map_or(Time::ZERO, |start| start.time());
-        let (count, side) = (entry.count.unwrap_or(u64::MAX), Side::Network(entry.port));
-        sources.push(CheckedSource { traffic, pacing, side, name: entry.source.clone(), count, start });
-    }
-    let (n, n_queues) = (experiment.send.0.len(), nic::host_queues(nic).1);
-    for (i, said) in experiment.send.0.iter_mut().enumerate() {
-        let (number, entry) = (i.to_string(), &mut said.0);
-        let path = place("send", n, &number);
-        let seed = experiment.seed.wrapping_add(sources.len() as u64);
-        let (traffic, pacing) = source(&path, &mut entry.source, entry.snapped, seed, base_dir, &entry.pacing)?;
-        if u32::from(entry.queue) >= n_queues {
-            let problem = Problem::Queue { found: entry.queue, n: n_queues };
-            return Err(fault(&[&path[..], &["queue"]].concat(), problem));
-        }
-        let start = entry.start.map_or(Time::ZERO, |start| start.time());
-        let (count, side) = (entry.count.unwrap_or(u64::MAX), Side::Host(entry.queue));
-        sources.push(CheckedSource { traffic, pacing, side, name: entry.source.clone(), count, start });
     }
     Ok(sources)
 }

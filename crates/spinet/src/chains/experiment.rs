@@ -2,8 +2,8 @@
 //!
 //! `docs/reference/chains.md` describes the keys for people.
 
-use super::spelling::{OneOrMany, Said};
-use crate::experiment::{FaultSpec, Settings, Span};
+use crate::experiment::{Common, Entry, OneOrMany, Section, Settings, Span};
+use crate::kinds::{self, Kind};
 use panic::policy::Level;
 use panic::rmt::action_params::HopParams;
 use panic::rmt::{EntryParams, RmtParams};
@@ -11,69 +11,45 @@ use panic::unit::EngineParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use wire::source::Snapped;
-
-/// Which NIC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChainNic {
-    /// Name of a preset, or path of a file like it.
-    #[serde(default = "panic")]
-    pub preset: String,
-    /// Parameters that differ from the preset.
-    #[serde(default, skip_serializing_if = "Settings::is_empty")]
-    pub set: Settings,
-}
 
 /// An experiment as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ChainExperiment {
-    /// The NIC.
-    #[serde(default = "prototype")]
-    pub nic: Said<ChainNic>,
+    /// The keys of all experiments.
+    #[serde(flatten, skip_deserializing)]
+    pub common: Common,
     /// Whether the services of the NIC's file are there beside those below.
     #[serde(default = "yes")]
     pub preset_services: bool,
     /// Services; one with the name of a service of the NIC's file changes that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub service: Vec<Said<ServiceEntry>>,
+    pub service: Vec<Entry<ServiceEntry>>,
     /// The policy of services that say nothing of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
     /// Whose packets there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tenant: Vec<Said<TenantEntry>>,
+    pub tenant: Vec<Entry<TenantEntry>>,
     /// The pipeline of match-action tables in front of the chains, for those who need more than chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rmt: Option<RmtParams>,
     /// Chains of services; a packet takes the first that it matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub chain: Vec<Said<ChainEntry>>,
+    pub chain: Vec<Entry<ChainEntry>>,
     /// Where packets from the network go that no chain takes: `host`, `host:2`, `network:0`, `drop`.
     #[serde(default = "host")]
     pub otherwise: String,
-    /// What comes from the network: one source or several.
-    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
-    pub traffic: OneOrMany<SourceEntry>,
-    /// What the host sends: packets of a transmit queue take the chain that is bound to the queue, or go straight out.
-    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
-    pub send: OneOrMany<SendEntry>,
-    /// What the network does to packets on their way to the NIC.
-    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
-    pub faults: FaultSpec,
     /// What changes while packets flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<ChangeEntry>,
-    /// Where all random numbers come from.
-    #[serde(default = "one")]
-    pub seed: u64,
-    /// Ends the run at this simulated time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Span>,
-    /// Ends the run when packets are inside and none has come or left for so long.
-    #[serde(default = "ten_milliseconds")]
-    pub stall_limit: Span,
+}
+
+impl Section for ChainExperiment {
+    const KIND: &'static Kind = &kinds::CHAINS;
+
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
 }
 
 /// A service: `aes: aes-256-ctr, units=2, credits=2`.
@@ -197,52 +173,6 @@ pub struct ChainEntry {
     pub installed: bool,
 }
 
-/// Packets and when they come; a text is its `source`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SourceEntry {
-    /// A capture, or a definition for the generator such as `udp:size=64,count=1000,rate=50G`.
-    pub source: String,
-    /// The network port where they come.
-    #[serde(default)]
-    pub port: u8,
-    /// When they come, as for `--pace`.
-    #[serde(default = "times")]
-    pub pacing: String,
-    /// When the first of them comes; at once if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<Span>,
-    /// Only so many packets, from the first on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-    /// What becomes of packets of which only the front was captured.
-    #[serde(default)]
-    pub snapped: Snapped,
-}
-
-/// Packets that the host sends, and when; a text is its `source`, for queue 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SendEntry {
-    /// A capture, or a definition for the generator such as `udp:size=64,count=1000,rate=50G`.
-    pub source: String,
-    /// The transmit queue.
-    #[serde(default)]
-    pub queue: u16,
-    /// When they are in the queue, if it has room, as for `--pace`.
-    #[serde(default = "times")]
-    pub pacing: String,
-    /// When the first of them is; at once if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<Span>,
-    /// Only so many packets, from the first on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-    /// What becomes of packets of which only the front was captured.
-    #[serde(default)]
-    pub snapped: Snapped,
-}
-
 /// What changes at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -263,20 +193,8 @@ pub struct ChangeEntry {
     pub entries: BTreeMap<String, Vec<EntryParams>>,
 }
 
-fn panic() -> String {
-    "panic".into()
-}
-
-fn prototype() -> Said<ChainNic> {
-    Said(ChainNic { preset: panic(), set: Settings::default() })
-}
-
 fn host() -> String {
     "host".into()
-}
-
-fn times() -> String {
-    "times".into()
 }
 
 fn is_zero(value: &u32) -> bool {
@@ -289,12 +207,4 @@ fn yes() -> bool {
 
 fn is_yes(value: &bool) -> bool {
     *value
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn ten_milliseconds() -> Span {
-    Span::from_fs(10_000_000_000_000)
 }

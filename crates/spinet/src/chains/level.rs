@@ -200,9 +200,10 @@ engine = "delay"
     fn a_key_that_is_not_there_is_told_with_its_place() {
         check(
             "polcy = { kind = 'fifo' }",
-            expect![
-                "test.toml: line 8: service[0].policy.polcy: there is no such key here, must be `policy` or `branches`; did you mean `policy`?"
-            ],
+            expect![[r#"
+                test.toml: line 8: unknown key `polcy` in `service.policy`, expected one of `policy`, `branches`; did you mean `policy`?
+                  polcy = { kind = 'fifo' }
+                  ^^^^^"#]],
         );
         check(
             "policy = { kind = 'fifoo' }",
@@ -297,9 +298,10 @@ engine = "delay"
         );
         check(
             &two("classes = [1, 2]\nlevels = { policy = { kind = 'fifo' } }"),
-            expect![
-                "test.toml: line 14: service[0].policy.branches[1].levels: there is no such key here, must be `classes` or `level`; did you mean `level`?"
-            ],
+            expect![[r#"
+                test.toml: line 14: unknown key `levels` in `service.policy.branches`, expected one of `classes`, `level`; did you mean `level`?
+                  levels = { policy = { kind = 'fifo' } }
+                  ^^^^^^"#]],
         );
         check(
             &two("classes = [1, 2]"),

@@ -2,12 +2,12 @@
 
 use super::captures::{CaptureFailed, Captures};
 use super::changes::Change;
-use super::check::{ChainError, CheckedChains, CheckedSource};
+use super::check::{ChainError, CheckedChains, SideSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
 use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
-use super::source::{self, SharedPort};
+use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::elf::Elf;
@@ -106,15 +106,15 @@ impl ChainRun {
     pub fn with_policies(checked: CheckedChains, wanted: &Wanted, own: OwnPolicies) -> Result<ChainRun, ChainRunError> {
         let clock = checked.nic.edges();
         let experiment = &checked.experiment;
-        let limit = experiment.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
+        let limit = experiment.common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
         let (limit, stall_limit) =
-            (clock.cycle_at_or_after(limit), clock.cycle_at_or_after(experiment.stall_limit.time()));
+            (clock.cycle_at_or_after(limit), clock.cycle_at_or_after(experiment.common.stall_limit.time()));
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(&checked, clock)));
-        let (seed, faults) = (experiment.seed, experiment.faults.0);
+        let (seed, faults) = (experiment.common.seed, experiment.common.faults.0);
         let open = |side| SharedPort::open(side, &checked.sources, (faults, seed), clock, limit, &record);
         let networks: Vec<SharedPort> =
             (0..checked.nic.network_ports() as u8).map(|port| open(Side::Network(port))).collect::<Result<_, _>>()?;
-        let queue = |source: &CheckedSource| match source.side {
+        let queue = |source: &SideSource| match source.side {
             Side::Host(queue) => Some(queue),
             Side::Network(_) => None,
         };
@@ -278,7 +278,7 @@ impl ChainRun {
     pub fn progress(&self) -> Progress {
         let record = self.record.borrow();
         let packets_in = record.stats.all.came.packets;
-        let totals = self.checked.sources.iter().map(source::total);
+        let totals = self.checked.sources.iter().map(|source| source.source.total());
         let total = totals.sum::<Option<u64>>();
         let file = self.ports.iter().map(SharedPort::file_progress);
         let (read, len) = file.fold((0, 0), |(read, len), file| (read + file.0, len + file.1));

@@ -1,11 +1,11 @@
 //! What comes from the networks: streams of packets, each at its port.
 
-use super::check::CheckedSource;
+use super::check::SideSource;
 use super::record::SharedRecord;
-use crate::experiment::Traffic;
+use crate::experiment::CheckedSource;
 use crate::feed::{FeedError, FeedReport};
 use crate::streams::Stream;
-use kernel::{Clock, Cycle};
+use kernel::{Clock, Cycle, Time};
 use panic::world::{Arrival, PacketSource, Side};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,19 +32,20 @@ impl SharedPort {
     /// A port with the sources that are for it; `limit` is the last cycle in which a packet may come.
     pub fn open(
         side: Side,
-        sources: &[CheckedSource],
+        sources: &[SideSource],
         (faults, seed): (Faults, u64),
         clock: Clock,
         limit: Cycle,
         record: &SharedRecord,
     ) -> Result<SharedPort, FeedError> {
         let mut streams = Vec::new();
-        for (i, source) in sources.iter().enumerate().filter(|(_, source)| source.side == side) {
-            let start = Some(clock.cycle_at_or_after(source.start));
+        for (i, SideSource { source, .. }) in sources.iter().enumerate().filter(|(_, source)| source.side == side) {
+            let CheckedSource { traffic, pacing, count, start } = source;
+            let start = Some(clock.cycle_at_or_after(start.unwrap_or(Time::ZERO)));
             // The network is between the NIC and what comes from there; the host is beside it.
             let faults = if matches!(side, Side::Host(_)) { Faults::NONE } else { faults };
             let faults = (faults, seed.wrapping_add(i as u64));
-            streams.push(Stream::open(&source.traffic, source.pacing, source.count, faults, start)?);
+            streams.push(Stream::open(traffic, *pacing, *count, faults, start)?);
         }
         let (record, is_over) = (record.clone(), streams.is_empty());
         let port = Port { side, streams, clock, limit, waiting: None, is_over, is_cut: false, record };
@@ -81,14 +82,6 @@ impl SharedPort {
     /// What its streams leave for the report, in their order.
     pub fn reports(&self) -> Vec<FeedReport> {
         self.0.borrow().streams.iter().map(Stream::report).collect()
-    }
-}
-
-/// Packets that a source has in all, where that is known before.
-pub fn total(source: &CheckedSource) -> Option<u64> {
-    match &source.traffic {
-        Traffic::Generator(spec) => Some(spec.count.min(source.count)),
-        Traffic::Capture(..) => None,
     }
 }
 

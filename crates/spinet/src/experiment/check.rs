@@ -1,7 +1,7 @@
 //! What an experiment says, understood: each text in it parsed, each file there.
 
-use super::text::OneOrMany;
-use super::{ContextSpec, Experiment};
+use super::common::{CheckedSource, read};
+use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::files;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, Place, TextFileError};
@@ -79,6 +79,20 @@ pub enum Problem {
         "`last` cannot be known with contexts that come and go, have priorities, or belong to tenants with a scope; say what ends a message"
     )]
     LastOfWhat,
+    #[error("there are no packets: name a capture or a generator such as `udp:size=64,count=1000`")]
+    NoTraffic,
+    #[error("there are {found} sources; a card that runs handlers takes one")]
+    Sources { found: usize },
+    #[error("a card that runs handlers has no host that sends; cards such as panic and tigon2 have one")]
+    NoSend,
+    #[error("port is {found}, must be {allowed}")]
+    Port { found: u8, allowed: String },
+    #[error("`queue` is a key of `send`; packets from the network have a `port`")]
+    QueueOfTraffic,
+    #[error("`port` is a key of `traffic`; packets that the host sends have a `queue`")]
+    PortOfSend,
+    #[error("`gap_cycles` is for cards that run handlers")]
+    NoGap,
     #[error("nothing is to be done, must have one or more of `install`, `remove`, `write`, `read`")]
     Nothing,
 }
@@ -96,18 +110,16 @@ pub struct Checked {
     /// The NIC.
     pub nic: PspinParams,
     /// The packets.
-    pub traffic: Traffic,
-    /// When they arrive.
-    pub pacing: Pacing,
+    pub source: CheckedSource,
     /// The contexts, in order.
     pub contexts: Vec<CheckedContext>,
     /// Where it was written.
-    source: Source,
+    text: SourceText,
 }
 
 /// The text that an experiment was read from.
 #[derive(Clone, Debug)]
-struct Source {
+struct SourceText {
     text: String,
     file: String,
     format: Format,
@@ -195,48 +207,44 @@ impl Checked {
 impl Checked {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
-        let experiment: Experiment = toml_text::read(text, file, format)?;
-        let source = Source { text: text.into(), file: file.into(), format };
-        Self::check(experiment, base_dir, source).map_err(|(path, problem)| {
+        let experiment: Experiment = read(text, file, format)?;
+        let source_text = SourceText { text: text.into(), file: file.into(), format };
+        Self::check(experiment, base_dir, source_text).map_err(|(path, problem)| {
             let (line, key) = toml_text::place_of(text, format, &path);
             ExperimentError::Value { file: file.into(), line, key, problem }
         })
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
-    fn check(mut experiment: Experiment, base_dir: &Path, source: Source) -> Result<Self, Fault> {
+    fn check(mut experiment: Experiment, base_dir: &Path, text: SourceText) -> Result<Self, Fault> {
         let fail =
             |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
 
-        let nic = nics::load(&experiment.nic.preset, &experiment.nic.set.0, &base_dir);
-        let key = if experiment.nic.set.is_empty() { vec!["nic"] } else { vec!["nic", "set"] };
+        let Common { nic: NicSpec { preset, set }, faults, .. } = &experiment.common;
+        let nic = nics::load(preset, &set.0, &base_dir);
+        let key = if set.is_empty() { vec!["nic"] } else { vec!["nic", "set"] };
         let nic = nic.map_err(|problem| fail(&key, problem.into()))?;
 
         // A network that loses packets is not reliable, whatever the card's says.
         let mut nic = nic;
-        nic.network.reliable &= experiment.faults.0.is_reliable();
-        nic.network.in_order &= experiment.faults.0.is_in_order();
+        nic.network.reliable &= faults.0.is_reliable();
+        nic.network.in_order &= faults.0.is_in_order();
 
+        let is_chosen = preset.ends_with(".toml") || set.0.iter().any(|(path, _)| path == "delivery.timeout_cycles");
+        let is_reliable = faults.0.is_reliable();
         check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
         check_tenants(&mut experiment, &base_dir)?;
-
-        let packets = &mut experiment.traffic.source;
-        let traffic = Traffic::read(packets, experiment.traffic.snapped, experiment.seed, &base_dir)
-            .map_err(|problem| fail(&["traffic"], problem))?;
-        let pacing = experiment.traffic.pacing.parse();
-        let pacing: Pacing = pacing.map_err(|p: NotAPacing| fail(&["traffic", "pacing"], p.into()))?;
+        let source = check_source(&mut experiment.common, &base_dir)?;
 
         let found = experiment.context.len();
         if found == 0 || found > MAX_CONTEXTS {
             return Err(fail(&["context"], Problem::Number { found, allowed: MAX_CONTEXTS }));
         }
         // People and servers are silent for longer than cards wait by default. Messages that end with `last` do end.
-        let is_chosen = experiment.nic.preset.ends_with(".toml")
-            || experiment.nic.set.0.iter().any(|(path, _)| path == "delivery.timeout_cycles");
         let silence = (SILENCE_S as f64 * nic.clock_mhz.as_f64() * 1e6) as u64;
-        let may_be_silent = matches!((&traffic, pacing), (Traffic::Capture(..), Pacing::Times { .. }))
+        let may_be_silent = matches!((&source.traffic, source.pacing), (Traffic::Capture(..), Pacing::Times { .. }))
             && !is_chosen
             && (1..silence).contains(&nic.delivery.timeout_cycles);
         let mut contexts: Vec<CheckedContext> = Vec::new();
@@ -261,7 +269,7 @@ impl Checked {
             }
             let mut spec = spec.clone();
             if may_be_silent && spec.delivery.timeout_cycles.is_none() {
-                let is_bound_to_end = message.needs_index() && experiment.faults.0.is_reliable();
+                let is_bound_to_end = message.needs_index() && is_reliable;
                 spec.delivery.timeout_cycles = Some(if is_bound_to_end { 0 } else { silence });
             }
             let delivery = spec.delivery.over(nic.delivery);
@@ -273,7 +281,7 @@ impl Checked {
             let tenant = tenant.transpose()?;
             contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
-        let mut checked = Checked { experiment, nic, traffic, pacing, contexts, source };
+        let mut checked = Checked { experiment, nic, source, contexts, text };
         checked.check_last()?;
         checked.check_actions(&base_dir)?;
         Ok(checked)
@@ -281,7 +289,7 @@ impl Checked {
 
     /// Where a key stands in the experiment's file; of one that it does not have, the nearest around it.
     pub(crate) fn place(&self, path: &[&str]) -> Place {
-        let Source { text, file, format } = &self.source;
+        let SourceText { text, file, format } = &self.text;
         let path: Vec<String> = path.iter().map(|&part| part.into()).collect();
         Place::new(file, toml_text::place_of(text, *format, &path).0)
     }
@@ -335,13 +343,36 @@ impl Checked {
     }
 }
 
+/// The one source of packets that a card that runs handlers has.
+fn check_source(common: &mut Common, base_dir: &Path) -> Result<CheckedSource, Fault> {
+    let fail = |path: &[&str], problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
+    if !common.send.is_empty() {
+        return Err(fail(&["send"], Problem::NoSend));
+    }
+    let found = common.traffic.len();
+    let (Some(spec), 1) = (common.traffic.iter_mut().next(), found) else {
+        return Err(fail(&["traffic"], if found == 0 { Problem::NoTraffic } else { Problem::Sources { found } }));
+    };
+    if let Some(found) = spec.port.filter(|port| *port > 0) {
+        return Err(fail(&["traffic", "port"], Problem::Port { found, allowed: "0, the only port".into() }));
+    }
+    if spec.queue.is_some() {
+        return Err(fail(&["traffic", "queue"], Problem::QueueOfTraffic));
+    }
+    spec.gap_cycles.get_or_insert(0);
+    spec.check(common.seed, base_dir).map_err(|(key, problem)| match key {
+        "" => fail(&["traffic"], problem),
+        key => fail(&["traffic", key], problem),
+    })
+}
+
 /// Paths of a program become absolute, and are there.
-fn check_program(program: &mut OneOrMany, base_dir: &Path) -> Result<(), Problem> {
-    let found = program.0.len();
+fn check_program(program: &mut OneOrMany<String>, base_dir: &Path) -> Result<(), Problem> {
+    let found = program.len();
     if found == 0 || found > MAX_SOURCES {
         return Err(Problem::Number { found, allowed: MAX_SOURCES });
     }
-    for path in &mut program.0 {
+    for path in program.iter_mut() {
         *path = base_dir.join(&*path).display().to_string();
         readable(path)?;
     }

@@ -1,43 +1,41 @@
-//! The experiment: which program runs on which NIC, on which packets. The same types for files and for the command.
+//! The experiment: the keys that all kinds of cards share, and those of cards that run handlers. The same types for files and
+//! for the command.
 //!
 //! `docs/reference/experiment.md` describes the keys for people.
 
 mod actions;
 mod check;
+mod common;
+mod entry;
+mod keys;
 mod layout;
+pub(crate) mod schema;
 mod text;
 
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub(crate) use check::gives;
 pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
+pub use common::{CheckedSource, Common, NicSpec, Section, SourceSpec, read};
+pub(crate) use entry::text_or_table;
+pub use entry::{Entry, FromText, OneOrMany, TextOr};
 pub use layout::{
     DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, LayoutProblem, PlacedContext, PlacedProgram, place,
 };
-pub use text::{Address, FaultSpec, Settings, Span, TextOr};
+pub use text::{Address, FaultSpec, Settings, Span};
 
+use crate::kinds::{self, Kind};
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use text::{OneOrMany, text_or_table};
-use wire::source::Snapped;
 
-/// An experiment as it is written.
+/// An experiment for a card that runs handlers, as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// C sources, which become one program, or one ELF file.
-    pub program: OneOrMany,
-    /// The NIC.
-    #[serde(default, deserialize_with = "text_or_table")]
-    #[schemars(with = "TextOr<NicSpec>")]
-    pub nic: NicSpec,
-    /// The packets.
-    #[serde(deserialize_with = "text_or_table")]
-    #[schemars(with = "TextOr<TrafficSource>")]
-    pub traffic: TrafficSource,
-    /// What the network does to the packets on their way.
-    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
-    pub faults: FaultSpec,
+    pub program: OneOrMany<String>,
+    /// The keys of all experiments.
+    #[serde(flatten, skip_deserializing)]
+    pub common: Common,
     /// Tenants besides the one whose program boots the NIC, each with a program of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantSpec>,
@@ -46,47 +44,14 @@ pub struct Experiment {
     /// What the driver does while packets flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<ActionSpec>,
-    /// Where all random numbers come from.
-    #[serde(default = "one")]
-    pub seed: u64,
-    /// Ends the run at this simulated time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Span>,
-    /// Ends the run when packets are unfinished and none has arrived, begun or finished for so long.
-    #[serde(default = "ten_milliseconds")]
-    pub stall_limit: Span,
 }
 
-/// Which NIC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NicSpec {
-    /// Name of a preset, or path of a file like it.
-    #[serde(default = "pspin")]
-    pub preset: String,
-    /// Parameters that differ from the preset.
-    #[serde(default, skip_serializing_if = "Settings::is_empty")]
-    pub set: Settings,
-}
+impl Section for Experiment {
+    const KIND: &'static Kind = &kinds::HANDLERS;
 
-/// Which packets, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrafficSource {
-    /// A capture, or a definition for the generator such as `udp:size=64,count=1000`.
-    pub source: String,
-    /// When they arrive, as in [`wire::pacing::Pacing`].
-    #[serde(default = "times")]
-    pub pacing: String,
-    /// What becomes of packets of which only the front was captured.
-    #[serde(default)]
-    pub snapped: Snapped,
-    /// Least number of cycles from one packet to the next that the NIC takes.
-    #[serde(default)]
-    pub gap_cycles: u64,
-    /// Only so many packets, from the first on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
 }
 
 /// Somebody who uses the NIC beside the first program.
@@ -96,7 +61,7 @@ pub struct TenantSpec {
     /// What contexts call it.
     pub name: String,
     /// C sources, which become one program without a runtime, or one ELF file that is linked for free memory.
-    pub program: OneOrMany,
+    pub program: OneOrMany<String>,
     /// Packets that its contexts may have at all, as a match expression; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -217,27 +182,11 @@ impl MemorySpec {
     }
 }
 
-impl From<String> for MemorySpec {
-    fn from(data: String) -> Self {
-        MemorySpec { data: Some(data), ..Self::default() }
-    }
-}
+impl FromText for MemorySpec {
+    const EXAMPLE: &'static str = "table.bin";
 
-impl Default for NicSpec {
-    fn default() -> Self {
-        NicSpec { preset: pspin(), set: Settings::default() }
-    }
-}
-
-impl From<String> for NicSpec {
-    fn from(preset: String) -> Self {
-        NicSpec { preset, set: Settings::default() }
-    }
-}
-
-impl From<String> for TrafficSource {
-    fn from(source: String) -> Self {
-        TrafficSource { source, pacing: times(), snapped: Snapped::default(), gap_cycles: 0, count: None }
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(MemorySpec { data: Some(text.to_owned()), ..Self::default() })
     }
 }
 
@@ -251,22 +200,6 @@ fn is_yes(value: &bool) -> bool {
 
 fn is_default(value: &i32) -> bool {
     *value == 0
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn ten_milliseconds() -> Span {
-    Span::from_fs(10_000_000_000_000)
-}
-
-fn pspin() -> String {
-    "pspin".into()
-}
-
-fn times() -> String {
-    "times".into()
 }
 
 fn each() -> String {

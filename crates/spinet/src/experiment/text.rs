@@ -1,25 +1,14 @@
 //! Values that can be written in several ways.
 
+use super::entry::TextOr;
 use kernel::Time;
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::marker::PhantomData;
 use std::num::IntErrorKind;
 use toml::Value;
 use wire::faults::Faults;
-
-/// In the schema: a table, or a text that stands for one.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-pub enum TextOr<T> {
-    /// Stands for a table.
-    Text(String),
-    /// The table.
-    Table(T),
-}
 
 /// An address: a number, or a text such as `0x1c300000`, the form in which it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -54,62 +43,6 @@ impl Serialize for Address {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:#010x}", self.0))
     }
-}
-
-/// One text or a list of them.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(with = "TextOr<Vec<String>>")]
-pub struct OneOrMany(pub Vec<String>);
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = OneOrMany;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a path or a list of paths")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany, E> {
-                Ok(OneOrMany(vec![text.into()]))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(text) = seq.next_element()? {
-                    texts.push(text);
-                }
-                Ok(OneOrMany(texts))
-            }
-        }
-        deserializer.deserialize_any(Texts)
-    }
-}
-
-impl Serialize for OneOrMany {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-/// Reads a table, or a text that stands for one.
-pub fn text_or_table<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + From<String>,
-{
-    struct Either<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de> + From<String>> Visitor<'de> for Either<T> {
-        type Value = T;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a text or a table")
-        }
-        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-            Ok(T::from(text.into()))
-        }
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(map))
-        }
-    }
-    deserializer.deserialize_any(Either(PhantomData))
 }
 
 /// In the schema: [`Settings`].

@@ -158,7 +158,7 @@ impl Run {
         Summary {
             spinet: env!("CARGO_PKG_VERSION"),
             digest: record.digest.to_hex(),
-            seed: self.checked.experiment.seed,
+            seed: self.checked.experiment.common.seed,
             ended: self.ended_summary(),
             remarks: self.remarks(),
             packets: packets(&record),
@@ -385,18 +385,20 @@ impl Run {
             None => format!("the run goes on; {packets}{place}{messages}"),
             Some(Ended::Complete) => format!("all packets are done{messages}"),
             Some(Ended::Limit) => {
-                let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
+                let limit = experiment.common.limit.map_or("5 hours".into(), |limit| limit.to_string());
                 format!("the limit of {limit} is reached; {packets}{place}{messages}")
             }
             Some(Ended::Stalled) => {
-                let limit = experiment.stall_limit;
+                let limit = experiment.common.stall_limit;
                 let what = match self.is_quiet {
                     true => "nothing can come of them any more".into(),
                     false => format!("nothing has come of them for {limit}"),
                 };
                 format!("{packets} and {what}{place}{messages}")
             }
-            Some(Ended::NotReady) => format!("the NIC did not become ready within {}{place}", experiment.stall_limit),
+            Some(Ended::NotReady) => {
+                format!("the NIC did not become ready within {}{place}", experiment.common.stall_limit)
+            }
         }
     }
 }

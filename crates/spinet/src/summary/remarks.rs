@@ -59,7 +59,7 @@ impl Run {
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
-            let is_capture = matches!(self.checked.traffic, crate::experiment::Traffic::Capture(..));
+            let is_capture = matches!(self.checked.source.traffic, crate::experiment::Traffic::Capture(..));
             let why =
                 if is_capture { "the capture has none that can be given to a card" } else { "the traffic has none" };
             remarks.push(Remark::new("no_packets", format!("no packet came: {why}")));

@@ -130,7 +130,7 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
 
 /// Runs what can be read for a little while.
 fn run(mut checked: CheckedChains) {
-    checked.experiment.limit = Some(Span::from_fs(3_000_000_000)); // 3 us
+    checked.experiment.common.limit = Some(Span::from_fs(3_000_000_000)); // 3 us
     let mut run = match ChainRun::new(checked, &Wanted::default()) {
         Ok(run) => run,
         Err(error) => return drop(error.to_string()),

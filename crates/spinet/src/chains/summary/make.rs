@@ -1,7 +1,7 @@
 //! From the record of a run to its summary.
 
 use super::*;
-use crate::chains::check::CheckedSource;
+use crate::chains::check::SideSource;
 use crate::chains::classify::Chain;
 use crate::chains::run::{ChainRun, Ended};
 use crate::chains::stats::{Group, Stats, UnitStats, Visits};
@@ -102,8 +102,8 @@ impl ChainRun {
         ChainSummary {
             spinet: env!("CARGO_PKG_VERSION"),
             digest: record.digest.to_hex(),
-            nic: experiment.nic.0.preset.clone(),
-            seed: experiment.seed,
+            nic: experiment.common.nic.preset.clone(),
+            seed: experiment.common.seed,
             ended: self.ended_summary(record.n_open()),
             remarks: self.remarks(&maker),
             packets: PacketSummary {
@@ -164,11 +164,11 @@ impl ChainRun {
             None => ("running", format!("the run goes on; {inside}")),
             Some(Ended::Complete) => ("complete", "all packets have left or were dropped".to_owned()),
             Some(Ended::Limit) => {
-                let limit = experiment.limit.map_or("5 hours".into(), |limit| limit.to_string());
+                let limit = experiment.common.limit.map_or("5 hours".into(), |limit| limit.to_string());
                 ("limit", format!("the limit of {limit} is reached; {inside}"))
             }
             Some(Ended::Stalled) => {
-                let text = format!("{inside} and none has left for {}, or ever will", experiment.stall_limit);
+                let text = format!("{inside} and none has left for {}, or ever will", experiment.common.stall_limit);
                 ("stalled", text)
             }
         };
@@ -292,7 +292,7 @@ impl ChainRun {
     fn source_summaries(&self) -> Vec<SourceSummary> {
         let mut reports: BTreeMap<Side, _> =
             self.ports.iter().map(|port| (port.side(), port.reports().into_iter())).collect();
-        let summary = |source: &CheckedSource| {
+        let summary = |source: &SideSource| {
             let report = reports.get_mut(&source.side).and_then(Iterator::next);
             let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
             let side = match source.side {

@@ -48,7 +48,7 @@ fn contexts() {
     check_context(
         "handler = 'echo'\nhandler_memory = 7",
         expect![[r#"
-            t.toml: line 5: found the number 7, must be a text or a table
+            t.toml: line 5: found the number 7, must be a table or a text such as `table.bin`
               handler_memory = 7
                                ^"#]],
     );

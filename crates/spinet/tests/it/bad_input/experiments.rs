@@ -3,7 +3,7 @@
 use super::{check, check_as};
 use expect_test::expect;
 use proptest::prelude::*;
-use spinet::experiment::Experiment;
+use spinet::experiment::{self, Experiment};
 use spinet::toml_text::{self, Format};
 
 #[test]
@@ -18,7 +18,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-            t.toml: line 2: unknown field `trafic`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `traffic`?
+            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `tenant`, `context`, `at`; did you mean `traffic`?
               trafic = 'udp'
               ^^^^^^"#]],
     );
@@ -36,7 +36,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 7\ntraffic = 'udp'\n[[context]]",
         expect![[r#"
-            t.toml: line 1: found the number 7, must be a path or a list of paths
+            t.toml: line 1: found the number 7, must be a text such as `echo.c`, a table, or a list of them
               program = 7
                         ^"#]],
     );
@@ -58,7 +58,7 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown field `contexts`, expected one of `program`, `nic`, `traffic`, `faults`, `tenant`, `context`, `at`, `seed`, `limit`, `stall_limit`; did you mean `context`?"
+            "t.toml: unknown key `contexts`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `tenant`, `context`, `at`; did you mean `context`?"
         ],
     );
     for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
@@ -72,13 +72,64 @@ fn texts_that_are_no_experiment() {
                   faults = 3
                            ^"#]],
             _ => expect![[r#"
-                t.toml: line 3: fault `late=3`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
-                  [faults]
-                  ^^^^^^^^"#]],
+                t.toml: line 5: unknown key `late` in `faults`, expected one of `loss`, `duplicate`, `reorder`
+                  late = 3
+                  ^^^^"#]],
         };
         check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n{faults}\n[[context]]"), want);
     }
     check_as(r#"{"program": "nic.elf""#, Format::Json, expect!["t.toml: EOF while parsing an object"]);
+}
+
+#[test]
+fn all_unknown_keys_are_reported_at_once() {
+    check(
+        "program = 'nic.elf'\ntrafic = 'udp'\nchain = ['all: aes']\nfirmware = 'tigon2'\n[[context]]\nmatches = 'udp'\n\
+         [[context]]\nhandler_memory = { sise = 4 }\n[[tenant]]\nname = 'a'\nweight = 2\n",
+        expect![[r#"
+            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `tenant`, `context`, `at`; did you mean `traffic`?
+              trafic = 'udp'
+              ^^^^^^
+            t.toml: line 3: `chain` is for a card that runs chains of offloads (such as panic), this card runs handlers
+              chain = ['all: aes']
+              ^^^^^
+            t.toml: line 4: `firmware` is for a card that is wired from modules and runs firmware (such as tigon2), this card runs handlers
+              firmware = 'tigon2'
+              ^^^^^^^^
+            t.toml: line 6: unknown key `matches` in `context`, expected one of `name`, `tenant`, `match`, `message`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `match`?
+              matches = 'udp'
+              ^^^^^^^
+            t.toml: line 8: unknown key `sise` in `context.handler_memory`, expected one of `addr`, `size`, `data`; did you mean `size`?
+              handler_memory = { sise = 4 }
+                                 ^^^^
+            t.toml: line 11: `weight` in `tenant` is for a card that runs chains of offloads (such as panic), this card runs handlers
+              weight = 2
+              ^^^^^^"#]],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = [{ source = 'udp', port = 1 }]\n[[context]]",
+        expect!["t.toml: line 2: traffic.port: port is 1, must be 0, the only port"],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = ['udp', 'tcp']\n[[context]]",
+        expect!["t.toml: line 2: traffic: there are 2 sources; a card that runs handlers takes one"],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = 'udp'\nsend = '2=udp'\n[[context]]",
+        expect![
+            "t.toml: line 3: send: a card that runs handlers has no host that sends; cards such as panic and tigon2 have one"
+        ],
+    );
+    check(
+        "program = 'nic.elf'\ntraffic = '2=udp'\n[[context]]",
+        expect!["t.toml: line 2: traffic.queue: `queue` is a key of `send`; packets from the network have a `port`"],
+    );
+    check(
+        "program = 'nic.elf'\n[[context]]",
+        expect![
+            "t.toml: traffic: there are no packets: name a capture or a generator such as `udp:size=64,count=1000`"
+        ],
+    );
 }
 
 #[test]
@@ -217,9 +268,9 @@ fn traffic() {
     check(
         &traffic("{ source = 'udp', pace = 'fast' }"),
         expect![[r#"
-        t.toml: line 2: unknown field `pace`, expected one of `source`, `pacing`, `snapped`, `gap_cycles`, `count`
-          traffic = { source = 'udp', pace = 'fast' }
-                                      ^^^^"#]],
+            t.toml: line 2: unknown key `pace` in `traffic`, expected one of `source`, `port`, `queue`, `pacing`, `start`, `count`, `snapped`, `gap_cycles`
+              traffic = { source = 'udp', pace = 'fast' }
+                                          ^^^^"#]],
     );
     check(
         &traffic("{ source = 'udp', snapped = 'keeps' }"),
@@ -241,10 +292,10 @@ proptest! {
             let (at, _) = text.char_indices().nth(at.index(text.chars().count())).unwrap();
             text.replace_range(at..=text[at..].chars().next().map_or(at, |c| at + c.len_utf8() - 1), &with);
         }
-        match toml_text::read::<Experiment>(&text, "t.toml", Format::Toml) {
+        match experiment::read::<Experiment>(&text, "t.toml", Format::Toml) {
             Ok(experiment) => {
                 let json = serde_json::to_string(&experiment).unwrap();
-                let again: Experiment = toml_text::read(&json, "t.json", Format::Json).unwrap();
+                let again: Experiment = experiment::read(&json, "t.json", Format::Json).unwrap();
                 prop_assert_eq!(again, experiment);
             }
             Err(error) => prop_assert!(!error.to_string().is_empty()),

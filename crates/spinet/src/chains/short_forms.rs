@@ -1,148 +1,21 @@
-//! What may be written as a text instead of a table: services, tenants, chains, engines, policies, sources.
+//! The short forms of services, tenants, chains, engines and policies as texts.
 
-use super::experiment::{
-    ChainEntry, ChainNic, EngineSpec, PolicySpec, SendEntry, ServiceEntry, SourceEntry, TenantEntry,
-};
-use crate::experiment::Span;
+use super::experiment::{ChainEntry, EngineSpec, PolicySpec, ServiceEntry, TenantEntry};
+use crate::experiment::{Entry, FromText, OneOrMany, Span};
 use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
-use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::fmt;
-use std::marker::PhantomData;
 use std::str::FromStr;
 use wire::near::nearest;
-use wire::source::Snapped;
-
-/// What a text can stand for.
-pub trait FromText: Sized {
-    /// How such a text looks, for errors.
-    const LIKE: &'static str;
-
-    /// Reads it; an error says what is wrong.
-    fn from_text(text: &str) -> Result<Self, String>;
-}
-
-/// A table, or a text that stands for one.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(with = "crate::experiment::TextOr<T>")]
-pub struct Said<T>(pub T);
-
-impl<'de, T: FromText + Deserialize<'de>> Deserialize<'de> for Said<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-        impl<'de, T: FromText + Deserialize<'de>> Visitor<'de> for Either<T> {
-            type Value = Said<T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a table or a text such as `{}`", T::LIKE)
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Said<T>, E> {
-                T::from_text(text).map(Said).map_err(|problem| E::custom(format!("`{text}`: {problem}")))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Said)
-            }
-        }
-        deserializer.deserialize_any(Either(PhantomData))
-    }
-}
-
-/// One thing, or a list of them.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(with = "crate::experiment::TextOr<Vec<Said<T>>>")]
-pub struct OneOrMany<T>(pub Vec<Said<T>>);
-
-impl<T> Default for OneOrMany<T> {
-    fn default() -> Self {
-        OneOrMany(Vec::new())
-    }
-}
-
-impl<T> OneOrMany<T> {
-    /// There is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|said| &said.0)
-    }
-}
-
-impl<'de, T: FromText + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-        impl<'de, T: FromText + Deserialize<'de>> Visitor<'de> for Either<T> {
-            type Value = OneOrMany<T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a text such as `{}`, a table, or a list of them", T::LIKE)
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany<T>, E> {
-                let said = T::from_text(text).map_err(|problem| E::custom(format!("`{text}`: {problem}")))?;
-                Ok(OneOrMany(vec![Said(said)]))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneOrMany<T>, A::Error> {
-                Ok(OneOrMany(vec![Said(T::deserialize(MapAccessDeserializer::new(map))?)]))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany<T>, A::Error> {
-                let mut all = OneOrMany::default();
-                while let Some(said) = seq.next_element()? {
-                    all.0.push(said);
-                }
-                Ok(all)
-            }
-        }
-        deserializer.deserialize_any(Either(PhantomData))
-    }
-}
-
-impl FromText for String {
-    const LIKE: &'static str = "ipsec";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(text.to_owned())
-    }
-}
-
-impl FromText for ChainNic {
-    const LIKE: &'static str = "panic";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(ChainNic { preset: text.to_owned(), set: Default::default() })
-    }
-}
-
-impl FromText for SourceEntry {
-    const LIKE: &'static str = "udp:size=64,count=1000";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        let (source, pacing, snapped) = (text.to_owned(), "times".to_owned(), Snapped::default());
-        Ok(SourceEntry { source, port: 0, pacing, start: None, count: None, snapped })
-    }
-}
-
-impl FromText for SendEntry {
-    const LIKE: &'static str = "udp:size=64,count=1000";
-
-    /// `2=SOURCE` is for queue 2.
-    fn from_text(text: &str) -> Result<Self, String> {
-        let numbered = text.split_once('=').and_then(|(queue, source)| Some((queue.trim().parse().ok()?, source)));
-        let (queue, source) = numbered.unwrap_or((0, text));
-        let (source, pacing, snapped) = (source.to_owned(), "times".to_owned(), Snapped::default());
-        Ok(SendEntry { source, queue, pacing, start: None, count: None, snapped })
-    }
-}
 
 impl FromText for ServiceEntry {
-    const LIKE: &'static str = "aes: aes-256-ctr, units=2, credits=2";
+    const EXAMPLE: &'static str = "aes: aes-256-ctr, units=2, credits=2";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        let (name, pairs) = named(text, Self::LIKE)?;
+        let (name, pairs) = named(text, Self::EXAMPLE)?;
         let mut entry = ServiceEntry { name, ..ServiceEntry::default() };
         for (place, part) in pairs.into_iter().enumerate() {
             let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
@@ -156,7 +29,7 @@ impl FromText for ServiceEntry {
                 "units" => entry.units = Some(number(key, value)?),
                 "credits" => entry.credits = Some(number(key, value)?),
                 "flow_affinity" => entry.flow_affinity = Some(number(key, value)?),
-                "program" => entry.program = OneOrMany(value.split('+').map(|one| Said(one.trim().into())).collect()),
+                "program" => entry.program = OneOrMany(value.split('+').map(|one| Entry(one.trim().into())).collect()),
                 "handler" => entry.handler = Some(value.to_owned()),
                 "policy" => entry.policy = Some(PolicySpec::Named(value.to_owned())),
                 _ => entry.set.0.push(crate::nics::parse_setting(part).map_err(|error| error.to_string())?),
@@ -167,11 +40,11 @@ impl FromText for ServiceEntry {
 }
 
 impl FromText for TenantEntry {
-    const LIKE: &'static str = "gold: weight=2, priority=0";
+    const EXAMPLE: &'static str = "gold: weight=2, priority=0";
 
     fn from_text(text: &str) -> Result<Self, String> {
         const KEYS: [&str; 6] = ["weight", "priority", "class", "rate", "burst_bytes", "slack"];
-        let (name, pairs) = named(text, Self::LIKE)?;
+        let (name, pairs) = named(text, Self::EXAMPLE)?;
         let mut entry = TenantEntry { name, ..TenantEntry::default() };
         for part in pairs {
             let (key, value) = part.split_once('=').map_or((part, ""), |(key, value)| (key.trim(), value.trim()));
@@ -192,7 +65,7 @@ impl FromText for TenantEntry {
 }
 
 impl FromText for ChainEntry {
-    const LIKE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
+    const EXAMPLE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
 
     /// As [`ChainParams::parse`] reads it; `NAME@TENANT` says whose packets they are.
     fn from_text(text: &str) -> Result<Self, String> {

@@ -1,0 +1,193 @@
+//! The keys that experiments of all kinds of cards have.
+
+use super::check::Problem;
+use super::entry::{FromText, OneOrMany, TextOr, text_or_table};
+use super::text::{FaultSpec, Settings, Span};
+use super::{Traffic, keys};
+use crate::kinds::Kind;
+use crate::toml_text::{self, Format, TextFileError};
+use kernel::Time;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use wire::pacing::{NotAPacing, Pacing};
+use wire::source::Snapped;
+
+/// The keys that experiments of all kinds of cards have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Common {
+    /// The card.
+    #[serde(default, deserialize_with = "text_or_table")]
+    #[schemars(with = "TextOr<NicSpec>")]
+    pub nic: NicSpec,
+    /// Packets from the network: one source or several.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub traffic: OneOrMany<SourceSpec>,
+    /// Packets that the host sends: one source or several. For cards with a host that sends.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub send: OneOrMany<SourceSpec>,
+    /// What the network does to packets on their way to the card.
+    #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
+    pub faults: FaultSpec,
+    /// Seed of all random choices.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Ends the run at this simulated time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Span>,
+    /// Ends the run when packets are unfinished and none has moved for this long.
+    #[serde(default = "ten_milliseconds")]
+    pub stall_limit: Span,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Common {
+            nic: NicSpec::default(),
+            traffic: OneOrMany::default(),
+            send: OneOrMany::default(),
+            faults: FaultSpec::default(),
+            seed: one(),
+            limit: None,
+            stall_limit: ten_milliseconds(),
+        }
+    }
+}
+
+/// Which card; a text is its `preset`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NicSpec {
+    /// Name of a preset, or path of a file like it. If not given, the first preset of the experiment's kind of card.
+    #[serde(default)]
+    pub preset: String,
+    /// Parameters that differ from the preset.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub set: Settings,
+}
+
+impl FromText for NicSpec {
+    const EXAMPLE: &'static str = "pspin";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(NicSpec { preset: text.to_owned(), set: Settings::default() })
+    }
+}
+
+/// Packets, and when they come; a text is its `source`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSpec {
+    /// A capture, or a definition for the generator such as `udp:size=64,count=1000,rate=50G`.
+    pub source: String,
+    /// In `traffic`: the network port; 0 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u8>,
+    /// In `send`: the transmit queue; 0 if not given. In a text, `2=SOURCE` is for queue 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u16>,
+    /// When they come, as in [`wire::pacing::Pacing`].
+    #[serde(default = "times")]
+    pub pacing: String,
+    /// When the first of them comes; as soon as the card is ready if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Span>,
+    /// Takes only the first packets, this many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// What to do with packets of which only the front was captured.
+    #[serde(default)]
+    pub snapped: Snapped,
+    /// Least number of cycles from one packet to the next that the card takes; 0 if not given. For cards that run handlers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_cycles: Option<u64>,
+}
+
+impl FromText for SourceSpec {
+    const EXAMPLE: &'static str = "udp:size=64,count=1000";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let numbered = text.split_once('=').and_then(|(queue, source)| Some((queue.trim().parse().ok()?, source)));
+        let (queue, source) = numbered.map_or((None, text), |(queue, source)| (Some(queue), source));
+        Ok(SourceSpec {
+            source: source.to_owned(),
+            port: None,
+            queue,
+            pacing: times(),
+            start: None,
+            count: None,
+            snapped: Snapped::default(),
+            gap_cycles: None,
+        })
+    }
+}
+
+/// A source whose texts are understood.
+#[derive(Clone, Debug)]
+pub struct CheckedSource {
+    /// The packets.
+    pub traffic: Traffic,
+    /// When they come.
+    pub pacing: Pacing,
+    /// The most packets that it gives.
+    pub count: u64,
+    /// When its first packet comes; `None` if as soon as the card is ready.
+    pub start: Option<Time>,
+}
+
+impl CheckedSource {
+    /// Number of its packets, where that is known before the run.
+    pub fn total(&self) -> Option<u64> {
+        match &self.traffic {
+            Traffic::Generator(spec) => Some(spec.count.min(self.count)),
+            Traffic::Capture(..) => None,
+        }
+    }
+}
+
+impl SourceSpec {
+    /// Understands its texts; paths become absolute. An error comes with its key, which is empty for the source itself.
+    pub fn check(&mut self, seed: u64, base_dir: &Path) -> Result<CheckedSource, (&'static str, Problem)> {
+        let traffic = Traffic::read(&mut self.source, self.snapped, seed, base_dir).map_err(|problem| ("", problem))?;
+        let pacing: Result<Pacing, NotAPacing> = self.pacing.parse();
+        let pacing = pacing.map_err(|problem| ("pacing", problem.into()))?;
+        let count = self.count.unwrap_or(u64::MAX);
+        Ok(CheckedSource { traffic, pacing, count, start: self.start.map(Span::time) })
+    }
+}
+
+/// An experiment for one kind of card: the common keys and the kind's own.
+pub trait Section: DeserializeOwned + JsonSchema {
+    /// Its kind of card.
+    const KIND: &'static Kind;
+
+    /// The common keys.
+    fn common(&mut self) -> &mut Common;
+}
+
+/// Reads an experiment from `text`, which came from `file`. All unknown keys are reported in one error.
+pub fn read<T: Section>(text: &str, file: &str, format: Format) -> Result<T, TextFileError> {
+    toml_text::check_limits(text, file, format)?;
+    keys::check(text, file, format, T::KIND)?;
+    let mut experiment: T = toml_text::read(text, file, format)?;
+    let common: Common = toml_text::read(text, file, format)?;
+    *experiment.common() = common;
+    let preset = &mut experiment.common().nic.preset;
+    if preset.is_empty() {
+        *preset = T::KIND.example.into();
+    }
+    Ok(experiment)
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn ten_milliseconds() -> Span {
+    Span::from_fs(10_000_000_000_000)
+}
+
+fn times() -> String {
+    "times".into()
+}

@@ -1,0 +1,140 @@
+//! Finds all keys of an experiment that its kind of card does not have.
+
+use crate::kinds::{self, Kind};
+use crate::toml_text::{self, Format, TextFileError};
+use serde_json::Value;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+use wire::near::nearest;
+
+/// A document, with the place of each key where it is known.
+enum Node {
+    Table(Vec<(String, Option<Range<usize>>, Node)>),
+    List(Vec<Node>),
+    Other,
+}
+
+impl Node {
+    fn of_table(table: &DeTable<'_>) -> Node {
+        let entry = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            (name.to_string(), Some(key.span()), Node::of_toml(value.get_ref()))
+        };
+        Node::Table(table.iter().map(entry).collect())
+    }
+
+    fn of_toml(value: &DeValue<'_>) -> Node {
+        match value {
+            DeValue::Table(table) => Node::of_table(table),
+            DeValue::Array(list) => Node::List(list.iter().map(|item| Node::of_toml(item.get_ref())).collect()),
+            _ => Node::Other,
+        }
+    }
+
+    fn of_json(value: &Value) -> Node {
+        match value {
+            Value::Object(map) => {
+                Node::Table(map.iter().map(|(key, value)| (key.clone(), None, Node::of_json(value))).collect())
+            }
+            Value::Array(list) => Node::List(list.iter().map(Node::of_json).collect()),
+            _ => Node::Other,
+        }
+    }
+}
+
+/// A key that is not in the schema.
+struct Unknown<'a> {
+    /// Names of the tables around it, without positions in lists.
+    path: Vec<&'a str>,
+    key: &'a str,
+    span: Option<Range<usize>>,
+    allowed: Vec<&'a str>,
+}
+
+/// What a schema allows at one place: itself, what it refers to, or each of its alternatives.
+fn alternatives<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
+    if let Some(target) = schema["$ref"].as_str() {
+        return root.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, |found| alternatives(found, root));
+    }
+    match schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array()) {
+        Some(all) => all.iter().flat_map(|one| alternatives(one, root)).collect(),
+        None => vec![schema],
+    }
+}
+
+/// The schema of tables at one place, if there is exactly one and it allows no other keys than it lists.
+fn table_at<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a serde_json::Map<String, Value>> {
+    let mut tables = alternatives(schema, root).into_iter().filter(|one| one["properties"].is_object());
+    let (first, more) = (tables.next()?, tables.next());
+    (more.is_none() && first["additionalProperties"] == Value::Bool(false)).then(|| first["properties"].as_object())?
+}
+
+fn walk<'a>(node: &'a Node, schema: &'a Value, root: &'a Value, path: &[&'a str], found: &mut Vec<Unknown<'a>>) {
+    match node {
+        Node::Table(entries) => {
+            let Some(properties) = table_at(schema, root) else { return };
+            for (key, span, value) in entries {
+                match properties.get(key) {
+                    Some(inner) => walk(value, inner, root, &[path, &[key]].concat(), found),
+                    None => found.push(Unknown {
+                        path: path.to_vec(),
+                        key,
+                        span: span.clone(),
+                        allowed: properties.keys().map(String::as_str).collect(),
+                    }),
+                }
+            }
+        }
+        Node::List(items) => {
+            let of_items = alternatives(schema, root).into_iter().find_map(|one| one.get("items"));
+            let Some(of_items) = of_items else { return };
+            items.iter().for_each(|item| walk(item, of_items, root, path, found));
+        }
+        Node::Other => {}
+    }
+}
+
+/// Whether a kind's experiments have a key at this place, in a table or in the tables of a list.
+fn has(kind: &Kind, path: &[&str], key: &str) -> bool {
+    let root: &Value = &kind.schema;
+    let mut at = root;
+    for step in path {
+        let Some(inner) = table_at(at, root).and_then(|properties| properties.get(*step)) else { return false };
+        at = alternatives(inner, root).into_iter().find_map(|one| one.get("items")).unwrap_or(inner);
+    }
+    table_at(at, root).is_some_and(|properties| properties.contains_key(key))
+}
+
+impl Unknown<'_> {
+    fn text(&self, kind: &Kind) -> String {
+        let key = self.key;
+        let others = kinds::ALL.iter().filter(|other| other.name != kind.name && has(other, &self.path, key));
+        let others: Vec<String> =
+            others.map(|other| format!("a card that {} (such as {})", other.does, other.example)).collect();
+        let place = if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) };
+        if !others.is_empty() {
+            return format!("`{key}`{place} is for {}, this card {}", others.join(" or for "), kind.does);
+        }
+        let near = nearest(key, self.allowed.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let allowed: Vec<String> = self.allowed.iter().map(|key| format!("`{key}`")).collect();
+        format!("unknown key `{key}`{place}, expected one of {}{near}", allowed.join(", "))
+    }
+}
+
+/// Refuses a text with keys that experiments of this kind do not have, naming all of them. A text that is not TOML or JSON passes:
+/// its reader has a better error.
+pub fn check(text: &str, file: &str, format: Format, kind: &Kind) -> Result<(), TextFileError> {
+    let node = match format {
+        Format::Toml => DeTable::parse(text).ok().map(|table| Node::of_table(table.get_ref())),
+        Format::Json => serde_json::from_str(text).ok().map(|value| Node::of_json(&value)),
+    };
+    let (Some(node), root) = (node, &*kind.schema) else { return Ok(()) };
+    let mut found = Vec::new();
+    walk(&node, root, root, &[], &mut found);
+    found.sort_by_key(|unknown| unknown.span.as_ref().map(|span| span.start));
+    let mut errors = found.iter().map(|unknown| toml_text::at(text, file, unknown.span.clone(), &unknown.text(kind)));
+    let Some(mut first) = errors.next() else { return Ok(()) };
+    first.text.extend(errors.map(|error| format!("\n{error}")));
+    Err(first)
+}
