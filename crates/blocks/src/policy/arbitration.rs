@@ -1,75 +1,78 @@
-//! Arbitration: who goes first of those that ask.
+//! Arbitration: chooses one of several requesters.
 
 use super::{RoundRobin, RoundRobinTree};
 use kernel::{Cycle, members};
 
-/// Which policy, and its numbers: `{ kind = "round-robin" }`, or `{ kind = "fixed-priority", groups = [[1], [0, 2]], ... }`.
+/// An arbitration policy and its parameters: `{ kind = "round-robin" }`, or `{ kind = "fixed-priority", groups =
+/// [[1], [0, 2]], ... }`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Policy {
-    /// The first group in which somebody asks wins; within a group requesters take turns.
+    /// The first group with a waiting requester wins; requesters within a group take turns.
     FixedPriority(FixedPriority),
-    /// All requesters take turns, word by word. Source: thesis, 3.3.1 (the base prioritisation of Spinach's arbiter).
+    /// All requesters take turns, one reference each. Source: thesis, 3.3.1 (the base prioritisation of Spinach's
+    /// arbiter).
     RoundRobin,
-    /// All requesters take turns as in PsPIN's interconnects, whose tree may pass over the next in turn.
+    /// All requesters take turns as in PsPIN's interconnects; the tree may pass over the next in turn.
     RoundRobinTree,
 }
 
-/// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2; how a burst
-/// is told and what the timeout counts is not published.
+/// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2, which does not say
+/// how bursts are detected or what the timeout counts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPriority {
-    /// Positions of requesters, highest priority first. Those that no group names stand together in one more, the last.
+    /// Requester indices, highest priority first. Requesters that no group names form an additional last group.
     pub groups: Vec<Vec<usize>>,
-    /// Whether a burst that has begun is not interrupted.
+    /// If true, a burst is not interrupted.
     pub keeps_bursts: bool,
-    /// A requester that has waited for so many cycles goes first.
+    /// Cycles of waiting after which a requester goes first.
     pub timeout_cycles: u64,
 }
 
-/// Those that ask at an edge; bit i of a set is requester i.
+/// The requests at one clock edge; bit i of a set is requester i.
 pub struct Contest<'a> {
-    /// The edge.
+    /// Cycle of the edge.
     pub now: Cycle,
-    /// Who asks.
+    /// The waiting requesters.
     pub waiting: u64,
-    /// Who of them would go on with the burst, or the open row, under way; what holds it bounds its length.
+    /// Waiting requesters that would continue the current burst or open row; the component that tracks the burst
+    /// limits its length.
     pub continues: u64,
-    /// Since when each that asks does so, by position.
+    /// For each waiting requester, the cycle in which it started waiting.
     pub since: &'a [Cycle],
 }
 
-/// A policy that lets one of several requesters go at an edge.
+/// Grants one of several requesters at each edge.
 ///
-/// It is asked only when somebody may go, and who it chooses does go. It may keep state, but must not depend on how
-/// often it is asked.
+/// `choose` is called only if at least one requester waits, and its choice is final. A policy may keep state, but its
+/// result must not depend on how often it is called.
 pub trait Arbitration {
-    /// The one to go, of `contest.waiting`, in which there is at least one.
+    /// Returns the requester to grant, one of `contest.waiting`.
     fn choose(&mut self, contest: &Contest) -> u32;
 }
 
-/// A policy at work.
+/// The state of a running policy.
 pub enum Arbitrator {
-    /// All take turns.
+    /// All requesters take turns.
     RoundRobin(RoundRobin),
-    /// All take turns, nearly.
+    /// All requesters take turns in a tree.
     RoundRobinTree(RoundRobinTree),
-    /// By rank.
+    /// By priority group.
     FixedPriority(Ranks),
-    /// A user's own.
+    /// A user-defined policy.
     Own(Box<dyn Arbitration>),
 }
 
-/// [`FixedPriority`] at work.
+/// The state of [`FixedPriority`].
 pub struct Ranks {
     params: FixedPriority,
-    /// The members of each group and whose turn it is there.
+    /// The members of each group and its round-robin state.
     groups: Vec<(u64, RoundRobin)>,
 }
 
 impl Policy {
-    /// What is wrong with the policy for `n_requesters`.
+    /// Checks the policy for `n_requesters` requesters.
     pub fn check(&self, n_requesters: usize) -> Result<(), String> {
         if !(1..=64).contains(&n_requesters) {
             return Err(format!("requesters is {n_requesters}, must be 1 to 64"));
@@ -80,7 +83,7 @@ impl Policy {
         let is_twice = named.windows(2).any(|pair| pair[0] == pair[1]);
         if is_twice || named.last().is_some_and(|&last| last >= n_requesters) {
             return Err(format!(
-                "policy.groups names requesters {named:?}; each of 0 to {} may stand in one group",
+                "policy.groups names requesters {named:?}; each of 0 to {} may be in one group only",
                 n_requesters - 1
             ));
         }
@@ -90,7 +93,7 @@ impl Policy {
         Ok(())
     }
 
-    /// The policy at work; nobody was served yet.
+    /// The policy in its initial state.
     pub fn start(&self) -> Arbitrator {
         match self {
             Policy::RoundRobin => Arbitrator::RoundRobin(RoundRobin::default()),
@@ -115,40 +118,40 @@ impl Arbitration for Arbitrator {
             Arbitrator::FixedPriority(policy) => policy.choose(contest),
             Arbitrator::Own(policy) => policy.choose(contest),
         };
-        assert!(winner < 64 && contest.waiting >> winner & 1 == 1, "an arbitration chooses one that asks");
+        assert!(winner < 64 && contest.waiting >> winner & 1 == 1, "an arbiter grants a waiting requester");
         winner
     }
 }
 
 impl Arbitration for Ranks {
     fn choose(&mut self, contest: &Contest) -> u32 {
-        let goes_on = contest.waiting & contest.continues;
-        if self.params.keeps_bursts && goes_on != 0 {
-            return goes_on.trailing_zeros();
+        let continuing = contest.waiting & contest.continues;
+        if self.params.keeps_bursts && continuing != 0 {
+            return continuing.trailing_zeros();
         }
         let oldest = members(contest.waiting).min_by_key(|&who| contest.since[who as usize]).expect("somebody asks");
         if contest.now - contest.since[oldest as usize] >= self.params.timeout_cycles {
             return oldest;
         }
         let group = self.groups.iter_mut().find(|(group, _)| group & contest.waiting != 0);
-        let (group, turn) = group.expect("every requester stands in a group");
+        let (group, turn) = group.expect("every requester is in a group");
         turn.take(*group & contest.waiting)
     }
 }
 
-/// Since when each requester asks.
+/// Tracks since when each requester waits.
 pub struct Waits {
     waiting: u64,
     since: Vec<Cycle>,
 }
 
 impl Waits {
-    /// Nobody of so many asks.
+    /// Initially none of the requesters waits.
     pub fn new(requesters: usize) -> Waits {
         Waits { waiting: 0, since: vec![0; requesters] }
     }
 
-    /// These ask at `now`; to be said at every tick.
+    /// Sets which requesters wait at `now`; call it at every tick.
     #[inline]
     pub fn note(&mut self, now: Cycle, waiting: u64) {
         for new in members(waiting & !self.waiting) {
@@ -157,14 +160,14 @@ impl Waits {
         self.waiting = waiting;
     }
 
-    /// It went: if it asks again, it asks anew. The result is how long it has asked.
+    /// Records a grant and returns the cycles waited. A further request of this requester starts a new wait.
     #[inline]
     pub fn went(&mut self, now: Cycle, requester: u32) -> u64 {
         self.waiting &= !(1 << requester);
         now - self.since[requester as usize]
     }
 
-    /// Since when each that asks does so.
+    /// For each waiting requester, the cycle in which it started waiting.
     #[inline]
     pub fn since(&self) -> &[Cycle] {
         &self.since
@@ -176,9 +179,10 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// A word is who asks in a cycle, the one that would go on with a burst behind a `+`; the result is who is granted.
+    /// Each word lists the requesters waiting in one cycle, with the one that would continue a burst after `+`. The
+    /// result lists the grants.
     fn check(keeps_bursts: bool, timeout_cycles: u64, cycles: &str, want: Expect) {
-        // 2 and 3 are the rest, and so the last group.
+        // 2 and 3 are in no group, so they form the last one.
         let groups = vec![vec![0], vec![1]];
         let policy = Policy::FixedPriority(FixedPriority { groups, keeps_bursts, timeout_cycles });
         assert_eq!(policy.check(4), Ok(()));
@@ -207,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_for_the_timeout_goes_next() {
+    fn a_requester_that_has_waited_for_the_timeout_goes_next() {
         check(true, 4, "02 02 02 02 02 02 02 02 02 02 02", expect!["00002000020"]);
         check(true, 5, "02 02 02 02 02 02 02 02 02 02 02", expect!["00000200000"]);
     }
 
     #[test]
-    fn of_those_that_have_waited_too_long_the_oldest_goes() {
+    fn the_oldest_of_several_timed_out_requesters_goes_first() {
         check(true, 3, "02 023 0123 0123 0123 013 01", expect!["0002310"]);
     }
 
@@ -229,13 +233,13 @@ mod tests {
             3,
             &[&[0], &[3]],
             1,
-            expect!["policy.groups names requesters [0, 3]; each of 0 to 2 may stand in one group"],
+            expect!["policy.groups names requesters [0, 3]; each of 0 to 2 may be in one group only"],
         );
         refused(
             2,
             &[&[0, 1], &[1]],
             1,
-            expect!["policy.groups names requesters [0, 1, 1]; each of 0 to 1 may stand in one group"],
+            expect!["policy.groups names requesters [0, 1, 1]; each of 0 to 1 may be in one group only"],
         );
         refused(1, &[&[0]], 0, expect!["policy.timeout_cycles is 0, must be at least 1"]);
         refused(65, &[], 1, expect!["requesters is 65, must be 1 to 64"]);

@@ -1,15 +1,15 @@
-//! What of a reference decides whether a burst goes on.
+//! The properties of a reference that decide whether it continues a burst.
 
 use crate::bus::Reference;
 
-/// What an arbiter looks at before it grants a reference.
+/// Address range and direction of a memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
     /// First byte.
     pub addr: u64,
     /// Number of bytes.
     pub bytes: u32,
-    /// Whether it writes.
+    /// True for a write.
     pub is_write: bool,
 }
 
@@ -21,7 +21,7 @@ impl From<&Reference> for Head {
 }
 
 impl Head {
-    /// Whether this reference goes on where `before` ended, in the same direction.
+    /// Returns true if this access starts where `before` ended, in the same direction.
     pub fn continues(&self, before: &Head) -> bool {
         self.is_write == before.is_write && before.addr.checked_add(u64::from(before.bytes)) == Some(self.addr)
     }

@@ -1,7 +1,7 @@
-//! Functions as parameters: who goes first, and what has to go.
+//! Policies as parameters: arbitration and cache replacement.
 //!
-//! The published policies are data ([`Policy`], [`Replacement`]). A user's own implements [`Arbitration`] and is given to
-//! a component by `with_arbitration`, in the `build` of a module that the user names.
+//! The published policies are data ([`Policy`], [`Replacement`]). A user-defined policy implements [`Arbitration`];
+//! the `build` method of a user's module passes it to a component by `with_arbitration`.
 
 mod arbitration;
 mod head;

@@ -1,30 +1,30 @@
-//! Replacement: what has to go from a set of a cache.
+//! Cache replacement policies.
 
 use kernel::RandomStream;
 
-/// A replacement policy, as a card's file names it.
+/// A cache replacement policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
-    /// The way whose last use is longest ago.
+    /// Evicts the least recently used way.
     Lru,
-    /// The ways of a set in turn.
+    /// Evicts the ways of a set in turn.
     RoundRobin,
-    /// Any way, drawn from the stream of the component.
+    /// Evicts a random way.
     Random,
 }
 
-/// A replacement policy at work on `sets` sets of up to 255 ways.
+/// The state of a replacement policy for `sets` sets of up to 255 ways.
 pub struct Replacer {
     policy: Replacement,
     ways: usize,
-    /// LRU: the ways of each set, the one used last first. Round robin: the next way to go, one for each set.
+    /// LRU: the ways of each set, most recently used first. Round robin: the next way to evict in each set.
     order: Vec<u8>,
     draws: RandomStream,
 }
 
 impl Replacer {
-    /// The policy at work; `draws` is the random stream of the component.
+    /// The policy in its initial state; `draws` is the random stream of the component.
     pub fn new(policy: Replacement, sets: usize, ways: usize, draws: RandomStream) -> Replacer {
         assert!((1..=255).contains(&ways), "a set has 1 to 255 ways");
         let order = match policy {
@@ -35,7 +35,7 @@ impl Replacer {
         Replacer { policy, ways, order, draws }
     }
 
-    /// A way was used.
+    /// Records a use of `way`.
     #[inline]
     pub fn used(&mut self, set: usize, way: usize) {
         if self.policy == Replacement::Lru {
@@ -45,7 +45,7 @@ impl Replacer {
         }
     }
 
-    /// The way that has to go. Asking counts as going: ask once for each line that is brought in.
+    /// Chooses the way to evict and advances the policy: call it once for each line that is fetched.
     pub fn victim(&mut self, set: usize) -> usize {
         match self.policy {
             Replacement::Lru => usize::from(self.order[(set + 1) * self.ways - 1]),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// One set of four ways; `u2` uses way 2, `v` asks for the way to go and uses it.
+    /// One set of four ways; `u2` uses way 2, `v` evicts a way and uses it.
     fn check(policy: Replacement, steps: &str, want: Expect) {
         let mut replacer = Replacer::new(policy, 1, 4, RandomStream::new(1, "cache"));
         let mut gone = String::new();
@@ -82,18 +82,18 @@ mod tests {
     }
 
     #[test]
-    fn the_way_used_longest_ago_goes() {
+    fn the_least_recently_used_way_is_evicted() {
         check(Replacement::Lru, "v v v v v", expect!["01230"]);
         check(Replacement::Lru, "v v v v u0 v u2 v", expect!["012313"]);
     }
 
     #[test]
-    fn ways_go_in_turn_whatever_is_used() {
+    fn ways_are_evicted_in_turn_whatever_is_used() {
         check(Replacement::RoundRobin, "v u0 v v v v", expect!["01230"]);
     }
 
     #[test]
-    fn any_way_goes_and_the_seed_says_which() {
+    fn a_way_drawn_with_the_seed_is_evicted() {
         check(Replacement::Random, "v v v v v v v v", expect!["10000032"]);
     }
 }

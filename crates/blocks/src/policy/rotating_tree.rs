@@ -1,13 +1,13 @@
-//! Arbitration as a binary tree whose preference moves on with each grant, the older arbiter of the PULP platform.
+//! Tree arbitration whose preference advances with each grant: the older arbiter of the PULP platform.
 
 use super::RoundRobinTree;
 
-/// Chooses one of up to 64 requesters; who is preferred rotates.
+/// Chooses one of up to 64 requesters with a rotating preference.
 ///
-/// The choice runs down the same tree as that of [`RoundRobinTree`], but its nodes follow the bits of a count of grants, whoever
-/// was granted.
+/// The choice walks the same tree as [`RoundRobinTree`], but the nodes follow the bits of a grant counter,
+/// independent of which requester was granted.
 ///
-/// Fairness: who keeps asking is preferred by all nodes once in as many grants as the tree has leaves.
+/// Fairness: within as many grants as the tree has leaves, all nodes prefer each requester once.
 /// Source: PsPIN RTL a49fec8, `DistributedArbitrationNetwork_Req_icache_intc.sv`, `ArbitrationTree_PE.sv`.
 #[derive(Clone, Debug)]
 pub struct RotatingTree {
@@ -21,26 +21,27 @@ impl RotatingTree {
     ///
     /// # Panics
     ///
-    /// When there are more.
+    /// If `n` is 0 or more than 64.
     pub fn new(n: u32) -> Self {
         assert!((1..=64).contains(&n), "a tree has 1 to 64 leaves");
         RotatingTree { tree: RoundRobinTree::default(), leaves: n.next_power_of_two(), grants: 0 }
     }
 
-    /// The winner among the set bits of `requests`, if any. The preference stays: [`RotatingTree::grant`] moves it.
+    /// The winner among the set bits of `requests`, if any. Does not change the preference; [`RotatingTree::grant`]
+    /// does.
     #[inline]
     pub fn choose(&self, requests: u64) -> Option<u32> {
         self.tree.choose(requests)
     }
 
-    /// A winner was granted.
+    /// Advances the preference after a grant.
     #[inline]
     pub fn grant(&mut self) {
         self.grants = (self.grants + 1) % self.leaves;
         self.tree.grant_alone(self.grants);
     }
 
-    /// The winner among `requests`, granted at once.
+    /// Chooses and grants a winner among `requests`.
     #[inline]
     pub fn take(&mut self, requests: u64) -> Option<u32> {
         let winner = self.choose(requests)?;
@@ -55,7 +56,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Each word is the requesters of one cycle; the result is who is granted.
+    /// Each word lists the requesters of one cycle; the result lists the grants.
     fn check(n: u32, cycles: &str, want: Expect) {
         let mut arbiter = RotatingTree::new(n);
         let ask = |word: &str| word.bytes().filter(u8::is_ascii_digit).fold(0, |set, b| set | 1u64 << (b - b'0'));
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_preference_moves_on_whoever_was_granted() {
+    fn the_preference_advances_whoever_was_granted() {
         check(4, "0123 0123 0123 0123 0123", expect!["01230"]);
         check(4, "2 2 . 02 02 02", expect!["22-220"]);
         check(3, "012 012 012 012 012", expect!["01220"]);
@@ -72,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_keeps_asking_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+        fn a_persistent_requester_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
             let mut arbiter = RotatingTree::new(64);
             let waits = asked.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
             prop_assert!(waits.is_some_and(|grants| grants < 64), "waited {waits:?}");

@@ -1,25 +1,25 @@
-//! Round robin: each in turn.
+//! Round-robin arbitration.
 
-/// Grants up to 64 requesters in turn: the next one that asks above the one granted last.
+/// Grants up to 64 requesters in turn: the next waiting one above the last granted.
 ///
-/// Fairness: who asks waits for at most as many other grants as there are other requesters.
-/// Source: thesis, 3.3.1 and 4.2.3 (round robin for each resource); the tree of PsPIN, which may pass over the next in
-/// turn, is [`super::RoundRobinTree`].
+/// Fairness: a requester waits for at most one grant to each other requester.
+/// Source:   thesis, 3.3.1 and 4.2.3 (round robin for each resource). [`super::RoundRobinTree`] is PsPIN's tree,
+///           which may pass over the next in turn.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RoundRobin {
-    /// Who is looked at first.
+    /// Requester with the highest preference.
     first: u32,
 }
 
 impl RoundRobin {
-    /// The next in turn among the set bits of `waiting`.
+    /// Grants the next in turn among the set bits of `waiting`.
     ///
     /// # Panics
     ///
-    /// When nobody waits.
+    /// If `waiting` is 0.
     #[inline]
     pub fn take(&mut self, waiting: u64) -> u32 {
-        assert!(waiting != 0, "somebody asks");
+        assert!(waiting != 0, "a requester waits");
         let above = waiting & u64::MAX << self.first;
         let winner = if above != 0 { above } else { waiting }.trailing_zeros();
         self.first = (winner + 1) & 63;
@@ -33,7 +33,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Each word is who asks in a cycle; the result is who is granted.
+    /// Each word lists the requesters of one cycle; the result lists the grants.
     fn check(cycles: &str, want: Expect) {
         let mut policy = RoundRobin::default();
         let ask = |word: &str| word.bytes().fold(0, |set, b| set | 1u64 << (b - b'0'));

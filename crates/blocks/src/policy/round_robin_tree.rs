@@ -1,9 +1,10 @@
-//! Round-robin arbitration as a binary tree, the arbiter of the PULP platform.
+//! Round-robin arbitration by a binary tree, the arbiter of the PULP platform.
 
-/// Chooses one of up to 64 requesters, in turn.
+/// Chooses one of up to 64 requesters in turn.
 ///
-/// The choice runs down a binary tree whose nodes follow the bits of a pointer, so a requester may be passed over by
-/// one that is not its successor in turn; the pointer moves to the next requester above it, so none starves.
+/// The choice walks down a binary tree whose nodes follow the bits of a pointer. A requester may therefore be passed
+/// over by one that is not next in turn. After a grant the pointer moves to the next requester above it, so none
+/// starves.
 ///
 /// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
 #[derive(Clone, Copy, Default, Debug)]
@@ -12,14 +13,14 @@ pub struct RoundRobinTree {
 }
 
 impl RoundRobinTree {
-    /// The winner among the set bits of `requests`, if any. The pointer stays: [`RoundRobinTree::grant`] moves it.
+    /// The winner among the set bits of `requests`, if any. Does not move the pointer; [`RoundRobinTree::grant`] does.
     #[inline]
     pub fn choose(&self, requests: u64) -> Option<u32> {
         if requests & requests.wrapping_sub(1) == 0 {
             return (requests != 0).then(|| requests.trailing_zeros());
         }
-        // From the root: the upper half wins if it asks and the pointer's bit points to it, or if it asks alone. Where all
-        // that ask are in the lower half, there is nothing to choose.
+        // Start at the root. The upper half wins if it alone has requests, or if both halves do and the pointer's bit
+        // selects it. Upper levels without requests are skipped.
         let (mut first, mut width) = (0, (64 - requests.leading_zeros()).next_power_of_two());
         while width > 1 {
             width /= 2;
@@ -33,7 +34,7 @@ impl RoundRobinTree {
         Some(first)
     }
 
-    /// A winner among `requests` was granted: the pointer moves to the next requester above it.
+    /// Records a grant among `requests`: the pointer moves to the next requester above it.
     #[inline]
     pub fn grant(&mut self, requests: u64) {
         let above = requests & !(u64::MAX >> (63 - u32::from(self.pointer)));
@@ -41,13 +42,13 @@ impl RoundRobinTree {
         self.pointer = from.trailing_zeros() as u8 & 63;
     }
 
-    /// The only requester was granted.
+    /// Records a grant to the only requester.
     #[inline]
     pub fn grant_alone(&mut self, port: u32) {
         self.pointer = port as u8 & 63;
     }
 
-    /// The winner among `requests`, granted at once.
+    /// Chooses and grants a winner among `requests`.
     #[inline]
     pub fn take(&mut self, requests: u64) -> Option<u32> {
         let winner = self.choose(requests)?;
@@ -62,7 +63,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Each word is the requesters of one cycle; the result is who is granted.
+    /// Each word lists the requesters of one cycle; the result lists the grants.
     fn check(cycles: &str, want: Expect) {
         let mut arbiter = RoundRobinTree::default();
         let granted: String = cycles
@@ -84,13 +85,13 @@ mod tests {
 
     #[test]
     fn the_tree_may_pass_over_the_next_in_turn() {
-        // The pointer is at 1, which does not ask: its sibling 0 wins before 2.
+        // The pointer is at 1, which has no request: its sibling 0 wins before 2.
         check("01 02 02", expect!["002"]);
     }
 
     proptest! {
         #[test]
-        fn who_keeps_asking_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+        fn a_persistent_requester_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
             let mut arbiter = RoundRobinTree::default();
             let waits = asked.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
             prop_assert!(waits.is_some_and(|cycles| cycles < 128), "waited {waits:?}");
