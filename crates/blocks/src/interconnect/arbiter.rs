@@ -1,11 +1,12 @@
-//! `arbiter`: several requesters onto one memory.
+//! `arbiter`: connects several requesters to one memory.
 //!
 //! Ports:   `requesters[i]` (memory, answers), `memory` (memory, asks).
-//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
-//! Order:   what is granted goes to `memory` in the order of the grants; each requester is answered in its own order.
+//! Timing:  as [`Switch`]: 0 cycles of its own; one reference and one answer per cycle.
+//! Order:   references go to `memory` in the order of the grants; each requester is answered in its own order.
 //! Source:  thesis, table 3.2 and 3.3.1: the arbitration policy is a parameter, and arbiters may be stacked.
-//! Differs: the thesis's arbiter answers within the cycle; here each connection costs a cycle each way, so a memory with
-//!          several requesters is better built as one module that arbitrates inside, such as `memory-controller`.
+//! Differs: the thesis's arbiter answers within the cycle. Here each connection costs a cycle each way, so a memory
+//!           with several requesters is better built as one module that arbitrates inside, such as
+//!           `memory-controller`.
 
 use super::switch::responders;
 use super::{Route, Switch, SwitchWiring};
@@ -17,18 +18,18 @@ use crate::policy::{Arbitrator, Policy};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArbiterParams {
-    /// Requesters, 1 to 64.
+    /// Number of requesters, 1 to 64.
     pub requesters: usize,
-    /// References under way at most.
+    /// Maximum references in flight.
     pub outstanding: u32,
-    /// References that follow each other in address and still count as one burst, at most.
+    /// Maximum references of a burst, which have consecutive addresses.
     pub burst_references: u32,
-    /// Who goes first.
+    /// Arbitration policy.
     pub policy: Policy,
 }
 
 impl ArbiterParams {
-    /// The component, with the policy that `start` gives: a user's own module calls this with a policy of its own.
+    /// Builds the component with a given policy. A user's own module calls this with its own policy.
     pub fn with_arbitration(self, site: &mut Site, policy: Arbitrator) -> Built {
         let wiring = SwitchWiring {
             requesters: responders(site, self.requesters),
@@ -44,7 +45,7 @@ impl ArbiterParams {
 
 impl Module for ArbiterParams {
     const NAME: &'static str = "arbiter";
-    const ABOUT: &'static str = "Several requesters onto one memory.";
+    const ABOUT: &'static str = "Connects several requesters to one memory, one at a time.";
     const EXAMPLE: &'static str = r#"requesters = 4
 outstanding = 4
 burst_references = 4
@@ -52,8 +53,8 @@ policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters =
-            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
-        requesters.chain([PortSpec::from::<Memory>("memory").about("who answers")]).collect()
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester"));
+        requesters.chain([PortSpec::from::<Memory>("memory").about("the memory")]).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -86,7 +87,7 @@ mod tests {
         }));
     }
 
-    /// `a` writes from 0x80 on, `b` here and there.
+    /// `a` writes consecutive addresses from 0x80 on; `b` writes scattered ones.
     const RIVALS: [&str; 2] =
         ["1 w 80=01; 2 w 81=02; 3 w 82=03; 4 w 83=04; 5 w 84=05; 6 w 85=06", "2 w 10=0a; 2 w 20=0b; 2 w 30=0c"];
 
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_goes_on_for_as_long_as_it_may() {
+    fn a_burst_continues_up_to_its_maximum_length() {
         let groups = vec![vec![1], vec![0]];
         let policy = Policy::FixedPriority(FixedPriority { groups, keeps_bursts: true, timeout_cycles: 100 });
         check(
@@ -148,7 +149,7 @@ mod tests {
         );
     }
 
-    /// A policy of a user's own: the last requester first.
+    /// A user-defined policy: the last requester first.
     struct LastFirst;
 
     impl Arbitration for LastFirst {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_policy_decides() {
+    fn a_user_defined_policy_decides() {
         check(
             || Arbitrator::Own(Box::new(LastFirst)),
             &RIVALS,

@@ -1,10 +1,10 @@
-//! `crossbar`: several requesters onto several memories, by address.
+//! `crossbar`: connects several requesters to several memories, by address.
 //!
-//! Ports:   `requesters[i]` (memory, answers), `outputs[i]` (memory, asks): what is addressed to window i.
-//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle for each output and requester.
-//! Order:   a requester's references take effect and are answered in their order: one to another output waits until those
-//!          before it are answered.
-//! Errors:  what no window has, or what reaches beyond one, is an error of the bus.
+//! Ports:   `requesters[i]` (memory, answers), `outputs[i]` (memory, asks): references to addresses in window i.
+//! Timing:  as [`Switch`]: 0 cycles of its own; one reference and one answer per cycle for each output and requester.
+//! Order:   a requester's references take effect and are answered in order. A reference to another output waits until
+//! all earlier ones are answered.
+//! Errors:  a reference outside all windows, or beyond the end of one, gets a bus error.
 //! Source:  thesis, 3.1: a network of functions, muxes and demuxes is such a module.
 
 use super::switch::{requesters, responders};
@@ -17,21 +17,21 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrossbarParams {
-    /// Requesters, 1 to 64.
+    /// Number of requesters, 1 to 64.
     pub requesters: usize,
-    /// The windows of the outputs: `outputs[i]` takes what is addressed to window i.
+    /// Address windows; `outputs[i]` gets the references to window i.
     pub windows: Vec<Window>,
-    /// References under way at an output at most.
+    /// Maximum references in flight at each output.
     pub outstanding: u32,
-    /// References that follow each other in address and still count as one burst, at most.
+    /// Maximum references of a burst, which have consecutive addresses.
     pub burst_references: u32,
-    /// Who goes first at each output.
+    /// Arbitration policy of each output.
     pub policy: Policy,
 }
 
 impl Module for CrossbarParams {
     const NAME: &'static str = "crossbar";
-    const ABOUT: &'static str = "Passes references from several requesters to several memories, by address.";
+    const ABOUT: &'static str = "Connects several requesters to several memories, by address.";
     const EXAMPLE: &'static str = r#"requesters = 4
 windows = [{ base = 0, bytes = 65536, becomes = 0 }, { base = 0x10000, bytes = 65536, becomes = 0 }]
 outstanding = 4
@@ -40,11 +40,11 @@ policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters =
-            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester"));
         requesters
             .chain(
                 (0..self.windows.len())
-                    .map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")).about("who answers, by window")),
+                    .map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")).about("the memory of a window")),
             )
             .collect()
     }

@@ -1,12 +1,12 @@
-//! `demux`: one requester onto several memories, by address or as selected.
+//! `demux`: connects one requester to several memories, by address or by selection.
 //!
-//! Ports:   `requester` (memory, answers), `outputs[i]` (memory, asks); `select` (words, receives) if that is how it
-//!          chooses: the output from the edge on at which the word is seen, the first one before.
-//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
-//! Order:   a reference to another output waits until those before it are answered.
-//! Errors:  what no window has is an error of the bus; a select of an output that is not there is counted and changes nothing.
+//! Ports:   `requester` (memory, answers), `outputs[i]` (memory, asks). If it chooses by selection: `select` (words,
+//!           receives), the index of the output from the edge on at which the word is seen; initially 0.
+//! Timing:  as [`Switch`]: 0 cycles of its own; one reference and one answer per cycle.
+//! Order:   a reference to another output waits until all earlier ones are answered.
+//! Errors:  a reference outside all windows gets a bus error; a select beyond the last output is counted and ignored.
 //! Source:  thesis, table 3.1.
-//! Differs: it carries memory connections, not vectors of any channel.
+//! Differs: it carries memory connections only, not vectors of any channel.
 
 use super::switch::requesters;
 use super::{Route, Switch, SwitchWiring, Window, Word};
@@ -18,19 +18,19 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DemuxParams {
-    /// How it chooses.
+    /// How the output is chosen.
     pub by: DemuxBy,
-    /// References under way at an output at most.
+    /// Maximum references in flight at each output.
     pub outstanding: u32,
 }
 
-/// How a demux chooses.
+/// How a demux chooses the output.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DemuxBy {
-    /// By address: the windows of the outputs.
+    /// By address; one window for each output.
     Windows(Vec<Window>),
-    /// By what comes at `select`: the number of outputs.
+    /// By the word at `select`; the value is the number of outputs.
     Select(usize),
 }
 
@@ -45,17 +45,15 @@ impl DemuxParams {
 
 impl Module for DemuxParams {
     const NAME: &'static str = "demux";
-    const ABOUT: &'static str = "One requester onto several memories, by address or as selected.";
+    const ABOUT: &'static str = "Connects one requester to several memories, by address or by selection.";
     const EXAMPLE: &'static str = r#"by = { windows = [{ base = 0, bytes = 65536, becomes = 0 }, { base = 0x10000, bytes = 65536, becomes = 0 }] }
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        let mut ports = vec![PortSpec::to::<Memory>("requester").about("who asks")];
-        ports.extend(
-            (0..self.outputs()).map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")).about("who answers")),
-        );
+        let mut ports = vec![PortSpec::to::<Memory>("requester").about("the requester")];
+        ports.extend((0..self.outputs()).map(|i| PortSpec::from::<Memory>(format!("outputs[{i}]")).about("a memory")));
         if let DemuxBy::Select(_) = self.by {
-            ports.push(PortSpec::to::<OneWay<Word>>("select").about("number of the output"));
+            ports.push(PortSpec::to::<OneWay<Word>>("select").about("index of the output"));
         }
         ports
     }
@@ -95,7 +93,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn a_demux_passes_to_what_is_selected() {
+    fn a_demux_forwards_to_the_selected_output() {
         let log = testkit::bench(200, |bench| {
             let requesters = vec![("a".to_owned(), asks(bench, "a", "1 r 0+1; 2 r 1+1; 3 r 2+1; 4 r 3+1", 0))];
             let outputs = [">", ">>"].map(|name| (name.to_owned(), answers(bench, name, 0))).into();

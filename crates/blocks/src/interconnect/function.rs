@@ -1,8 +1,9 @@
-//! `function`: a word computed from a word of each input.
+//! `function`: computes a word from one word of each input.
 //!
 //! Ports:   `inputs[i]` (words, receives), `output` (words, sends).
-//! Timing:  0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
-//! Source:  thesis, table 3.1: the algorithm is a parameter. A user's own is any closure, in a module of the user's.
+//! Timing:  0 cycles of its own. At an edge at which every input has a word and the output has room, it takes one
+//!           word of each and sends the result.
+//! Source:  thesis, table 3.1: the algorithm is a parameter. A user's module can pass any closure.
 
 use super::Word;
 use crate::checks;
@@ -13,51 +14,52 @@ use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionParams {
-    /// Inputs, 1 to 64.
+    /// Number of inputs, 1 to 64.
     pub inputs: usize,
-    /// What it computes of them.
+    /// The operation.
     pub compute: Compute,
 }
 
-/// What a function computes; words have 64 bits and wrap around.
+/// An operation on 64-bit words; results wrap around.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Compute {
-    /// All inputs, bit by bit.
+    /// Bitwise AND of all inputs.
     And,
-    /// All inputs, bit by bit.
+    /// Bitwise OR of all inputs.
     Or,
-    /// All inputs, bit by bit.
+    /// Bitwise XOR of all inputs.
     Xor,
-    /// The sum of all inputs.
+    /// Sum of all inputs.
     Sum,
-    /// The first input less all others.
+    /// The first input minus all others.
     Difference,
-    /// 1 if all inputs are equal, else 0.
+    /// 1 if all inputs are equal, otherwise 0.
     Equal,
-    /// 1 if each input is less than the next, else 0.
+    /// 1 if each input is less than the next, otherwise 0.
     Ascending,
     /// The smallest input.
     Least,
-    /// The greatest input.
+    /// The largest input.
     Greatest,
-    /// The first input says which of the others, counted from 0; the last if there is none of that number.
+    /// One of the other inputs: the first input is its index, counted from 0. An index beyond the end selects the
+    /// last.
     Select,
-    /// The number of the highest bit that is set in any input, and 1; 0 if none is.
+    /// Index of the highest bit set in any input, plus 1; 0 if no bit is set.
     HighestBit,
-    /// Bits `first` to `first + count - 1` of the first input, moved to the right.
+    /// Bits `first` to `first + count - 1` of the first input, shifted right by `first`.
     Bits {
         /// The lowest bit.
         first: u32,
-        /// How many.
+        /// Number of bits.
         count: u32,
     },
-    /// The entry of this table that the first input names; the last if there is none of that number.
+    /// The entry of this table at the index that the first input gives. An index beyond the end selects the last.
     Table(Vec<u64>),
 }
 
 impl Compute {
-    /// What is wrong with it for this many inputs.
+    /// Checks the operation for this number of inputs.
     fn check(&self, inputs: usize) -> Result<(), String> {
         let (least, most) = match self {
             Compute::Bits { .. } | Compute::Table(_) => (1, 1),
@@ -75,7 +77,7 @@ impl Compute {
         }
     }
 
-    /// The result for these inputs, as many as `check` was asked for.
+    /// Computes the result. The number of inputs must have passed `check`.
     pub fn of(&self, inputs: &[u64]) -> u64 {
         let entry = |entries: &[u64], which: u64| {
             let last = entries.len() - 1;
@@ -107,7 +109,7 @@ pub struct FunctionPorts {
     pub output: Tx<Word>,
 }
 
-/// Takes a word from every input and sends what a function makes of them.
+/// Takes a word from every input and sends the result of a function.
 pub struct Function<F> {
     inputs: Vec<Rx<Word>>,
     output: Tx<Word>,
@@ -143,7 +145,7 @@ impl<F: FnMut(&[u64]) -> u64> Component for Function<F> {
 
 impl Module for FunctionParams {
     const NAME: &'static str = "function";
-    const ABOUT: &'static str = "Computes a word from a word of each input.";
+    const ABOUT: &'static str = "Computes a word from one word of each input.";
     const EXAMPLE: &'static str = r#"inputs = 2
 compute = "sum""#;
 
@@ -172,7 +174,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     #[test]
-    fn functions_give_what_their_names_say() {
+    fn each_operation_computes_its_result() {
         use Compute::*;
         let of = |compute: Compute, inputs: &[u64]| {
             assert_eq!(compute.check(inputs.len()), Ok(()), "{compute:?}");

@@ -1,4 +1,4 @@
-//! What joins parts: arbiters, switches, delays, functions.
+//! Modules that connect others: arbiters, crossbars, delays, functions.
 
 mod arbiter;
 mod crossbar;

@@ -1,12 +1,13 @@
-//! `mux`: the selected one of several requesters onto one memory.
+//! `mux`: connects the selected one of several requesters to one memory.
 //!
-//! Ports:   `requesters[i]` (memory, answers), `select` (words, receives): the requester that is passed from the edge on at
-//!          which the word is seen, the first one before; `memory` (memory, asks).
-//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
-//! Order:   what others ask waits in their connections; references under way are answered to whom they belong.
-//! Errors:  a select of a requester that is not there is counted and changes nothing.
-//! Source:  thesis, 3.1.1 and table 3.1: the select is an input, and what is not passed gets a negative acknowledge.
-//! Differs: it carries memory connections, not vectors of any channel.
+//! Ports:   `requesters[i]` (memory, answers); `select` (words, receives), the index of the requester from the edge
+//!           on at which the word is seen, initially 0; `memory` (memory, asks).
+//! Timing:  as [`Switch`]: 0 cycles of its own; one reference and one answer per cycle.
+//! Order:   references of other requesters wait in their connections. Answers to references in flight go to their
+//! requester.
+//! Errors:  a select beyond the last requester is counted and ignored.
+//! Source:  thesis, 3.1.1 and table 3.1: the select is an input; requests of the others get a negative acknowledge.
+//! Differs: it carries memory connections only, not vectors of any channel.
 
 use super::switch::responders;
 use super::{Route, Switch, SwitchWiring, Word};
@@ -18,24 +19,24 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MuxParams {
-    /// Requesters, 1 to 64.
+    /// Number of requesters, 1 to 64.
     pub requesters: usize,
-    /// References under way at most.
+    /// Maximum references in flight.
     pub outstanding: u32,
 }
 
 impl Module for MuxParams {
     const NAME: &'static str = "mux";
-    const ABOUT: &'static str = "The selected one of several requesters onto one memory.";
+    const ABOUT: &'static str = "Connects the selected one of several requesters to one memory.";
     const EXAMPLE: &'static str = r#"requesters = 2
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters =
-            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester"));
         let others = [
-            PortSpec::to::<OneWay<Word>>("select").about("number of the requester"),
-            PortSpec::from::<Memory>("memory").about("who answers"),
+            PortSpec::to::<OneWay<Word>>("select").about("index of the requester"),
+            PortSpec::from::<Memory>("memory").about("the memory"),
         ];
         requesters.chain(others).collect()
     }
@@ -64,7 +65,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use kernel::Cycle;
 
-    /// `selects`: cycles and who is selected from each on.
+    /// `selects`: cycles, and the index selected from each on.
     fn check(requesters: &[&str], selects: &[(Cycle, u64)], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
             let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mux_passes_who_is_selected() {
+    fn a_mux_forwards_the_selected_requester() {
         check(
             &["1 r 0+1; 1 r 1+1; 8 r 2+1", "1 r 10+1; 1 r 11+1"],
             &[(6, 1), (7, 9), (20, 0)],

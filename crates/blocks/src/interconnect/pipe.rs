@@ -1,10 +1,10 @@
-//! `pipe`: a delay of so many cycles.
+//! `pipe`: delays items by a number of cycles.
 //!
 //! Ports:   `input` (words or frames, receives), `output` (the same, sends).
-//! Timing:  an item seen at edge k is sent at k + `cycles` if there is room; an item a cycle. While the output is full, as
-//!          many items as there are stages move up and wait.
-//! Source:  thesis, table 3.1. A connection has a latency of its own, so a pipe is needed only for a delay of another clock
-//!          or for stages that hold what a full output leaves them.
+//! Timing:  an item seen at edge k is sent at k + `cycles` if there is room; one item per cycle. While the output is
+//!           full, items advance until every stage holds one.
+//! Source:  thesis, table 3.1. Connections have a latency of their own; use a pipe for a delay in another clock, or
+//!           for stages that buffer items while the output is full.
 
 use super::{Carries, Word};
 use crate::checks;
@@ -17,17 +17,17 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PipeParams {
-    /// What it carries.
+    /// Type of the items.
     pub carries: Carries,
-    /// Stages: cycles of its own clock from an item seen to the item sent, at least 1.
+    /// Number of stages, at least 1: cycles of its own clock from seeing an item to sending it.
     pub cycles: u32,
 }
 
 /// The ports of a [`Pipe`].
 pub struct PipePorts<T> {
-    /// What comes.
+    /// Incoming items.
     pub input: Rx<T>,
-    /// Where it goes later.
+    /// Delayed items.
     pub output: Tx<T>,
 }
 
@@ -65,7 +65,7 @@ impl<T> Component for Pipe<T> {
             None => Activity::Idle,
             Some(&(leaves, _)) if leaves > now => Activity::Until(leaves),
             Some(_) if self.output.has_room() => Activity::Busy,
-            Some(_) => Activity::Idle, // Room wakes us.
+            Some(_) => Activity::Idle, // Room at the output wakes us.
         }
     }
 
@@ -78,8 +78,8 @@ impl<T> Component for Pipe<T> {
 impl PipeParams {
     fn ports_of<T: Wire>() -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<T>>("input").about("what comes"),
-            PortSpec::from::<OneWay<T>>("output").about("the same, later"),
+            PortSpec::to::<OneWay<T>>("input").about("items in"),
+            PortSpec::from::<OneWay<T>>("output").about("items out, delayed"),
         ]
     }
 
@@ -91,7 +91,7 @@ impl PipeParams {
 
 impl Module for PipeParams {
     const NAME: &'static str = "pipe";
-    const ABOUT: &'static str = "Delays items by its stages.";
+    const ABOUT: &'static str = "Delays items by a number of cycles.";
     const EXAMPLE: &'static str = r#"carries = "frames"
 cycles = 4"#;
 
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn an_item_takes_its_stages_and_each_cycle_has_one() {
-        // One cycle more is the channel's.
+    fn an_item_passes_all_stages_and_one_leaves_each_cycle() {
+        // The channel adds one cycle.
         check(
             3,
             "1:a 2:b 3:c 4:d 9:e",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_hold_what_nobody_takes() {
+    fn stages_buffer_items_while_the_output_is_full() {
         check(
             3,
             "1:a 2:b 3:c 4:d 5:e 6:f 7:0 8:1",

@@ -1,10 +1,10 @@
-//! Who gets the next answer: what a forwarder keeps of references under way.
+//! The return paths of references in flight.
 
 use std::collections::VecDeque;
 
-/// The ways back of references that went onward on one connection, in their order.
+/// The return paths of forwarded references, in order.
 ///
-/// A responder answers in order, so a forwarder needs no names: the next reply belongs to the oldest entry.
+/// Responders answer in order, so a forwarder needs no IDs: the next reply belongs to the oldest entry.
 #[derive(Clone, Debug)]
 pub struct Returns<T> {
     under_way: VecDeque<T>,
@@ -12,38 +12,38 @@ pub struct Returns<T> {
 }
 
 impl<T> Returns<T> {
-    /// For up to `room` references under way.
+    /// Holds up to `room` references in flight.
     pub fn new(room: u32) -> Returns<T> {
         assert!(room > 0, "a reference needs a way back");
         Returns { under_way: VecDeque::with_capacity(room.min(64) as usize), room: room as usize }
     }
 
-    /// Whether one more may go onward.
+    /// Returns true if one more reference may be forwarded.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.under_way.len() < self.room
     }
 
-    /// One more went onward.
+    /// Records a forwarded reference.
     #[inline]
     pub fn push(&mut self, back: T) {
-        assert!(self.has_room(), "a forwarder asks for room before it sends");
+        assert!(self.has_room(), "a forwarder checks for room before it sends");
         self.under_way.push_back(back);
     }
 
-    /// Whose the next reply is.
+    /// The return path of the next reply.
     #[inline]
     pub fn next(&self) -> Option<&T> {
         self.under_way.front()
     }
 
-    /// The next reply was passed back.
+    /// Removes the return path of the reply just returned.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.under_way.pop_front()
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if no reference is in flight.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()

@@ -1,9 +1,9 @@
-//! What listeners on a memory connection hear.
+//! Notices about references on a memory connection, for snooping caches.
 
 use crate::netlist::Wire;
 use crate::policy::Head;
 
-/// A reference that was answered somewhere: what a cache snoops.
+/// A reference that was answered elsewhere, for snooping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen(pub Head);
 

@@ -1,4 +1,4 @@
-//! What arbiters, muxes, demuxes and crossbars have inside: it passes references on and answers back.
+//! The core of arbiters, muxes, demuxes and crossbars: forwards references and returns answers.
 
 use super::{Returns, Window, Word};
 use crate::bus::{BusError, Reply, Requester, Responder};
@@ -7,75 +7,76 @@ use crate::policy::{Arbitration, Arbitrator, Contest, Head, Waits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Time};
 
-/// Where a switch's references go.
+/// How a switch chooses the output of a reference.
 pub enum Route {
-    /// To the output of the first window that has the address; to the last output if none has and it has no window.
+    /// The output of the first window that contains the address. A last output without a window takes all other
+    /// addresses.
     Address(Vec<Window>),
-    /// From the selected requester to the only output.
+    /// The only output; takes references of the selected requester only.
     FromSelected(Rx<Word>),
-    /// From any requester to the selected output.
+    /// The selected output, for references of any requester.
     ToSelected(Rx<Word>),
 }
 
 /// Fixed properties of a [`Switch`].
 pub struct SwitchWiring {
-    /// Those who ask, with the names of their ports.
+    /// Ports of the requesters, with their names.
     pub requesters: Vec<(String, Responder)>,
-    /// Those who answer, with the names of their ports.
+    /// Ports of the memories, with their names.
     pub outputs: Vec<(String, Requester)>,
-    /// Where references go.
+    /// How the output is chosen.
     pub route: Route,
-    /// References under way at an output at most.
+    /// Maximum references in flight at each output.
     pub outstanding: u32,
-    /// References that count as one burst at most.
+    /// Maximum references of a burst.
     pub burst_references: u32,
 }
 
-/// Passes references from several requesters to several outputs, and the answers back.
+/// Forwards references from several requesters to several outputs, and returns the answers.
 ///
-/// Timing:  0 cycles of its own; each channel adds its latency of at least 1. Each edge an output takes one reference
-///          and gives back one answer, and a requester gives one and gets one.
-/// Order:   a requester's references take effect and are answered in their order: one to another output waits until those
-///          before it are answered.
-/// What no output takes, or what reaches beyond its window, is an error of the bus.
+/// Timing:  0 cycles of its own; each channel adds its latency of at least 1. At each edge an output takes one
+///           reference and returns one answer, and a requester sends one reference and gets one answer.
+/// Order:   a requester's references take effect and are answered in order. A reference to another output waits until
+/// all earlier ones are answered.
+/// Errors:  a reference outside all windows, or beyond the end of one, gets a bus error.
 pub struct Switch {
     lanes: Vec<Lane>,
     outputs: Vec<Output>,
     route: Route,
-    /// The requester or output that is selected.
+    /// Index of the selected requester or output.
     selected: usize,
     waits: Waits,
     burst_references: u32,
     unknown_selects: Counter,
 }
 
-/// A requester and what is under way for it.
+/// A requester and its references in flight.
 struct Lane {
     name: String,
     port: Responder,
-    /// The output at which it has references under way, and how many.
+    /// The output of its references in flight, and their number.
     output: usize,
     under_way: u32,
     references: Counter,
     wait_cycles: Counter,
 }
 
-/// An output and what is under way there.
+/// An output and the references in flight there.
 struct Output {
     name: String,
     port: Requester,
     arbitrator: Arbitrator,
-    /// Whose the next answers are, and how long each waited to be passed on.
+    /// Requester of each expected answer, and how long its reference waited for the grant.
     returns: Returns<(u32, Time)>,
-    /// Who asks for it at this edge.
+    /// Requesters that ask for this output at this edge.
     waiting: u64,
-    /// The reference granted last and by whom, and how many its burst has.
+    /// The last grant: requester, reference, and length of its burst so far.
     last: Option<(u32, Head, u32)>,
     references: Counter,
 }
 
 impl Switch {
-    /// A switch at these ports, with a policy for each output.
+    /// A switch with these ports; `policy` is called once for each output.
     pub fn new(wiring: SwitchWiring, mut policy: impl FnMut() -> Arbitrator) -> Switch {
         let lane = |(name, port)| Lane {
             name,
@@ -106,7 +107,7 @@ impl Switch {
         }
     }
 
-    /// Takes what is selected from now on.
+    /// Updates the selection.
     fn hear(&mut self) {
         let (select, n) = match &self.route {
             Route::Address(_) => return,
@@ -121,8 +122,8 @@ impl Switch {
         }
     }
 
-    /// Passes answers back: one of each output, one to each requester. The result is who was answered, and whether
-    /// there is more to pass at the next edge.
+    /// Returns at most one answer from each output and to each requester. Gives the set of requesters answered, and
+    /// true if more answers can be returned at the next edge.
     fn pass_back(&mut self) -> (u64, bool) {
         let (mut answered, mut goes_on) = (0u64, false);
         for output in &mut self.outputs {
@@ -145,7 +146,7 @@ impl Switch {
         (answered, goes_on)
     }
 
-    /// Finds out who asks for which output, and answers what no output can.
+    /// Finds the output of each waiting reference, and answers those without an output with an error.
     fn look(&mut self, now: Cycle, answered: u64) -> bool {
         let (mut waiting, mut goes_on) = (0, false);
         self.outputs.iter_mut().for_each(|output| output.waiting = 0);
@@ -172,14 +173,14 @@ impl Switch {
                     lane.port.replies.send(Reply::new(id, Err(error)));
                     goes_on |= lane.port.references.has_item();
                 }
-                _ => {} // Room wakes us.
+                _ => {} // Room for the reply wakes us.
             }
         }
         self.waits.note(now, waiting);
         goes_on
     }
 
-    /// Lets one of those who ask for an output go.
+    /// Grants one of the requesters of an output.
     fn grant(&mut self, now: Cycle, which: usize) -> bool {
         let output = &mut self.outputs[which];
         if output.waiting == 0 || !output.returns.has_room() || !output.port.references.has_room() {
@@ -203,9 +204,9 @@ impl Switch {
         let lane = &mut self.lanes[winner as usize];
         let wait_cycles = self.waits.went(now, winner);
         lane.wait_cycles.add(wait_cycles);
-        // Who is alone waits for nobody but itself.
+        // A single requester never waits for another.
         let waited = if has_rivals { lane.port.span(now - wait_cycles, now) } else { Time::ZERO };
-        let mut reference = lane.port.references.take().expect("who is granted asks");
+        let mut reference = lane.port.references.take().expect("a granted requester has a reference");
         if let Route::Address(windows) = &self.route
             && let Some(window) = windows.get(which)
         {
@@ -221,7 +222,7 @@ impl Switch {
     }
 }
 
-/// The output for a reference.
+/// The output for an access.
 fn place(windows: &[Window], n_outputs: usize, head: Head) -> Result<usize, BusError> {
     match windows.iter().position(|window| window.contains(head.addr)) {
         Some(which) => {
@@ -283,7 +284,7 @@ mod tests {
     use crate::testing::{answers, asks};
     use expect_test::{Expect, expect};
 
-    /// Two memories, `>` at 0x100 and `>>` at 0x200 (which it sees from 0 on), each with 256 bytes, answering at once.
+    /// Two memories of 256 bytes that answer at once: `>` at 0x100, and `>>` at 0x200, which sees addresses from 0.
     fn check(requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
             let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn it_adds_no_cycle_of_its_own() {
+    fn a_switch_adds_no_cycle_of_its_own() {
         check(
             &["1 r 100+4; 2 r 104+4; 3 r 108+4; 4 r 10c+4; 5 r 110+4"],
             expect![[r#"
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn each_output_takes_a_reference_a_cycle() {
+    fn each_output_takes_one_reference_per_cycle() {
         check(
             &["1 r 100+1; 1 r 101+1", "1 r 110+1; 1 r 111+1", "1 r 220+1; 1 r 221+1"],
             expect![[r#"
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_answers_is_an_error() {
+    fn an_address_outside_all_windows_is_an_error() {
         check(
             &["1 r 100+1; 1 r 0+1; 1 r 1ff+2; 1 r 300+1; 1 r ffffffffffffffff+8"],
             expect![[r#"

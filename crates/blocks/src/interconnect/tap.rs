@@ -1,9 +1,9 @@
-//! `tap`: a memory connection that others listen to.
+//! `tap`: a memory connection with listeners.
 //!
 //! Ports:   `requester` (memory, answers), `memory` (memory, asks), `seen[i]` (seen-references, sends).
-//! Timing:  0 cycles of its own, a reference and an answer a cycle.
-//! Order:   a reference is told when its answer passes. An answer waits until every listener has room, so that none misses
-//!          what was written.
+//! Timing:  0 cycles of its own; one reference and one answer per cycle.
+//! Order:   listeners get a reference when its answer passes. An answer waits until every listener has room, so none
+//! misses a write.
 //! Source:  thesis, tables 3.1 and 3.2: a Tee in front of a memory feeds the snoop port of a cache controller.
 
 use super::{Returns, Seen};
@@ -17,23 +17,23 @@ use kernel::{Activity, Component, Cycle, Ports, Tx};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TapParams {
-    /// Listeners, 1 to 64.
+    /// Number of listeners, 1 to 64.
     pub listeners: usize,
-    /// References under way at most.
+    /// Maximum references in flight.
     pub outstanding: u32,
 }
 
 /// The ports of a [`Tap`].
 pub struct TapPorts {
-    /// Who asks.
+    /// The requester.
     pub requester: Responder,
-    /// Who answers.
+    /// The memory.
     pub memory: Requester,
-    /// Who listens.
+    /// The listeners.
     pub seen: Vec<Tx<Seen>>,
 }
 
-/// Passes references and answers, and tells listeners of each reference when its answer passes.
+/// Forwards references and answers, and reports each reference to listeners when its answer passes.
 pub struct Tap {
     requester: Responder,
     memory: Requester,
@@ -42,7 +42,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A tap at these ports.
+    /// A tap with these ports.
     pub fn new(params: TapParams, ports: TapPorts) -> Tap {
         let TapPorts { requester, memory, seen } = ports;
         Tap { requester, memory, seen, under_way: Returns::new(params.outstanding) }
@@ -87,17 +87,20 @@ impl Component for Tap {
 
 impl Module for TapParams {
     const NAME: &'static str = "tap";
-    const ABOUT: &'static str = "Passes references and tells listeners of those that were answered.";
+    const ABOUT: &'static str = "A memory connection that reports answered references to listeners.";
     const EXAMPLE: &'static str = r#"listeners = 1
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let seen = (0..self.listeners)
-            .map(|i| PortSpec::from::<OneWay<Seen>>(format!("seen[{i}]")).about("what was answered"));
-        [PortSpec::to::<Memory>("requester").about("who asks"), PortSpec::from::<Memory>("memory").about("who answers")]
-            .into_iter()
-            .chain(seen)
-            .collect()
+            .map(|i| PortSpec::from::<OneWay<Seen>>(format!("seen[{i}]")).about("answered references"));
+        [
+            PortSpec::to::<Memory>("requester").about("the requester"),
+            PortSpec::from::<Memory>("memory").about("the memory"),
+        ]
+        .into_iter()
+        .chain(seen)
+        .collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -122,14 +125,14 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn listeners_hear_with_the_answer_and_none_misses_any() {
+    fn listeners_get_every_reference_together_with_its_answer() {
         let log = testkit::bench(100, |bench| {
             let requester = asks(bench, "a", "1 r 40+4; 1 w 44=0a0b; 1 r 48+1; 1 r 49+1", 0);
             let memory = answers(bench, ">", 0);
             let show = |seen: &Seen| format!("{:x}+{} {}", seen.0.addr, seen.0.bytes, seen.0.is_write);
             let seen = vec![
                 bench.output("seen", 2, |_| true, show),
-                bench.output("late", 2, |now| now >= 20, show), // Its room for two is used up at 5.
+                bench.output("late", 2, |now| now >= 20, show), // Its two places are full at cycle 5.
             ];
             bench
                 .add("tap", Tap::new(TapParams { listeners: 2, outstanding: 3 }, TapPorts { requester, memory, seen }));

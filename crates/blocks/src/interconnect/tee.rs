@@ -1,7 +1,7 @@
-//! `tee`: one stream of items, several times.
+//! `tee`: copies each item to several outputs.
 //!
 //! Ports:   `input` (words or frames, receives), `outputs[i]` (the same, sends).
-//! Timing:  0 cycles of its own, an item a cycle; an item waits until every output has room for it.
+//! Timing:  0 cycles of its own; one item per cycle. An item waits until every output has room.
 //! Source:  thesis, table 3.1.
 
 use super::{Carries, Word};
@@ -14,28 +14,28 @@ use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TeeParams {
-    /// What it carries.
+    /// Type of the items.
     pub carries: Carries,
-    /// Outputs, 1 to 64.
+    /// Number of outputs, 1 to 64.
     pub outputs: usize,
 }
 
 /// The ports of a [`Tee`].
 pub struct TeePorts<T> {
-    /// What comes.
+    /// Incoming items.
     pub input: Rx<T>,
-    /// Where all of it goes.
+    /// Receivers of every item.
     pub outputs: Vec<Tx<T>>,
 }
 
-/// Sends each item to all outputs.
+/// Copies each item to all outputs.
 pub struct Tee<T> {
     input: Rx<T>,
     outputs: Vec<Tx<T>>,
 }
 
 impl<T> Tee<T> {
-    /// A tee at these ports.
+    /// A tee with these ports.
     pub fn new(ports: TeePorts<T>) -> Tee<T> {
         let TeePorts { input, outputs } = ports;
         Tee { input, outputs }
@@ -61,8 +61,8 @@ impl<T: Clone> Component for Tee<T> {
 impl TeeParams {
     fn ports_of<T: Wire>(&self) -> Vec<PortSpec> {
         let outputs =
-            (0..self.outputs).map(|i| PortSpec::from::<OneWay<T>>(format!("outputs[{i}]")).about("all of it"));
-        [PortSpec::to::<OneWay<T>>("input").about("what comes")].into_iter().chain(outputs).collect()
+            (0..self.outputs).map(|i| PortSpec::from::<OneWay<T>>(format!("outputs[{i}]")).about("every item"));
+        [PortSpec::to::<OneWay<T>>("input").about("items in")].into_iter().chain(outputs).collect()
     }
 
     fn build_of<T: Wire + Clone>(&self, site: &mut Site) -> Built {
@@ -75,7 +75,7 @@ impl TeeParams {
 
 impl Module for TeeParams {
     const NAME: &'static str = "tee";
-    const ABOUT: &'static str = "Sends each item to all of its outputs.";
+    const ABOUT: &'static str = "Copies each item to all of its outputs.";
     const EXAMPLE: &'static str = r#"carries = "words"
 outputs = 2"#;
 
@@ -105,7 +105,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn every_output_has_every_item() {
+    fn every_output_gets_every_item() {
         let log = testkit::bench(100, |bench| {
             let input = words(bench, "input", "1:a 1:b 2:c 9:d");
             let outputs = vec![

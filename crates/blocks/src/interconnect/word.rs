@@ -1,4 +1,4 @@
-//! Plain data between modules of glue and of processors.
+//! Words: plain numbers between glue and processor modules.
 
 use crate::netlist::Wire;
 
@@ -10,7 +10,7 @@ impl Wire for Word {
     const NAME: &'static str = "words";
 }
 
-/// What a module of one-way connections carries.
+/// Item type of a module with one-way connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carries {
